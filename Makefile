@@ -1,0 +1,34 @@
+# `make demo` and `make test` do all the set-up that they need, once; `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP_INPUTS := pyproject.toml .ci/setup.sh .ci/build-constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint check clean
+.NOTPARALLEL:
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/.ready-demo ## inverse dynamics of the iCub humanoid, from its model to a table and a picture
+	$(BIN)/nori-dyn demo
+
+test: $(VENV)/.ready-dev ## all tests
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test ## what CI runs
+
+clean: ## remove caches, build output and the demo's files (the environment stays: rm -r .venv)
+	rm -rf dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache nori_demo*
+	find nori_dyn tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.ready-%: $(SETUP_INPUTS)
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" .ci/setup.sh $*

@@ -1,0 +1,106 @@
+"""nori_dyn: the dynamics of robots as one sparse linear system, planned once and solved every tick.
+
+The public names; each is loaded when it is first used, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nori_dyn.errors import (
+        BackendError,
+        FileFormatError,
+        InputError,
+        MissingExtraError,
+        ModelError,
+        NoriError,
+        NoriWarning,
+        PlanError,
+        SensorConfigError,
+        SingularSystemError,
+        SystemShapeError,
+    )
+    from nori_dyn.io.mjcf import load_mjcf
+    from nori_dyn.io.plans import Plan, plan
+    from nori_dyn.io.robots import load_robot
+    from nori_dyn.io.sensor_configs import load_sensors, sensors
+    from nori_dyn.io.urdf import load_urdf
+    from nori_dyn.measurements.sensor_set import SensorSet
+    from nori_dyn.model.synthetic import autotree, random_tree
+    from nori_dyn.model.tree import KinematicTree
+    from nori_dyn.solve.estimate import Estimate
+    from nori_dyn.solve.solver import Solver
+    from nori_dyn.system.builder import System
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "errors": (
+        "BackendError",
+        "FileFormatError",
+        "InputError",
+        "MissingExtraError",
+        "ModelError",
+        "NoriError",
+        "NoriWarning",
+        "PlanError",
+        "SensorConfigError",
+        "SingularSystemError",
+        "SystemShapeError",
+    ),
+    "io.mjcf": ("load_mjcf",),
+    "io.plans": ("Plan", "plan"),
+    "io.robots": ("load_robot",),
+    "io.sensor_configs": ("load_sensors", "sensors"),
+    "io.urdf": ("load_urdf",),
+    "measurements.sensor_set": ("SensorSet",),
+    "model.synthetic": ("autotree", "random_tree"),
+    "model.tree": ("KinematicTree",),
+    "solve.estimate": ("Estimate",),
+    "solve.solver": ("Solver",),
+    "system.builder": ("System",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BackendError",
+    "Estimate",
+    "FileFormatError",
+    "InputError",
+    "KinematicTree",
+    "MissingExtraError",
+    "ModelError",
+    "NoriError",
+    "NoriWarning",
+    "Plan",
+    "PlanError",
+    "SensorConfigError",
+    "SensorSet",
+    "SingularSystemError",
+    "Solver",
+    "System",
+    "SystemShapeError",
+    "__version__",
+    "autotree",
+    "load_mjcf",
+    "load_robot",
+    "load_sensors",
+    "load_urdf",
+    "plan",
+    "random_tree",
+    "sensors",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'nori_dyn' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"nori_dyn.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

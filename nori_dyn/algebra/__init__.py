@@ -1,0 +1,1 @@
+"""Scalars and spatial vectors: expressions with fingerprints, and the algebra written once over any scalar."""

@@ -1,0 +1,351 @@
+"""Scalar expressions with fingerprints: equal functions are one node, and a structural zero is known exactly.
+
+Every node carries its value at one random point of the prime field with p = 2^127 - 1. A constant is its
+exact rational value mod p (a double is m 2^e); the sine and cosine of an angle are 2t/(1+t^2) and
+(1-t^2)/(1+t^2) for one random t, so sin^2 + cos^2 is 1 in the field as well; a unit quaternion is a random
+point of the sphere. Two nodes with equal fingerprints are merged, and a zero fingerprint is the zero function.
+
+Two different functions of total degree d (numerator and denominator, in the t's and inputs) agree at the point
+with probability at most d/p (Schwartz-Zippel); over all pairs of n nodes the bound is n^2 d / p. With
+n = 4e5 nodes of degree 1e4 it is 1e-23, so one point of this field is enough for any robot.
+
+Source: DESIGN 4.2 (own derivation; tests/unit/algebra/test_expressions.py).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import TypeAlias
+
+PRIME_EXPONENT = 127
+PRIME = (1 << PRIME_EXPONENT) - 1
+
+Operand: TypeAlias = "Expr | float | int"
+
+
+class Op(IntEnum):
+    """What a node computes; RECIPROCAL is 1/left."""
+
+    CONSTANT = 0
+    INPUT = 1
+    SIN = 2
+    COS = 3
+    ADD = 4
+    SUB = 5
+    MUL = 6
+    NEG = 7
+    RECIPROCAL = 8
+
+
+def field_value(value: float) -> int:
+    """Return the exact rational value of a double as an element of the field.
+
+    The denominator of a double is 2^k, and 2^127 = 1 mod p, so dividing by it is a multiplication by a power
+    of two.
+    """
+    numerator, denominator = float(value).as_integer_ratio()
+    k = denominator.bit_length() - 1
+    return (numerator << (-k % PRIME_EXPONENT)) % PRIME
+
+
+class Graph:
+    """An arena of merged scalar nodes; node `i` may only refer to nodes before it.
+
+    Args:
+        seed: seed of the random point at which fingerprints are taken.
+    """
+
+    __slots__ = (
+        "_by_fingerprint",
+        "_rng",
+        "_sines",
+        "fingerprints",
+        "labels",
+        "left",
+        "one",
+        "ops",
+        "right",
+        "values",
+        "zero",
+    )
+
+    def __init__(self, seed: int = 0) -> None:
+        self._rng = random.Random(seed)
+        self.ops: list[Op] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.values: list[float] = []
+        self.fingerprints: list[int] = []
+        self.labels: dict[int, str] = {}
+        self._by_fingerprint: dict[int, Expr] = {}
+        self._sines: dict[int, tuple[Expr, Expr]] = {}
+        self.zero = self._node(Op.CONSTANT, 0, value=0.0)
+        self.one = self._node(Op.CONSTANT, 1, value=1.0)
+        self._node(Op.CONSTANT, PRIME - 1, value=-1.0)
+
+    def __len__(self) -> int:
+        return len(self.ops)
+
+    def __repr__(self) -> str:
+        return f"Graph({len(self)} nodes, {len(self.labels)} inputs)"
+
+    def _node(self, op: Op, fingerprint: int, left: int = -1, right: int = -1, value: float = 0.0) -> Expr:
+        found = self._by_fingerprint.get(fingerprint)
+        if found is not None:
+            return found
+        index = len(self.ops)
+        self.ops.append(op)
+        self.left.append(left)
+        self.right.append(right)
+        self.values.append(value)
+        self.fingerprints.append(fingerprint)
+        node = Expr(self, index)
+        self._by_fingerprint[fingerprint] = node
+        return node
+
+    def reachable(self, outputs: Iterable[Expr]) -> list[int]:
+        """Return the indices of the nodes that some outputs depend on, themselves included, in topological order."""
+        needed = bytearray(len(self))
+        for output in outputs:
+            needed[output.index] = 1
+        for i in range(len(self) - 1, -1, -1):
+            if needed[i]:
+                if self.left[i] >= 0:
+                    needed[self.left[i]] = 1
+                if self.right[i] >= 0:
+                    needed[self.right[i]] = 1
+        return [i for i, wanted in enumerate(needed) if wanted]
+
+    def expr(self, operand: Operand) -> Expr:
+        """Return the operand as a node: itself, or the constant of a number."""
+        if isinstance(operand, Expr):
+            if operand.graph is not self:
+                raise ValueError("expressions of two graphs cannot be mixed")
+            return operand
+        value = float(operand)
+        node = self._node(Op.CONSTANT, field_value(value), value=value)
+        return self._made_constant(node, value) if self.values[node.index] != value else node
+
+    def _made_constant(self, node: Expr, value: float) -> Expr:
+        """Return a node that is found to equal a number as that number.
+
+        It was made as an expression, or as a fold of constants that is rounded in doubles.
+        """
+        i = node.index
+        self.ops[i], self.left[i], self.right[i], self.values[i] = Op.CONSTANT, -1, -1, value
+        return node
+
+    def input(self, label: str) -> Expr:
+        """Return a new free input, named for people."""
+        return self._labelled(label, self._rng.randrange(2, PRIME))
+
+    def unit_quaternion(self, labels: Iterable[str]) -> tuple[Expr, Expr, Expr, Expr]:
+        """Return four inputs (x, y, z, w) whose fingerprints satisfy x^2 + y^2 + z^2 + w^2 = 1.
+
+        The point is a stereographic image of three random numbers, generic on the sphere.
+        """
+        t = [self._rng.randrange(2, PRIME) for _ in range(3)]
+        square = sum(s * s for s in t)
+        scale = pow(1 + square, -1, PRIME)
+        point = [2 * s * scale % PRIME for s in t] + [(1 - square) * scale % PRIME]
+        x, y, z, w = (self._labelled(label, value) for label, value in zip(labels, point, strict=True))
+        return x, y, z, w
+
+    def _labelled(self, label: str, fingerprint: int) -> Expr:
+        node = self._node(Op.INPUT, fingerprint)
+        if node.index in self.labels:
+            raise RuntimeError(f"two inputs drew the same random point: {self.labels[node.index]}, {label}")
+        self.labels[node.index] = label
+        return node
+
+    def sin_cos(self, angle: Expr) -> tuple[Expr, Expr]:
+        """Return the sine and cosine of an input (of inputs only: no angle is a sum in the equations)."""
+        if self.ops[angle.index] is Op.CONSTANT:
+            raise TypeError("take the sine of a constant with math.sin")
+        if self.ops[angle.index] is not Op.INPUT:
+            raise TypeError("sines and cosines are defined for inputs only")
+        pair = self._sines.get(angle.index)
+        if pair is None:
+            t = self._rng.randrange(2, PRIME)
+            scale = pow(1 + t * t, -1, PRIME)
+            sine = self._node(Op.SIN, 2 * t * scale % PRIME, angle.index)
+            cosine = self._node(Op.COS, (1 - t * t) * scale % PRIME, angle.index)
+            pair = self._sines[angle.index] = (sine, cosine)
+        return pair
+
+    def add(self, x: Expr, y: Expr) -> Expr:
+        """Return x + y; x + (-y) becomes x - y."""
+        i, j = x.index, y.index
+        if i == 0:
+            return y
+        if j == 0:
+            return x
+        fingerprint = (self.fingerprints[i] + self.fingerprints[j]) % PRIME
+        found = self._by_fingerprint.get(fingerprint)
+        if found is not None:
+            return found
+        ops = self.ops
+        if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
+            return self._node(Op.CONSTANT, fingerprint, value=self.values[i] + self.values[j])
+        if ops[j] is Op.NEG:
+            return self._node(Op.SUB, fingerprint, i, self.left[j])
+        if ops[i] is Op.NEG:
+            return self._node(Op.SUB, fingerprint, j, self.left[i])
+        return self._node(Op.ADD, fingerprint, i, j)
+
+    def sub(self, x: Expr, y: Expr) -> Expr:
+        """Return x - y; x - (-y) becomes x + y, and 0 - y is -y."""
+        i, j = x.index, y.index
+        if j == 0:
+            return x
+        if i == 0:
+            return self.neg(y)
+        fingerprint = (self.fingerprints[i] - self.fingerprints[j]) % PRIME
+        found = self._by_fingerprint.get(fingerprint)
+        if found is not None:
+            return found
+        ops = self.ops
+        if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
+            return self._node(Op.CONSTANT, fingerprint, value=self.values[i] - self.values[j])
+        if ops[j] is Op.NEG:
+            return self._node(Op.ADD, fingerprint, i, self.left[j])
+        return self._node(Op.SUB, fingerprint, i, j)
+
+    def neg(self, x: Expr) -> Expr:
+        """Return -x; the sign of a difference or of a constant costs nothing."""
+        i = x.index
+        fingerprint = -self.fingerprints[i] % PRIME
+        found = self._by_fingerprint.get(fingerprint)
+        if found is not None:
+            return found
+        if self.ops[i] is Op.CONSTANT:
+            return self._node(Op.CONSTANT, fingerprint, value=-self.values[i])
+        if self.ops[i] is Op.SUB:
+            return self._node(Op.SUB, fingerprint, self.right[i], self.left[i])
+        return self._node(Op.NEG, fingerprint, i)
+
+    def mul(self, x: Expr, y: Expr) -> Expr:
+        """Return x y; factors 0, 1 and -1 cost nothing (a sign at most), and a sign moves outwards."""
+        i, j = x.index, y.index
+        fingerprint = self.fingerprints[i] * self.fingerprints[j] % PRIME
+        found = self._by_fingerprint.get(fingerprint)
+        if found is not None:
+            return found
+        if self.fingerprints[i] == PRIME - 1:
+            return self.neg(y)
+        if self.fingerprints[j] == PRIME - 1:
+            return self.neg(x)
+        ops = self.ops
+        if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
+            return self._node(Op.CONSTANT, fingerprint, value=self.values[i] * self.values[j])
+        if -fingerprint % PRIME in self._by_fingerprint:
+            return self.neg(self._by_fingerprint[-fingerprint % PRIME])
+        if ops[i] is Op.NEG:
+            return self.neg(self.mul(Expr(self, self.left[i]), y))
+        if ops[j] is Op.NEG:
+            return self.neg(self.mul(x, Expr(self, self.left[j])))
+        return self._node(Op.MUL, fingerprint, i, j)
+
+    def reciprocal(self, x: Expr) -> Expr:
+        """Return 1 / x.
+
+        Raises:
+            ZeroDivisionError: x is the zero function.
+        """
+        i = x.index
+        if i == 0:
+            raise ZeroDivisionError("the divisor is zero for every value of the inputs")
+        fingerprint = pow(self.fingerprints[i], -1, PRIME)
+        if self.ops[i] is Op.CONSTANT:
+            return self._node(Op.CONSTANT, fingerprint, value=1.0 / self.values[i])
+        return self._node(Op.RECIPROCAL, fingerprint, i)
+
+
+class Expr:
+    """One scalar node of a graph, with the plain operators; NumPy arrays of dtype object hold them.
+
+    `np.sin` and `np.cos` of such an array call the methods of the same name.
+    """
+
+    __slots__ = ("graph", "index")
+
+    def __init__(self, graph: Graph, index: int) -> None:
+        self.graph = graph
+        self.index = index
+
+    @property
+    def op(self) -> Op:
+        """What the node computes."""
+        return self.graph.ops[self.index]
+
+    @property
+    def fingerprint(self) -> int:
+        """The value at the random point of the field."""
+        return self.graph.fingerprints[self.index]
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether this is the zero function."""
+        return self.index == 0
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether this is a constant."""
+        return self.graph.ops[self.index] is Op.CONSTANT
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether this is the constant 1 or -1."""
+        return self.fingerprint in (1, PRIME - 1)
+
+    @property
+    def value(self) -> float:
+        """The number, where this is a constant."""
+        if not self.is_constant:
+            raise TypeError(f"{self!r} is not a constant")
+        return self.graph.values[self.index]
+
+    def sin(self) -> Expr:
+        """Return the sine of an input [rad]."""
+        return self.graph.sin_cos(self)[0]
+
+    def cos(self) -> Expr:
+        """Return the cosine of an input [rad]."""
+        return self.graph.sin_cos(self)[1]
+
+    def __add__(self, other: Operand) -> Expr:
+        return self.graph.add(self, self.graph.expr(other))
+
+    def __radd__(self, other: Operand) -> Expr:
+        return self.graph.add(self.graph.expr(other), self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return self.graph.sub(self, self.graph.expr(other))
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return self.graph.sub(self.graph.expr(other), self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return self.graph.mul(self, self.graph.expr(other))
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return self.graph.mul(self.graph.expr(other), self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return self.graph.mul(self, self.graph.reciprocal(self.graph.expr(other)))
+
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return self.graph.mul(self.graph.expr(other), self.graph.reciprocal(self))
+
+    def __neg__(self) -> Expr:
+        return self.graph.neg(self)
+
+    def __repr__(self) -> str:
+        op = self.op
+        if op is Op.CONSTANT:
+            return f"Expr({self.value!r})"
+        if op is Op.INPUT:
+            return f"Expr({self.graph.labels[self.index]})"
+        return f"Expr({op.name.lower()} #{self.index})"

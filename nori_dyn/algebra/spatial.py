@@ -1,0 +1,143 @@
+"""Spatial vectors and transforms, angular part first, written once over any scalar.
+
+Arrays carry their spatial axes first and any batch axes last, so the same lines run on floats (no batch axis),
+on batches of N states (a trailing axis N) and on expressions (dtype object).
+
+Source: RBDA ch. 2; Nori, section II.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+"""An array over any scalar: float64 or object (expressions)."""
+
+
+def zeros(shape: tuple[int, ...], like: Array) -> Array:
+    """Return zeros of the given spatial shape, over the scalar and with the batch axes of the vector `like`."""
+    return np.zeros(shape + like.shape[1:], dtype=np.result_type(like.dtype, np.float64))
+
+
+def matmul(A: Array, B: Array) -> Array:
+    """Return the product A B of (m, n, ...) and (n, k, ...) arrays over any scalar."""
+    result: Array = np.einsum("ij...,jk...->ik...", A, B)
+    return result
+
+
+def matvec(A: Array, v: Array) -> Array:
+    """Return the product A v of an (m, n, ...) and an (n, ...) array over any scalar."""
+    result: Array = np.einsum("ij...,j...->i...", A, v)
+    return result
+
+
+def stack(*parts: Any) -> Array:
+    """Return scalars or rows as one array, over the scalar and batch axes that they share."""
+    return np.stack(np.broadcast_arrays(*(np.asarray(p) for p in parts)))
+
+
+def add(x: Array, y: Array) -> Array:
+    """Return x + y of vectors (n, ...), where one may lack the batch axes of the other."""
+    if x.ndim == y.ndim:
+        return np.asarray(x + y)
+    return stack(*(a + b for a, b in zip(x, y, strict=True)))
+
+
+def join(*parts: Array) -> Array:
+    """Return vectors (n, ...) one below the other, where some may lack the batch axes of the others."""
+    if len({part.ndim for part in parts}) == 1:
+        return np.concatenate(parts)
+    return stack(*(row for part in parts for row in part))
+
+
+def skew(v: Array) -> Array:
+    """Return the 3 x 3 matrix v x of a vector (3, ...): RBDA (2.23)."""
+    x, y, z = v
+    zero = x * 0
+    return stack(stack(zero, -z, y), stack(z, zero, -x), stack(-y, x, zero))
+
+
+def cross(u: Array, v: Array) -> Array:
+    """Return u x v for vectors (3, ...)."""
+    return stack(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0])
+
+
+def cross_motion(v: Array, m: Array) -> Array:
+    """Return v x m, the cross product of two motion vectors (6, ...): RBDA (2.31), Nori section II."""
+    w, u = v[:3], v[3:]
+    return np.concatenate([cross(w, m[:3]), cross(u, m[:3]) + cross(w, m[3:])])
+
+
+def cross_force(v: Array, f: Array) -> Array:
+    """Return v x* f, the cross product of a motion and a force vector (6, ...): RBDA (2.32), Nori section II."""
+    w, u = v[:3], v[3:]
+    return np.concatenate([cross(w, f[:3]) + cross(u, f[3:]), cross(w, f[3:])])
+
+
+def spatial_inertia(mass: float, com: Array, I_com: Array) -> NDArray[np.float64]:
+    """Return the 6 x 6 spatial inertia of a rigid body: RBDA (2.63), Nori footnote 2.
+
+    Args:
+        mass: [kg].
+        com: centre of mass (3,) [m], in the frame of the result.
+        I_com: rotational inertia (3, 3) about the centre of mass [kg m^2], in the axes of the result.
+    """
+    C = skew(np.asarray(com, dtype=float))
+    I = np.zeros((6, 6))
+    I[:3, :3] = np.asarray(I_com) - mass * (C @ C)  # the bracket keeps it exactly symmetric
+    I[:3, 3:] = mass * C
+    I[3:, :3] = -mass * C
+    I[3:, 3:] = mass * np.eye(3)
+    return I
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """The Plücker transform from a frame A to a frame B, kept as rotation and translation: RBDA (2.24).
+
+    Attributes:
+        E: rotation (3, 3, ...) from A to B coordinates.
+        r: position (3, ...) of B's origin in A coordinates [m].
+    """
+
+    E: Array
+    r: Array
+
+    @staticmethod
+    def identity() -> Transform:
+        """Return the transform from a frame to itself."""
+        return Transform(np.eye(3), np.zeros(3))
+
+    def __matmul__(self, first: Transform) -> Transform:
+        """Return C_X_A = C_X_B B_X_A for self = C_X_B and first = B_X_A."""
+        r = add(first.r, matvec(np.swapaxes(first.E, 0, 1), self.r))
+        return Transform(matmul(self.E, first.E), r)
+
+    def inverse(self) -> Transform:
+        """Return A_X_B."""
+        return Transform(np.swapaxes(self.E, 0, 1), -matvec(self.E, self.r))
+
+    def apply_motion(self, m: Array) -> Array:
+        """Return B_X_A m for a motion vector m (6, ...) in A: RBDA table 2.1."""
+        w, u = m[:3], m[3:]
+        return join(matvec(self.E, w), matvec(self.E, add(u, cross(w, self.r))))
+
+    def motion_matrix(self) -> Array:
+        """Return the 6 x 6 matrix B_X_A for motion vectors: RBDA (2.24)."""
+        corner = -matmul(self.E, skew(self.r))
+        E, zero = self._rotation_like(corner), corner * 0
+        return np.concatenate([np.concatenate([E, zero], axis=1), np.concatenate([corner, E], axis=1)])
+
+    def force_matrix(self) -> Array:
+        """Return the 6 x 6 matrix B_X*_A for force vectors: RBDA (2.25)."""
+        corner = -matmul(self.E, skew(self.r))
+        E, zero = self._rotation_like(corner), corner * 0
+        return np.concatenate([np.concatenate([E, corner], axis=1), np.concatenate([zero, E], axis=1)])
+
+    def _rotation_like(self, corner: Array) -> Array:
+        """Return E with the batch axes of (3, 3, ...) blocks: a pure translation has a constant E."""
+        return np.broadcast_to(self.E.reshape(self.E.shape + (1,) * (corner.ndim - self.E.ndim)), corner.shape)

@@ -1,0 +1,40 @@
+"""The command line: thin. Parse, one call of the library, print; one module a command."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import typer
+
+from nori_dyn.cli import demo, info, plan, schema, solve
+from nori_dyn.errors import NoriError, NoriWarning
+
+app = typer.Typer(
+    name="nori-dyn",
+    help="The dynamics of robots as one sparse linear system: planned once, solved every tick, for any sensors.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for command in (plan, solve, info, demo, schema):
+    command.register(app)
+
+
+def main() -> None:
+    """Run the command line: exit status 0, 1 on a clear error, 2 on wrong usage."""
+    show = warnings.showwarning
+
+    def show_in_one_line(message, category, *rest, **more):  # type: ignore[no-untyped-def]
+        if issubclass(category, NoriWarning):
+            print(f"warning: {message}", file=sys.stderr)
+        else:
+            show(message, category, *rest, **more)
+
+    warnings.showwarning = show_in_one_line
+    try:
+        app()
+    except NoriError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,112 @@
+"""What the commands share: loading what is named on the command line, and printing tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from nori_dyn.io.sensor_configs import UnknownConfigError, load_sensors, sensors, shipped_configs
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.planning.cost import Cost
+from nori_dyn.planning.planner import Candidate
+
+Robot = Annotated[
+    str,
+    typer.Argument(metavar="ROBOT", help="A URDF or MJCF file, or a name of the robot_descriptions package."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Lock = Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Freeze a joint; repeatable.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse inertias that no distribution of mass has.")]
+
+
+class Base(StrEnum):
+    """What the root link is: part of the world, or free."""
+
+    FIXED = "fixed"
+    FLOATING = "floating"
+
+
+console = Console(highlight=False)
+
+
+def sensor_set(name_or_file: str) -> SensorSet:
+    """Return a shipped set of sensors by name, or one from a file.
+
+    Raises:
+        SensorConfigError: there is none, or it does not follow the schema.
+    """
+    if name_or_file in shipped_configs():
+        return sensors(name_or_file)
+    if Path(name_or_file).suffix in (".yaml", ".yml") or Path(name_or_file).exists():
+        return load_sensors(name_or_file)
+    raise UnknownConfigError("set of sensors (no such file, and shipped are others)", name_or_file, shipped_configs())
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """Print figures as JSON."""
+    typer.echo(json.dumps(data, indent=2))
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """Return a table whose first column is text and whose others are figures."""
+    result = Table(title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for k, column in enumerate(columns):
+        result.add_column(escape(column), justify="left" if k == 0 else "right", overflow="fold")
+    for row in rows:
+        result.add_row(*(f"{cell:,}" if isinstance(cell, int) else escape(str(cell)) for cell in row))
+    return result
+
+
+def costs_table(candidates: Sequence[Candidate], assembly: Cost) -> Table:
+    """Return the table of orderings and what each costs a tick."""
+    rows = [
+        (
+            f"{'*' if k == 0 else ' '} {c.ordering}",
+            c.fill_in,
+            c.nonzeros,
+            c.cost.additions,
+            c.cost.multiplications,
+            c.cost.divisions,
+            c.cost.total,
+            c.published.total,
+        )
+        for k, c in enumerate(candidates)
+    ]
+    columns = ("  ordering", "fill-in", "nnz L+U", "+ -", "x", "1/x", "total", "published")
+    result = table("Operations a tick: factorisation and both substitutions", columns, rows)
+    result.caption = f"* is the one chosen. Assembling D and b comes to {assembly.total:,} more; sines and cosines are not counted. 'published' is the paper's own count, for comparison."
+    result.caption_justify = "left"
+    return result
+
+
+def cost_json(cost: Cost) -> dict[str, int]:
+    """Return a cost as JSON."""
+    return {
+        "additions": cost.additions,
+        "multiplications": cost.multiplications,
+        "divisions": cost.divisions,
+        "total": cost.total,
+    }
+
+
+def candidates_json(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Return the orderings and their costs as JSON, the chosen one first."""
+    return [
+        {
+            "ordering": c.ordering,
+            "fill_in": c.fill_in,
+            "nonzeros": c.nonzeros,
+            "cost": cost_json(c.cost),
+            "published_rule": cost_json(c.published),
+        }
+        for c in candidates
+    ]

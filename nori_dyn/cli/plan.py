@@ -1,0 +1,85 @@
+"""nori-dyn plan: from a robot and its sensors to a plan file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nori_dyn.cli.common import (
+    Base,
+    Json,
+    Lock,
+    Robot,
+    Strict,
+    candidates_json,
+    console,
+    cost_json,
+    costs_table,
+    print_json,
+    sensor_set,
+)
+from nori_dyn.io.files import check_writable
+from nori_dyn.io.plans import plan as make_plan
+from nori_dyn.io.robots import load_robot
+from nori_dyn.system.builder import System
+
+
+def plan(
+    robot: Robot,
+    sensors: Annotated[str, typer.Option(help="A shipped set of sensors, or a YAML file.")],
+    out: Annotated[Path, typer.Option(help="The plan file to write.")],
+    base: Base = Base.FIXED,
+    lock: Lock = None,
+    outputs: Annotated[
+        str | None, typer.Option(help="Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.")
+    ] = None,
+    ordering: Annotated[
+        str, typer.Option(help="umfpack, superlu, recursive, markowitz, or auto for the cheapest.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,
+    strict: Strict = False,
+    as_json: Json = False,
+) -> None:
+    """Plan a robot with its sensors, once.
+
+    Example: nori-dyn plan panda.urdf --sensors inverse_dynamics --out panda.plan
+    """
+    check_writable(out)
+    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), strict=strict)
+    system = System(tree, sensor_set(sensors))
+    names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
+    result = make_plan(system, names, ordering, seed, cache)
+    result.save(out)
+    rows, columns = system.shape
+    if as_json:
+        print_json(
+            {
+                "robot": tree.name,
+                "sensors": system.sensors.name,
+                "plan": str(out),
+                "n_links": tree.n_links,
+                "nv": tree.nv,
+                "rows": rows,
+                "variables": columns,
+                "measurements": system.ny,
+                "nonzeros": int(result.pattern.nnz),
+                "assembly": cost_json(result.assembly_cost),
+                "cost": cost_json(result.cost),
+                "orderings": candidates_json(result.candidates),
+            }
+        )
+        return
+    console.print(
+        f"{tree.name} with {system.sensors.name}: {tree.n_links} links, {tree.nv} freedoms; "
+        f"{rows} equations in {columns} unknowns, {result.pattern.nnz} nonzeros, {system.ny} readings a tick."
+    )
+    console.print(costs_table(result.candidates, result.assembly_cost))
+    console.print(f"Plan written to {out}. Next: nori-dyn solve --plan {out} --input LOG --out ESTIMATE")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(plan)

@@ -1,0 +1,82 @@
+"""nori-dyn solve: run a plan over a log."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from nori_dyn.cli.common import Json, console, print_json
+from nori_dyn.errors import InputError
+from nori_dyn.io.files import check_writable
+from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
+from nori_dyn.io.plans import Plan
+from nori_dyn.io.progress import progress
+
+
+def solve(
+    plan: Annotated[Path, typer.Option(help="The plan file.")],
+    input: Annotated[Path, typer.Option(help="The log: .csv, .csv.gz or .npz.")],
+    out: Annotated[Path, typer.Option(help="The estimates to write: .csv, .csv.gz or .npz.")],
+    backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
+    differentiate: Annotated[
+        int | None,
+        typer.Option(
+            metavar="WINDOW",
+            help="Make joint accelerations that the log lacks from its velocities, by a "
+            "Savitzky-Golay filter of this odd number of samples.",
+        ),
+    ] = None,
+    dt: Annotated[float | None, typer.Option(help="Time between samples [s], for --differentiate.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run a plan over a log of states and readings.
+
+    A CSV has one column a number: q[0] or q:joint, qd[0], dq[0] or qd:joint, and each measurement by name
+    (`nori-dyn info PLAN` lists them). An NPZ has arrays q, qd, y.
+
+    Example: nori-dyn solve --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
+    """
+    check_log_name(out)
+    check_writable(out)
+    if (differentiate is None) != (dt is None):
+        raise InputError("--differentiate and --dt go together: a window in samples, and the time between them.")
+    differentiation = None if differentiate is None or dt is None else Differentiation(differentiate, dt)
+    loaded = Plan.load(plan)
+    log = read_log(input, loaded.system, differentiation)
+    with progress(f"solving {len(log.q)} samples"):
+        solver = loaded.solver(backend)
+        start = time.perf_counter()
+        estimate = solver.solve_batch(log.q, log.qd, log.y)
+        seconds = time.perf_counter() - start
+    write_estimate(out, estimate, loaded.system)
+    worst = float(np.nanmax(estimate.residual)) if not np.isnan(estimate.residual).all() else None
+    fell_back = int(np.count_nonzero(estimate.fell_back))
+    if as_json:
+        print_json(
+            {
+                "samples": len(log.q),
+                "backend": estimate.backend,
+                "seconds": seconds,
+                "largest_residual": worst,
+                "fell_back": fell_back,
+                "differentiated": list(log.differentiated),
+                "out": str(out),
+            }
+        )
+        return
+    made = f", {len(log.differentiated)} accelerations by differentiating" if log.differentiated else ""
+    residual = "not computed for a part of the unknowns" if worst is None else f"{worst:.1e}"
+    console.print(
+        f"{len(log.q)} samples{made}, backend {estimate.backend}: {1e6 * seconds / len(log.q):.1f} us a sample. "
+        f"Largest relative residual {residual}, {fell_back} fell back to fresh pivots."
+    )
+    console.print(f"Estimates written to {out}.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(solve)

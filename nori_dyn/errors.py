@@ -1,0 +1,107 @@
+"""The family of errors: each names the offending thing, what is known about it, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class NoriError(Exception):
+    """Base of every error that nori_dyn raises on purpose; the message is meant to be read by a person."""
+
+
+class ModelError(NoriError):
+    """A robot model that cannot be used: its topology, its inertias, its joints, or its file."""
+
+
+class SensorConfigError(NoriError):
+    """A set of sensors that cannot be read, or does not fit the robot."""
+
+
+class UnknownNameError(NoriError):
+    """A name that is not among the known ones; suggests the closest.
+
+    Attributes:
+        name: the name asked for.
+        known: the names that exist.
+    """
+
+    def __init__(self, what: str, name: str, known: Iterable[str], where: str = "") -> None:
+        self.name = name
+        self.known = tuple(known)
+        close = difflib.get_close_matches(str(name), self.known, n=1, cutoff=0.5)
+        place = f" in {where}" if where else ""
+        if close:
+            hint = f"Did you mean '{close[0]}'?"
+        elif self.known:
+            shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
+            hint = f"Known: {shown}."
+        else:
+            hint = "There is none."
+        super().__init__(f"unknown {what} '{name}'{place}. {hint}")
+
+
+class UnknownSensorNameError(UnknownNameError, SensorConfigError):
+    """A sensor type, link, joint, frame or component that a set of sensors names and that does not exist."""
+
+
+class UnknownModelNameError(UnknownNameError, ModelError):
+    """A link, joint or frame that the robot does not have."""
+
+
+class SystemShapeError(NoriError):
+    """A system with more or fewer rows than unknowns, where an exact (square) one is needed.
+
+    Attributes:
+        n_rows: number of scalar equations.
+        n_variables: number of scalar unknowns.
+    """
+
+    def __init__(self, message: str, n_rows: int, n_variables: int) -> None:
+        self.n_rows = n_rows
+        self.n_variables = n_variables
+        super().__init__(message)
+
+
+class SingularSystemError(NoriError):
+    """A system without a unique solution, at every configuration or at the one given.
+
+    Attributes:
+        undetermined: names of the variables that the null space moves, the largest first.
+    """
+
+    def __init__(self, message: str, undetermined: tuple[str, ...] = ()) -> None:
+        self.undetermined = undetermined
+        super().__init__(message)
+
+
+class PlanError(NoriError):
+    """A plan that cannot be made, read, or used with this model or version."""
+
+
+class InputError(NoriError):
+    """Values given to a solver that have the wrong shape, the wrong name, or are not finite."""
+
+
+class FileFormatError(NoriError):
+    """A file that cannot be read as what it should be, or an output that cannot be written."""
+
+
+class MissingExtraError(NoriError):
+    """Something asked for needs an optional dependency that is not installed.
+
+    Attributes:
+        extra: the name of the extra that brings it.
+    """
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{what} needs the extra '{extra}': pip install 'nori_dyn[{extra}]'")
+
+
+class BackendError(NoriError):
+    """A backend that does not exist or cannot run here."""
+
+
+class NoriWarning(UserWarning):
+    """A thing worth knowing that does not stop the work."""

@@ -1,0 +1,1 @@
+"""The only folder that opens files: robots, sensor configs, plan files and their cache, logs, pictures."""

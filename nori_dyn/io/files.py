@@ -1,0 +1,73 @@
+"""Reading and writing files: whole or not at all, with errors that name the file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from nori_dyn.errors import FileFormatError
+
+
+def read_text(path: str | Path) -> str:
+    """Return the content of a text file.
+
+    Raises:
+        FileFormatError: it does not exist, cannot be read, or is not text.
+    """
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path}: is not a text file.") from None
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        FileFormatError: it does not exist or cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileFormatError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror}.") from None
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file atomically: it appears whole, or not at all.
+
+    Raises:
+        FileFormatError: the folder does not exist or cannot be written.
+    """
+    path = Path(path)
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written: {error.strerror} ('{path.parent}').") from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise FileFormatError(f"{path}: cannot be written: {error.strerror}.") from None
+
+
+def check_writable(path: str | Path) -> None:
+    """Check, before the work, that a file can be written.
+
+    Raises:
+        FileFormatError: its folder does not exist or cannot be written, or it is a folder itself.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise FileFormatError(f"{path}: is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise FileFormatError(f"{path}: its folder '{path.parent}' does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise FileFormatError(f"{path}: its folder '{path.parent}' is not writable.")

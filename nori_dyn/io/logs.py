@@ -1,0 +1,237 @@
+"""Logs: states and readings from CSV or NPZ, and estimates back to the same.
+
+A CSV has one column a number: `q[3]` or `q:joint` (`q:joint[1]` where a joint has several), `qd[3]`, `dq[3]` or
+`qd:joint`, and each measurement by its name (`qdd:joint`) or as `y[3]`; other columns are left alone. An NPZ has
+arrays q (N, nq), qd (N, nv), y (N, ny), or one array a measurement; pickled objects are refused.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import savgol_filter
+
+from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.io.files import read_bytes, write_bytes
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import component_names
+
+Floats = NDArray[np.float64]
+
+SMOOTHING_ORDER = 3
+"""Order of the Savitzky-Golay polynomial that differentiates velocities."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Log:
+    """The states and readings of a log.
+
+    Attributes:
+        q: configurations (N, nq).
+        qd: velocities (N, nv).
+        y: readings (N, ny).
+        differentiated: names of the readings that were made by differentiating qd.
+    """
+
+    q: Floats
+    qd: Floats
+    y: Floats
+    differentiated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiation:
+    """How accelerations that a log lacks are made from its velocities.
+
+    Attributes:
+        window: length of the Savitzky-Golay window in samples, odd.
+        dt: time between samples [s].
+    """
+
+    window: int
+    dt: float
+
+    def __post_init__(self) -> None:
+        if self.window <= SMOOTHING_ORDER or self.window % 2 == 0:
+            raise InputError(f"the window must be odd and at least {SMOOTHING_ORDER + 2} samples, not {self.window}.")
+        if not 0 < self.dt < np.inf:
+            raise InputError(f"the time between samples must be positive, not {self.dt} s.")
+
+    def apply(self, qd: Floats) -> Floats:
+        """Return the derivative of velocities (N, nv).
+
+        Raises:
+            InputError: fewer samples than the window.
+        """
+        if len(qd) < self.window:
+            raise InputError(f"the log has {len(qd)} samples, fewer than the window of {self.window}.")
+        return np.asarray(savgol_filter(qd, self.window, SMOOTHING_ORDER, deriv=1, delta=self.dt, axis=0))
+
+
+def read_log(path: str | Path, system: System, differentiation: Differentiation | None = None) -> Log:
+    """Return the states and readings in a CSV (`.csv`, `.csv.gz`) or NPZ file.
+
+    Args:
+        path: the file.
+        system: the system that they are for.
+        differentiation: how to make joint accelerations that the log lacks; None refuses a log without them.
+
+    Raises:
+        FileFormatError: the file cannot be read, or is neither CSV nor NPZ.
+        InputError: columns that the system needs are missing or of another length.
+    """
+    name = str(path)
+    if name.endswith(".npz"):
+        columns = _npz_columns(path, system)
+    elif name.endswith((".csv", ".csv.gz")):
+        columns = _csv_columns(path)
+    else:
+        raise FileFormatError(f"{path}: is neither .csv, .csv.gz nor .npz.")
+    tree = system.tree
+    q = _gather(path, columns, "q", _joint_labels(system, "q", nq=True), tree.nq)
+    qd = _gather(path, columns, "qd", _joint_labels(system, "qd", nq=False), tree.nv)
+    if len(q) == 0:
+        raise InputError(f"{path}: holds no samples.")
+    y = np.empty((len(q), system.ny))
+    differentiated: list[str] = []
+    missing: list[str] = []
+    acceleration = {
+        label.replace("qd:", "qdd:", 1): k
+        for k, label in enumerate(name for v in system.variables if v.kind == "qdd" for name in v.component_names)
+    }
+    derivative: Floats | None = None
+    for k, label in enumerate(system.measurement_names):
+        column = columns.get(label, columns.get(f"y[{k}]"))
+        if column is not None:
+            y[:, k] = column
+        elif label in acceleration and differentiation is not None:
+            derivative = differentiation.apply(qd) if derivative is None else derivative
+            y[:, k] = derivative[:, acceleration[label]]
+            differentiated.append(label)
+        else:
+            missing.append(label)
+    if missing:
+        shown = ", ".join(f"'{label}'" for label in missing[:6]) + (", ..." if len(missing) > 6 else "")
+        hint = ""
+        if any(label in acceleration for label in missing):
+            hint = " Joint accelerations can be made from the velocities: see --differentiate."
+        raise InputError(f"{path}: lacks {len(missing)} of {system.ny} measurements: {shown}.{hint}")
+    return Log(q, qd, y, tuple(differentiated))
+
+
+def write_estimate(path: str | Path, estimate: Estimate, system: System) -> None:
+    """Write the estimates of N states to a CSV (`.csv`, `.csv.gz`) or NPZ file, whole or not at all.
+
+    Raises:
+        FileFormatError: the file cannot be written, or its name has another ending.
+    """
+    name = str(path)
+    buffer = io.BytesIO()
+    if name.endswith(".npz"):
+        extra = {"residual": estimate.residual, "fell_back": estimate.fell_back}
+        np.savez_compressed(buffer, allow_pickle=False, **{**estimate.values, **extra})
+        write_bytes(path, buffer.getvalue())
+        return
+    check_log_name(path)
+    labels, parts = [], []
+    for key, values in estimate.values.items():
+        labels.extend(_output_labels(system, key))
+        parts.append(values.reshape(len(values), -1))
+    table = np.column_stack([*parts, estimate.residual, estimate.fell_back])
+    header = ",".join([*(_quoted(label) for label in labels), "residual", "fell_back"])
+    np.savetxt(buffer, table, fmt="%.17g", delimiter=",", header=header, comments="", encoding="utf-8")
+    content = buffer.getvalue()
+    write_bytes(path, gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
+
+
+def check_log_name(path: str | Path) -> None:
+    """Check that a file's name says what it is.
+
+    Raises:
+        FileFormatError: it ends neither in .csv, .csv.gz nor .npz.
+    """
+    if not str(path).endswith((".csv", ".csv.gz", ".npz")):
+        raise FileFormatError(f"{path}: must end in .csv, .csv.gz or .npz.")
+
+
+def _quoted(label: str) -> str:
+    return '"' + label.replace('"', '""') + '"' if any(c in label for c in ',"\n') else label
+
+
+def _output_labels(system: System, name: str) -> list[str]:
+    kind, _, owner = name.partition(":")
+    variables = [v for v in system.variables if v.kind == kind]
+    if not owner:
+        return [label for v in variables for label in v.component_names]
+    own = [v for v in variables if v.name == name] or variables[:1]
+    return list(component_names(name, own[0].components))
+
+
+def _joint_labels(system: System, kind: str, nq: bool) -> list[str]:
+    labels: list[str] = []
+    for joint, name in zip(system.tree.joints, system.tree.joint_names, strict=True):
+        size = joint.nq if nq else joint.nv
+        labels.extend([f"{kind}:{name}"] if size == 1 else [f"{kind}:{name}[{k}]" for k in range(size)])
+    return labels
+
+
+def _gather(path: str | Path, columns: Mapping[str, Floats], kind: str, labels: list[str], size: int) -> Floats:
+    found: list[Floats] = []
+    for k, label in enumerate(labels):
+        aliases = [label, f"{kind}[{k}]"] + ([f"dq[{k}]"] if kind == "qd" else [])
+        column = next((columns[alias] for alias in aliases if alias in columns), None)
+        if column is None:
+            raise InputError(f"{path}: has no column '{label}' or '{kind}[{k}]' ({size} numbers of {kind} are needed).")
+        found.append(column)
+    return np.column_stack(found)
+
+
+def _csv_columns(path: str | Path) -> dict[str, Floats]:
+    content = read_bytes(path)
+    try:
+        if str(path).endswith(".gz"):
+            content = gzip.decompress(content)
+        text = content.decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"{path}: is damaged or not text: {error}.") from None
+    header, _, body = text.partition("\n")
+    names = [name.strip().strip('"') for name in header.split(",")]
+    if not body.strip():
+        raise InputError(f"{path}: holds no samples.")
+    try:
+        table = np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise FileFormatError(f"{path}: is not a table of numbers below one line of names: {error}.") from None
+    if table.shape[1] != len(names):
+        raise FileFormatError(f"{path}: has {len(names)} names for {table.shape[1]} columns.")
+    return dict(zip(names, table.T, strict=True))
+
+
+def _npz_columns(path: str | Path, system: System) -> dict[str, Floats]:
+    content = read_bytes(path)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {key: np.asarray(archive[key], dtype=float) for key in archive.files}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
+    sizes = {len(array) for array in arrays.values() if array.ndim}
+    columns: dict[str, Floats] = {}
+    blocks = {row.name: row.equation.components for row in system.measurements}
+    for key, array in arrays.items():
+        if key in ("q", "qd", "y") and array.ndim == 2:
+            columns.update({f"{key}[{k}]": column for k, column in enumerate(array.T)})
+        elif key in blocks and array.ndim == 2 and array.shape[1] == len(blocks[key]):
+            columns.update(zip(component_names(key, blocks[key]), array.T, strict=True))
+        elif array.ndim == 1:
+            columns[key] = array
+    if len(sizes) > 1 and len({len(column) for column in columns.values()}) > 1:
+        raise InputError(f"{path}: its arrays have different numbers of samples: {sorted(sizes)}.")
+    return columns

@@ -1,0 +1,284 @@
+"""MJCF files, read by mujoco's own parser: the bare rigid bodies of the model."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning
+from nori_dyn.io.cleaning import Cleaner
+from nori_dyn.io.xml_file import naming_file, read_xml
+from nori_dyn.model.assembly import JointData, LinkData, assemble
+from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical, quaternion_rotation
+from nori_dyn.model.tree import KinematicTree
+
+Floats = NDArray[np.float64]
+
+ROOT = 0
+"""MuJoCo's number of the world body."""
+
+
+def load_mjcf(
+    path: str | os.PathLike[str],
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    locked: Sequence[str] | Mapping[str, float] = (),
+    strict: bool = False,
+    gravity: tuple[float, float, float] | None = None,
+    clean: bool = True,
+) -> KinematicTree:
+    """Return the kinematic tree of an MJCF file.
+
+    hinge, slide, ball and free joints become Revolute, Prismatic, Spherical and Free; q is MuJoCo's qpos,
+    with `ref` in X_tree and quaternions as (x, y, z, w). Velocities of ball and free joints are in body
+    coordinates, angular first. A body with several joints is a chain of massless links `BODY/JOINT` that ends
+    in the body; one without joints is lumped into the body that carries it. The frame of a link has the axes
+    of MuJoCo's body frame and its origin in the joint's anchor; where that moves the origin, the body frame
+    is the frame `BODY/body`. Named sites are frames (`SITE/site` where a body has that name). What has no
+    name is called by its number: body3, joint5.
+
+    Args:
+        path: the file.
+        base: "floating" puts the one body that the world carries on a free joint; a model whose moving bodies
+            are on free joints already stays as it is.
+        locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        strict: refuse inertias that violate the triangle inequality instead of warning.
+        gravity: [m/s^2] in world axes; None takes the model's.
+        clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions.
+
+    Raises:
+        MissingExtraError: mujoco is not installed.
+        FileFormatError: not a readable file, or not an MJCF model.
+        ModelError: MuJoCo refuses the model, a floating base that makes no sense, an unknown locked joint.
+    """
+    root = read_xml(path)
+    if root.tag != "mujoco":
+        hint = " It is a URDF: use load_urdf." if root.tag == "robot" else ""
+        raise FileFormatError(f"{path} is not MJCF: its root element is <{root.tag}> instead of <mujoco>.{hint}")
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtraError("reading an MJCF model", "mjcf") from None
+    try:
+        model = mujoco.MjModel.from_xml_path(os.fspath(path))
+    except ValueError as error:
+        raise ModelError(f"{path}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
+
+    reader = _Reader(mujoco, model, Cleaner(active=clean))
+    name = root.get("model") or os.path.splitext(os.path.basename(path))[0]
+    with naming_file(path):
+        float_it, bodies, notes = _base(reader, base)
+        for body in bodies:
+            reader.add(body, is_root=body == bodies[0])
+        notes += [*reader.cleaner.notes(), *reader.notes(locked)]
+        tree = assemble(
+            name,
+            reader.links,
+            reader.joints,
+            base="floating" if float_it else "fixed",
+            locked=locked,
+            strict=strict,
+            gravity=_gravity(mujoco, model) if gravity is None else gravity,
+            notes=notes,
+        )
+    ignored = _ignored(model)
+    if ignored:
+        warnings.warn(
+            f"robot '{name}': ignored: {', '.join(ignored)}. The equations are those of the bare rigid bodies.",
+            NoriWarning,
+            stacklevel=2,
+        )
+    return tree
+
+
+@dataclass
+class _Reader:
+    """Turns MuJoCo bodies into links and joints, parents first.
+
+    Attributes:
+        mujoco: the module.
+        model: the compiled model.
+        cleaner: removes rounding.
+        links: links so far.
+        joints: joints so far.
+        anchors: where the link frame of each body is, in its body frame (3,) [m].
+    """
+
+    mujoco: Any
+    model: Any
+    cleaner: Cleaner
+    links: list[LinkData] = field(default_factory=list)
+    joints: list[JointData] = field(default_factory=list)
+    anchors: dict[int, Floats] = field(default_factory=dict)
+
+    def name(self, kind: Literal["body", "joint", "site"], number: int) -> str:
+        obj = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+        return self.mujoco.mj_id2name(self.model, obj, number) or f"{kind}{number}"
+
+    def joints_of(self, body: int) -> range:
+        first = int(self.model.body_jntadr[body])
+        return range(first, first + int(self.model.body_jntnum[body]))
+
+    def add(self, body: int, is_root: bool) -> None:
+        """Add a body, and the joints that it is on unless it is the root of the tree."""
+        m = self.model
+        name = self.name("body", body)
+        numbers = range(0) if is_root else self.joints_of(body)
+        anchor = np.zeros(3)
+        if not is_root:
+            # The frame of the body before its joints move, then each joint's anchor in it.
+            carrier = int(m.body_parentid[body])
+            parent, parent_anchor = self.name("body", carrier), self.anchors[carrier]
+            R = self.cleaner.rotation(_rotation(m.body_quat[body]))
+            place = Transform(np.ascontiguousarray(R.T), np.array(m.body_pos[body]) - parent_anchor)
+            for number in numbers:
+                is_last = number == numbers[-1]
+                joint, before, at = self._joint(number)
+                if isinstance(joint, Free):  # its pose in the file is MuJoCo's initial state only
+                    place, at = Transform.identity(), np.zeros(3)
+                child = name if is_last else f"{name}/{self.name('joint', number)}"
+                X = before @ Transform(np.eye(3), at - anchor) @ place
+                self.joints.append(JointData(self.name("joint", number), parent, child, self._clean(X), joint))
+                if not is_last:
+                    self.links.append(LinkData(child))
+                parent, anchor, place = child, at, Transform.identity()
+            if not numbers:
+                self.joints.append(JointData(f"{name}/fixed", parent, name, self._clean(place), None))
+        self.anchors[body] = anchor
+        R = self.cleaner.rotation(_rotation(m.body_iquat[body]))
+        self.links.append(
+            LinkData(
+                name,
+                float(m.body_mass[body]),
+                np.array(m.body_ipos[body]) - anchor,
+                R @ np.diag(m.body_inertia[body]) @ R.T,
+                dict(self._frames(body, name, anchor)),
+            )
+        )
+
+    def _joint(self, number: int) -> tuple[Joint, Transform, Floats]:
+        """Return a joint's model, its X_J(-ref), and its anchor (3,) [m] in the body frame."""
+        m = self.model
+        types = self.mujoco.mjtJoint
+        anchor = np.array(m.jnt_pos[number])
+        kind = m.jnt_type[number]
+        if kind == types.mjJNT_FREE:
+            return Free(), Transform.identity(), anchor
+        if kind == types.mjJNT_BALL:
+            return Spherical(), Transform.identity(), anchor
+        limits = (-math.inf, math.inf)
+        if m.jnt_limited[number]:
+            lower, upper = m.jnt_range[number]
+            limits = (float(lower), float(upper))
+        axis = self.cleaner.axis(np.array(m.jnt_axis[number]))
+        joint = (Revolute if kind == types.mjJNT_HINGE else Prismatic)(axis, limits)
+        ref = float(m.qpos0[m.jnt_qposadr[number]])
+        return joint, joint.transform(np.array([-ref])) if ref else Transform.identity(), anchor
+
+    def _frames(self, body: int, name: str, anchor: Floats) -> Iterator[tuple[str, Transform]]:
+        m = self.model
+        if anchor.any():
+            yield f"{name}/body", Transform(np.eye(3), -anchor)
+        bodies = {self.name("body", i) for i in range(m.nbody)}
+        for site in np.flatnonzero(m.site_bodyid == body):
+            site_name = self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_SITE, site)
+            if site_name:
+                R = self.cleaner.rotation(_rotation(m.site_quat[site]))
+                X = Transform(np.ascontiguousarray(R.T), np.array(m.site_pos[site]) - anchor)
+                yield f"{site_name}/site" if site_name in bodies else site_name, X
+
+    def _clean(self, X: Transform) -> Transform:
+        return Transform(self.cleaner.rotation(X.E), self.cleaner.position(X.r))
+
+    def notes(self, locked: Sequence[str] | Mapping[str, float]) -> Iterator[str]:
+        """Return what was done to the model, for people."""
+        n_between = len(self.links) - len(self.anchors)
+        if n_between:
+            yield f"{n_between} massless links between the joints of bodies that have several"
+        n_fixed = sum(joint.joint is None for joint in self.joints)
+        if n_fixed:
+            yield f"{_bodies(n_fixed)} without joints lumped, kept as frames"
+        if locked:
+            yield f"locked: {', '.join([locked] if isinstance(locked, str) else locked)}"
+
+
+def _base(reader: _Reader, base: str) -> tuple[bool, list[int], list[str]]:
+    """Return whether to add a free joint, the bodies of the tree with its root first, and notes."""
+    m = reader.model
+    parents = [int(i) for i in m.body_parentid]
+    everything = list(range(m.nbody))
+    if base not in ("fixed", "floating"):
+        raise ModelError(f"base must be 'fixed' or 'floating', not {base!r}.")
+    if base == "fixed":
+        return False, everything, []
+    top = [body for body in everything[1:] if parents[body] == ROOT]
+    subtrees = {body: _subtree(parents, body) for body in top}
+    movers = [body for body in top if any(len(reader.joints_of(i)) for i in subtrees[body])]
+    names = [reader.name("body", body) for body in movers]
+    free = [any(m.jnt_type[j] == reader.mujoco.mjtJoint.mjJNT_FREE for j in reader.joints_of(body)) for body in movers]
+    if movers and all(free):
+        return False, everything, ["the base is on a free joint of the model already"]
+    if len(movers) != 1 and len(top) != 1:
+        shown = f"{len(movers)} moving bodies ({', '.join(names)})" if movers else "no moving body"
+        raise ModelError(
+            f"base='floating': the world carries {shown}, so it is not clear which one is the base. "
+            "Give the base a <freejoint/> in the model, and load it with base='fixed'."
+        )
+    body = movers[0] if movers else top[0]
+    if reader.joints_of(body):
+        raise ModelError(
+            f"base='floating': the base '{reader.name('body', body)}' is on joint "
+            f"'{reader.name('joint', reader.joints_of(body)[0])}' to the world. "
+            "Remove that joint, or load it with base='fixed'."
+        )
+    left_out = len(everything) - 1 - len(subtrees[body])
+    notes = [f"{_bodies(left_out)} fixed to the world left out"] if left_out else []
+    return True, subtrees[body], notes
+
+
+def _bodies(n: int) -> str:
+    return f"{n} {'body' if n == 1 else 'bodies'}"
+
+
+def _subtree(parents: Sequence[int], root: int) -> list[int]:
+    members = [root]
+    for body in range(root + 1, len(parents)):  # MuJoCo numbers parents before children
+        if parents[body] in members:
+            members.append(body)
+    return members
+
+
+def _rotation(quaternion: Floats) -> Floats:
+    """Return R (3, 3), from body to parent coordinates, of MuJoCo's quaternion (w, x, y, z)."""
+    w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
+    return np.asarray(quaternion_rotation(np.array([x, y, z, w])).T)
+
+
+def _gravity(mujoco: Any, model: Any) -> tuple[float, float, float]:
+    if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+        return (0.0, 0.0, 0.0)
+    x, y, z = (float(component) for component in model.opt.gravity)
+    return x, y, z
+
+
+def _ignored(model: Any) -> list[str]:
+    """Return what the model has beyond rigid bodies, joints and gravity."""
+    present = {
+        "armature": np.any(model.dof_armature),
+        "joint damping": np.any(model.dof_damping),
+        "joint friction": np.any(model.dof_frictionloss),
+        "joint stiffness": np.any(model.jnt_stiffness),
+        "gravity compensation": np.any(model.body_gravcomp),
+        "equality constraints": model.neq > 0,
+        "tendons": model.ntendon > 0,
+        "fluid forces": model.opt.density > 0 or model.opt.viscosity > 0,
+    }
+    return [what for what, is_there in present.items() if is_there]

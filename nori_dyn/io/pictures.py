@@ -1,0 +1,82 @@
+"""Pictures of a plan: the matrix as it is assembled, as it is solved, and its factors."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.errors import MissingExtraError
+from nori_dyn.io.files import write_bytes
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.system.variables import KINDS
+
+COLOURS = {"a": "#0072b2", "f": "#d55e00", "tau": "#009e73", "fx": "#999999", "qdd": "#cc79a7"}
+LABELS = {
+    "a": "link accelerations a",
+    "f": "joint wrenches f",
+    "tau": "torques tau",
+    "fx": "external wrenches fx",
+    "qdd": "joint accelerations qdd",
+}
+
+
+def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
+    """Write a PNG of D as assembled, D permuted and its factors L + U, coloured by the kind of variable.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        FileFormatError: the file cannot be written.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError("a picture", "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    symbolic = plan.symbolic
+    n = symbolic.shape[0]
+    row_place, column_place = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+    row_place[plan.row_permutation] = np.arange(n)
+    column_place[plan.column_permutation] = np.arange(n)
+    kinds = np.empty(n, dtype=np.intp)
+    for variable in plan.system.variables:
+        kinds[variable.slice] = KINDS.index(variable.kind)
+
+    work = plan.elimination()
+    factor_rows = [p.row for p in work.pivots] + [p.row for p in work.pivots for _ in p.u]
+    factor_columns = [p.column for p in work.pivots] + [j for p in work.pivots for j in p.u]
+    factor_rows += [i for p in work.pivots for i in p.l]
+    factor_columns += [p.column for p in work.pivots for _ in p.l]
+    rows, columns = np.array(factor_rows), np.array(factor_columns)
+
+    panels = [
+        ("D as assembled", symbolic.rows, symbolic.columns, symbolic.columns),
+        (
+            f"P D Q, ordering '{plan.ordering}'",
+            row_place[symbolic.rows],
+            column_place[symbolic.columns],
+            symbolic.columns,
+        ),
+        (f"L + U, fill-in {work.fill_in}", row_place[rows], column_place[columns], columns),
+    ]
+    figure = Figure(figsize=(15, 6), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, (title, i, j, owner) in zip(figure.subplots(1, 3), panels, strict=True):
+        _spy(axes, title, n, i, j, kinds[owner])
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(KINDS), frameon=False, markerscale=5)
+    figure.suptitle(f"{plan.system.tree.name}, {plan.system.sensors.name}: {n} equations and unknowns", fontsize=14)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    write_bytes(path, buffer.getvalue())
+
+
+def _spy(axes, title: str, n: int, i: NDArray[np.intp], j: NDArray[np.intp], kinds: NDArray[np.intp]) -> None:  # type: ignore[no-untyped-def]
+    for k, kind in enumerate(KINDS):
+        own = kinds == k
+        axes.plot(j[own], i[own], "s", markersize=1.1, markeredgewidth=0, color=COLOURS[kind], label=LABELS[kind])
+    axes.set(title=f"{title}\n{len(i)} nonzeros", xlim=(-n / 80, n * 81 / 80), ylim=(n * 81 / 80, -n / 80))
+    axes.set(aspect="equal", xlabel="column", ylabel="row")

@@ -1,0 +1,250 @@
+"""Plan files: JSON that holds the model, the sensors and the permutations; data only, versioned, checked.
+
+Nothing in a plan file is executed: programs are made from it on the machine that runs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import NoriError, PlanError
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.joints import JOINTS, Joint
+from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.planning.cost import Cost
+from nori_dyn.planning.planner import Candidate, EliminationPlan
+
+FORMAT = "nori_dyn plan"
+VERSION = 1
+"""Raised whenever the content, or what is computed from it, changes its meaning."""
+
+Row = list[FiniteFloat]
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class TransformData(_Data):
+    """A transform: rotation and position [m]."""
+
+    E: list[Row]
+    r: Row
+
+
+class FrameData(_Data):
+    """A named frame."""
+
+    link: int
+    X: TransformData
+
+
+class JointData(_Data):
+    """A joint model: its kind and parameters; null is an infinite limit."""
+
+    kind: str
+    parameters: dict[str, float | list[float | None]]
+
+
+class TreeData(_Data):
+    """A kinematic tree."""
+
+    name: str
+    names: list[str]
+    joint_names: list[str]
+    parents: list[int]
+    joints: list[JointData]
+    X_tree: list[TransformData]
+    I: list[list[Row]]
+    frames: dict[str, FrameData]
+    gravity: Row
+    notes: list[str]
+
+
+class CostData(_Data):
+    """Counted operations."""
+
+    additions: int
+    multiplications: int
+    divisions: int
+
+
+class CandidateData(_Data):
+    """What an ordering leads to."""
+
+    ordering: str
+    cost: CostData
+    published: CostData
+    fill_in: int
+    nonzeros: int
+
+
+class PlanData(_Data):
+    """The content of a plan file."""
+
+    format: Literal["nori_dyn plan"]
+    version: int
+    fingerprint: str
+    tree: TreeData
+    sensors: dict[str, Any]
+    outputs: list[str] | None
+    ordering: str
+    row_permutation: list[int]
+    column_permutation: list[int]
+    candidates: list[CandidateData] = Field(min_length=1)
+    assembly_cost: CostData
+    seed: int
+
+
+def plan_to_text(plan: EliminationPlan, output_names: list[str] | None) -> str:
+    """Return the content of a plan's file.
+
+    Raises:
+        PlanError: its sensors are not a SensorSet, so they cannot be written as data.
+    """
+    sensors = plan.system.sensors
+    if not isinstance(sensors, SensorSet):
+        raise PlanError(f"{plan!r} cannot be saved: its sensors are a {type(sensors).__name__}, not a SensorSet.")
+    data = PlanData(
+        format="nori_dyn plan",
+        version=VERSION,
+        fingerprint=plan.system.fingerprint,
+        tree=_tree_data(plan.system.tree),
+        sensors=sensors.to_dict(),
+        outputs=output_names,
+        ordering=plan.ordering,
+        row_permutation=plan.row_permutation.tolist(),
+        column_permutation=plan.column_permutation.tolist(),
+        candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.candidates],
+        assembly_cost=CostData.model_validate(asdict(plan.assembly_cost)),
+        seed=plan.seed,
+    )
+    body = data.model_dump()
+    return json.dumps({**body, "checksum": _checksum(body)}) + "\n"
+
+
+def plan_from_text(text: str) -> PlanData:
+    """Return the content of a plan file, checked.
+
+    Raises:
+        PlanError: it is truncated, changed, from another version, or no plan file at all.
+    """
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        raise PlanError(
+            f"it is not a plan file, or is truncated ({error}). Make it anew with `nori-dyn plan`."
+        ) from None
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise PlanError("it is not a plan file. Make one with `nori-dyn plan`.")
+    if body.get("version") != VERSION:
+        raise PlanError(
+            f"it is of version {body.get('version')!r}, this program reads {VERSION}. Make it anew with `nori-dyn plan`."
+        )
+    if body.pop("checksum", None) != _checksum(body):
+        raise PlanError("its content was changed or damaged. Make it anew with `nori-dyn plan`.")
+    try:
+        return PlanData.model_validate(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise PlanError(f"its entry '{place}' is wrong: {first['msg']}.") from None
+
+
+def tree_of(data: TreeData) -> KinematicTree:
+    """Return the kinematic tree of a plan file."""
+    return KinematicTree(
+        name=data.name,
+        names=tuple(data.names),
+        joint_names=tuple(data.joint_names),
+        parents=tuple(data.parents),
+        joints=tuple(_joint(joint) for joint in data.joints),
+        X_tree=tuple(_transform(X) for X in data.X_tree),
+        I=np.array(data.I, dtype=float),
+        frames={name: Frame(frame.link, _transform(frame.X)) for name, frame in data.frames.items()},
+        gravity=tuple(data.gravity),  # type: ignore[arg-type]
+        notes=tuple(data.notes),
+    )
+
+
+def candidates_of(data: PlanData) -> tuple[Candidate, ...]:
+    """Return the counted orderings of a plan file."""
+    return tuple(
+        Candidate(c.ordering, cost_of(c.cost), cost_of(c.published), c.fill_in, c.nonzeros) for c in data.candidates
+    )
+
+
+def cost_of(data: CostData) -> Cost:
+    """Return a counted cost."""
+    return Cost(data.additions, data.multiplications, data.divisions)
+
+
+def permutation_of(values: list[int], n: int, what: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return a permutation of n numbers.
+
+    Raises:
+        PlanError: it is none.
+    """
+    if sorted(values) != list(range(n)):
+        raise PlanError(f"its {what} is not a permutation of {n} numbers.")
+    permutation = np.array(values, dtype=np.intp)
+    permutation.flags.writeable = False
+    return permutation
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _tree_data(tree: KinematicTree) -> TreeData:
+    return TreeData(
+        name=tree.name,
+        names=list(tree.names),
+        joint_names=list(tree.joint_names),
+        parents=list(tree.parents),
+        joints=[JointData(kind=joint.kind, parameters=_parameters(joint)) for joint in tree.joints],
+        X_tree=[_transform_data(X) for X in tree.X_tree],
+        I=tree.I.tolist(),
+        frames={name: FrameData(link=f.link, X=_transform_data(f.X)) for name, f in tree.frames.items()},
+        gravity=list(tree.gravity),
+        notes=list(tree.notes),
+    )
+
+
+def _parameters(joint: Joint) -> dict[str, Any]:
+    values: dict[str, Any] = asdict(joint) if is_dataclass(joint) else {}
+    return {
+        name: [x if math.isfinite(x) else None for x in value] if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
+
+
+def _joint(data: JointData) -> Joint:
+    if data.kind not in JOINTS:
+        raise PlanError(f"it has a joint of unknown kind '{data.kind}'.")
+    parameters: dict[str, Any] = dict(data.parameters)
+    if "limits" in parameters:
+        lower, upper = parameters["limits"]
+        parameters["limits"] = (-math.inf if lower is None else lower, math.inf if upper is None else upper)
+    if "axis" in parameters:
+        parameters["axis"] = tuple(parameters["axis"])
+    try:
+        return JOINTS[data.kind](**parameters)
+    except (TypeError, ValueError, NoriError) as error:
+        raise PlanError(f"it has a {data.kind} joint with wrong parameters: {error}") from None
+
+
+def _transform_data(X: Transform) -> TransformData:
+    return TransformData(E=np.asarray(X.E).tolist(), r=np.asarray(X.r).tolist())
+
+
+def _transform(data: TransformData) -> Transform:
+    return Transform(np.array(data.E, dtype=float).reshape(3, 3), np.array(data.r, dtype=float).reshape(3))

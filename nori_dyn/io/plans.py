@@ -1,0 +1,161 @@
+"""Plans as users meet them: made or found in the cache, saved, loaded, and turned into solvers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import platformdirs
+
+from nori_dyn.errors import FileFormatError, NoriError, NoriWarning, PlanError
+from nori_dyn.io.files import read_text, write_bytes
+from nori_dyn.io.plan_files import (
+    VERSION,
+    PlanData,
+    candidates_of,
+    cost_of,
+    permutation_of,
+    plan_from_text,
+    plan_to_text,
+    tree_of,
+)
+from nori_dyn.io.progress import progress
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.planning.orderings.registry import candidates
+from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.solve.solver import Solver
+from nori_dyn.system.builder import System
+
+CACHE_VARIABLE = "NORI_DYN_CACHE"
+"""Environment variable that names another cache folder."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(EliminationPlan):
+    """A plan: see `EliminationPlan` for what it holds."""
+
+    def solver(self, backend: str = "auto") -> Solver:
+        """Return a solver that runs the plan.
+
+        Args:
+            backend: "numpy", "umfpack", or "auto" for the fastest that can run here.
+
+        Raises:
+            BackendError: there is no such backend.
+            MissingExtraError: the backend needs an extra that is not installed.
+        """
+        return Solver(self, backend)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.
+
+        Raises:
+            FileFormatError: the file cannot be written.
+        """
+        names = [output.name for output in self.outputs]
+        write_bytes(path, plan_to_text(self, names).encode())
+
+    @staticmethod
+    def load(path: str | Path, system: System | None = None) -> Plan:
+        """Return the plan in a file.
+
+        Args:
+            path: the file.
+            system: the system that it should be for; without one, the model and sensors in the file are used.
+
+        Raises:
+            FileFormatError: the file cannot be read.
+            PlanError: it is truncated, changed, of another version, for another system, or no plan file.
+        """
+        text = read_text(path)
+        try:
+            return _restored(plan_from_text(text), system)
+        except NoriError as error:
+            raise PlanError(f"{path}: {error}") from None
+
+
+def plan(
+    system: System,
+    outputs: Sequence[str] | None = None,
+    ordering: str = "auto",
+    seed: int = 0,
+    cache: bool = True,
+) -> Plan:
+    """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
+
+    Args:
+        system: the system.
+        outputs: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or single ones ("fx:l_sole");
+            None for all.
+        ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest of them.
+        seed: seed of the sampled configurations.
+        cache: whether to look up, and store, the plan.
+
+    Raises:
+        SystemShapeError: too few or too many rows.
+        SingularSystemError: no unique solution at any configuration.
+        PlanError: an unknown ordering or output.
+        MissingExtraError: the ordering needs an extra that is not installed.
+    """
+    entry = _cache_entry(system, outputs, ordering, seed) if cache else None
+    if entry is not None and entry.exists():
+        try:
+            return Plan.load(entry, system)
+        except (PlanError, FileFormatError):
+            pass  # a damaged entry is made anew
+    with progress(f"planning {system.tree.name}") as stage:
+        made = make_plan(system, outputs, ordering, seed, stage)
+    result = Plan(**{field.name: getattr(made, field.name) for field in fields(made)})
+    if entry is not None and isinstance(system.sensors, SensorSet):
+        try:
+            entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            result.save(entry)
+        except (OSError, FileFormatError) as error:
+            warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=2)
+    return result
+
+
+def cache_folder() -> Path:
+    """Return the folder of cached plans."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return (Path(named) if named else platformdirs.user_cache_path("nori_dyn")) / "plans"
+
+
+def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int) -> Path:
+    names = None if outputs is None else list(outputs)
+    key = [VERSION, system.fingerprint, names, sorted(candidates(ordering)), ordering, seed]
+    return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
+
+
+def _restored(data: PlanData, system: System | None) -> Plan:
+    if system is None:
+        system = System(tree_of(data.tree), SensorSet.from_dict(data.sensors))
+        if system.fingerprint != data.fingerprint:
+            raise PlanError("its fingerprint does not fit the model and sensors in it.")
+    elif system.fingerprint != data.fingerprint:
+        raise PlanError(
+            f"it belongs to another system: robot '{data.tree.name}' with sensors '{data.sensors.get('name')}', "
+            f"not {system!r} (or the model or sensors have changed since). Plan again."
+        )
+    n = system.shape[1]
+    restored = Plan(
+        system=system,
+        outputs=resolve_outputs(system, data.outputs),
+        ordering=data.ordering,
+        row_permutation=permutation_of(data.row_permutation, n, "row permutation"),
+        column_permutation=permutation_of(data.column_permutation, n, "column permutation"),
+        candidates=candidates_of(data),
+        assembly_cost=cost_of(data.assembly_cost),
+        seed=data.seed,
+    )
+    try:
+        restored.elimination()
+    except ZeroDivisionError:
+        raise PlanError("its permutations lead to a zero pivot.") from None
+    return restored

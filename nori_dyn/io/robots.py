@@ -1,0 +1,124 @@
+"""A robot by what a person types: a URDF or MJCF file, or a name of the robot_descriptions package."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
+
+from nori_dyn.errors import FileFormatError, ModelError
+from nori_dyn.io.mjcf import load_mjcf
+from nori_dyn.io.urdf import load_urdf
+from nori_dyn.io.xml_file import read_xml
+from nori_dyn.model.tree import KinematicTree
+
+Loader: TypeAlias = Callable[..., KinematicTree]
+
+LOADERS: dict[str, Loader] = {"robot": load_urdf, "mujoco": load_mjcf}
+"""The loader of each format, by the root element of its files."""
+
+_PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # where a module of robot_descriptions says its file is
+
+
+def load_robot(
+    robot: str | os.PathLike[str],
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    locked: Sequence[str] | Mapping[str, float] = (),
+    mimic: Literal["independent", "refuse"] = "independent",
+    strict: bool = False,
+    gravity: tuple[float, float, float] | None = None,
+    clean: bool = True,
+) -> KinematicTree:
+    """Return the kinematic tree of a robot given by a path or a name.
+
+    Args:
+        robot: path of a URDF or MJCF file (its content decides which), or a name of the robot_descriptions
+            package such as "panda_description", which downloads the robot when it is first used.
+        base: "fixed" or "floating".
+        locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        mimic: what to do with mimic joints; URDF only.
+        strict: refuse inertias that violate the triangle inequality instead of warning.
+        gravity: [m/s^2] in world axes; None is 9.81 downwards, or what an MJCF model says.
+        clean: remove rounding, as `load_urdf` and `load_mjcf` do.
+
+    Raises:
+        FileFormatError: not a robot file.
+        ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
+        MissingExtraError: an MJCF model, and mujoco is not installed.
+    """
+    path = Path(robot)
+    if not os.path.exists(path):
+        path = described_robot(os.fspath(robot))
+    root = read_xml(path).tag
+    if root not in LOADERS:
+        raise FileFormatError(
+            f"{path} is not a robot: its root element is <{root}>, "
+            "where a URDF has <robot> and an MJCF model has <mujoco>."
+        )
+    options: dict[str, Any] = {"base": base, "locked": locked, "strict": strict, "clean": clean}
+    if root == "robot":
+        options["mimic"] = mimic
+    if gravity is not None:
+        options["gravity"] = gravity
+    return LOADERS[root](path, **options)
+
+
+def described_robot(name: str) -> Path:
+    """Return the path of a robot of the robot_descriptions package, which downloads it when first used.
+
+    Raises:
+        ModelError: no such name, the package is not installed, or the download fails.
+    """
+    if os.sep in name or name.endswith((".urdf", ".xml", ".mjcf")):
+        raise ModelError(f"no such file: {name}.{_similar_file(name)}")
+    try:
+        from robot_descriptions import DESCRIPTIONS
+    except ImportError:
+        raise ModelError(
+            f"no robot '{name}': there is no such file, and the package robot_descriptions, which knows "
+            "robots by name, is not installed (pip install 'nori_dyn[robots]'). "
+            "Give the path of a URDF or MJCF file."
+        ) from None
+    if name not in DESCRIPTIONS:
+        close = difflib.get_close_matches(name, DESCRIPTIONS, n=1, cutoff=0.5)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        raise ModelError(
+            f"no robot '{name}': there is no such file, and robot_descriptions has no such name.{hint} "
+            "Give the path of a URDF or MJCF file, or a name such as panda_description."
+        )
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # it prints while it clones
+            module = importlib.import_module(f"robot_descriptions.{name}")
+            return _file_of(module)
+    except Exception as error:  # git, network, disk, xacro: the robot is not here
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(
+            f"robot '{name}': robot_descriptions could not provide it ({reason[:300]}). "
+            "It clones a git repository on first use of a robot: check git and the network, or give a path."
+        ) from error
+
+
+def _file_of(module: ModuleType) -> Path:
+    for attribute in _PATHS:
+        if hasattr(module, attribute):
+            if attribute == "XACRO_PATH":
+                xacro = importlib.import_module("robot_descriptions._xacro")
+                return Path(xacro.get_urdf_path(module))
+            return Path(getattr(module, attribute))
+    raise LookupError("it has neither a URDF nor an MJCF file")
+
+
+def _similar_file(name: str) -> str:
+    """Return a hint at a file with a similar name in the same folder; empty where there is none."""
+    folder = Path(name).parent
+    if not folder.is_dir():
+        return f" There is no folder {folder} either."
+    close = difflib.get_close_matches(Path(name).name, [f.name for f in folder.iterdir()], n=1)
+    return f" Did you mean '{folder / close[0]}'?" if close else ""

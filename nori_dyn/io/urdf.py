@@ -1,0 +1,183 @@
+"""URDF files: read by yourdfpy, no meshes loaded, no external entities expanded."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
+from nori_dyn.io.cleaning import Cleaner
+from nori_dyn.io.urdf_document import read_urdf
+from nori_dyn.io.xml_file import Element, naming_file
+from nori_dyn.model.assembly import JointData, LinkData, assemble
+from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
+from nori_dyn.model.tree import GRAVITY, KinematicTree
+
+NO_LIMIT = 1e6
+"""A limit of this size or more [rad or m] is how some exporters write that there is none."""
+
+
+def load_urdf(
+    path: str | os.PathLike[str],
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    locked: Sequence[str] | Mapping[str, float] = (),
+    mimic: Literal["independent", "refuse"] = "independent",
+    strict: bool = False,
+    gravity: tuple[float, float, float] = GRAVITY,
+    clean: bool = True,
+) -> KinematicTree:
+    """Return the kinematic tree of a URDF file.
+
+    Links on fixed (or locked) joints are lumped into the body that carries them, and kept as frames. Link
+    coordinates are the URDF's: the origin in the joint, the axes as the file has them.
+
+    Args:
+        path: the file.
+        base: "fixed" makes the root link part of the world; "floating" puts it on a free joint.
+        locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        mimic: "independent" follows mimic joints as joints of their own, with a warning; "refuse" raises.
+        strict: refuse inertias that violate the triangle inequality instead of warning.
+        gravity: [m/s^2] in world axes.
+        clean: take what is a quarter turn, a zero or a coordinate axis up to rounding as exactly that: an
+            angle within 1e-12 rad of k pi/2, or within a unit of its last decimal where seven or more are
+            printed (1.5707963 is, 1.5708 is not). `notes` says what was changed.
+
+    Raises:
+        FileFormatError: not a readable file, not a URDF, or numbers that are none.
+        ModelError: an unsupported joint, a zero axis, a cycle, two roots, a missing link, unphysical
+            inertias, an unknown locked joint.
+    """
+    if mimic not in ("independent", "refuse"):
+        raise ModelError(f"mimic must be 'independent' or 'refuse', not {mimic!r}.")
+    frozen = [locked] if isinstance(locked, str) else list(locked)
+    document = read_urdf(path)
+    robot = _parsed(path, document)
+    cleaner = Cleaner(active=clean)
+    with naming_file(path):
+        links = [
+            _link(link, element, cleaner) for link, element in zip(robot.links, document.findall("link"), strict=True)
+        ]
+        joints = [
+            _joint(joint, element, cleaner)
+            for joint, element in zip(robot.joints, document.findall("joint"), strict=True)
+        ]
+        mimics = [
+            joint.name
+            for joint in robot.joints
+            if joint.mimic is not None and joint.type != "fixed" and joint.name not in frozen
+        ]
+        notes = [*cleaner.notes(), *_notes(joints, frozen, mimics)]
+        if mimics and mimic == "refuse":
+            raise ModelError(
+                f"robot '{robot.name}' has mimic joints: {', '.join(mimics)}. "
+                "Lock them, or load them as independent joints (mimic='independent')."
+            )
+        tree = assemble(
+            robot.name, links, joints, base=base, locked=locked, strict=strict, gravity=gravity, notes=notes
+        )
+    if mimics:
+        warnings.warn(
+            f"robot '{robot.name}': its mimic joints are followed as independent ones: {', '.join(mimics)}.",
+            NoriWarning,
+            stacklevel=2,
+        )
+    return tree
+
+
+def _parsed(path: str | os.PathLike[str], document: Element) -> Any:
+    """Return yourdfpy's robot of a checked document."""
+    from lxml import etree
+    from yourdfpy import URDF
+
+    try:
+        return URDF.load(io.BytesIO(etree.tostring(document)), build_scene_graph=False, load_meshes=False).robot
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:  # the document is checked: a last resort
+        raise FileFormatError(f"{path}: yourdfpy cannot read it: {error!r}.") from error
+
+
+def _link(link: Any, element: Element, cleaner: Cleaner) -> LinkData:
+    inertial = link.inertial
+    if inertial is None:
+        return LinkData(link.name)
+    com, R = _origin(inertial.origin, element.find("inertial/origin"), cleaner)
+    I = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
+    return LinkData(link.name, 0.0 if inertial.mass is None else inertial.mass, com, R @ I @ R.T)
+
+
+def _joint(joint: Any, element: Element, cleaner: Cleaner) -> JointData:
+    r, R = _origin(joint.origin, element.find("origin"), cleaner)
+    X_tree = Transform(np.ascontiguousarray(R.T), r)
+    return JointData(joint.name, joint.parent, joint.child, X_tree, _model(joint, cleaner))
+
+
+def _origin(
+    matrix: NDArray[np.float64] | None, element: Element | None, cleaner: Cleaner
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
+    if matrix is None or element is None:
+        return np.zeros(3), np.eye(3)
+    roll, pitch, yaw = element.get("rpy", "0 0 0").split()
+    return cleaner.position(np.array(matrix[:3, 3])), cleaner.rpy((roll, pitch, yaw))
+
+
+def _model(joint: Any, cleaner: Cleaner) -> Joint | None:
+    if joint.type == "fixed":
+        return None
+    if joint.type == "floating":
+        return Free()
+    if joint.type not in ("revolute", "continuous", "prismatic", "planar"):
+        raise ModelError(
+            f"joint '{joint.name}' has the type '{joint.type}', which is not supported. "
+            "Supported: revolute, continuous, prismatic, planar, floating, fixed."
+        )
+    if not np.linalg.norm(joint.axis) > 0:
+        raise ModelError(f"joint '{joint.name}' has a zero axis. Give it a direction.")
+    axis = cleaner.axis(joint.axis)
+    if joint.type == "planar":
+        if axis != (0.0, 0.0, 1.0):
+            shown = " ".join(f"{component:g}" for component in axis)
+            raise ModelError(
+                f"joint '{joint.name}' is planar with the normal ({shown}); only motion in x and y, "
+                "with the <axis> 0 0 1, is supported (without an <axis> it is 1 0 0). "
+                "Turn the joint's frame to make z the normal."
+            )
+        return Planar()
+    if joint.type == "continuous":
+        return Continuous(axis)
+    return (Revolute if joint.type == "revolute" else Prismatic)(axis, _limits(joint))
+
+
+def _limits(joint: Any) -> tuple[float, float]:
+    lower = upper = None
+    if joint.limit is not None:
+        lower, upper = joint.limit.lower, joint.limit.upper
+    return (
+        -math.inf if lower is None or lower <= -NO_LIMIT else float(lower),
+        math.inf if upper is None or upper >= NO_LIMIT else float(upper),
+    )
+
+
+def _notes(joints: Sequence[JointData], locked: Sequence[str], mimics: Sequence[str]) -> Iterator[str]:
+    n_fixed = sum(joint.joint is None for joint in joints)
+    if n_fixed == 1:
+        yield "1 fixed joint lumped, its link kept as a frame"
+    elif n_fixed:
+        yield f"{n_fixed} fixed joints lumped, their links kept as frames"
+    if locked:
+        yield f"locked: {', '.join(locked)}"
+    if mimics:
+        yield f"mimic joints followed as independent: {', '.join(mimics)}"

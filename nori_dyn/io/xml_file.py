@@ -1,0 +1,73 @@
+"""Reading an XML file without expanding entities, fetching anything, or loading a DTD."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from nori_dyn.errors import FileFormatError, NoriError
+
+Element: TypeAlias = Any
+"""An lxml element; lxml has no types of its own."""
+
+
+def read_xml(path: str | os.PathLike[str]) -> Element:
+    """Return the root element of an XML file; its comments and processing instructions are left out.
+
+    Undeclared namespace prefixes, which old files of simulators have, are let pass.
+
+    Raises:
+        FileFormatError: no such file, not readable, not XML (with the line), or it declares entities.
+    """
+    from lxml import etree
+
+    file = Path(path)
+    if not os.path.exists(file):  # unlike Path's, it raises nothing
+        raise FileFormatError(f"no such file: {file}")
+    if not os.path.isfile(file):
+        raise FileFormatError(f"{file} is not a file.")
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"{file} cannot be read: {error.strerror or error}.") from None
+    parser = _parser(recover=False)
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        log = parser.error_log
+        if not log or any(entry.domain_name != "NAMESPACE" for entry in log):
+            where = f"{file}, line {log[0].line}" if log else str(file)
+            raise FileFormatError(f"{where}: not XML: {log[0].message if log else error.msg}.") from None
+        root = etree.fromstring(content, _parser(recover=True))
+    dtd = root.getroottree().docinfo.internalDTD
+    if (dtd is not None and dtd.entities()) or next(root.iter(etree.Entity), None) is not None:
+        raise FileFormatError(
+            f"{file} declares XML entities, which are not expanded here. Write their text out instead."
+        )
+    return root
+
+
+@contextmanager
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Put the file's name in front of the message of an error about what it holds."""
+    try:
+        yield
+    except NoriError as error:
+        error.args = (f"{path}: {error}",)
+        raise
+
+
+def _parser(recover: bool) -> Any:
+    from lxml import etree
+
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=recover,
+    )

@@ -1,0 +1,249 @@
+"""From the links and joints that a model file lists to a kinematic tree.
+
+Checks the graph, locks joints, lumps what is fixed into the body that carries it, adds a floating base.
+Source: RBDA ch. 4.1-4.2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
+from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
+from nori_dyn.model.inertia import check_inertia
+from nori_dyn.model.joints import Free, Joint
+from nori_dyn.model.tree import GRAVITY, WORLD, Frame, KinematicTree
+
+FLOATING_JOINT = "root_joint"
+"""Name of the free joint that `base="floating"` adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkData:
+    """A link as a file gives it.
+
+    Attributes:
+        name: its name.
+        mass: [kg].
+        com: centre of mass (3,) [m] in link coordinates.
+        I_com: rotational inertia (3, 3) about the centre of mass [kg m^2], in link axes.
+        frames: frames fixed to the link, as transforms from its coordinates.
+    """
+
+    name: str
+    mass: float = 0.0
+    com: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    I_com: NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 3)))
+    frames: Mapping[str, Transform] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JointData:
+    """A joint as a file gives it.
+
+    Attributes:
+        name: its name.
+        parent: name of the link that carries it.
+        child: name of the link that it carries.
+        X_tree: transform from the parent's coordinates to the frame where the joint sits.
+        joint: the joint model; None is fixed.
+    """
+
+    name: str
+    parent: str
+    child: str
+    X_tree: Transform
+    joint: Joint | None
+
+
+def assemble(
+    name: str,
+    links: Sequence[LinkData],
+    joints: Sequence[JointData],
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    locked: Sequence[str] | Mapping[str, float] = (),
+    strict: bool = False,
+    gravity: tuple[float, float, float] = GRAVITY,
+    notes: Sequence[str] = (),
+) -> KinematicTree:
+    """Return the tree of the links and joints of a model.
+
+    Args:
+        name: the robot's name, for messages.
+        links: all links, in any order.
+        joints: all joints, fixed ones included, in any order.
+        base: "fixed" makes the root link part of the world; "floating" puts it on a free joint.
+        locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        strict: refuse inertias that violate the triangle inequality instead of warning.
+        gravity: [m/s^2] in world axes.
+        notes: what the loader has done so far.
+
+    Raises:
+        ModelError: a cycle, two roots, a missing link, two parents, unphysical inertias, an unknown locked joint.
+    """
+    if base not in ("fixed", "floating"):
+        raise ModelError(f"base must be 'fixed' or 'floating', not {base!r}.")
+    if isinstance(locked, str):
+        locked = (locked,)
+    locked = dict.fromkeys(locked, 0.0) if not isinstance(locked, Mapping) else dict(locked)
+    _check_inertias(links, strict)
+    order = _topological_order(name, links, joints)
+    for joint_name in locked:
+        if joint_name not in {j.name for j in joints}:
+            known = tuple(j.name for j in joints if j.joint is not None)
+            raise UnknownModelNameError("joint to lock", joint_name, known, f"robot '{name}'")
+
+    by_name = {link.name: link for link in links}
+    by_child = {joint.child: joint for joint in joints}
+    names: list[str] = []
+    joint_names: list[str] = []
+    parents: list[int] = []
+    models: list[Joint] = []
+    X_tree: list[Transform] = []
+    carried: list[list[tuple[LinkData, Transform]]] = []  # the links of each body
+    place: dict[str, Frame] = {}  # where each link of the file is: on which body, and at which transform
+    frames: dict[str, Frame] = {}
+
+    for link_name in order:
+        link, joint = by_name[link_name], by_child.get(link_name)
+        model: Joint | None
+        if joint is None:
+            carrier, X, model = WORLD, Transform.identity(), Free() if base == "floating" else None
+            joint_name = FLOATING_JOINT
+        else:
+            on = place[joint.parent]
+            carrier, X, model = on.link, joint.X_tree @ on.X, joint.joint
+            joint_name = joint.name
+            if model is not None and joint_name in locked:
+                X, model = _lock(joint_name, model, locked[joint_name]) @ X, None
+
+        if model is None:
+            frame = place[link_name] = frames[link_name] = Frame(carrier, X)
+            if carrier != WORLD:
+                carried[carrier].append((link, X))
+        else:
+            frame = place[link_name] = Frame(len(names), Transform.identity())
+            names.append(link_name)
+            joint_names.append(joint_name)
+            parents.append(carrier)
+            models.append(model)
+            X_tree.append(X)
+            carried.append([(link, Transform.identity())])
+        frames.update({key: Frame(frame.link, to_frame @ frame.X) for key, to_frame in link.frames.items()})
+
+    return KinematicTree(
+        name=name,
+        names=tuple(names),
+        joint_names=tuple(joint_names),
+        parents=tuple(parents),
+        joints=tuple(models),
+        X_tree=tuple(X_tree),
+        I=np.array([_lumped(parts) for parts in carried]).reshape(-1, 6, 6),
+        frames=frames,
+        gravity=gravity,
+        notes=tuple(notes),
+    )
+
+
+def _check_inertias(links: Sequence[LinkData], strict: bool) -> None:
+    unreal = [link.name for link in links if not check_inertia(link.name, link.mass, link.com, link.I_com)]
+    if not unreal:
+        return
+    message = (
+        f"the inertia of {_listed(unreal)} violates the triangle inequality: no distribution of mass has it, "
+        "though the equations of motion still hold."
+    )
+    if strict:
+        raise ModelError(f"{message} Correct the principal moments, or load without strict.")
+    warnings.warn(message, NoriWarning, stacklevel=4)
+
+
+def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[JointData]) -> list[str]:
+    """Return the link names depth first from the root, siblings in the order of the file."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for link in links:
+        if link.name in graph:
+            raise ModelError(f"robot '{name}' has two links named '{link.name}'.")
+        graph.add_node(link.name)
+    seen: set[str] = set()
+    for joint in joints:
+        if joint.name in seen:
+            raise ModelError(f"robot '{name}' has two joints named '{joint.name}'.")
+        seen.add(joint.name)
+        for role, end in (("parent", joint.parent), ("child", joint.child)):
+            if end not in graph:
+                raise UnknownModelNameError(
+                    f"{role} link of joint '{joint.name}':",
+                    end,
+                    (link.name for link in links),
+                    f"robot '{name}'",
+                )
+        if graph.has_edge(joint.parent, joint.child):
+            twin = graph.edges[joint.parent, joint.child]["joint"]
+            raise ModelError(
+                f"robot '{name}': joints '{twin}' and '{joint.name}' both connect '{joint.parent}' to "
+                f"'{joint.child}'. A link of a kinematic tree has one joint to its parent: remove one."
+            )
+        graph.add_edge(joint.parent, joint.child, joint=joint.name)
+    if not graph:
+        raise ModelError(f"robot '{name}' has no links.")
+    try:
+        cycle = nx.find_cycle(graph)
+    except nx.NetworkXNoCycle:
+        pass
+    else:
+        path = " -> ".join([edge[0] for edge in cycle] + [cycle[0][0]])
+        raise ModelError(f"robot '{name}' has a cycle: {path}. A kinematic tree has none: cut one of its joints.")
+    for link_name in graph:
+        carriers = [graph.edges[edge]["joint"] for edge in graph.in_edges(link_name)]
+        if len(carriers) > 1:
+            raise ModelError(
+                f"robot '{name}': link '{link_name}' is the child of {_listed(carriers)}. "
+                "A link of a kinematic tree has one parent: this is a closed loop; cut one of its joints."
+            )
+    roots = [link_name for link_name in graph if graph.in_degree(link_name) == 0]
+    if len(roots) != 1:
+        raise ModelError(
+            f"robot '{name}' has {len(roots)} roots: {_listed(roots)}. Connect them by joints (a fixed one will do)."
+        )
+    return list(nx.dfs_preorder_nodes(graph, roots[0]))
+
+
+def _lumped(parts: Sequence[tuple[LinkData, Transform]]) -> NDArray[np.float64]:
+    """Return the spatial inertia (6, 6) of links fixed to one body, each with its transform from the body's frame.
+
+    Added up as mass, centre and rotational inertia, so that the structure (m 1, m c x, symmetry) stays exact.
+    """
+    mass = sum(link.mass for link, _ in parts)
+    coms = [X.r + X.E.T @ link.com for link, X in parts]
+    com = np.zeros(3)
+    if mass > 0:
+        com = sum((link.mass * c for (link, _), c in zip(parts, coms, strict=True)), com) / mass
+    I_com = np.zeros((3, 3))
+    for (link, X), c in zip(parts, coms, strict=True):
+        C = skew(c - com)
+        I_com += X.E.T @ link.I_com @ X.E - link.mass * C @ C
+    return spatial_inertia(mass, com, (I_com + I_com.T) / 2)
+
+
+def _lock(name: str, joint: Joint, position: float) -> Transform:
+    if not np.isfinite(position):
+        raise ModelError(f"joint '{name}' cannot be locked at {position}: give a finite position.")
+    if position and joint.nq != 1:
+        raise ModelError(f"joint '{name}' ({joint.kind}) can be locked at its neutral configuration only.")
+    q = joint.neutral() if joint.nq != 1 else np.array([float(position)])
+    X = joint.transform(q)
+    return Transform(np.asarray(X.E, dtype=float), np.asarray(X.r, dtype=float))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:8])
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

@@ -1,0 +1,334 @@
+"""Joint models, each written once over any scalar: X_J(q), S(q), c_J(q, qd), and motion on its configurations.
+
+A joint frame is the frame of its child link; at the neutral configuration it coincides with the frame on the
+parent where the joint sits. To add a joint: one class here, registered by its `kind`.
+
+Source: RBDA ch. 4.4 and table 4.1; Nori, end of section IV-D. Planar is our own convention, see there.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.spatial import Array, Transform, skew, stack, zeros
+from nori_dyn.errors import ModelError
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
+
+Coordinate: TypeAlias = Literal["angle", "length", "quaternion"]
+"""How one number of q enters the equations: through sine and cosine, as it is, or as part of a quaternion."""
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MOTION = ("wx", "wy", "wz", "ax", "ay", "az")
+FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
+
+
+def axis_rotation(axis: tuple[float, float, float], q: Array | float) -> Array:
+    """Return E, the coordinate rotation (3, 3, ...) of a turn by the angle q about a unit axis.
+
+    E = R^T = cos(q) 1 - sin(q) u x + (1 - cos(q)) u u^T (Rodrigues; RBDA (2.19)-(2.20) for the coordinate axes).
+    """
+    u = np.asarray(axis)
+    s, c = np.sin(q), np.cos(q)
+    shape = (3, 3) + (1,) * np.ndim(q)
+    eye, cross, outer = (M.reshape(shape) for M in (np.eye(3), skew(u), np.outer(u, u)))
+    E: Array = eye * c - cross * s + outer * (1 - c)
+    return E
+
+
+def quaternion_rotation(quaternion: Array) -> Array:
+    """Return E (3, 3, ...), from parent to child coordinates, of a unit quaternion (x, y, z, w): RBDA (4.12)."""
+    x, y, z, w = quaternion
+    xx, yy, zz = 2 * x * x, 2 * y * y, 2 * z * z
+    xy, xz, yz = 2 * x * y, 2 * x * z, 2 * y * z
+    wx, wy, wz = 2 * w * x, 2 * w * y, 2 * w * z
+    return stack(
+        stack(1 - (yy + zz), xy + wz, xz - wy),
+        stack(xy - wz, 1 - (xx + zz), yz + wx),
+        stack(xz + wy, yz - wx, 1 - (xx + yy)),
+    )
+
+
+class Joint(ABC):
+    """A joint model. Laws, tested over the registry in tests/contracts/test_joints.py.
+
+    - the velocity of the child relative to its parent, from X_J along `integrate`, is S(q) qd;
+    - c_J(q, qd) is the apparent derivative of S along the motion, times qd;
+    - integrate(q, difference(q, p)) is p, as a configuration;
+    - nq coordinates and nv freedoms, with one component name a freedom.
+    """
+
+    kind: ClassVar[str]
+    coordinates: ClassVar[tuple[Coordinate, ...]]
+    motion_components: ClassVar[tuple[str, ...]]
+    force_components: ClassVar[tuple[str, ...]]
+
+    @property
+    def nq(self) -> int:
+        """Number of configuration numbers."""
+        return len(self.coordinates)
+
+    @property
+    def nv(self) -> int:
+        """Number of freedoms n_i."""
+        return len(self.motion_components)
+
+    @abstractmethod
+    def transform(self, q: Array) -> Transform:
+        """Return X_J(q), from the frame on the parent to the child, for q (nq, ...)."""
+
+    @abstractmethod
+    def S(self, q: Array) -> Array:
+        """Return the motion subspace (6, nv) or (6, nv, ...), in child coordinates."""
+
+    def bias(self, q: Array, qd: Array) -> Array:
+        """Return c_J (6, ...), the apparent derivative of S times qd; zero for a constant S."""
+        return zeros((6,), qd)
+
+    def neutral(self) -> Floats:
+        """Return the configuration (nq,) at which X_J is the identity."""
+        q = np.zeros(self.nq)
+        if "quaternion" in self.coordinates:
+            q[-1] = 1.0
+        return q
+
+    def random(self, rng: np.random.Generator) -> Floats:
+        """Return a random configuration (nq,): angles in [-pi, pi], lengths in [-1, 1] m, any orientation."""
+        spread = np.array([math.pi if kind == "angle" else 1.0 for kind in self.coordinates])
+        q = rng.uniform(-spread, spread)
+        rotation = np.array([kind == "quaternion" for kind in self.coordinates])
+        if rotation.any():
+            quaternion = rng.normal(size=4)
+            q[rotation] = quaternion / np.linalg.norm(quaternion)
+        return q
+
+    def integrate(self, q: Floats, motion: Floats) -> Floats:
+        """Return the configuration (nq,) reached from q by the constant velocity `motion` (nv,) in unit time."""
+        return np.asarray(q + motion, dtype=float)
+
+    def difference(self, start: Floats, end: Floats) -> Floats:
+        """Return the constant velocity (nv,) that leads from one configuration to the other in unit time."""
+        return np.asarray(end - start, dtype=float)
+
+
+@dataclass(frozen=True, slots=True)
+class _AxisJoint(Joint):
+    """A joint along or about a unit axis fixed in the child.
+
+    Attributes:
+        axis: unit vector, in child coordinates.
+    """
+
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if len(self.axis) != 3 or not math.isclose(math.hypot(*self.axis), 1.0, abs_tol=1e-9):
+            raise ModelError(f"the axis of a {self.kind} joint must be a unit vector of three numbers: {self.axis}")
+
+
+@dataclass(frozen=True, slots=True)
+class _LimitedJoint(_AxisJoint):
+    """A joint of one freedom.
+
+    Attributes:
+        limits: smallest and largest position [rad or m], infinite where there is none.
+    """
+
+    limits: tuple[float, float] = (-math.inf, math.inf)
+
+    motion_components: ClassVar[tuple[str, ...]] = ("",)
+    force_components: ClassVar[tuple[str, ...]] = ("",)
+
+    def random(self, rng: np.random.Generator) -> Floats:
+        """Return a random position (1,) within the limits, or within [-pi, pi] rad or [-1, 1] m."""
+        spread = math.pi if self.coordinates[0] == "angle" else 1.0
+        lower, upper = self.limits
+        if math.isinf(lower):
+            lower = min(-spread, upper)
+        if math.isinf(upper):
+            upper = max(spread, lower)
+        return np.array([rng.uniform(lower, max(lower, upper))])
+
+
+@dataclass(frozen=True, slots=True)
+class Revolute(_LimitedJoint):
+    """A turn by q about an axis: RBDA table 4.1."""
+
+    kind: ClassVar[str] = "revolute"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ("angle",)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(axis_rotation(self.axis, q[0]), zeros((3,), q))
+
+    def S(self, q: Array) -> Array:
+        return np.array([[*self.axis, 0.0, 0.0, 0.0]]).T
+
+
+@dataclass(frozen=True, slots=True)
+class Continuous(Revolute):
+    """A revolute joint without limits; differences of its angle are taken the short way round."""
+
+    kind: ClassVar[str] = "continuous"
+
+    def difference(self, start: Floats, end: Floats) -> Floats:
+        return np.asarray((end - start + math.pi) % (2 * math.pi) - math.pi)
+
+
+@dataclass(frozen=True, slots=True)
+class Prismatic(_LimitedJoint):
+    """A shift by q along an axis: RBDA table 4.1."""
+
+    kind: ClassVar[str] = "prismatic"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ("length",)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(np.eye(3), stack(*(q[0] * u for u in self.axis)))
+
+    def S(self, q: Array) -> Array:
+        return np.array([[0.0, 0.0, 0.0, *self.axis]]).T
+
+
+@dataclass(frozen=True, slots=True)
+class Helical(_LimitedJoint):
+    """A turn by q about an axis with a shift of pitch q along it: RBDA table 4.1.
+
+    Attributes:
+        pitch: shift by radian [m/rad].
+    """
+
+    pitch: float = 0.0
+
+    kind: ClassVar[str] = "helical"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ("angle",)
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(axis_rotation(self.axis, q[0]), stack(*(q[0] * (self.pitch * u) for u in self.axis)))
+
+    def S(self, q: Array) -> Array:
+        return np.array([[*self.axis, *(self.pitch * u for u in self.axis)]]).T
+
+
+@dataclass(frozen=True, slots=True)
+class Cylindrical(_AxisJoint):
+    """An independent turn about and shift along one axis, q = (angle, shift): RBDA table 4.1."""
+
+    kind: ClassVar[str] = "cylindrical"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ("angle", "length")
+    motion_components: ClassVar[tuple[str, ...]] = ("w", "a")
+    force_components: ClassVar[tuple[str, ...]] = ("m", "f")
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(axis_rotation(self.axis, q[0]), stack(*(q[1] * u for u in self.axis)))
+
+    def S(self, q: Array) -> Array:
+        return np.array([[*self.axis, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, *self.axis]]).T
+
+
+@dataclass(frozen=True, slots=True)
+class Planar(Joint):
+    """Motion in the x-y plane of the frame on the parent, q = (angle, x, y), qd its time derivative.
+
+    The position is in parent axes, so S turns with the angle and c_J is not zero (RBDA table 4.1 puts the
+    position in child axes). Source: own derivation; tests/contracts/test_joints.py.
+    """
+
+    kind: ClassVar[str] = "planar"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ("angle", "length", "length")
+    motion_components: ClassVar[tuple[str, ...]] = ("wz", "ax", "ay")
+    force_components: ClassVar[tuple[str, ...]] = ("mz", "fx", "fy")
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(axis_rotation((0.0, 0.0, 1.0), q[0]), stack(q[1], q[2], q[2] * 0))
+
+    def S(self, q: Array) -> Array:
+        S = zeros((6, 3), q)
+        s, c = np.sin(q[0]), np.cos(q[0])
+        S[2, 0] = 1
+        S[3, 1], S[3, 2] = c, s
+        S[4, 1], S[4, 2] = -s, c
+        return S
+
+    def bias(self, q: Array, qd: Array) -> Array:
+        s, c = np.sin(q[0]), np.cos(q[0])
+        c_J = zeros((6,), qd)
+        c_J[3] = qd[0] * (c * qd[2] - s * qd[1])
+        c_J[4] = -qd[0] * (c * qd[1] + s * qd[2])
+        return c_J
+
+
+@dataclass(frozen=True, slots=True)
+class Spherical(Joint):
+    """A ball joint: q a unit quaternion (x, y, z, w), qd the angular velocity in child coordinates."""
+
+    kind: ClassVar[str] = "spherical"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ("quaternion",) * 4
+    motion_components: ClassVar[tuple[str, ...]] = MOTION[:3]
+    force_components: ClassVar[tuple[str, ...]] = FORCE[:3]
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(quaternion_rotation(q), zeros((3,), q))
+
+    def S(self, q: Array) -> Array:
+        return np.eye(6, 3)
+
+    def integrate(self, q: Floats, motion: Floats) -> Floats:
+        from scipy.spatial.transform import Rotation
+
+        return np.asarray((Rotation.from_quat(q) * Rotation.from_rotvec(motion)).as_quat())
+
+    def difference(self, start: Floats, end: Floats) -> Floats:
+        from scipy.spatial.transform import Rotation
+
+        return np.asarray((Rotation.from_quat(start).inv() * Rotation.from_quat(end)).as_rotvec())
+
+
+@dataclass(frozen=True, slots=True)
+class Free(Joint):
+    """A free body: q the position [m] in parent axes, then a unit quaternion (x, y, z, w).
+
+    qd is the spatial velocity in child coordinates, angular first.
+    """
+
+    kind: ClassVar[str] = "free"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ("length",) * 3 + ("quaternion",) * 4
+    motion_components: ClassVar[tuple[str, ...]] = MOTION
+    force_components: ClassVar[tuple[str, ...]] = FORCE
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(quaternion_rotation(q[3:]), q[:3])
+
+    def S(self, q: Array) -> Array:
+        return np.eye(6)
+
+    def integrate(self, q: Floats, motion: Floats) -> Floats:
+        from scipy.spatial.transform import RigidTransform
+
+        step = RigidTransform.from_exp_coords(motion)
+        end = RigidTransform.from_components(q[:3], _rotation(q[3:])) * step
+        return np.concatenate([end.translation, end.rotation.as_quat()])
+
+    def difference(self, start: Floats, end: Floats) -> Floats:
+        from scipy.spatial.transform import RigidTransform
+
+        X, Y = (RigidTransform.from_components(q[:3], _rotation(q[3:])) for q in (start, end))
+        return np.asarray((X.inv() * Y).as_exp_coords())
+
+
+def _rotation(quaternion: Floats) -> Rotation:
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_quat(quaternion)
+
+
+JOINTS: dict[str, type[Joint]] = {
+    joint.kind: joint for joint in (Revolute, Continuous, Prismatic, Helical, Cylindrical, Planar, Spherical, Free)
+}
+"""Every joint model by its kind."""

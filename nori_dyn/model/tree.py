@@ -1,0 +1,297 @@
+"""The kinematic tree: an immutable robot of rigid bodies in topological order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
+from nori_dyn.model.joints import Joint
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+WORLD = -1
+"""The parent of a body on the world; ask `is_root`, never index with it."""
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+QUATERNION_TOLERANCE = 1e-3
+"""Quaternions this close to unit length are normalised; what is further away is refused as an error of input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A named frame fixed to a body, or to the world.
+
+    Attributes:
+        link: index of the body, or WORLD.
+        X: transform from the body's coordinates to the frame's.
+    """
+
+    link: int
+    X: Transform
+
+    @property
+    def on_world(self) -> bool:
+        """Whether the frame does not move."""
+        return self.link == WORLD
+
+
+@dataclass(frozen=True, eq=False)
+class KinematicTree:
+    """A robot without loops: body i moves on its parent through joint i.
+
+    Attributes:
+        name: the robot's name.
+        names: link names (n_links), in topological order: a parent comes before its children.
+        joint_names: name of the joint that carries each link (n_links).
+        parents: index of each link's parent, WORLD for a root (n_links).
+        joints: joint models (n_links).
+        X_tree: transform from the parent's link frame to the frame where the joint sits (n_links), RBDA ch. 4.2.
+        I: spatial inertias (n_links, 6, 6) in link coordinates, angular first.
+        frames: further frames by name: lumped links, and what the model file names.
+        gravity: gravitational acceleration (3,) [m/s^2] in world axes.
+        notes: what the loader did to the model, for people.
+
+    Raises:
+        ModelError: arrays that do not fit, parents not in topological order, names used twice.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    parents: tuple[int, ...]
+    joints: tuple[Joint, ...]
+    X_tree: tuple[Transform, ...]
+    I: NDArray[np.float64]
+    frames: Mapping[str, Frame] = field(default_factory=dict)
+    gravity: tuple[float, float, float] = GRAVITY
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.names)
+        if n == 0:
+            raise ModelError(f"robot '{self.name}' has no moving link: every joint is fixed or locked.")
+        sizes = {len(self.joint_names), len(self.parents), len(self.joints), len(self.X_tree), len(self.I)}
+        if sizes != {n}:
+            raise ModelError(f"robot '{self.name}': {n} links, but its other lists have {sorted(sizes)} entries.")
+        for i, parent in enumerate(self.parents):
+            if not WORLD <= parent < i:
+                raise ModelError(
+                    f"link '{self.names[i]}' (number {i}) has parent number {parent}: "
+                    "a parent must come before its children."
+                )
+        for what, names in (("link", self.names), ("joint", self.joint_names)):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ModelError(f"robot '{self.name}' has two {what}s named '{name}'.")
+        if len(self.gravity) != 3 or not np.isfinite(self.gravity).all():
+            raise ModelError(f"gravity must be three finite numbers [m/s^2]: {self.gravity}")
+        I = np.array(self.I, dtype=float)
+        if I.shape != (n, 6, 6):
+            raise ModelError(f"robot '{self.name}': spatial inertias of shape {I.shape}, expected {(n, 6, 6)}.")
+        for name, frame in self.frames.items():
+            if not WORLD <= frame.link < n:
+                raise ModelError(f"frame '{name}' is fixed to link number {frame.link}, of {n} links.")
+        I.flags.writeable = False
+        object.__setattr__(self, "I", I)
+        object.__setattr__(self, "X_tree", tuple(map(_read_only, self.X_tree)))
+        frames = {name: Frame(frame.link, _read_only(frame.X)) for name, frame in self.frames.items()}
+        object.__setattr__(self, "frames", MappingProxyType(frames))
+        object.__setattr__(self, "gravity", tuple(map(float, self.gravity)))
+
+    def __repr__(self) -> str:
+        return f"KinematicTree('{self.name}', {self.n_links} links, nq={self.nq}, nv={self.nv})"
+
+    @property
+    def n_links(self) -> int:
+        """Number of moving links."""
+        return len(self.names)
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of configuration numbers."""
+        return sum(joint.nq for joint in self.joints)
+
+    @cached_property
+    def nv(self) -> int:
+        """Number of freedoms."""
+        return sum(joint.nv for joint in self.joints)
+
+    @cached_property
+    def q_slices(self) -> tuple[slice, ...]:
+        """Where each joint's configuration lies in q."""
+        return _slices(joint.nq for joint in self.joints)
+
+    @cached_property
+    def v_slices(self) -> tuple[slice, ...]:
+        """Where each joint's freedoms lie in qd, qdd and tau."""
+        return _slices(joint.nv for joint in self.joints)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The children mu_i of each body."""
+        children: list[list[int]] = [[] for _ in self.names]
+        for i, parent in enumerate(self.parents):
+            if not self.is_root(i):
+                children[parent].append(i)
+        return tuple(map(tuple, children))
+
+    def is_root(self, i: int) -> bool:
+        """Return whether body i moves on the world."""
+        return self.parents[i] == WORLD
+
+    def link(self, name: str) -> int:
+        """Return the index of a moving link.
+
+        Raises:
+            UnknownModelNameError: no moving link has that name.
+        """
+        if name in self._link_index:
+            return self._link_index[name]
+        if name in self.frames:
+            frame = self.frames[name]
+            carrier = "the world" if frame.on_world else f"link '{self.names[frame.link]}'"
+            raise UnknownModelNameError(f"moving link ('{name}' is fixed to {carrier});", name, self.names, self.name)
+        raise UnknownModelNameError("link", name, self.names, f"robot '{self.name}'")
+
+    def joint(self, name: str) -> int:
+        """Return the index of the link that a joint carries.
+
+        Raises:
+            UnknownModelNameError: no moving joint has that name.
+        """
+        if name not in self._joint_index:
+            raise UnknownModelNameError("moving joint", name, self.joint_names, f"robot '{self.name}'")
+        return self._joint_index[name]
+
+    def frame(self, name: str) -> Frame:
+        """Return a frame by name: a link's own, or one fixed to a link or the world.
+
+        Raises:
+            UnknownModelNameError: nothing has that name.
+        """
+        if name in self._link_index:
+            return Frame(self._link_index[name], Transform.identity())
+        if name not in self.frames:
+            raise UnknownModelNameError("frame", name, (*self.names, *self.frames), f"robot '{self.name}'")
+        return self.frames[name]
+
+    @cached_property
+    def _link_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _joint_index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.joint_names)}
+
+    def graph(self) -> nx.DiGraph[int]:
+        """Return the tree as a directed graph from parents to children, WORLD included."""
+        import networkx as nx
+
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_node(WORLD)
+        graph.add_edges_from((parent, i) for i, parent in enumerate(self.parents))
+        return graph
+
+    def depths(self) -> tuple[int, ...]:
+        """Return the number of joints between each body and the world (n_links)."""
+        import networkx as nx
+
+        length = nx.single_source_shortest_path_length(self.graph(), WORLD)
+        return tuple(length[i] for i in range(self.n_links))
+
+    def subtree(self, i: int) -> tuple[int, ...]:
+        """Return body i and all that it carries, in topological order."""
+        import networkx as nx
+
+        return tuple(sorted({i, *nx.descendants(self.graph(), i)}))
+
+    def neutral_configuration(self) -> NDArray[np.float64]:
+        """Return the configuration (nq,) at which each joint transform is the identity."""
+        return np.concatenate([joint.neutral() for joint in self.joints])
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
+        """Return a random configuration (nq,), within the joint limits where there are any.
+
+        Args:
+            rng: a generator, or a seed for one.
+        """
+        rng = np.random.default_rng(rng)
+        return np.concatenate([joint.random(rng) for joint in self.joints])
+
+    def integrate(self, q: NDArray[np.float64], qd: NDArray[np.float64], dt: float = 1.0) -> NDArray[np.float64]:
+        """Return the configuration (nq,) reached from q by the constant velocity qd (nv,) in a time dt [s]."""
+        return np.concatenate([joint.integrate(q[s], dt * qd[v]) for joint, s, v in self._parts()])
+
+    def difference(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the constant velocity (nv,) that leads from one configuration to the other in a second."""
+        return np.concatenate([joint.difference(start[s], end[s]) for joint, s, _ in self._parts()])
+
+    def _parts(self) -> Iterator[tuple[Joint, slice, slice]]:
+        return zip(self.joints, self.q_slices, self.v_slices, strict=True)
+
+    @cached_property
+    def quaternions(self) -> tuple[slice, ...]:
+        """Where unit quaternions lie in q."""
+        return tuple(slice(s.stop - 4, s.stop) for joint, s, _ in self._parts() if "quaternion" in joint.coordinates)
+
+    def normalised(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return configurations (..., nq) with their quaternions brought to unit length.
+
+        Raises:
+            InputError: a quaternion is further than 1e-3 from unit length: names its joint.
+        """
+        if not self.quaternions:
+            return q
+        q = q.copy()
+        for part in self.quaternions:
+            norm = np.linalg.norm(q[..., part], axis=-1, keepdims=True)
+            wrong = ~(np.abs(norm - 1) <= QUATERNION_TOLERANCE)  # so that NaN is wrong too
+            if wrong.any():
+                joint = next(i for i, s in enumerate(self.q_slices) if s.stop == part.stop)
+                raise InputError(
+                    f"q: the quaternion (x, y, z, w) of joint '{self.joint_names[joint]}', "
+                    f"q[{part.start}:{part.stop}], has length {norm[wrong][0]:.6g} instead of 1."
+                )
+            q[..., part] /= norm
+        return q
+
+    def replace(self, **changes: Any) -> KinematicTree:
+        """Return a copy with some attributes changed."""
+        return replace(self, **changes)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that the dynamics depend on: two trees with equal ones have equal equations."""
+        hasher = hashlib.sha256()
+        frames = {name: [f.link, f.X.E.tolist(), f.X.r.tolist()] for name, f in sorted(self.frames.items())}
+        joints = [[joint.kind, asdict(joint) if is_dataclass(joint) else {}] for joint in self.joints]
+        text = [self.names, self.joint_names, self.parents, joints, frames, self.gravity]
+        hasher.update(json.dumps(text).encode())
+        for X in self.X_tree:
+            hasher.update(np.ascontiguousarray(X.E).tobytes() + np.ascontiguousarray(X.r).tobytes())
+        hasher.update(self.I.tobytes())
+        return hasher.hexdigest()
+
+
+def _read_only(X: Transform) -> Transform:
+    E, r = np.array(X.E, dtype=float), np.array(X.r, dtype=float)
+    E.flags.writeable = r.flags.writeable = False
+    return Transform(E, r)
+
+
+def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
+    ends = [0, *accumulate(sizes)]
+    return tuple(slice(start, end) for start, end in pairwise(ends))

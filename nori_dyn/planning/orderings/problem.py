@@ -1,0 +1,57 @@
+"""What an ordering gets to see, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nori_dyn.system.builder import System
+from nori_dyn.system.trace import SymbolicSystem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderingProblem:
+    """A square system to be ordered.
+
+    Attributes:
+        symbolic: the worst-case pattern, with its expressions.
+        samples: values of the structural nonzeros at sampled configurations (states, nnz).
+        column_bodies: the body of each column (n): its place in the tree.
+        seed: seed of anything random.
+    """
+
+    symbolic: SymbolicSystem
+    samples: NDArray[np.float64]
+    column_bodies: NDArray[np.intp]
+    seed: int
+
+    def matrix(self, state: int) -> sp.csc_matrix:
+        """Return D at a sampled state, with the worst-case pattern; csc_matrix, which all solvers take."""
+        index = (self.symbolic.rows, self.symbolic.columns)
+        return sp.csc_matrix((self.samples[state], index), shape=self.symbolic.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordering:
+    """An order of elimination: entry (rows[k], columns[k]) is the k-th pivot.
+
+    Attributes:
+        rows: row permutation P (n): the permuted matrix is D[rows][:, columns].
+        columns: column permutation Q (n).
+    """
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+
+
+def ordering_problem(system: System, symbolic: SymbolicSystem, seed: int, n_samples: int = 8) -> OrderingProblem:
+    """Return a system as a problem for the orderings, sampled at random configurations."""
+    rng = np.random.default_rng(seed)
+    samples = np.empty((n_samples, len(symbolic.entries)))
+    for state in samples:
+        state[:] = system.D(system.tree.random_configuration(rng))[symbolic.rows, symbolic.columns]
+    bodies = np.concatenate([np.full(v.slice.stop - v.slice.start, v.body) for v in system.variables])
+    return OrderingProblem(symbolic, samples, bodies.astype(np.intp), seed)

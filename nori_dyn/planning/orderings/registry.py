@@ -1,0 +1,41 @@
+"""The orderings that exist, by name; `auto` tries each that can run here and keeps the cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from nori_dyn.errors import PlanError, UnknownNameError
+from nori_dyn.planning.orderings.markowitz import markowitz
+from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
+from nori_dyn.planning.orderings.recursive import recursive
+from nori_dyn.planning.orderings.superlu import superlu
+from nori_dyn.planning.orderings.umfpack import has_umfpack, umfpack
+
+OrderingMethod: TypeAlias = Callable[[OrderingProblem], Ordering]
+
+ORDERINGS: dict[str, OrderingMethod] = {
+    "recursive": recursive,
+    "markowitz": markowitz,
+    "umfpack": umfpack,
+    "superlu": superlu,
+}
+
+AUTO = "auto"
+
+
+class UnknownOrderingError(UnknownNameError, PlanError):
+    """An ordering that does not exist."""
+
+
+def candidates(name: str) -> dict[str, OrderingMethod]:
+    """Return the orderings that a name stands for.
+
+    Raises:
+        UnknownOrderingError: there is no such ordering.
+    """
+    if name == AUTO:
+        return {key: method for key, method in ORDERINGS.items() if key != "umfpack" or has_umfpack()}
+    if name not in ORDERINGS:
+        raise UnknownOrderingError("ordering", name, (*ORDERINGS, AUTO))
+    return {name: ORDERINGS[name]}

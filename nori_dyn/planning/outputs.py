@@ -1,0 +1,81 @@
+"""Which variables a plan is asked for: names like "tau", "qdd:l_knee", "fx:l_sole", and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import ModelError, PlanError, UnknownNameError
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import KINDS, Kind
+
+
+class UnknownOutputError(UnknownNameError, PlanError):
+    """An output that the system does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One requested output.
+
+    Attributes:
+        name: as it was asked for.
+        kind: which of the five kinds of variables.
+        body: the body; None for all.
+        X: for a frame on a link, the transform from the link's coordinates; None in link coordinates.
+    """
+
+    name: str
+    kind: Kind
+    body: int | None
+    X: Transform | None = None
+
+
+def resolve_outputs(system: System, names: Sequence[str] | None) -> tuple[Output, ...]:
+    """Return what the names stand for; None stands for all five kinds.
+
+    Raises:
+        UnknownOutputError: a kind, link, joint or frame that does not exist.
+    """
+    if names is None:
+        return tuple(Output(kind, kind, None) for kind in KINDS)
+    if isinstance(names, str):
+        names = (names,)
+    if not names:
+        raise PlanError("outputs is empty: name at least one, or leave it out for all.")
+    return tuple(_resolve(system, name) for name in names)
+
+
+def _resolve(system: System, name: str) -> Output:
+    tree = system.tree
+    head, _, owner = name.partition(":")
+    kind = next((k for k in KINDS if k == head), None)
+    if kind is None:
+        raise UnknownOutputError("output", name, (*KINDS, *(v.name for v in system.variables)))
+    if not owner:
+        return Output(name, kind, None)
+    try:
+        if kind in ("tau", "qdd"):
+            return Output(name, kind, tree.joint(owner))
+        frame = tree.frame(owner)
+    except ModelError:
+        known = tuple(v.name for v in system.variables if v.kind == kind)
+        raise UnknownOutputError("output", name, known) from None
+    if frame.on_world:
+        raise PlanError(f"output '{name}': '{owner}' is fixed to the world, which has no {kind}.")
+    return Output(name, kind, frame.link, None if owner in tree.names else frame.X)
+
+
+def output_columns(system: System, outputs: Sequence[Output]) -> NDArray[np.intp]:
+    """Return the columns of d that some outputs need, in ascending order."""
+    wanted: set[int] = set()
+    for output in outputs:
+        bodies = range(system.tree.n_links) if output.body is None else (output.body,)
+        for body in bodies:
+            part = system.column(output.kind, body)
+            wanted.update(range(part.start, part.stop))
+    return np.array(sorted(wanted), dtype=np.intp)

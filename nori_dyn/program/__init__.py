@@ -1,0 +1,1 @@
+"""Straight-line programs: expressions lowered in the planned order, and the backends that run them."""

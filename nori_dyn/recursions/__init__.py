@@ -1,0 +1,1 @@
+"""The classical recursive algorithms, one a file, written once over any scalar."""

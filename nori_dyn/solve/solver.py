@@ -1,0 +1,173 @@
+"""The online solver: a plan, a backend, and the arrays that a control loop reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.planning.diagnosis import singular_at
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import RCOND_LIMIT, Solution
+from nori_dyn.program.backends.registry import make_backend
+from nori_dyn.solve.checks import checked
+from nori_dyn.solve.estimate import Estimate, Layout
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """The arrays that `tick` reads: write into them, as in `inputs.q[:] = ...`.
+
+    Attributes:
+        q: configuration (nq,).
+        qd: velocity (nv,).
+        y: readings (ny,), in the order of `system.measurement_names`.
+    """
+
+    q: Floats
+    qd: Floats
+    y: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a tick went.
+
+    Attributes:
+        ok: whether the outputs hold a solution; they hold nan when not.
+        fell_back: whether the planned order was given up for a freshly pivoted factorisation.
+        residual: as in `Estimate`.
+        rcond: smallest pivot relative to the largest of the fresh factorisation; 1 when there was none.
+        threshold: rcond below which the system counts as singular.
+    """
+
+    ok: bool
+    fell_back: bool
+    residual: float
+    rcond: float
+    threshold: float = RCOND_LIMIT
+
+    def raise_for_status(self) -> None:
+        """Raise what went wrong, if anything did.
+
+        Raises:
+            SingularSystemError: the system has no unique solution at this state.
+        """
+        if not self.ok:
+            raise SingularSystemError(
+                f"the system is singular at this state: its pivots span a ratio of {self.rcond:.2g}, "
+                f"below {self.threshold:.2g}. `solve` names what is not determined."
+            )
+
+
+class Solver:
+    """Runs a plan on states. Cheap to make; not to be shared between threads.
+
+    Attributes:
+        plan: the plan.
+        backend: name of the backend.
+        inputs: the arrays that `tick` reads.
+        outputs: the arrays that `tick` writes, by the names of the outputs: `outputs.tau`.
+
+    Args:
+        plan: the plan.
+        backend: "auto", or a backend by name.
+
+    Raises:
+        BackendError: there is no such backend.
+        MissingExtraError: the backend needs an extra that is not installed.
+    """
+
+    def __init__(self, plan: EliminationPlan, backend: str = "auto") -> None:
+        self.plan = plan
+        self._backend = make_backend(backend, plan)
+        self._layout = Layout(plan.system, plan.outputs)
+        tree = plan.system.tree
+        self.inputs = Inputs(tree.neutral_configuration(), np.zeros(tree.nv), np.zeros(plan.system.ny))
+        self._arrays = self._layout.empty()
+        self.outputs = SimpleNamespace(**self._arrays)
+
+    def __repr__(self) -> str:
+        return f"Solver({self.plan!r}, backend='{self.backend}')"
+
+    @property
+    def system(self) -> System:
+        """The system that is solved."""
+        return self.plan.system
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend."""
+        return self._backend.name
+
+    def tick(self) -> Status:
+        """Solve the state in `inputs` and write `outputs`; checks nothing of what it is given.
+
+        Quaternions in q must be of unit length.
+        """
+        solution = self._backend.solve(self.inputs.q, self.inputs.qd, self.inputs.y)
+        self._layout.write(solution.d, self._arrays)
+        rcond = float(solution.rcond)
+        return Status(rcond >= RCOND_LIMIT, bool(solution.fell_back), float(solution.residual), rcond)
+
+    def solve(self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> Estimate:
+        """Solve one state.
+
+        Args:
+            q: configuration (nq,) [rad, m; quaternions (x, y, z, w)].
+            qd: velocity (nv,) [rad/s, m/s].
+            y: readings (ny,) in the order of `system.measurement_names`, or {measurement name: value}.
+
+        Raises:
+            InputError: a wrong shape or name, a value that is not finite.
+            SingularSystemError: no unique solution at this state; names what is not determined.
+        """
+        tree, system = self.system.tree, self.system
+        q = tree.normalised(checked("q", q, (tree.nq,)))
+        qd = checked("qd", qd, (tree.nv,))
+        y = checked("y", system.reading(y), (system.ny,), system.measurement_names)
+        solution = self._backend.solve(q, qd, y)
+        if not solution.rcond >= RCOND_LIMIT:
+            raise singular_at(system, q, float(solution.rcond))
+        return self._estimate(solution)
+
+    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats) -> Estimate:
+        """Solve N states.
+
+        Args:
+            Q: configurations (N, nq).
+            Qd: velocities (N, nv).
+            Y: readings (N, ny) in the order of `system.measurement_names`.
+
+        Returns:
+            The same names as `solve`, each with a leading N.
+
+        Raises:
+            InputError: a wrong shape, a value that is not finite.
+            SingularSystemError: no unique solution at one of the states; names the first.
+        """
+        tree, system = self.system.tree, self.system
+        if np.ndim(Q) != 2 or len(Q) == 0:
+            raise InputError(f"Q has shape {np.shape(Q)}, expected (N, {tree.nq}) with N at least 1.")
+        N = len(Q)
+        Q = tree.normalised(checked("Q", Q, (N, tree.nq)))
+        Qd = checked("Qd", Qd, (N, tree.nv))
+        Y = checked("Y", Y, (N, system.ny), system.measurement_names)
+        solution = self._backend.solve_batch(Q, Qd, Y)
+        singular = np.flatnonzero(~(solution.rcond >= RCOND_LIMIT))
+        if len(singular):
+            k = int(singular[0])
+            raise singular_at(system, Q[k], float(solution.rcond[k]), f"state {k} of {N}")
+        return self._estimate(solution)
+
+    def _estimate(self, solution: Solution) -> Estimate:
+        values = self._layout.read(solution.d)
+        return Estimate(values, solution.residual, self.backend, solution.fell_back)

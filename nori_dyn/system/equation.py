@@ -1,0 +1,65 @@
+"""The one seam of the system: an equation is a named block of rows of D d + b = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from nori_dyn.algebra.spatial import Array
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.variables import VariableKey
+
+
+class Equation(Protocol):
+    """A block of rows, written once over any scalar. Laws, tested in tests/contracts/test_equations.py.
+
+    - `blocks` depends on q only, `bias` on q, qd and its own part of y;
+    - each block has as many rows as `components` and as many columns as its variable;
+    - `bias` is affine in y: known terms minus the reading.
+    """
+
+    @property
+    def name(self) -> str:
+        """The block's name for people: "3f:l_knee", or the measured thing "qdd:l_knee"."""
+
+    @property
+    def source(self) -> str:
+        """Where it stands in the literature: "Nori (3f)"."""
+
+    @property
+    def group(self) -> str:
+        """What it belongs to in messages that count rows: "dynamics", "joint_torque"."""
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The name of each row; one empty name for a single row."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether each row takes a number of y; rows of known value do not."""
+
+    @property
+    def sigma(self) -> tuple[float, ...] | None:
+        """Standard deviation of each row; None is exact."""
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return the blocks of D (rows, size of the variable, ...); absent ones are zero."""
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        """Return the rows of b (rows, ...), given the equation's own part of y (rows, ...), empty if not measured."""
+
+
+class Sensors(Protocol):
+    """A set of sensors, before it meets a robot."""
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that its equations depend on beside the tree."""
+
+    def equations(self, tree: KinematicTree) -> Sequence[Equation]:
+        """Return the measurement rows on a tree; every name is checked here."""

@@ -1,0 +1,97 @@
+"""The Newton-Euler equations of one body as rows of D d + b = 0: Nori (3), (4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import Array, cross_force, matvec, zeros
+from nori_dyn.model.joints import FORCE, MOTION
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import VariableKey
+
+
+@dataclass(frozen=True, slots=True)
+class _BodyEquation:
+    """What the three equations of a body share: they are exact and take no reading."""
+
+    name: str
+    body: int
+    components: tuple[str, ...]
+
+    group: ClassVar[str] = "dynamics"
+    is_measured: ClassVar[bool] = False
+    sigma: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccelerationPropagation(_BodyEquation):
+    """-a_i + iXλ a_λ + S_i qdd_i + c_i = 0, and iX0 a_0 in b for a root, with a_0 = -a_g."""
+
+    source: ClassVar[str] = "Nori (3a), (4a), (4b)"
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        i = self.body
+        blocks = {VariableKey("a", i): -np.eye(6), VariableKey("qdd", i): at.S[i]}
+        if not at.tree.is_root(i):
+            blocks[VariableKey("a", at.tree.parents[i])] = at.X_up[i].motion_matrix()
+        return blocks
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        i = self.body
+        if not at.tree.is_root(i):
+            return at.c[i]
+        a_0 = -np.array([0.0, 0.0, 0.0, *at.tree.gravity])
+        return at.X_up[i].apply_motion(a_0) + at.c[i]
+
+
+@dataclass(frozen=True, slots=True)
+class ForceBalance(_BodyEquation):
+    """-f_i + I_i a_i - fx_i + sum over children j of iXj* f_j + nu_i = 0, with nu_i = v_i x* I_i v_i."""
+
+    source: ClassVar[str] = "Nori (3f), (4c), (4d)"
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        i = self.body
+        blocks = {
+            VariableKey("f", i): -np.eye(6),
+            VariableKey("a", i): at.tree.I[i],
+            VariableKey("fx", i): -np.eye(6),
+        }
+        for j in at.tree.children[i]:  # iXj* is the transpose of jXi, RBDA (2.13)
+            blocks[VariableKey("f", j)] = np.swapaxes(at.X_up[j].motion_matrix(), 0, 1)
+        return blocks
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        v = at.v[self.body]
+        return cross_force(v, matvec(at.tree.I[self.body], v))
+
+
+@dataclass(frozen=True, slots=True)
+class JointForce(_BodyEquation):
+    """-tau_i + S_i^T f_i = 0."""
+
+    source: ClassVar[str] = "Nori (3tau), (4e)"
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        i = self.body
+        return {
+            VariableKey("tau", i): -np.eye(len(self.components)),
+            VariableKey("f", i): np.swapaxes(at.S[i], 0, 1),
+        }
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        return zeros((len(self.components),), at.v[self.body])
+
+
+def newton_euler(tree: KinematicTree) -> Iterator[Equation]:
+    """Yield (3a), (3f), (3tau) of each body, in topological order."""
+    for i, joint in enumerate(tree.joints):
+        yield AccelerationPropagation(f"3a:{tree.names[i]}", i, MOTION)
+        yield ForceBalance(f"3f:{tree.names[i]}", i, FORCE)
+        yield JointForce(f"3tau:{tree.joint_names[i]}", i, joint.force_components)

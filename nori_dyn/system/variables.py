@@ -1,0 +1,69 @@
+"""The dynamic variables d of a tree: accelerations, forces, torques, external wrenches, joint accelerations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from nori_dyn.model.joints import FORCE, MOTION
+from nori_dyn.model.tree import KinematicTree
+
+Kind: TypeAlias = Literal["a", "f", "tau", "fx", "qdd"]
+
+KINDS: tuple[Kind, ...] = ("a", "f", "tau", "fx", "qdd")
+"""The five variables of each body, in the order of the columns of D (Nori III-A)."""
+
+
+class VariableKey(NamedTuple):
+    """A variable: its kind and the body that it belongs to."""
+
+    kind: Kind
+    body: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A named block of d.
+
+    Attributes:
+        name: for people: "a:l_knee" with the link's name (a, f, fx), "tau:l_knee" with the joint's (tau, qdd).
+        kind: which of the five.
+        body: index of its link.
+        slice: where it lies in d.
+        components: names of its components; one empty name for a scalar.
+    """
+
+    name: str
+    kind: Kind
+    body: int
+    slice: slice
+    components: tuple[str, ...]
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The name of each number of the block: "fx:l_sole.mz", or the block's own for a scalar."""
+        return component_names(self.name, self.components)
+
+
+def component_names(name: str, components: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the numbers of a named block."""
+    return tuple(f"{name}.{component}" if component else name for component in components)
+
+
+def tree_variables(tree: KinematicTree) -> Iterator[Variable]:
+    """Yield all variables of a tree, body by body, in the order of the columns of D."""
+    start = 0
+    for i, joint in enumerate(tree.joints):
+        components: dict[Kind, tuple[str, ...]] = {
+            "a": MOTION,
+            "f": FORCE,
+            "tau": joint.force_components,
+            "fx": FORCE,
+            "qdd": joint.motion_components,
+        }
+        for kind in KINDS:
+            owner = tree.joint_names[i] if kind in ("tau", "qdd") else tree.names[i]
+            stop = start + len(components[kind])
+            yield Variable(f"{kind}:{owner}", kind, i, slice(start, stop), components[kind])
+            start = stop

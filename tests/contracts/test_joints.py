@@ -1,0 +1,294 @@
+"""Every joint obeys the laws in Joint's docstring, and moves as Pinocchio's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from nori_dyn.algebra.expressions import Graph
+from nori_dyn.algebra.spatial import Transform, matvec
+from nori_dyn.errors import ModelError
+from nori_dyn.model.joints import (
+    JOINTS,
+    Continuous,
+    Cylindrical,
+    Free,
+    Helical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    axis_rotation,
+)
+from tests.oracles import derivative, evaluate, hat, joint_pose
+from tests.tolerances import DIFFERENCES, PEER, ROUNDING, assert_close
+
+FLIP = np.r_[3:6, 0:3]
+
+
+def unit(seed: int) -> tuple[float, float, float]:
+    axis = np.random.default_rng(seed).normal(size=3)
+    x, y, z = axis / np.linalg.norm(axis)
+    return float(x), float(y), float(z)
+
+
+def examples() -> dict[str, Joint]:
+    """Return every joint of the registry, those with an axis on three of them."""
+    found: dict[str, Joint] = {}
+    for kind, joint in JOINTS.items():
+        if not hasattr(joint, "axis"):
+            found[kind] = joint()
+            continue
+        for name, axis in (("z", (0.0, 0.0, 1.0)), ("-x", (-1.0, 0.0, 0.0)), ("skew", unit(3))):
+            found[f"{kind} {name}"] = Helical(axis, pitch=-0.3) if joint is Helical else joint(axis)
+    return found
+
+
+EXAMPLES = examples()
+SEEDS = range(5)
+
+every_joint = pytest.mark.parametrize("joint", EXAMPLES.values(), ids=EXAMPLES)
+
+
+def state(joint: Joint, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return joint.random(rng), rng.normal(size=joint.nv)
+
+
+def relative_velocity(joint: Joint, at) -> np.ndarray:
+    """Return the spatial velocity of the child in its coordinates, from poses along a motion t -> q."""
+    X = joint.transform(at(0.0))
+    E = np.broadcast_to(X.E, (3, 3))
+    W = E @ derivative(lambda t: np.broadcast_to(joint.transform(at(t)).E, (3, 3))).T  # R^T Rd, with R = E^T
+    assert_close(W, -W.T, DIFFERENCES)
+    v = E @ derivative(lambda t: joint.transform(at(t)).r)
+    return np.array([W[2, 1], W[0, 2], W[1, 0], *v])
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
+def test_S_qd_is_the_velocity_along_integrate(joint, seed):
+    q, qd = state(joint, seed)
+    velocity = relative_velocity(joint, lambda t: joint.integrate(q, t * qd))
+    assert_close(velocity, matvec(joint.S(q), qd), DIFFERENCES)
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bias_is_the_change_of_S_times_qd_along_the_motion(joint, seed):
+    q, qd = state(joint, seed)
+    change = derivative(lambda t: matvec(joint.S(joint.integrate(q, t * qd)), qd))
+    assert_close(joint.bias(q, qd), change, DIFFERENCES)
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pose_equals_the_textbook(joint, seed):
+    q, _ = state(joint, seed)
+    X = joint.transform(q)
+    R, p = joint_pose(joint, q)
+    assert_close(np.broadcast_to(X.E, (3, 3)), R.T, ROUNDING)
+    assert_close(X.r, p, ROUNDING)
+
+
+def same_pose(joint: Joint, q: np.ndarray, p: np.ndarray) -> None:
+    X, Y = joint.transform(q), joint.transform(p)
+    assert_close(X.E, Y.E, ROUNDING)
+    assert_close(X.r, Y.r, ROUNDING)
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
+def test_integrate_and_difference_are_inverse(joint, seed):
+    (q, motion), (p, _) = state(joint, seed), state(joint, seed + 100)
+    step = joint.difference(q, p)
+    assert step.shape == (joint.nv,)
+    reached = joint.integrate(q, step)
+    assert reached.shape == (joint.nq,)
+    same_pose(joint, reached, p)
+    if "quaternion" in joint.coordinates:
+        assert np.linalg.norm(reached[-4:]) == pytest.approx(1.0, abs=1e-15)
+    elif joint.kind != "continuous":
+        assert_close(reached, p, ROUNDING)
+    small = 0.3 * motion
+    assert_close(joint.difference(q, joint.integrate(q, small)), small, ROUNDING)
+    assert_close(joint.difference(q, q), np.zeros(joint.nv), ROUNDING)
+    same_pose(joint, joint.integrate(q, np.zeros(joint.nv)), q)
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_half_steps_are_one(joint, seed):
+    q, motion = state(joint, seed)
+    same_pose(joint, joint.integrate(joint.integrate(q, motion / 2), motion / 2), joint.integrate(q, motion))
+
+
+@every_joint
+def test_neutral_is_the_identity(joint):
+    q = joint.neutral()
+    assert q.shape == (joint.nq,)
+    X = joint.transform(q)
+    assert_close(Transform(np.broadcast_to(X.E, (3, 3)), X.r).motion_matrix(), np.eye(6), ROUNDING)
+
+
+@every_joint
+def test_sizes_and_names(joint):
+    assert joint.nq == len(joint.coordinates)
+    assert joint.nv == len(joint.motion_components) == len(joint.force_components)
+    assert len(set(joint.motion_components)) == joint.nv
+    assert len(set(joint.force_components)) == joint.nv
+    assert JOINTS[joint.kind] is type(joint)
+    q, qd = state(joint, 0)
+    assert joint.S(q).shape == (6, joint.nv)
+    assert joint.bias(q, qd).shape == (6,)
+    assert np.linalg.matrix_rank(joint.S(q)) == joint.nv
+
+
+@every_joint
+def test_named_freedoms_are_the_rows_of_S_that_they_name(joint):
+    rows = {name: k for k, name in enumerate(("wx", "wy", "wz", "ax", "ay", "az"))}
+    S = joint.S(joint.neutral())
+    for k, name in enumerate(joint.motion_components):
+        if name in rows:
+            assert_close(S[:, k], np.eye(6)[rows[name]], ROUNDING)
+
+
+@every_joint
+def test_random_is_reproducible_and_spread(joint):
+    rng = np.random.default_rng(4)
+    draws = np.array([joint.random(rng) for _ in range(200)])
+    assert np.array_equal(draws[0], joint.random(np.random.default_rng(4)))
+    for k, kind in enumerate(joint.coordinates):
+        bound = math.pi if kind == "angle" else 1.0
+        assert np.abs(draws[:, k]).max() <= bound
+        assert np.ptp(draws[:, k]) > 1.2 * bound
+    if "quaternion" in joint.coordinates:
+        assert_close(np.linalg.norm(draws[:, -4:], axis=1), np.ones(200), ROUNDING)
+
+
+@every_joint
+def test_a_batch_is_the_stack_of_single_states(joint):
+    states = [state(joint, seed) for seed in range(6)]
+    Q, Qd = (np.stack(parts, axis=-1) for parts in zip(*states, strict=True))
+    X, S, c = joint.transform(Q), joint.S(Q), joint.bias(Q, Qd)
+    assert X.r.shape == (3, 6)
+    for k, (q, qd) in enumerate(states):
+        one = joint.transform(q)
+        assert_close(X.E[..., k] if X.E.ndim == 3 else X.E, one.E, ROUNDING)
+        assert_close(X.r[..., k], one.r, ROUNDING)
+        assert_close(S[..., k] if S.ndim == 3 else S, joint.S(q), ROUNDING)
+        assert_close(c[..., k], joint.bias(q, qd), ROUNDING)
+
+
+@every_joint
+def test_expressions_evaluate_to_floats(joint):
+    q, qd = state(joint, 9)
+    graph = Graph(seed=2)
+    free = [graph.input(f"q{k}") for k, kind in enumerate(joint.coordinates) if kind != "quaternion"]
+    unit_four = graph.unit_quaternion("xyzw") if "quaternion" in joint.coordinates else ()
+    symbols, speeds = np.empty(joint.nq, dtype=object), np.empty(joint.nv, dtype=object)
+    symbols[:], speeds[:] = [*free, *unit_four], [graph.input(f"qd{k}") for k in range(joint.nv)]
+    at = {node.index: value for node, value in zip([*symbols, *speeds], [*q, *qd], strict=True)}
+    X, floats = joint.transform(symbols), joint.transform(q)
+    pairs = [
+        (X.E, floats.E),
+        (X.r, floats.r),
+        (joint.S(symbols), joint.S(q)),
+        (joint.bias(symbols, speeds), joint.bias(q, qd)),
+    ]
+    for ours, expected in pairs:
+        nodes = [graph.expr(entry) for entry in ours.ravel()]
+        values = evaluate(graph, at)
+        assert_close(np.array([values[node.index] for node in nodes]).reshape(ours.shape), expected, ROUNDING)
+
+
+def peer(joint: Joint):
+    """Return Pinocchio's joint, and our coordinates and freedoms in its order."""
+    axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
+    one = np.arange(1)
+    match joint:
+        case Revolute():
+            return pin.JointModelRevoluteUnaligned(axis), one, one
+        case Prismatic():
+            return pin.JointModelPrismaticUnaligned(axis), one, one
+        case Helical():
+            return pin.JointModelHelicalUnaligned(axis, joint.pitch), one, one
+        case Cylindrical():
+            both = pin.JointModelComposite()
+            both.addJoint(pin.JointModelRevoluteUnaligned(axis))
+            both.addJoint(pin.JointModelPrismaticUnaligned(axis))
+            return both, np.arange(2), np.arange(2)
+        case Planar():
+            three = pin.JointModelComposite()
+            for part in (pin.JointModelPX(), pin.JointModelPY(), pin.JointModelRZ()):
+                three.addJoint(part)
+            return three, np.array([1, 2, 0]), np.array([1, 2, 0])
+        case Spherical():
+            return pin.JointModelSpherical(), np.arange(4), np.arange(3)
+        case Free():
+            return pin.JointModelFreeFlyer(), np.arange(7), FLIP
+    raise AssertionError(f"no peer for {joint}")
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pose_velocity_and_bias_equal_pinocchio(joint, seed):
+    theirs, q_order, v_order = peer(joint)
+    model = pin.Model()
+    model.addJoint(0, theirs, pin.SE3.Identity(), "joint")
+    data = model.createData()
+    q, qd = state(joint, seed)
+    qdd = np.random.default_rng(seed + 50).normal(size=joint.nv)
+    pin.forwardKinematics(model, data, q[q_order], qd[v_order], qdd[v_order])
+    X = joint.transform(q)
+    assert_close(np.broadcast_to(X.E, (3, 3)), data.oMi[1].rotation.T, PEER)
+    assert_close(X.r, data.oMi[1].translation, PEER)
+    assert_close(matvec(joint.S(q), qd), data.v[1].vector[FLIP], PEER)
+    acceleration = matvec(joint.S(q), qdd) + joint.bias(q, qd)
+    assert_close(acceleration, data.a[1].vector[FLIP], PEER)
+    if joint.kind in ("spherical", "free"):
+        reached = np.empty(joint.nq)
+        reached[q_order] = pin.integrate(model, q[q_order], qd[v_order])
+        same_pose(joint, joint.integrate(q, qd), reached)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "helical"])
+@pytest.mark.parametrize(
+    "limits", [(-0.2, 0.7), (2.0, math.inf), (-math.inf, -5.0), (7.0, math.inf), (0.5, 0.5), (-math.inf, 0.1)]
+)
+def test_random_stays_within_limits(kind, limits):
+    joint = JOINTS[kind](limits=limits)
+    rng = np.random.default_rng(6)
+    for _ in range(50):
+        (q,) = joint.random(rng)
+        assert limits[0] <= q <= limits[1]
+
+
+@pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 0.0), (math.nan, 0.0, 1.0)])
+def test_an_axis_that_is_not_a_unit_vector_is_refused(axis):
+    with pytest.raises(ModelError, match=r"axis of a revolute joint.*unit vector"):
+        Revolute(axis)
+
+
+def test_a_continuous_joint_goes_the_short_way_round():
+    joint = Continuous()
+    assert_close(joint.difference(np.array([3.0]), np.array([-3.0])), [2 * math.pi - 6.0], ROUNDING)
+    assert_close(joint.difference(np.array([0.1]), np.array([0.1 + 4 * math.pi])), [0.0], ROUNDING)
+    assert_close(Revolute().difference(np.array([3.0]), np.array([-3.0])), [-6.0], ROUNDING)
+
+
+def test_a_turn_about_an_axis_is_rodrigues_formula_transposed():
+    axis, q = unit(8), 0.7
+    K = hat(np.array(axis))
+    R = np.eye(3) + math.sin(q) * K + (1 - math.cos(q)) * K @ K
+    assert_close(axis_rotation(axis, q), R.T, ROUNDING)
+
+
+def test_a_planar_joint_of_integers_does_not_lose_its_fractions():
+    q = np.array([1, 2, 3])
+    assert_close(Planar().S(q), Planar().S(q.astype(float)), ROUNDING)
+    assert_close(Planar().bias(q, q), Planar().bias(q.astype(float), q.astype(float)), ROUNDING)

@@ -1,0 +1,387 @@
+"""Textbook mechanics in world coordinates; of the package it reads the model's data only.
+
+Three-dimensional vectors throughout (angular velocity, acceleration of points, forces and moments), written
+after Newton, Euler and Lagrange instead of RBDA, so that no formula is shared with what it judges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.expressions import Graph, Op
+from nori_dyn.model.joints import Joint
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.floating]
+
+STENCIL = np.arange(-4, 5)[[0, 1, 2, 3, 5, 6, 7, 8]]
+WEIGHTS = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
+"""First derivative by central differences of order 8: sum of WEIGHTS f(x + STENCIL h) / h."""
+
+
+def derivative(f, h: float = 1e-2) -> NDArray[np.float64]:
+    """Return df/dt at 0 by central differences of order 8."""
+    return sum(w * np.asarray(f(s * h)) for s, w in zip(STENCIL, WEIGHTS, strict=True)) / h
+
+
+def hat(v: Floats) -> Floats:
+    """Return the matrices (..., 3, 3) of v x for vectors (..., 3)."""
+    M = np.zeros((*v.shape, 3), dtype=v.dtype)
+    M[..., 0, 1], M[..., 0, 2], M[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
+    return M - np.swapaxes(M, -1, -2)
+
+
+def rodrigues(axis: Floats, angle: Floats) -> Floats:
+    """Return the rotation matrices (..., 3, 3) of turns about a unit axis, child to parent."""
+    K = hat(np.asarray(axis, dtype=angle.dtype))
+    return np.eye(3) + np.sin(angle)[..., None, None] * K + (1 - np.cos(angle))[..., None, None] * (K @ K)
+
+
+def quaternion_matrix(q: Floats) -> Floats:
+    """Return the rotation matrices of unit quaternions (x, y, z, w), child to parent."""
+    v, w = q[..., :3], q[..., 3][..., None, None]
+    square = np.sum(v * v, axis=-1)[..., None, None]
+    return (w * w - square) * np.eye(3) + 2 * v[..., :, None] * v[..., None, :] + 2 * w * hat(v)
+
+
+def joint_pose(joint: Joint, q: Floats) -> tuple[Floats, Floats]:
+    """Return rotation (..., 3, 3) and position (..., 3) of the child in the joint's frame on the parent."""
+    still = np.zeros((*q.shape[:-1], 3), dtype=q.dtype)
+    eye = np.broadcast_to(np.eye(3, dtype=q.dtype), (*q.shape[:-1], 3, 3))
+    x = q[..., :1]
+    match joint.kind:
+        case "revolute" | "continuous":
+            return rodrigues(joint.axis, q[..., 0]), still
+        case "prismatic":
+            return eye, x * np.array(joint.axis)
+        case "helical":
+            return rodrigues(joint.axis, q[..., 0]), x * joint.pitch * np.array(joint.axis)
+        case "cylindrical":
+            return rodrigues(joint.axis, q[..., 0]), q[..., 1:] * np.array(joint.axis)
+        case "planar":
+            position = np.concatenate([q[..., 1:], 0 * x], axis=-1)
+            return rodrigues(np.array([0.0, 0.0, 1.0]), q[..., 0]), position
+        case "spherical":
+            return quaternion_matrix(q), still
+        case "free":
+            return quaternion_matrix(q[..., 3:]), q[..., :3]
+    raise AssertionError(f"the oracle does not know the joint {joint.kind}")
+
+
+def joint_rates(joint: Joint, R: Floats, qd: Floats) -> tuple[Floats, Floats]:
+    """Return angular velocity and velocity of the child's origin, in the joint's frame on the parent.
+
+    Linear in qd; the same map of qdd gives their derivatives but for the turning of body axes, see below.
+    """
+    axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
+    match joint.kind:
+        case "revolute" | "continuous":
+            return axis * qd[0], np.zeros(3)
+        case "prismatic":
+            return np.zeros(3), axis * qd[0]
+        case "helical":
+            return axis * qd[0], axis * joint.pitch * qd[0]
+        case "cylindrical":
+            return axis * qd[0], axis * qd[1]
+        case "planar":
+            return axis * qd[0], np.array([qd[1], qd[2], 0.0])
+        case "spherical":
+            return R @ qd, np.zeros(3)
+        case "free":
+            return R @ qd[:3], R @ qd[3:]
+    raise AssertionError(f"the oracle does not know the joint {joint.kind}")
+
+
+def poses(tree: KinematicTree, q: Floats) -> tuple[list[Floats], list[Floats]]:
+    """Return rotation (..., 3, 3) to the world and position (..., 3) of each body, at q (..., nq)."""
+    rotations, origins = [], []
+    for i, joint in enumerate(tree.joints):
+        R, p = joint_pose(joint, q[..., tree.q_slices[i]])
+        R_tree, p_tree = tree.X_tree[i].E.T, tree.X_tree[i].r
+        if tree.parents[i] >= 0:
+            p_tree = origins[tree.parents[i]] + rotations[tree.parents[i]] @ p_tree
+            R_tree = rotations[tree.parents[i]] @ R_tree
+        rotations.append(R_tree @ R)
+        origins.append(p_tree + (R_tree @ p[..., None])[..., 0])
+    return rotations, origins
+
+
+@dataclass(frozen=True)
+class Mass:
+    """A body's mass, centre of mass and rotational inertia about it, in body axes."""
+
+    mass: float
+    com: Floats
+    I_com: Floats
+
+
+def masses(tree: KinematicTree) -> list[Mass]:
+    """Return the inertial parameters of each body, read from its spatial inertia."""
+    found = []
+    for I in tree.I:
+        mass = I[5, 5]
+        moment = np.array([I[2, 4], I[0, 5], I[1, 3]])  # m c, from m c x
+        com = moment / mass if mass else np.zeros(3)
+        found.append(Mass(mass, com, I[:3, :3] - mass * (com @ com * np.eye(3) - np.outer(com, com))))
+    return found
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A true motion: the variables of the system in body coordinates, and the energies."""
+
+    a: Floats
+    f: Floats
+    tau: Floats
+    fx: Floats
+    qdd: Floats
+    kinetic: float
+    potential: float
+    power: float
+    """Of the joint torques and the external wrenches."""
+
+    def d(self, system: System) -> NDArray[np.float64]:
+        """Return the vector d in the layout of a system."""
+        d = np.full(system.shape[1], np.nan)
+        v_slices = system.tree.v_slices
+        for variable in system.variables:
+            values = getattr(self, variable.kind)
+            at = v_slices[variable.body] if variable.kind in ("tau", "qdd") else variable.body
+            d[variable.slice] = values[at]
+        return d
+
+
+def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Floats) -> Truth:
+    """Return the motion and forces of a tree by Newton's and Euler's laws in world coordinates.
+
+    Args:
+        tree: the robot.
+        q: (nq,).
+        qd: (nv,).
+        qdd: (nv,).
+        fx: external wrench on each body (n_links, 6), moment about its origin first, in its axes.
+    """
+    n = tree.n_links
+    g = np.array(tree.gravity)
+    R, o = poses(tree, q)
+    R_joint = [joint_pose(joint, q[s])[0] for joint, s in zip(tree.joints, tree.q_slices, strict=True)]
+    w, alpha, v, acc = (np.zeros((n, 3)) for _ in range(4))
+    for i, joint in enumerate(tree.joints):
+        rate, speed = joint_rates(joint, R_joint[i], qd[tree.v_slices[i]])
+        turn, push = joint_rates(joint, R_joint[i], qdd[tree.v_slices[i]])
+        if joint.kind == "free":  # qd[3:] is in body axes, which turn
+            push = push + np.cross(rate, speed)
+        p, R_tree = tree.parents[i], tree.X_tree[i].E.T
+        if p >= 0:
+            R_tree = R[p] @ R_tree
+            w_p, alpha_p, v_p, acc_p, o_p = w[p], alpha[p], v[p], acc[p], o[p]
+        else:
+            w_p = alpha_p = v_p = acc_p = o_p = np.zeros(3)
+        arm = o[i] - o_p
+        rate, speed, turn, push = R_tree @ rate, R_tree @ speed, R_tree @ turn, R_tree @ push
+        w[i] = w_p + rate
+        alpha[i] = alpha_p + turn + np.cross(w_p, rate)
+        v[i] = v_p + np.cross(w_p, arm) + speed
+        acc[i] = acc_p + np.cross(alpha_p, arm) + np.cross(w_p, np.cross(w_p, arm)) + 2 * np.cross(w_p, speed) + push
+    F, N = np.zeros((n, 3)), np.zeros((n, 3))
+    kinetic = potential = power = 0.0
+    tau = np.zeros(tree.nv)
+    bodies = masses(tree)
+    for i in reversed(range(n)):
+        body = bodies[i]
+        c, I = R[i] @ body.com, R[i] @ body.I_com @ R[i].T
+        acc_com = acc[i] + np.cross(alpha[i], c) + np.cross(w[i], np.cross(w[i], c))
+        inertial = body.mass * (acc_com - g)
+        moment_x, force_x = R[i] @ fx[i, :3], R[i] @ fx[i, 3:]
+        F[i] += inertial - force_x
+        N[i] += I @ alpha[i] + np.cross(w[i], I @ w[i]) + np.cross(c, inertial) - moment_x
+        tau[tree.v_slices[i]] = _torque(tree, i, R, N[i], F[i])
+        if tree.parents[i] >= 0:
+            p = tree.parents[i]
+            F[p] += F[i]
+            N[p] += N[i] + np.cross(o[i] - o[p], F[i])
+        speed_com = v[i] + np.cross(w[i], c)
+        kinetic += body.mass * speed_com @ speed_com / 2 + w[i] @ I @ w[i] / 2
+        potential -= body.mass * g @ (o[i] + c)
+        power += moment_x @ w[i] + force_x @ v[i]
+    world_to_body = [M.T for M in R]
+    a = [np.concatenate([M @ alpha[i], M @ (acc[i] - g - np.cross(w[i], v[i]))]) for i, M in enumerate(world_to_body)]
+    f = [np.concatenate([M @ N[i], M @ F[i]]) for i, M in enumerate(world_to_body)]
+    return Truth(np.array(a), np.array(f), tau, fx, qdd, kinetic, potential, power + float(tau @ qd))
+
+
+def _torque(tree: KinematicTree, i: int, R: list[Floats], N: Floats, F: Floats) -> Floats:
+    """Return the generalized force: the power of the joint's wrench by each freedom."""
+    joint, parent = tree.joints[i], tree.parents[i]
+    R_tree = tree.X_tree[i].E.T if parent < 0 else R[parent] @ tree.X_tree[i].E.T
+    axis = R[i] @ np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
+    match joint.kind:
+        case "revolute" | "continuous":
+            return np.array([axis @ N])
+        case "prismatic":
+            return np.array([axis @ F])
+        case "helical":
+            return np.array([axis @ N + joint.pitch * (axis @ F)])
+        case "cylindrical":
+            return np.array([axis @ N, axis @ F])
+        case "planar":
+            return np.array([R_tree[:, 2] @ N, R_tree[:, 0] @ F, R_tree[:, 1] @ F])
+        case "spherical":
+            return R[i].T @ N
+        case "free":
+            return np.concatenate([R[i].T @ N, R[i].T @ F])
+    raise AssertionError(f"the oracle does not know the joint {joint.kind}")
+
+
+def _exponential(w: Floats, u: Floats) -> tuple[Floats, Floats]:
+    """Return the quaternion and displacement of the constant body velocity (w, u) in unit time, by series."""
+    square = np.sum(w * w, axis=-1, keepdims=True)
+
+    def series(first: int, scale: int) -> Floats:
+        terms = [(-square) ** k / (scale**k * factorial(2 * k + first)) for k in range(10)]
+        return np.sum(terms, axis=0)
+
+    quaternion = np.concatenate([w / 2 * series(1, 4), series(0, 4)], axis=-1)
+    turned = np.cross(w, u)
+    return quaternion, u + series(2, 1) * turned + series(3, 1) * np.cross(w, turned)
+
+
+def _quaternion_product(a: Floats, b: Floats) -> Floats:
+    u, s, v, t = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
+    vector = s * v + t * u + np.cross(u, v)
+    return np.concatenate([vector, s * t - np.sum(u * v, axis=-1, keepdims=True)], axis=-1)
+
+
+def chart(tree: KinematicTree, q: Floats, x: Floats) -> Floats:
+    """Return the configurations (..., nq) with coordinates x (..., nv) around q: one-parameter motions from q.
+
+    At x = 0 the velocity and acceleration of x are qd and qdd, for constant body velocities are straight lines.
+    """
+    parts = []
+    for joint, s, v in zip(tree.joints, tree.q_slices, tree.v_slices, strict=True):
+        step, start = x[..., v], q[s].astype(x.dtype)
+        if joint.kind == "spherical":
+            turn, _ = _exponential(step, 0 * step)
+            part = _quaternion_product(start, turn)
+        elif joint.kind == "free":
+            turn, shift = _exponential(step[..., :3], step[..., 3:])
+            R = quaternion_matrix(start[3:])
+            part = np.concatenate([start[:3] + shift @ R.T, _quaternion_product(start[3:], turn)], axis=-1)
+        else:
+            part = start + step
+        parts.append(part)
+    return np.concatenate(parts, axis=-1)
+
+
+class Lagrangian:
+    """Lagrange's equations by differences of positions in extended precision: no velocity has a formula here.
+
+    Args:
+        tree: the robot.
+        q: where its coordinates x are centred (nq,).
+    """
+
+    STEP = 1e-3
+
+    def __init__(self, tree: KinematicTree, q: Floats) -> None:
+        self.tree = tree
+        self.q = q.astype(np.longdouble)
+        self.masses = masses(tree)
+        self.basis = np.eye(tree.nv, dtype=np.longdouble)
+        self.steps = STENCIL.astype(np.longdouble) * self.STEP
+        left = np.array([1, -4, 1, -4], dtype=np.longdouble) / np.array([280, 105, 5, 5])
+        self.weights = np.concatenate([left, -left[::-1]]) / self.STEP
+
+    def _places(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return rotations (..., n, 3, 3) and centres of mass (..., n, 3)."""
+        R, o = poses(self.tree, chart(self.tree, self.q, x))
+        c = [p + M @ body.com for p, M, body in zip(o, R, self.masses, strict=True)]
+        return np.stack(R, axis=-3), np.stack(c, axis=-2)
+
+    def _velocities(self, x: Floats, u: Floats) -> tuple[Floats, Floats]:
+        """Return angular velocities in body axes and velocities of the centres of mass (..., n, 3)."""
+        R, c = self._places(x[..., None, :] + self.steps[:, None] * u[..., None, :])
+        R_0, _ = self._places(x)
+        Rd = np.einsum("s,...sbij->...bij", self.weights, R)
+        W = np.swapaxes(R_0, -1, -2) @ Rd
+        return np.stack([W[..., 2, 1], W[..., 0, 2], W[..., 1, 0]], axis=-1), np.einsum(
+            "s,...sbi->...bi", self.weights, c
+        )
+
+    def _product(self, first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Floats:
+        """Return the kinetic inner product of two velocities of all bodies."""
+        mass = np.array([body.mass for body in self.masses])
+        I = np.array([body.I_com for body in self.masses])
+        linear = np.einsum("b,...bi,...bi->...", mass, first[1], second[1])
+        return linear + np.einsum("bij,...bi,...bj->...", I, first[0], second[0])
+
+    def kinetic(self, x: Floats, u: Floats) -> Floats:
+        """Return the kinetic energy (...) at coordinates x with velocities u (..., nv)."""
+        v = self._velocities(x, u)
+        return self._product(v, v) / 2
+
+    def potential(self, x: Floats) -> Floats:
+        """Return the potential energy (...)."""
+        mass = np.array([body.mass for body in self.masses])
+        return -np.einsum("b,...bi,i->...", mass, self._places(x)[1], np.array(self.tree.gravity))
+
+    def momentum(self, x: Floats, u: Floats) -> Floats:
+        """Return dT/du (nv,), the kinetic inner product of u with each coordinate's velocity."""
+        columns = self._velocities(np.broadcast_to(x, (self.tree.nv, self.tree.nv)), self.basis)
+        w, v = self._velocities(x, u)
+        return self._product(columns, (w[None], v[None]))
+
+    def H(self) -> NDArray[np.float64]:
+        """Return the inertia matrix (nv, nv)."""
+        zero = 0 * self.basis
+        w, v = self._velocities(zero, self.basis)
+        return self._product((w[:, None], v[:, None]), (w[None], v[None])).astype(float)
+
+    def gravity(self) -> NDArray[np.float64]:
+        """Return the gradient of the potential energy (nv,)."""
+        x = self.steps[:, None] * self.basis[:, None, :]
+        return np.einsum("s,ks->k", self.weights, self.potential(x)).astype(float)
+
+    def torques(self, qd: Floats, qdd: Floats) -> NDArray[np.float64]:
+        """Return d/dt dT/du - dT/dx + dV/dx (nv,), Lagrange's second equation."""
+        qd, zero = qd.astype(np.longdouble), np.zeros(self.tree.nv, dtype=np.longdouble)
+        inertial = self.momentum(zero, qdd.astype(np.longdouble))
+        changing = sum(
+            weight * self.momentum(step * qd, qd) for step, weight in zip(self.steps, self.weights, strict=True)
+        )
+        x = self.steps[:, None] * self.basis[:, None, :]
+        gradient = np.einsum("s,ks->k", self.weights, self.kinetic(x, np.broadcast_to(qd, x.shape)))
+        return (inertial + changing - gradient).astype(float) + self.gravity()
+
+
+def evaluate(graph: Graph, inputs: dict[int, object], sin=np.sin, cos=np.cos) -> list[object]:
+    """Return the value of every node, given those of the inputs by index: a walk in topological order."""
+    values: list[object] = []
+    for i in range(len(graph)):
+        x = values[graph.left[i]] if graph.left[i] >= 0 else None
+        y = values[graph.right[i]] if graph.right[i] >= 0 else None
+        match graph.ops[i]:
+            case Op.CONSTANT:
+                values.append(graph.values[i])
+            case Op.INPUT:
+                values.append(inputs[i])
+            case Op.SIN:
+                values.append(sin(x))
+            case Op.COS:
+                values.append(cos(x))
+            case Op.ADD:
+                values.append(x + y)
+            case Op.SUB:
+                values.append(x - y)
+            case Op.MUL:
+                values.append(x * y)
+            case Op.NEG:
+                values.append(-x)
+            case Op.RECIPROCAL:
+                values.append(1 / x)
+    return values

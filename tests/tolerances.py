@@ -1,0 +1,36 @@
+"""How close two numbers must be, and why: the one table of tolerances."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Tolerance(NamedTuple):
+    """A bound on the largest difference, relative to the largest expected number (and to 1 below that)."""
+
+    value: float
+    reason: str
+
+
+EXACT = Tolerance(0.0, "the same operations in the same order")
+ROUNDING = Tolerance(1e-13, "a few dozen operations on numbers of size one: some hundred units in the last place")
+PEER = Tolerance(1e-11, "another formulation of one body or joint, its own rounding included")
+RECURSION = Tolerance(1e-9, "the issue's bound: trees of up to 40 bodies, whose errors grow with the depth")
+DIFFERENCES = Tolerance(1e-10, "central differences of order 8 in doubles: 1e-16 over a step of 1e-2, and growth")
+EXTENDED = Tolerance(1e-9, "nested differences of order 8 in extended precision: 1e-19 over two steps of 1e-3")
+INVERSE = Tolerance(1e-8, "a solved system: the rounding of its right-hand side times the condition of H, 1e3 to 1e5")
+QUADRATURE = Tolerance(1e-6, "energy over a motion integrated by Runge-Kutta of order 4 with a step of 2 ms")
+
+
+def assert_close(actual: Any, expected: Any, tolerance: Tolerance) -> None:
+    """Assert that two arrays agree, relative to the largest expected number or to 1."""
+    actual, expected = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
+    assert actual.shape == expected.shape
+    if not expected.size:
+        return
+    assert np.isfinite(actual).all()
+    assert np.isfinite(expected).all()
+    error = np.abs(actual - expected).max() / max(1.0, np.abs(expected).max())
+    assert error <= tolerance.value, f"{error:.2e} > {tolerance.value:.0e} ({tolerance.reason})"

@@ -1,0 +1,54 @@
+"""Synthetic trees with the hard cases: one body, three children, no mass, several freedoms, every joint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nori_dyn.model.joints import Free, Planar, Revolute, Spherical
+from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.model.tree import Frame, KinematicTree
+
+SINGLE_KINDS = ("revolute", "continuous", "prismatic", "helical")
+
+
+def three_children() -> KinematicTree:
+    """Return a free body that carries three."""
+    tree = random_tree(4, seed=11, kinds=("revolute", "prismatic"))
+    return tree.replace(name="three_children", parents=(-1, 0, 0, 0), joints=(Free(), *tree.joints[1:]))
+
+
+def massless() -> KinematicTree:
+    """Return a chain whose second link and last link weigh nothing."""
+    tree = random_tree(4, seed=12, kinds=("revolute",), chain=1.0)
+    I = tree.I.copy()
+    I[1] = I[3] = 0.0
+    return tree.replace(name="massless", I=I)
+
+
+def two_roots() -> KinematicTree:
+    """Return two robots on one world, one of them planar, with frames on a link and on the world."""
+    tree = random_tree(5, seed=13)
+    joints = (Planar(), Revolute(), Spherical(), Free(), Revolute((1.0, 0.0, 0.0)))
+    X = random_tree(4, seed=14).X_tree
+    frames = {"tool": Frame(1, X[1]), "palm": Frame(1, X[2]), "wall": Frame(-1, X[3])}
+    return tree.replace(name="two_roots", parents=(-1, 0, 1, -1, 3), joints=joints, frames=frames)
+
+
+TREES: dict[str, KinematicTree] = {
+    "one_body": random_tree(1, seed=1, kinds=("revolute",)),
+    "one_free_body": random_tree(1, seed=2, kinds=("free",)),
+    "three_children": three_children(),
+    "massless": massless(),
+    "two_roots": two_roots(),
+    "autotree_chain": autotree(5, skew=0.3, taper=0.9),
+    "autotree_branched": autotree(7, branching=1.5),
+    "mixed_8": random_tree(8, seed=3),
+    "mixed_12": random_tree(12, seed=4, aligned=1.0),
+}
+
+
+def random_state(tree: KinematicTree, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return q (nq,), qd (nv,), qdd (nv,) and external wrenches (n_links, 6)."""
+    rng = np.random.default_rng(seed)
+    q = tree.random_configuration(rng)
+    return q, rng.normal(size=tree.nv), rng.normal(size=tree.nv), rng.normal(size=(tree.n_links, 6))

@@ -1,0 +1,291 @@
+"""Expressions: equal functions are one node, zeros are known exactly, and values are those of plain arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nori_dyn.algebra.expressions import PRIME, Graph, Op, field_value
+from nori_dyn.algebra.spatial import matmul
+from nori_dyn.model.joints import axis_rotation, quaternion_rotation
+from tests.oracles import evaluate
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return Graph(seed=1)
+
+
+def objects(*values: object) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def test_sine_and_cosine_of_one_angle_lie_on_the_circle(graph):
+    x, y = graph.input("x"), graph.input("y")
+    assert x.sin() * x.sin() + x.cos() * x.cos() is graph.one
+    assert x.sin() * x.sin() + y.cos() * y.cos() is not graph.one
+    assert x.sin() is x.sin()
+    assert x.sin() is not y.sin()
+
+
+def test_addition_and_multiplication_commute_associate_and_distribute(graph):
+    x, y, z = (graph.input(name) for name in "xyz")
+    assert x + y is y + x
+    assert x * y is y * x
+    assert (x + y) + z is x + (y + z)
+    assert (x * y) * z is x * (y * z)
+    assert x * (y + z) is x * y + x * z
+    assert (x + y) * (x - y) is x * x - y * y
+    assert x / y is x * (1 / y)
+    assert 1 / (1 / x) is x
+    assert (x + y) / (x + y) is graph.one
+
+
+def test_cancellation_is_the_zero_node(graph):
+    x, y = graph.input("x"), graph.input("y")
+    for zero in (x - x, 0 * x, x * 0.0, x + -x, x * y - y * x, (x + y) * (x + y) - x * x - 2 * x * y - y * y):
+        assert zero is graph.zero
+        assert zero.is_zero
+    assert not (x - y).is_zero
+
+
+def test_a_unit_quaternion_gives_an_orthogonal_rotation_as_nodes(graph):
+    q = graph.unit_quaternion("xyzw")
+    x, y, z, w = q
+    assert x * x + y * y + z * z + w * w is graph.one
+    E = quaternion_rotation(objects(*q))
+    for product in (matmul(E, E.T), matmul(E.T, E)):
+        for (i, j), entry in np.ndenumerate(product):
+            assert graph.expr(entry) is (graph.one if i == j else graph.zero)
+    cofactor = E[0, 0] * E[1, 1] - E[0, 1] * E[1, 0]
+    assert cofactor is E[2, 2]
+
+
+def test_a_turn_about_an_axis_of_exact_length_is_orthogonal_as_nodes(graph):
+    for axis in ((0.0, 0.0, 1.0), (-1.0, 0.0, 0.0)):
+        E = axis_rotation(axis, graph.input(str(axis)))
+        for (i, j), entry in np.ndenumerate(matmul(E, E.T)):
+            assert graph.expr(entry) is (graph.one if i == j else graph.zero)
+
+
+@pytest.mark.parametrize(
+    "value", [0.0, -0.0, 1.0, -1.0, 0.1, -2.5, 1e300, 5e-324, 2.0**-1074, 2.0**1000, math.pi, 123456789.123]
+)
+def test_field_value_of_a_double_is_its_exact_rational(value):
+    exact = Fraction(value)
+    assert field_value(value) * exact.denominator % PRIME == exact.numerator % PRIME
+    assert 0 <= field_value(value) < PRIME
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_a_number_is_refused(graph, value):
+    with pytest.raises((ValueError, OverflowError)):
+        graph.expr(value)
+
+
+def test_constants_are_exact_not_rounded(graph):
+    rest = graph.expr(0.1) + 0.2 - 0.3
+    exact = Fraction(0.1) + Fraction(0.2) - Fraction(0.3)
+    assert exact != 0
+    assert not rest.is_zero
+    assert rest.is_constant
+    assert rest.fingerprint * exact.denominator % PRIME == exact.numerator % PRIME
+    assert (graph.expr(0.1) + 0.1 - 0.2).is_zero
+    assert graph.expr(0.5) + 0.25 is graph.expr(0.75)
+    assert graph.expr(3.0) * (1.0 / 3.0) is not graph.one
+    assert graph.expr(3.0) * (1 / graph.expr(3.0)) is graph.one
+
+
+@pytest.mark.parametrize("operation", [operator.add, operator.sub, operator.mul, operator.truediv])
+def test_folding_constants_keeps_the_exact_field_value(graph, operation):
+    rng = np.random.default_rng(2)
+    for a, b in rng.normal(size=(50, 2)).tolist():
+        node = operation(graph.expr(a), graph.expr(b))
+        exact = operation(Fraction(a), Fraction(b))
+        assert node.op is Op.CONSTANT
+        assert node.fingerprint * exact.denominator % PRIME == exact.numerator % PRIME
+        assert node.value == pytest.approx(operation(a, b), rel=1e-15)
+
+
+def test_a_number_has_its_own_value_whatever_was_folded_before(graph):
+    # 1e16 + 0.75 + 0.75 - 1e16 is 1.5 in the field and 0 or 2 in doubles.
+    folded = graph.expr(1e16) + 0.75 + 0.75 - 1e16
+    assert graph.expr(1.5) is folded
+    assert graph.expr(1.5).value == 1.5
+    # An expression that turns out to be a number becomes the constant.
+    x = graph.input("x")
+    sum_of_squares = 1.75 * x.sin() * (2 * x.sin()) + 1.75 * x.cos() * (2 * x.cos())
+    assert graph.expr(3.5) is sum_of_squares
+    assert sum_of_squares.is_constant
+    assert sum_of_squares.value == 3.5
+
+
+def test_signs_cost_nothing_where_they_can_move(graph):
+    x, y = graph.input("x"), graph.input("y")
+    assert -(-x) is x
+    assert -(x - y) is y - x
+    assert (-(x - y)).op is Op.SUB
+    assert x + -y is x - y
+    assert (x + -y).op is Op.SUB
+    assert x - -y is x + y
+    assert -x * -y is x * y
+    assert (-x * y).op is Op.NEG
+    assert -1 * x is -x
+    assert x * -1.0 is -x
+    assert 0 - x is -x
+    assert -graph.expr(2.0) is graph.expr(-2.0)
+    assert -graph.zero is graph.zero
+    for unit in (graph.one, -graph.one, x / -x):
+        assert unit.is_unit
+    assert not graph.expr(2.0).is_unit
+
+
+def test_the_reciprocal_of_the_zero_function_is_refused(graph):
+    x = graph.input("x")
+    zero = x.sin() * x.sin() + x.cos() * x.cos() - 1
+    for divide in (lambda: 1 / zero, lambda: x / zero, lambda: x / 0, lambda: graph.reciprocal(graph.zero)):
+        with pytest.raises(ZeroDivisionError, match="zero for every value"):
+            divide()
+
+
+def test_graphs_do_not_mix(graph):
+    x, other = graph.input("x"), Graph(seed=1).input("x")
+    for operation in (operator.add, operator.sub, operator.mul, operator.truediv):
+        with pytest.raises(ValueError, match="two graphs"):
+            operation(x, other)
+    with pytest.raises(ValueError, match="two graphs"):
+        graph.expr(other)
+
+
+def test_sines_are_of_inputs_only(graph):
+    x = graph.input("x")
+    with pytest.raises(TypeError, match="inputs only"):
+        (x + 1).sin()
+    with pytest.raises(TypeError, match=r"math\.sin"):
+        graph.one.cos()
+    with pytest.raises(TypeError, match="not a constant"):
+        _ = x.value
+
+
+def test_fingerprints_are_reproducible_and_depend_on_the_seed():
+    first, same, other = (Graph(seed) for seed in (7, 7, 8))
+    prints = [(g.input("x").sin() * g.input("y") + 3).fingerprint for g in (first, same, other)]
+    assert prints[0] == prints[1]
+    assert prints[0] != prints[2]
+
+
+def test_numpy_functions_and_scalars_work_on_expressions(graph):
+    x = graph.input("x")
+    assert np.sin(objects(x))[0] is x.sin()
+    assert np.cos(x) is x.cos()
+    for two in (2, 2.0, np.float64(2.0), np.int64(2)):
+        assert two * x is x + x
+        assert x * two is x + x
+        assert (two - x) + x is graph.expr(2.0)
+        assert (two / x) * x is graph.expr(2.0)
+    assert (np.eye(2) * x)[0, 0] is x
+
+
+def test_people_can_read_nodes_and_graphs(graph):
+    x = graph.input("q[0]")
+    assert repr(x) == "Expr(q[0])"
+    assert repr(graph.expr(2.5)) == "Expr(2.5)"
+    assert repr(x.sin()).startswith("Expr(sin #")
+    assert "1 inputs" in repr(graph)
+
+
+# Random trees of operations: ("op", left, right), leaves are inputs, their sines and cosines, or numbers.
+NUMBERS = st.integers(-8, 8).map(lambda k: k / 2)
+LEAVES = st.one_of(
+    st.tuples(st.sampled_from(["input", "sin", "cos"]), st.integers(0, 2)),
+    st.tuples(st.just("number"), NUMBERS),
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda children: st.one_of(
+        st.tuples(st.sampled_from(["add", "sub", "mul"]), children, children),
+        st.tuples(st.just("neg"), children),
+        st.tuples(st.just("div"), children, st.integers(0, 2)),
+    ),
+    max_leaves=12,
+)
+OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+
+
+def compute(tree, inputs, sines, cosines, number):
+    """Compute a tree over any scalar; a divisor is 1 + an input squared."""
+    match tree:
+        case ("input", k):
+            return inputs[k]
+        case ("sin", k):
+            return sines[k]
+        case ("cos", k):
+            return cosines[k]
+        case ("number", value):
+            return number(value)
+        case ("neg", x):
+            return -compute(x, inputs, sines, cosines, number)
+        case ("div", x, k):
+            return compute(x, inputs, sines, cosines, number) / (1 + inputs[k] * inputs[k])
+        case (name, x, y):
+            return OPERATORS[name](
+                compute(x, inputs, sines, cosines, number), compute(y, inputs, sines, cosines, number)
+            )
+    raise AssertionError(tree)
+
+
+def as_expressions(trees):
+    graph = Graph(seed=3)
+    inputs = [graph.input(name) for name in "xyz"]
+    sines, cosines = [x.sin() for x in inputs], [x.cos() for x in inputs]
+    nodes = [graph.expr(compute(tree, inputs, sines, cosines, graph.expr)) for tree in trees]
+    return graph, inputs, nodes
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(TREES, min_size=1, max_size=4))
+def test_random_expressions_equal_exact_arithmetic(trees):
+    """Over rationals nothing is rounded: equal nodes must be equal numbers at every point, bit by bit."""
+    graph, inputs, nodes = as_expressions(trees)
+    x = [Fraction(3, 7), Fraction(-5, 3), Fraction(11, 13)]
+    t = [Fraction(1, 3), Fraction(-4, 5), Fraction(7, 2)]
+    sines, cosines = [2 * u / (1 + u * u) for u in t], [(1 - u * u) / (1 + u * u) for u in t]
+    expected = [compute(tree, x, sines, cosines, Fraction) for tree in trees]
+    pairs = dict(zip(x, zip(sines, cosines, strict=True), strict=True))
+    graph.values = [Fraction(value) for value in graph.values]
+    at = {node.index: value for node, value in zip(inputs, x, strict=True)}
+    values = evaluate(graph, at, sin=lambda angle: pairs[angle][0], cos=lambda angle: pairs[angle][1])
+    for node, value in zip(nodes, expected, strict=True):
+        assert values[node.index] == value
+    for (node, value), (other, number) in itertools.combinations(zip(nodes, expected, strict=True), 2):
+        if node is other:
+            assert value == number
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(TREES, st.lists(st.floats(-2, 2), min_size=3, max_size=3))
+def test_random_expressions_equal_floating_point(tree, x):
+    graph, inputs, (node,) = as_expressions([tree])
+    at = {node.index: value for node, value in zip(inputs, x, strict=True)}
+    expected = compute(tree, x, np.sin(x), np.cos(x), float)
+    # Products of up to twelve leaves of size 4, merged with others: rounding is relative to the largest.
+    values = [float(value) for value in evaluate(graph, at)]
+    largest = max(map(abs, values), default=1.0)
+    assert values[node.index] == pytest.approx(expected, rel=1e-12, abs=1e-14 * max(1.0, largest) * len(graph))
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(TREES)
+def test_nodes_refer_to_earlier_nodes_and_no_two_are_equal(tree):
+    graph, _, _ = as_expressions([tree])
+    assert len(set(graph.fingerprints)) == len(graph)
+    assert all(max(left, right) < i for i, (left, right) in enumerate(zip(graph.left, graph.right, strict=True)))

@@ -1,0 +1,170 @@
+"""Spatial algebra against Pinocchio, on floats, on batches and on expressions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from nori_dyn.algebra import spatial
+from nori_dyn.algebra.expressions import Graph
+from nori_dyn.algebra.spatial import Transform
+from tests.oracles import evaluate
+from tests.tolerances import ROUNDING, assert_close
+
+N = 4
+FLIP = np.r_[3:6, 0:3]
+"""Pinocchio puts the linear part first."""
+
+
+def random_rotation(rng):
+    return np.asarray(pin.Quaternion(pin.Quaternion(*rng.normal(size=4)).normalized()).matrix())
+
+
+def random_inputs(seed):
+    """Return E, r, second E, second r, and three spatial vectors."""
+    rng = np.random.default_rng(seed)
+    return (
+        random_rotation(rng),
+        rng.normal(size=3),
+        random_rotation(rng),
+        rng.normal(size=3),
+        *rng.normal(size=(3, 6)),
+    )
+
+
+def se3(E, r):
+    """Return the pose of B in A, whose inverse acts as B_X_A."""
+    return pin.SE3(E.T, r)
+
+
+def motion(v):
+    return pin.Motion(v[FLIP])
+
+
+def force(f):
+    return pin.Force(f[FLIP])
+
+
+# name: (over any scalar, by Pinocchio)
+OPERATIONS = {
+    "apply_motion": (
+        lambda E, r, E2, r2, u, v, f: Transform(E, r).apply_motion(u),
+        lambda E, r, E2, r2, u, v, f: se3(E, r).actInv(motion(u)).vector[FLIP],
+    ),
+    "motion_matrix": (
+        lambda E, r, *_: Transform(E, r).motion_matrix(),
+        lambda E, r, *_: se3(E, r).toActionMatrixInverse()[np.ix_(FLIP, FLIP)],
+    ),
+    "force_matrix": (
+        lambda E, r, E2, r2, u, v, f: spatial.matvec(Transform(E, r).force_matrix(), f),
+        lambda E, r, E2, r2, u, v, f: se3(E, r).actInv(force(f)).vector[FLIP],
+    ),
+    "transpose carries forces back": (
+        lambda E, r, E2, r2, u, v, f: spatial.matvec(np.swapaxes(Transform(E, r).motion_matrix(), 0, 1), f),
+        lambda E, r, E2, r2, u, v, f: se3(E, r).act(force(f)).vector[FLIP],
+    ),
+    "inverse": (
+        lambda E, r, *_: Transform(E, r).inverse().motion_matrix(),
+        lambda E, r, *_: se3(E, r).toActionMatrix()[np.ix_(FLIP, FLIP)],
+    ),
+    "product": (
+        lambda E, r, E2, r2, *_: (Transform(E2, r2) @ Transform(E, r)).motion_matrix(),
+        lambda E, r, E2, r2, *_: (se3(E, r) * se3(E2, r2)).toActionMatrixInverse()[np.ix_(FLIP, FLIP)],
+    ),
+    "cross_motion": (
+        lambda E, r, E2, r2, u, v, f: spatial.cross_motion(u, v),
+        lambda E, r, E2, r2, u, v, f: motion(u).cross(motion(v)).vector[FLIP],
+    ),
+    "cross_force": (
+        lambda E, r, E2, r2, u, v, f: spatial.cross_force(u, f),
+        lambda E, r, E2, r2, u, v, f: motion(u).cross(force(f)).vector[FLIP],
+    ),
+    "cross": (
+        lambda E, r, E2, r2, *_: spatial.cross(r, r2),
+        lambda E, r, E2, r2, *_: np.cross(r, r2),
+    ),
+    "skew": (
+        lambda E, r, *_: spatial.skew(r),
+        lambda E, r, *_: pin.skew(r),
+    ),
+    "matmul": (
+        lambda E, r, E2, *_: spatial.matmul(E, E2),
+        lambda E, r, E2, *_: E @ E2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operation_equals_pinocchio(name):
+    ours, theirs = OPERATIONS[name]
+    for seed in range(10):
+        inputs = random_inputs(seed)
+        assert_close(ours(*inputs), theirs(*inputs), ROUNDING)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operation_on_a_batch_is_that_on_each(name):
+    ours, _ = OPERATIONS[name]
+    singles = [random_inputs(seed) for seed in range(N)]
+    batch = [np.stack(parts, axis=-1) for parts in zip(*singles, strict=True)]
+    assert_close(ours(*batch), np.stack([ours(*inputs) for inputs in singles], axis=-1), ROUNDING)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("constant", [(0,), (1,), (0, 1), (2, 3), (4,), (6,), (0, 3)])
+def test_what_is_constant_may_lack_the_batch_axis(name, constant):
+    ours, _ = OPERATIONS[name]
+    singles = [list(random_inputs(seed)) for seed in range(N)]
+    for inputs in singles:
+        for k in constant:
+            inputs[k] = singles[0][k]
+    batch = [
+        singles[0][k] if k in constant else np.stack(parts, axis=-1)
+        for k, parts in enumerate(zip(*singles, strict=True))
+    ]
+    result = ours(*batch)
+    expected = np.stack([ours(*inputs) for inputs in singles], axis=-1)
+    if result.ndim < expected.ndim:  # nothing of it depends on the batch
+        result = np.repeat(result[..., None], N, axis=-1)
+    assert_close(result, expected, ROUNDING)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operation_on_expressions_evaluates_to_that_on_floats(name):
+    ours, _ = OPERATIONS[name]
+    inputs = random_inputs(5)
+    graph, at, symbols = Graph(seed=4), {}, []
+    for k, values in enumerate(inputs):
+        array = np.empty(values.shape, dtype=object)
+        for place, value in np.ndenumerate(values):
+            array[place] = graph.input(f"{k}{place}")
+            at[array[place].index] = value
+        symbols.append(array)
+    result = ours(*symbols)
+    values = evaluate(graph, at)
+    numbers = np.array([values[graph.expr(entry).index] for entry in result.ravel()]).reshape(result.shape)
+    assert_close(numbers, ours(*inputs), ROUNDING)
+
+
+def test_identity_and_inverse():
+    E, r, *_ = random_inputs(7)
+    X = Transform(E, r)
+    for product in (X @ X.inverse(), X.inverse() @ X, Transform.identity()):
+        assert_close(product.motion_matrix(), np.eye(6), ROUNDING)
+    assert_close(X.force_matrix(), np.linalg.inv(X.motion_matrix()).T, ROUNDING)
+
+
+def test_spatial_inertia_equals_pinocchio():
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        A = rng.normal(size=(3, 3))
+        mass, com, I_com = rng.uniform(0.1, 5), rng.normal(size=3), A @ A.T
+        expected = pin.Inertia(mass, com, I_com).matrix()[np.ix_(FLIP, FLIP)]
+        assert_close(spatial.spatial_inertia(mass, com, I_com), expected, ROUNDING)
+
+
+def test_zeros_of_integers_are_floats():
+    assert spatial.zeros((6,), np.array([1, 2])).dtype == float
+    assert spatial.zeros((6,), np.zeros((2, 5))).shape == (6, 5)
+    assert spatial.zeros((6, 3), np.array([Graph().one])).dtype == object

@@ -1,0 +1,250 @@
+"""MJCF files written here, against MuJoCo's own kinematics and inverse dynamics."""
+
+from __future__ import annotations
+
+import sys
+
+import mujoco
+import numpy as np
+import pytest
+
+from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning, UnknownModelNameError
+from nori_dyn.io.mjcf import load_mjcf
+from nori_dyn.model.joints import Free, Prismatic, Revolute, Spherical
+from nori_dyn.model.kinematics import positions
+from tests.oracles import newton_euler
+from tests.robots import mujoco_inverse, mujoco_model, mujoco_state
+from tests.tolerances import PEER, RECURSION, assert_close
+
+GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 -.1" euler=".1 .2 .3"/>'
+
+MIXED = f"""
+<body name="a" pos="0.1 0.2 0.3" quat="0.9 0.1 0.3 -0.2">
+  <joint name="a1" type="hinge" axis="1 2 3" pos="0.1 -0.2 0.05" ref="0.4" range="-1 2"/>
+  <joint name="a2" type="slide" axis="0 1 1" pos="0.3 0 0" ref="-0.2"/>
+  <joint type="hinge" axis="0 0 1" pos="-.1 .2 .3"/>
+  {GEOM}
+  <site name="tip" pos="1 2 3" euler="0.1 0.2 0.3"/> <site name="a"/> <site/>
+  <body pos="0 0 .5" euler="1.5707963267948966 0 0">
+    {GEOM}
+    <body name="b" pos="0.5 0 0"><joint name="ball" type="ball" pos="0.1 0.1 0.1"/>{GEOM}
+      <body name="c" pos="0.5 0 0"><joint name="cj" axis="0 1 0"/>{GEOM}</body>
+    </body>
+  </body>
+</body>
+<body name="free" pos="1 2 3" quat="0.9 0.1 0.3 -0.2"><freejoint name="f"/>{GEOM}
+  <body name="d" pos="0.5 0 0" quat="0.707107 0.707107 0 0">
+    <joint name="dj" axis="0 1 0" type="slide"/>{GEOM}
+  </body>
+</body>
+"""
+
+ARM = f"""
+<geom type="plane" size="1 1 1"/>
+<body name="table" pos="1 0 0">{GEOM}</body>
+<body name="base" pos="0 0 1">{GEOM}
+  <body name="upper" pos="0 0 .2"><joint name="shoulder" axis="0 1 0"/>{GEOM}
+    <body name="lower" pos="0 0 .4"><joint name="elbow" axis="0 1 0"/>{GEOM}</body>
+  </body>
+</body>
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(world: str, more: str = ""):
+        path = tmp_path / "model.xml"
+        compiler = '<compiler angle="radian" autolimits="true"/>'
+        path.write_text(
+            f'<mujoco model="test">{compiler}{more}<worldbody>{world}</worldbody></mujoco>'
+            if not world.startswith("<mujoco")
+            else world
+        )
+        return path
+
+    return write
+
+
+def random_state(tree, seed):
+    rng = np.random.default_rng(seed)
+    fx = rng.normal(size=(tree.n_links, 6))
+    fx[~tree.I.any(axis=(1, 2))] = 0  # MuJoCo has no massless links to push
+    return tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv), fx
+
+
+def body_poses(tree, q, names):
+    """Return position (3,) and rotation (3, 3) in the world of each MuJoCo body frame."""
+    X = []
+    for i, X_up in enumerate(positions(tree, q).X_up):
+        X.append(X_up if tree.is_root(i) else X_up @ X[tree.parents[i]])
+    for name in names:
+        frame = tree.frames.get(f"{name}/body") or tree.frame(name)
+        at = frame.X if frame.on_world else frame.X @ X[frame.link]
+        yield at.r, at.E.T
+
+
+def test_joints_bodies_and_names(write):
+    tree = load_mjcf(write(MIXED))
+    assert tree.name == "test"
+    assert tree.names == ("a/a1", "a/a2", "a", "b", "c", "free", "d")
+    assert tree.joint_names == ("a1", "a2", "joint2", "ball", "cj", "f", "dj")
+    assert tree.parents == (-1, 0, 1, 2, 3, -1, 5)
+    kinds = [Revolute, Prismatic, Revolute, Spherical, Revolute, Free, Prismatic]
+    assert [type(joint) for joint in tree.joints] == kinds
+    assert tree.joints[0].limits == (-1.0, 2.0)
+    assert not tree.I[:2].any()
+    assert {*tree.frames} == {"world", "a/body", "b/body", "body2", "tip", "a/site"}
+    np.testing.assert_array_equal(tree.X_tree[6].E, [[1, 0, 0], [0, 0, 1], [0, -1, 0]])
+    assert tree.notes == (
+        "2 rotations with components within 1e-12 of 0 or 1 made exact",
+        "2 massless links between the joints of bodies that have several",
+        "1 body without joints lumped, kept as frames",
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("clean", [True, False])
+def test_kinematics(write, seed, clean):
+    path = write(MIXED)
+    tree, model = load_mjcf(path, clean=clean), mujoco_model(path)
+    q, qd, qdd, _ = random_state(tree, seed)
+    data = mujoco.MjData(model)
+    data.qpos[:] = mujoco_state(tree, model, q, qd, qdd)[0]
+    mujoco.mj_kinematics(model, data)
+    names = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
+    for i, (position, rotation) in enumerate(body_poses(tree, q, names)):
+        assert_close(position, data.xpos[i], PEER)
+        assert_close(rotation, data.xmat[i].reshape(3, 3), PEER)
+    frame = tree.frame("tip")
+    X = frame.X
+    i = frame.link
+    at = positions(tree, q).X_up
+    while i >= 0:
+        X, i = X @ at[i], tree.parents[i]
+    assert_close(X.r, data.site("tip").xpos, PEER)
+    assert_close(X.E.T, data.site("tip").xmat.reshape(3, 3), PEER)
+
+
+@pytest.mark.parametrize("world", [MIXED, ARM])
+@pytest.mark.parametrize("seed", range(3))
+def test_inverse_dynamics(write, world, seed):
+    path = write(world)
+    tree, model = load_mjcf(path), mujoco_model(path)
+    state = random_state(tree, seed)
+    assert_close(newton_euler(tree, *state).tau, mujoco_inverse(tree, model, *state), RECURSION)
+
+
+def test_gravity_is_the_models_unless_given(write):
+    assert load_mjcf(write(ARM)).gravity == (0.0, 0.0, -9.81)
+    assert load_mjcf(write(ARM, '<option gravity="0 1 -1.6"/>')).gravity == (0.0, 1.0, -1.6)
+    assert load_mjcf(write(ARM, '<option gravity="0 1 -1.6"/>'), gravity=(0.0, 0.0, -3.7)).gravity[2] == -3.7
+    weightless = '<option><flag gravity="disable"/></option>'
+    assert load_mjcf(write(ARM, weightless)).gravity == (0.0, 0.0, 0.0)
+
+
+def test_locked(write):
+    path = write(MIXED)
+    tree = load_mjcf(path, locked={"a1": 0.3, "cj": 0.0})
+    assert tree.names == ("a/a2", "a", "b", "free", "d")
+    assert "locked: a1, cj" in tree.notes
+    full = load_mjcf(path)
+    q = random_state(full, 0)[0]
+    q[full.q_slices[0]], q[full.q_slices[4]] = 0.3, 0.0
+    kept = np.concatenate([q[full.q_slices[full.link(name)]] for name in tree.names])
+    for pose, other in zip(body_poses(tree, kept, "abcd"), body_poses(full, q, "abcd"), strict=True):
+        assert_close(pose[0], other[0], PEER)
+        assert_close(pose[1], other[1], PEER)
+    with pytest.raises(UnknownModelNameError, match=r"'elbw'.*Did you mean 'elbow'"):
+        load_mjcf(write(ARM), locked=("elbw",))
+
+
+# Floating base
+
+
+def test_a_floating_base_is_added_to_the_moving_body(write):
+    tree = load_mjcf(write(ARM), base="floating")
+    assert tree.names == ("base", "upper", "lower")
+    assert tree.joint_names == ("root_joint", "shoulder", "elbow")
+    assert "1 body fixed to the world left out" in tree.notes
+    fixed = load_mjcf(write(ARM))
+    assert fixed.names == ("upper", "lower")
+    np.testing.assert_array_equal(tree.I[1:], fixed.I)
+    np.testing.assert_array_equal(tree.X_tree[2].r, fixed.X_tree[1].r)
+    freed = load_mjcf(write(ARM.replace('<body name="base" pos="0 0 1">', '<body name="base"><freejoint name="x"/>')))
+    np.testing.assert_array_equal(tree.I, freed.I)
+    assert [X.r.tolist() for X in tree.X_tree] == [X.r.tolist() for X in freed.X_tree]
+
+
+def test_a_model_on_a_free_joint_floats_already(write):
+    path = write(f'<body name="trunk"><freejoint/>{GEOM}</body>')
+    floating, fixed = load_mjcf(path, base="floating"), load_mjcf(path)
+    assert floating.fingerprint == fixed.fingerprint
+    assert floating.notes == ("the base is on a free joint of the model already",)
+    assert fixed.joint_names == ("joint0",)
+
+
+@pytest.mark.parametrize(
+    ("world", "fragment"),
+    [
+        (MIXED, "2 moving bodies (a, free)"),
+        (
+            ARM.replace('<body name="base" pos="0 0 1">', '<body name="base"><joint name="z" type="slide"/>'),
+            "'z'",
+        ),
+        ("<geom size='1'/>", "no moving body"),
+    ],
+)
+def test_a_floating_base_that_makes_no_sense(write, world, fragment):
+    path = write(world)
+    with pytest.raises(ModelError, match="base='floating'") as caught:
+        load_mjcf(path, base="floating")
+    assert fragment in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+# What is ignored, and what is wrong
+
+
+@pytest.mark.parametrize(
+    ("attributes", "more", "names"),
+    [
+        ('armature="1"', "", "armature"),
+        ('damping="1" frictionloss="1"', "", "joint damping, joint friction"),
+        ('stiffness="1"', "", "joint stiffness"),
+        ("", '<equality><joint joint1="j"/></equality>', "equality constraints"),
+        ("", '<tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>', "tendons"),
+        ("", '<option density="1"/>', "fluid forces"),
+    ],
+)
+def test_one_warning_for_what_is_ignored(write, attributes, more, names):
+    path = write(f'<body><joint name="j" {attributes}/>{GEOM}</body>', more)
+    with pytest.warns(NoriWarning, match=f"robot 'test': ignored: {names}. The equations are those") as caught:
+        load_mjcf(path)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_wrong_files(write, tmp_path):
+    with pytest.raises(FileFormatError, match="no such file"):
+        load_mjcf(tmp_path / "absent.xml")
+    with pytest.raises(FileFormatError, match=r"model\.xml, line 2: not XML"):
+        load_mjcf(write("<mujoco>\n<worldbody>"))
+    with pytest.raises(FileFormatError, match="not MJCF: its root element is <mujoco_>"):
+        load_mjcf(write("<mujoco_/>"))
+    (tmp_path / "robot.urdf").write_text("<robot/>")
+    with pytest.raises(FileFormatError, match="It is a URDF: use load_urdf"):
+        load_mjcf(tmp_path / "robot.urdf")
+    with pytest.raises(ModelError, match=r"model\.xml: MuJoCo refuses it: .*unrecognized attribute: 'nome'"):
+        load_mjcf(write(f'<body nome="a"><joint/>{GEOM}</body>'))
+    with pytest.raises(ModelError, match=r"model\.xml: MuJoCo refuses it: .*mass and inertia"):
+        load_mjcf(write("<body><joint/></body>"))
+    with pytest.raises(ModelError, match=r"model\.xml: robot 'test' has no moving link"):
+        load_mjcf(write(GEOM))
+    with pytest.raises(ModelError, match="'fixed' or 'floating', not 'flying'"):
+        load_mjcf(write(ARM), base="flying")
+
+
+def test_without_mujoco(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(MissingExtraError, match=r"needs the extra 'mjcf': pip install 'nori_dyn\[mjcf\]'"):
+        load_mjcf(write(ARM))

@@ -1,0 +1,203 @@
+"""Robots of example-robot-data and icub-models against Pinocchio: bodies, frames, lumping, locking."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.io.urdf import load_urdf
+from nori_dyn.model.kinematics import velocities
+from nori_dyn.model.tree import WORLD
+from tests.oracles import newton_euler
+from tests.robots import (
+    ROBOTS,
+    acceleration_to_pinocchio,
+    from_pinocchio,
+    load,
+    pinocchio_model,
+    pinocchio_wrenches,
+    to_pinocchio,
+    velocity_map,
+)
+from tests.tolerances import PEER, RECURSION, ROUNDING, assert_close
+
+SWAP = np.roll(np.arange(6), 3)
+EVERY = [(name, base) for name in ROBOTS for base in ("fixed", "floating")]
+
+
+def world_transforms(tree, q):
+    X = []
+    for i, X_up in enumerate(velocities(tree, q, np.zeros(tree.nv)).X_up):
+        X.append(X_up if tree.is_root(i) else X_up @ X[tree.parents[i]])
+    return X
+
+
+def state(tree, seed):
+    rng = np.random.default_rng(seed)
+    return tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
+
+
+def assert_same_bodies(tree, model):
+    """Assert the same joints, placements and inertias; both have the link frames of the file."""
+    assert {*tree.joint_names} == {*model.names} - {"universe"}
+    for i, name in enumerate(tree.joint_names):
+        number = model.getJointId(name)
+        parent = "universe" if tree.is_root(i) else tree.joint_names[tree.parents[i]]
+        assert model.names[model.parents[number]] == parent
+        placement = model.jointPlacements[number]
+        assert_close(tree.X_tree[i].E.T, placement.rotation, ROUNDING)
+        assert_close(tree.X_tree[i].r, placement.translation, ROUNDING)
+        I = model.inertias[number].matrix()[np.ix_(SWAP, SWAP)]
+        assert_close(tree.I[i], I, ROUNDING)
+
+
+def assert_same_frames(tree, model, q):
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, to_pinocchio(tree, model, q, np.zeros(tree.nv))[0])
+    X = world_transforms(tree, q)
+    names = [*tree.names, *tree.frames]
+    for name in names:
+        frame = tree.frame(name)
+        at = frame.X if frame.link == WORLD else frame.X @ X[frame.link]
+        expected = data.oMf[model.getFrameId(name, pin.FrameType.BODY)]
+        assert_close(at.E.T, expected.rotation, PEER)
+        assert_close(at.r, expected.translation, PEER)
+    return names
+
+
+@pytest.mark.parametrize(("name", "base"), EVERY)
+def test_bodies_and_frames(name, base):
+    tree, model = load(name, base, clean=False), pinocchio_model(ROBOTS[name], base)
+    assert_same_bodies(tree, model)
+    names = assert_same_frames(tree, model, state(tree, 0)[0])
+    assert {*names} == {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_loading_is_quick(name):
+    load("ur5")  # imports yourdfpy
+    start = time.perf_counter()
+    load(name)
+    assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_cleaning_changes_next_to_nothing(name):
+    clean, raw = load(name), load(name, clean=False)
+    largest = 1e-7 * 3  # three angles of a rotation, each by one unit of the seventh decimal
+    for X, Y in zip(clean.X_tree, raw.X_tree, strict=True):
+        np.testing.assert_allclose(X.E, Y.E, rtol=0, atol=largest)
+        np.testing.assert_allclose(X.r, Y.r, rtol=0, atol=largest)
+        small = np.abs(X.E)[X.E != 0].min()
+        assert small > 1e-12
+    assert clean.names == raw.names
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_inertias_have_the_structure_of_a_rigid_body(name):
+    for I in load(name).I:
+        np.testing.assert_array_equal(I, I.T)
+        np.testing.assert_array_equal(I[3:, 3:], I[3, 3] * np.eye(3))
+        np.testing.assert_array_equal(I[:3, 3:], -I[:3, 3:].T)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "locked"),
+    [
+        ("panda", "fixed", {"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.0, "panda_joint4": -1.1}),
+        (
+            "talos_reduced",
+            "floating",
+            {"torso_1_joint": 0.3, "arm_left_4_joint": -0.7, "leg_right_1_joint": 0.0},
+        ),
+        ("icub", "floating", {"torso_pitch": 0.4}),
+        ("tiago_pro", "fixed", {"torso_lift_joint": 0.1, "wheel_front_left_joint": 2.0}),
+    ],
+)
+def test_locked_joints(name, base, locked):
+    tree, model = load(name, base, clean=False, locked=locked), pinocchio_model(ROBOTS[name], base)
+    q = pin.neutral(model)
+    for joint, position in locked.items():
+        peer = model.joints[model.getJointId(joint)]
+        q[peer.idx_q : peer.idx_q + peer.nq] = position if peer.nq == 1 else (np.cos(position), np.sin(position))
+    reduced = pin.buildReducedModel(model, [model.getJointId(joint) for joint in locked], q)
+    assert tree.nv == reduced.nv == model.nv - len(locked)
+    assert_same_bodies(tree, reduced)
+    assert_same_frames(tree, reduced, state(tree, 1)[0])
+    assert f"locked: {', '.join(locked)}" in tree.notes
+
+
+@pytest.mark.parametrize("name", ["talos_full", "anymal", "iCubGenova04"])
+def test_centroidal_inertia(name):
+    tree, model = load(name, "floating"), pinocchio_model(ROBOTS[name], "floating")
+    q = state(tree, 2)[0]
+    data = model.createData()
+    pin.ccrba(model, data, *to_pinocchio(tree, model, q, np.zeros(tree.nv)))
+    about_origin = sum(
+        X.motion_matrix().T @ I @ X.motion_matrix() for I, X in zip(tree.I, world_transforms(tree, q), strict=True)
+    )
+    to_centre = Transform(np.eye(3), data.com[0])
+    back = to_centre.inverse().motion_matrix()
+    assert_close(about_origin[5, 5], pin.computeTotalMass(model), PEER)
+    assert_close(back.T @ about_origin @ back, data.Ig.matrix()[np.ix_(SWAP, SWAP)], PEER)
+
+
+# The way to Pinocchio, on which the agreement tests stand
+
+
+@pytest.mark.parametrize(("name", "base"), EVERY)
+def test_conversion_there_and_back(name, base):
+    tree, model = load(name, base), pinocchio_model(ROBOTS[name], base)
+    q, qd, _ = state(tree, 3)
+    there = to_pinocchio(tree, model, q, qd)
+    assert [len(part) for part in there] == [model.nq, model.nv]
+    back = from_pinocchio(tree, model, *there)
+    assert_close(back[0], q, ROUNDING)
+    assert_close(back[1], qd, ROUNDING)
+
+
+@pytest.mark.parametrize("name", ["panda", "kinova", "go2", "talos_full", "tiago_pro", "iCubGenova04"])
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_conversion_of_velocities_wrenches_and_torques(name, base):
+    tree, model = load(name, base, clean=False), pinocchio_model(ROBOTS[name], base)
+    data = model.createData()
+    q, qd, qdd = state(tree, 4)
+    fx = np.random.default_rng(5).normal(size=(tree.n_links, 6))
+    q_pin, v_pin = to_pinocchio(tree, model, q, qd)
+    a_pin = acceleration_to_pinocchio(tree, model, q, qd, qdd)
+    tau_pin = pin.rnea(model, data, q_pin, v_pin, a_pin, pinocchio_wrenches(tree, model, fx))
+    for i, v in enumerate(velocities(tree, q, qd).v):
+        assert_close(v[SWAP], data.v[model.getJointId(tree.joint_names[i])].vector, PEER)
+    tau = newton_euler(tree, q, qd, qdd, fx).tau
+    assert_close(velocity_map(tree, model, q).T @ tau_pin, tau, RECURSION)
+
+
+def test_conversion_of_planar_and_floating_joints(tmp_path):
+    links = "".join(
+        f'<link name="l{i}"><inertial><origin xyz=".1 .2 .3"/><mass value="{i + 1}"/>'
+        '<inertia ixx="1" ixy=".1" ixz="0" iyy="1.5" iyz="0" izz="2"/></inertial></link>'
+        for i in range(4)
+    )
+    joints = "".join(
+        f'<joint name="j{i}" type="{kind}"><parent link="l{i}"/><child link="l{i + 1}"/>'
+        '<origin xyz=".3 .2 .1" rpy=".1 .2 .3"/><axis xyz="0 0 1"/></joint>'
+        for i, kind in enumerate(["planar", "floating", "continuous"])
+    )
+    path = tmp_path / "robot.urdf"
+    path.write_text(f'<robot name="r">{links}{joints}</robot>')
+    tree, model = load_urdf(path), pin.buildModelFromUrdf(str(path))
+    q, qd, qdd = state(tree, 6)
+    fx = np.random.default_rng(7).normal(size=(3, 6))
+    assert_same_bodies(tree, model)
+    assert_same_frames(tree, model, q)
+    there = to_pinocchio(tree, model, q, qd)
+    for there_and_back, start in zip(from_pinocchio(tree, model, *there), (q, qd), strict=True):
+        assert_close(there_and_back, start, ROUNDING)
+    a = acceleration_to_pinocchio(tree, model, q, qd, qdd)
+    tau = pin.rnea(model, model.createData(), *there, a, pinocchio_wrenches(tree, model, fx))
+    P = velocity_map(tree, model, q)
+    assert_close(P.T @ tau, newton_euler(tree, q, qd, qdd, fx).tau, RECURSION)

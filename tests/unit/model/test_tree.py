@@ -1,0 +1,391 @@
+"""The kinematic tree: what it refuses, that it cannot change, and what it answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import networkx as nx
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from nori_dyn.algebra.spatial import Transform, spatial_inertia
+from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
+from nori_dyn.model.assembly import JointData, LinkData, assemble
+from nori_dyn.model.inertia import check_inertia
+from nori_dyn.model.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical
+from nori_dyn.model.kinematics import positions, velocities
+from nori_dyn.model.synthetic import random_tree
+from nori_dyn.model.tree import WORLD, Frame, KinematicTree
+from tests.oracles import derivative, poses
+from tests.tolerances import DIFFERENCES, PEER, ROUNDING, assert_close
+from tests.trees import TREES, random_state
+
+every_tree = pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+
+
+@pytest.fixture
+def tree() -> KinematicTree:
+    return TREES["two_roots"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parents": (-1, 1, 1, -1, 3)}, r"link 'link2' \(number 1\) has parent number 1"),
+        ({"parents": (-1, 3, 1, -1, 3)}, "a parent must come before its children"),
+        ({"parents": (-2, 0, 1, -1, 3)}, "parent number -2"),
+        ({"parents": (-1, 0, 1)}, r"5 links, but its other lists have \[3, 5\]"),
+        ({"names": ("a", "b", "c", "b", "e")}, "two links named 'b'"),
+        ({"joint_names": ("a", "a", "c", "d", "e")}, "two joints named 'a'"),
+        ({"I": np.zeros((5, 6))}, r"shape \(5, 6\), expected \(5, 6, 6\)"),
+        ({"gravity": (0.0, 0.0)}, "gravity must be three finite numbers"),
+        ({"gravity": (0.0, 0.0, math.nan)}, "gravity must be three finite numbers"),
+        ({"frames": {"tip": Frame(5, Transform.identity())}}, "frame 'tip' is fixed to link number 5"),
+        (
+            dict.fromkeys(("names", "joint_names", "parents", "joints", "X_tree"), ()) | {"I": np.zeros((0, 6, 6))},
+            "no moving link",
+        ),
+    ],
+)
+def test_what_is_no_tree_is_refused(tree, changes, message):
+    with pytest.raises(ModelError, match=message):
+        tree.replace(**changes)
+
+
+def test_a_tree_cannot_change(tree):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        tree.name = "other"
+    for array in (tree.I, tree.X_tree[0].E, tree.X_tree[0].r, tree.frames["tool"].X.E, tree.frames["tool"].X.r):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(TypeError):
+        tree.frames["new"] = tree.frames["tool"]
+
+
+def test_a_tree_does_not_share_what_it_was_made_of():
+    I = np.array([spatial_inertia(1.0, np.zeros(3), np.eye(3))])
+    X, frames = Transform(np.eye(3), np.zeros(3)), {"tip": Frame(0, Transform.identity())}
+    tree = KinematicTree("t", ("a",), ("j",), (WORLD,), (Revolute(),), (X,), I, frames)
+    before = tree.fingerprint
+    I[:], X.r[:], frames["new"] = 5, 5, Frame(0, X)
+    again = tree.replace()
+    assert again.fingerprint == before
+    assert list(tree.frames) == ["tip"]
+
+
+def test_sizes_and_slices(tree):
+    assert tree.n_links == 5
+    assert tree.nq == 3 + 1 + 4 + 7 + 1
+    assert tree.nv == 3 + 1 + 3 + 6 + 1
+    assert tree.q_slices == (slice(0, 3), slice(3, 4), slice(4, 8), slice(8, 15), slice(15, 16))
+    assert tree.v_slices == (slice(0, 3), slice(3, 4), slice(4, 7), slice(7, 13), slice(13, 14))
+    assert tree.quaternions == (slice(4, 8), slice(11, 15))
+    assert repr(tree) == "KinematicTree('two_roots', 5 links, nq=16, nv=14)"
+
+
+def test_graph_questions(tree):
+    graph = tree.graph()
+    assert nx.is_arborescence(graph)
+    assert set(graph) == {WORLD, 0, 1, 2, 3, 4}
+    assert tree.children == ((1,), (2,), (), (4,), ())
+    assert tree.depths() == (1, 2, 3, 1, 2)
+    assert [tree.is_root(i) for i in range(5)] == [True, False, False, True, False]
+    assert tree.subtree(0) == (0, 1, 2)
+    assert tree.subtree(3) == (3, 4)
+    assert tree.subtree(2) == (2,)
+
+
+@every_tree
+def test_subtrees_and_depths_agree_with_parents(tree):
+    for i in range(tree.n_links):
+        carried = [j for j in range(tree.n_links) if i in _support(tree, j)]
+        assert tree.subtree(i) == tuple(carried)
+        assert tree.depths()[i] == len(_support(tree, i))
+
+
+def _support(tree: KinematicTree, i: int) -> list[int]:
+    path = []
+    while i != WORLD:
+        path.append(i)
+        i = tree.parents[i]
+    return path
+
+
+def test_names_are_found_and_unknown_ones_suggest_the_closest(tree):
+    assert tree.link("link3") == 2
+    assert tree.joint("joint5") == 4
+    assert tree.frame("link3").link == 2
+    assert_close(tree.frame("link3").X.motion_matrix(), np.eye(6), ROUNDING)
+    assert tree.frame("tool").link == 1
+    assert tree.frame("wall").on_world
+    for look, message in (
+        (lambda: tree.link("lnk3"), "unknown link 'lnk3' in robot 'two_roots'. Did you mean 'link3'?"),
+        (lambda: tree.joint("jiont5"), "unknown moving joint 'jiont5' in robot 'two_roots'"),
+        (lambda: tree.frame("tol"), "Did you mean 'tool'?"),
+        (lambda: tree.link("tool"), "'tool' is fixed to link 'link2'"),
+        (lambda: tree.link("wall"), "'wall' is fixed to the world"),
+    ):
+        with pytest.raises(UnknownModelNameError) as caught:
+            look()
+        assert message in str(caught.value)
+
+
+def test_quaternions_are_normalised(tree):
+    q = tree.random_configuration(0)
+    long = q.copy()
+    long[4:8] *= 1 + 9e-4
+    long[11:15] *= 1 - 9e-4
+    assert_close(tree.normalised(long), q, ROUNDING)
+    assert long[4] != q[4]  # the argument is not changed
+    assert_close(tree.normalised(np.stack([long, q])), np.stack([q, q]), ROUNDING)
+    straight = TREES["autotree_chain"]
+    angles = straight.random_configuration(0)
+    assert tree.normalised(q) is not q
+    assert straight.normalised(angles) is angles
+
+
+@pytest.mark.parametrize("factor", [0.0, 1.002, 0.998, math.nan])
+def test_what_is_no_unit_quaternion_is_refused_by_joint(tree, factor):
+    q = tree.random_configuration(0)
+    q[11:15] *= factor
+    with pytest.raises(InputError, match=r"joint 'joint4', q\[11:15\], has length .* instead of 1"):
+        tree.normalised(q)
+    with pytest.raises(InputError, match="joint4"):
+        tree.normalised(np.stack([tree.random_configuration(1), q]))
+
+
+def test_random_configurations_are_seeded(tree):
+    first = tree.random_configuration(3)
+    assert np.array_equal(first, tree.random_configuration(np.random.default_rng(3)))
+    assert not np.array_equal(first, tree.random_configuration(4))
+    assert first.shape == (tree.nq,)
+
+
+@every_tree
+def test_integrate_and_difference_are_inverse(tree):
+    q, qd, *_ = random_state(tree, 6)
+    assert_close(tree.difference(q, tree.integrate(q, qd, 0.2)), 0.2 * qd, ROUNDING)
+    assert_close(tree.integrate(q, qd, 0.0), q, ROUNDING)
+
+
+@every_tree
+def test_neutral_configuration_leaves_the_tree_transforms(tree):
+    for X, X_tree in zip(positions(tree, tree.neutral_configuration()).X_up, tree.X_tree, strict=True):
+        assert_close(X.motion_matrix(), X_tree.motion_matrix(), ROUNDING)
+
+
+@every_tree
+def test_velocities_are_those_of_the_poses(tree):
+    q, qd, *_ = random_state(tree, 7)
+    R, _ = poses(tree, q)
+    at = velocities(tree, q, qd)
+    turning = derivative(lambda t: np.array(poses(tree, tree.integrate(q, qd, t))[0]), 5e-3)
+    moving = derivative(lambda t: np.array(poses(tree, tree.integrate(q, qd, t))[1]), 5e-3)
+    for i in range(tree.n_links):
+        W = R[i].T @ turning[i]
+        expected = np.array([W[2, 1], W[0, 2], W[1, 0], *(R[i].T @ moving[i])])
+        assert_close(at.v[i], expected, DIFFERENCES)
+
+
+def test_fingerprint_changes_with_each_ingredient(tree):
+    prints = {
+        "as it is": tree.fingerprint,
+        "link name": tree.replace(names=("a", *tree.names[1:])).fingerprint,
+        "joint name": tree.replace(joint_names=("a", *tree.joint_names[1:])).fingerprint,
+        "parent": tree.replace(parents=(-1, 0, 0, -1, 3)).fingerprint,
+        "kind": tree.replace(joints=(*tree.joints[:4], Prismatic((1.0, 0.0, 0.0)))).fingerprint,
+        "axis": tree.replace(joints=(*tree.joints[:4], Revolute((0.0, 1.0, 0.0)))).fingerprint,
+        "pitch": tree.replace(joints=(*tree.joints[:4], Helical((1.0, 0.0, 0.0), pitch=0.1))).fingerprint,
+        "other pitch": tree.replace(joints=(*tree.joints[:4], Helical((1.0, 0.0, 0.0), pitch=0.2))).fingerprint,
+        "gravity": tree.replace(gravity=(0.0, 0.0, -9.80665)).fingerprint,
+        "inertia": tree.replace(I=tree.I * (1 + 1e-15)).fingerprint,
+        "rotation": tree.replace(X_tree=(Transform.identity(), *tree.X_tree[1:])).fingerprint,
+        "position": tree.replace(
+            X_tree=(Transform(tree.X_tree[0].E, tree.X_tree[0].r + 1e-9), *tree.X_tree[1:])
+        ).fingerprint,
+        "no frame": tree.replace(frames={}).fingerprint,
+        "frame's name": tree.replace(frames=tree.frames | {"tip": tree.frames["tool"]}).fingerprint,
+        "frame's link": tree.replace(frames=tree.frames | {"tool": Frame(2, tree.frames["tool"].X)}).fingerprint,
+        "frame's place": tree.replace(frames=tree.frames | {"tool": Frame(1, Transform.identity())}).fingerprint,
+    }
+    assert len(set(prints.values())) == len(prints)
+
+
+def test_fingerprint_is_that_of_the_equations(tree):
+    same = (
+        tree.replace(name="another", notes=("read from a file",)),
+        tree.replace(gravity=np.array(tree.gravity)),
+        tree.replace(frames=dict(reversed(tree.frames.items()))),
+    )
+    for other in same:
+        assert other.fingerprint == tree.fingerprint
+
+
+# From lists of links and joints to a tree.
+
+RNG = np.random.default_rng(31)
+
+
+def random_transform() -> Transform:
+    return random_tree(1, int(RNG.integers(1000))).X_tree[0]
+
+
+def random_link(name: str) -> LinkData:
+    A = RNG.normal(size=(3, 3))
+    return LinkData(name, float(RNG.uniform(1, 2)), RNG.normal(size=3), np.trace(A @ A.T) * np.eye(3) - A @ A.T)
+
+
+def star() -> tuple[list[LinkData], list[JointData]]:
+    """Return base -shoulder- arm =fixed= plate -wrist- hand, and base =fixed= stand -slide- cart."""
+    names = ("base", "arm", "plate", "hand", "stand", "cart")
+    ends = {
+        "shoulder": ("base", "arm", Revolute(), False),
+        "weld": ("arm", "plate", None, False),
+        "wrist": ("plate", "hand", Revolute((0.0, 1.0, 0.0)), False),
+        "foot": ("base", "stand", None, False),
+        "slide": ("stand", "cart", Prismatic(), False),
+    }
+    joints = [JointData(name, a, b, random_transform(), model) for name, (a, b, model, _) in ends.items()]
+    return [random_link(name) for name in names], joints
+
+
+def as_pinocchio(links: list[LinkData], joints: list[JointData], root: pin.JointModel | None):
+    """Return Pinocchio's model, which lumps fixed joints by itself (joints in the order of the lists)."""
+    model = pin.Model()
+    bodies = {link.name: pin.Inertia(link.mass, link.com, link.I_com) for link in links}
+    base = model.addJoint(0, root, pin.SE3.Identity(), "root") if root is not None else 0
+    place = {links[0].name: (base, pin.SE3.Identity())}
+    if base:
+        model.appendBodyToJoint(base, bodies[links[0].name], pin.SE3.Identity())
+    for joint in joints:
+        on, at = place[joint.parent]
+        at = at * pin.SE3(joint.X_tree.E.T, joint.X_tree.r)
+        if joint.joint is not None:
+            kinds = {"revolute": pin.JointModelRevoluteUnaligned, "prismatic": pin.JointModelPrismaticUnaligned}
+            on = model.addJoint(on, kinds[joint.joint.kind](np.array(joint.joint.axis)), at, joint.name)
+            at = pin.SE3.Identity()
+        place[joint.child] = (on, at)
+        model.appendBodyToJoint(on, bodies[joint.child], at)
+    return model
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_fixed_joints_are_lumped_as_pinocchio_does(base):
+    links, joints = star()
+    tree = assemble("star", links, joints, base=base)
+    model = as_pinocchio(links, joints, pin.JointModelFreeFlyer() if base == "floating" else None)
+    flip = np.r_[3:6, 0:3]
+    first = 1 if base == "floating" else 0
+    assert tree.names[first:] == ("arm", "hand", "cart")
+    assert tree.parents == ((-1, 0, 1, 0) if base == "floating" else (-1, 0, -1))
+    assert tree.joint_names == ("root_joint",) * first + ("shoulder", "wrist", "slide")
+    for i in range(tree.n_links):
+        assert_close(tree.I[i], model.inertias[i + 1].matrix()[np.ix_(flip, flip)], PEER)
+        assert_close(tree.X_tree[i].E, model.jointPlacements[i + 1].rotation.T, PEER)
+        assert_close(tree.X_tree[i].r, model.jointPlacements[i + 1].translation, PEER)
+    assert set(tree.frames) == ({"plate", "stand"} if base == "floating" else {"base", "plate", "stand"})
+    assert tree.frames["plate"].link == tree.names.index("arm")
+    assert tree.frames["stand"].on_world is (base == "fixed")
+
+
+def test_locking_a_joint_is_welding_it_where_it_stands():
+    links, joints = star()
+    locked = assemble("star", links, joints, locked={"wrist": 0.7})
+    turn = Revolute((0.0, 1.0, 0.0)).transform(np.array([0.7]))
+    welded = [dataclasses.replace(j, X_tree=turn @ j.X_tree, joint=None) if j.name == "wrist" else j for j in joints]
+    expected = assemble("star", links, welded)
+    assert locked.names == expected.names == ("arm", "cart")
+    assert_close(locked.I, expected.I, PEER)
+    assert_close(locked.frames["hand"].X.motion_matrix(), expected.frames["hand"].X.motion_matrix(), PEER)
+    assert assemble("star", links, joints, locked=("wrist", "slide")).names == ("arm",)
+
+
+def test_order_of_the_file_does_not_matter():
+    links, joints = star()
+    first, second = assemble("star", links, joints), assemble("star", links[::-1], joints[::-1])
+    assert set(first.names) == set(second.names)
+    for name in first.names:
+        i, j = first.names.index(name), second.names.index(name)
+        assert_close(first.I[i], second.I[j], PEER)
+        assert first.joint_names[i] == second.joint_names[j]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda links, joints: joints.append(JointData("loop", "hand", "base", Transform.identity(), None)),
+            "has a cycle: .*base",
+        ),
+        (
+            lambda links, joints: joints.append(JointData("loop", "hand", "cart", Transform.identity(), None)),
+            "'cart' is the child of 'slide', 'loop'",
+        ),
+        (
+            lambda links, joints: joints.append(JointData("twin", "arm", "plate", Transform.identity(), Revolute())),
+            "joints 'weld' and 'twin' both connect 'arm' to 'plate'",
+        ),
+        (lambda links, joints: joints.pop(), "2 roots: 'base', 'cart'"),
+        (lambda links, joints: links.append(LinkData("arm")), "two links named 'arm'"),
+        (lambda links, joints: joints.append(joints[0]), "two joints named 'shoulder'"),
+        (lambda links, joints: links.pop(), "unknown child link of joint 'slide': 'cart'"),
+        (lambda links, joints: links.clear(), "unknown parent link of joint 'shoulder': 'base'"),
+        (lambda links, joints: (links.clear(), joints.clear()), "has no links"),
+        (lambda links, joints: links.append(LinkData("heavy", mass=-1.0)), "link 'heavy': its mass is -1 kg"),
+    ],
+)
+def test_what_cannot_be_assembled_is_refused(spoil, message):
+    links, joints = star()
+    spoil(links, joints)
+    with pytest.raises(ModelError, match=message):
+        assemble("star", links, joints)
+
+
+def test_other_arguments_of_assembly_are_checked():
+    links, joints = star()
+    with pytest.raises(ModelError, match="base must be 'fixed' or 'floating', not 'free'"):
+        assemble("star", links, joints, base="free")
+    with pytest.raises(UnknownModelNameError, match="joint to lock 'wrst'.*'wrist'"):
+        assemble("star", links, joints, locked=("wrst",))
+    with pytest.raises(ModelError, match="no moving link"):
+        assemble("star", links, joints, locked=("shoulder", "wrist", "slide"))
+    ball = [dataclasses.replace(j, joint=Spherical()) if j.name == "wrist" else j for j in joints]
+    with pytest.raises(ModelError, match=r"'wrist' \(spherical\) can be locked at its neutral"):
+        assemble("star", links, ball, locked={"wrist": 0.3})
+    assert assemble("star", links, ball, locked=("wrist",)).nv == 2
+
+
+@pytest.mark.parametrize("joint", [Free(), Planar(), Spherical(), Helical(pitch=0.1)])
+def test_any_joint_can_be_assembled(joint):
+    links, joints = star()
+    tree = assemble("star", links, [dataclasses.replace(j, joint=joint) if j.joint else j for j in joints])
+    assert tree.nv == 3 * joint.nv
+
+
+# Inertias.
+
+
+@pytest.mark.parametrize(
+    ("mass", "com", "I_com", "message"),
+    [
+        (-0.1, np.zeros(3), np.eye(3), "its mass is -0.1 kg"),
+        (math.nan, np.zeros(3), np.eye(3), "not finite"),
+        (1.0, np.array([0, math.inf, 0]), np.eye(3), "not finite"),
+        (1.0, np.zeros(3), np.full((3, 3), math.nan), "not finite"),
+        (1.0, np.zeros(3), np.eye(3) + np.eye(3, k=1), "not symmetric"),
+        (1.0, np.zeros(3), np.diag([1.0, 1.0, -1e-6]), "indefinite"),
+        (1.0, np.zeros(3), -np.eye(3), "indefinite"),
+    ],
+)
+def test_unphysical_inertias_are_refused(mass, com, I_com, message):
+    with pytest.raises(ModelError, match=f"link 'arm': .*{message}"):
+        check_inertia("arm", mass, com, I_com)
+
+
+def test_the_triangle_inequality_is_reported():
+    assert check_inertia("arm", 1.0, np.zeros(3), np.diag([1.0, 1.0, 2.0]))
+    assert check_inertia("arm", 1.0, np.zeros(3), np.zeros((3, 3)))
+    assert check_inertia("arm", 0.0, np.zeros(3), np.zeros((3, 3)))
+    assert not check_inertia("arm", 1.0, np.zeros(3), np.diag([1.0, 1.0, 2.1]))
