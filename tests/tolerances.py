@@ -21,6 +21,9 @@ RECURSION = Tolerance(1e-9, "the issue's bound: trees of up to 40 bodies, whose 
 DIFFERENCES = Tolerance(1e-10, "central differences of order 8 in doubles: 1e-16 over a step of 1e-2, and growth")
 EXTENDED = Tolerance(1e-9, "nested differences of order 8 in extended precision: 1e-19 over two steps of 1e-3")
 INVERSE = Tolerance(1e-8, "a solved system: the rounding of its right-hand side times the condition of H, 1e3 to 1e5")
+SOLVED = Tolerance(
+    1e-9, "the issue's bound for solved systems: rounding times the condition of the inertia matrix, up to 1e5"
+)
 QUADRATURE = Tolerance(1e-6, "energy over a motion integrated by Runge-Kutta of order 4 with a step of 2 ms")
 
 

@@ -48,7 +48,7 @@ def sensor_set(name_or_file: str) -> SensorSet:
         return sensors(name_or_file)
     if Path(name_or_file).suffix in (".yaml", ".yml") or Path(name_or_file).exists():
         return load_sensors(name_or_file)
-    raise UnknownConfigError("set of sensors (no such file, and shipped are others)", name_or_file, shipped_configs())
+    raise UnknownConfigError("set of sensors", name_or_file, shipped_configs())
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -83,7 +83,10 @@ def costs_table(candidates: Sequence[Candidate], assembly: Cost) -> Table:
     ]
     columns = ("  ordering", "fill-in", "nnz L+U", "+ -", "x", "1/x", "total", "published")
     result = table("Operations a tick: factorisation and both substitutions", columns, rows)
-    result.caption = f"* is the one chosen. Assembling D and b comes to {assembly.total:,} more; sines and cosines are not counted. 'published' is the paper's own count, for comparison."
+    result.caption = (
+        f"* is the one chosen. Assembling D and b comes to {assembly.total:,} more; sines and cosines are not "
+        "counted. 'published' is the paper's own count, for comparison."
+    )
     result.caption_justify = "left"
     return result
 

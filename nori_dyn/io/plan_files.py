@@ -147,7 +147,8 @@ def plan_from_text(text: str) -> PlanData:
         raise PlanError("it is not a plan file. Make one with `nori-dyn plan`.")
     if body.get("version") != VERSION:
         raise PlanError(
-            f"it is of version {body.get('version')!r}, this program reads {VERSION}. Make it anew with `nori-dyn plan`."
+            f"it is of version {body.get('version')!r}, this program reads {VERSION}. "
+            "Make it anew with `nori-dyn plan`."
         )
     if body.pop("checksum", None) != _checksum(body):
         raise PlanError("its content was changed or damaged. Make it anew with `nori-dyn plan`.")

@@ -8,6 +8,9 @@ import os
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.xml_file import Element, read_xml
 
+LARGEST = 1e50
+"""In SI units; products of a few such numbers still do not overflow."""
+
 # element -> attribute -> how many numbers, and whether it must be there
 _INERTIAL = {
     "origin": {"xyz": (3, False), "rpy": (3, False)},
@@ -109,6 +112,8 @@ def _not_numbers(text: str, n: int, allow_infinite: bool) -> str:
             return f"'{part}' is not a number"
         if math.isnan(number) or (math.isinf(number) and not allow_infinite):
             return f"'{part}' is not finite"
+        if abs(number) > LARGEST and not allow_infinite:
+            return f"'{part}' is too large"
     return ""
 
 

@@ -74,9 +74,7 @@ def random_tree(
     for kind in kinds:
         if kind not in JOINTS:
             raise UnknownModelNameError("kind of joint", kind, JOINTS)
-    parents = [WORLD]
-    for i in range(1, n):
-        parents.append(i - 1 if rng.random() < chain else int(rng.integers(0, i)))
+    parents = [WORLD, *(i - 1 if rng.random() < chain else int(rng.integers(0, i)) for i in range(1, n))]
     return KinematicTree(
         name=f"random_tree({n}, {seed})",
         names=tuple(f"link{i + 1}" for i in range(n)),

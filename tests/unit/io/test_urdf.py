@@ -372,6 +372,11 @@ WRONG = {
         FileFormatError,
         ["line 5", "joint 'j'", "<origin>", "'inf' is not finite"],
     ),
+    "overflow": (
+        TWO + joint("j", "base", "arm", more='<origin xyz="0 1e308 0"/>'),
+        FileFormatError,
+        ["joint 'j'", "'1e308' is too large"],
+    ),
     "two numbers": (
         TWO + joint("j", "base", "arm", more='<origin rpy="0 0"/>'),
         FileFormatError,

@@ -19,8 +19,8 @@ from tests.tolerances import ROUNDING, assert_close
     ("branching", "parents"),
     [
         (1.0, (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
-        # Numbers of children alternate: 2, 1, 2, 1, ...
-        (1.5, (-1, 0, 0, 1, 2, 2, 3, 4, 4, 5, 6)),
+        # Numbers of children alternate: 1, 2, 1, 2, ...
+        (1.5, (-1, 0, 1, 1, 2, 3, 3, 4, 5, 5, 6)),
         (2.0, (-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4)),
         (3.0, (-1, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3)),
     ],

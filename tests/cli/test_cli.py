@@ -1,0 +1,216 @@
+"""The command line, as a user meets it: what it prints, writes, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.cli import main
+from nori_dyn.io import robots as robots_module
+from tests.robots import ROBOTS, pinocchio_model
+
+PANDA = str(ROBOTS["panda"])
+FINGERS = ("--lock", "panda_finger_joint1", "--lock", "panda_finger_joint2")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run `nori-dyn ARGUMENTS`; return its exit status, output and errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["nori-dyn", *map(str, arguments)])
+        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+        with warnings.catch_warnings(), pytest.raises(SystemExit) as stopped:
+            warnings.simplefilter("default", nd.NoriWarning)
+            main()
+        output, errors = capsys.readouterr()
+        return stopped.value.code, output, errors
+
+    return call
+
+
+@pytest.fixture
+def panda_plan(run, tmp_path):
+    path = tmp_path / "panda.plan"
+    assert run("plan", PANDA, "--sensors", "inverse_dynamics", "--out", path, *FINGERS)[0] == 0
+    return path
+
+
+def write_states(path, rng, n=5, columns=None):
+    values = rng.uniform(-1, 1, size=(n, 21))
+    names = [f"q[{k}]" for k in range(7)] + [f"qd:panda_joint{k + 1}" for k in range(7)]
+    names += [f"qdd:panda_joint{k + 1}" for k in range(7)]
+    np.savetxt(path, values, delimiter=",", header=",".join(columns or names), comments="")
+    return values[:, :7], values[:, 7:14], values[:, 14:]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "npz"])
+def test_plan_then_solve_gives_what_python_gives(run, panda_plan, tmp_path, ending):
+    log, out = tmp_path / "log.csv", tmp_path / f"estimate.{ending}"
+    q, qd, qdd = write_states(log, np.random.default_rng(1))
+    status, output, errors = run("solve", "--plan", panda_plan, "--input", log, "--out", out)
+    assert (status, errors) == (0, "")
+    assert "5 samples" in output
+    expected = nd.Plan.load(panda_plan).solver().solve_batch(q, qd, qdd)
+    if ending == "npz":
+        with np.load(out, allow_pickle=False) as archive:
+            assert set(archive.files) == {"a", "f", "tau", "fx", "qdd", "residual", "fell_back"}
+            tau = archive["tau"]
+    else:
+        table = np.genfromtxt(out, delimiter=",", names=True, deletechars="", replace_space=" ")
+        tau = np.column_stack([table[f"tau:panda_joint{k + 1}"] for k in range(7)])
+    np.testing.assert_array_equal(tau, expected.tau)
+
+
+def test_an_npz_log_gives_the_same_as_a_csv_one(run, panda_plan, tmp_path):
+    q, qd, qdd = write_states(tmp_path / "log.csv", np.random.default_rng(2))
+    np.savez(tmp_path / "log.npz", q=q, qd=qd, y=qdd)
+    for name in ("csv", "npz"):
+        arguments = ("--input", tmp_path / f"log.{name}", "--out", tmp_path / f"{name}.npz")
+        assert run("solve", "--plan", panda_plan, *arguments)[0] == 0
+    with np.load(tmp_path / "csv.npz") as one, np.load(tmp_path / "npz.npz") as other:
+        np.testing.assert_array_equal(one["tau"], other["tau"])
+
+
+def test_chosen_outputs_are_the_only_ones_written(run, tmp_path):
+    plan, out = tmp_path / "p.plan", tmp_path / "out.csv"
+    options = ("--outputs", "tau,f:panda_link1", "--out", plan)
+    assert run("plan", PANDA, "--sensors", "inverse_dynamics", *options, *FINGERS)[0] == 0
+    write_states(tmp_path / "log.csv", np.random.default_rng(3))
+    assert run("solve", "--plan", plan, "--input", tmp_path / "log.csv", "--out", out)[0] == 0
+    header = out.read_text().splitlines()[0].split(",")
+    assert header[:7] == [f"tau:panda_joint{k + 1}" for k in range(7)]
+    assert header[7:] == [f"f:panda_link1.{c}" for c in ("mx", "my", "mz", "fx", "fy", "fz")] + [
+        "residual",
+        "fell_back",
+    ]
+
+
+def test_figures_as_json(run, panda_plan, tmp_path):
+    status, output, _ = run("info", panda_plan, "--json")
+    found = json.loads(output)
+    assert status == 0
+    assert (found["rows"], found["variables"], found["nv"]) == (140, 140, 7)
+    assert found["measurements"] == [f"qdd:panda_joint{k + 1}" for k in range(7)]
+    assert found["orderings"][0]["fill_in"] == 0
+
+    status, output, _ = run("info", PANDA, "--json", "--base", "floating")
+    found = json.loads(output)
+    assert (found["n_links"], found["nq"], found["nv"]) == (10, 16, 15)
+    assert found["mass"] == pytest.approx(pin.computeTotalMass(pinocchio_model(ROBOTS["panda"], "floating")))
+
+    write_states(tmp_path / "log.csv", np.random.default_rng(0))
+    arguments = ("--input", tmp_path / "log.csv", "--out", tmp_path / "o.npz", "--json")
+    found = json.loads(run("solve", "--plan", panda_plan, *arguments)[1])
+    assert found["samples"] == 5
+    assert found["largest_residual"] < 1e-12
+
+
+def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for arguments in (("info", PANDA), ("info", panda_plan)):
+        status, output, _ = run(*arguments)
+        assert status == 0
+        assert max(map(len, output.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["plan", "solve", "info", "demo", "schema"])
+def test_every_command_has_help_with_an_example(run, command):
+    status, output, _ = run(command, "--help")
+    assert status == 0
+    assert f"Example: nori-dyn {command}" in " ".join(output.split())
+
+
+def test_schema_is_a_json_schema_that_names_the_sensors(run):
+    status, output, _ = run("schema")
+    assert status == 0
+    assert "ExternalWrench" in json.loads(output)["$defs"]
+
+
+def test_wrong_usage_is_status_2(run):
+    assert run("plan", PANDA)[0] == 2
+    assert run("no-such-command")[0] == 2
+    assert run("plan", PANDA, "--sensors", "inverse_dynamics", "--out", "x", "--base", "hovering")[0] == 2
+
+
+PLAN_IT = "plan PANDA --sensors inverse_dynamics"
+SOLVE_IT = "solve --plan PLAN --input"
+BAD = {
+    "plan PANDA --sensors inverse_dynamic --out x.plan": "Did you mean 'inverse_dynamics'",
+    "plan nope.urdf --sensors inverse_dynamics --out x.plan": "nope.urdf",
+    f"{PLAN_IT} --out no/such/x.plan": "does not exist",
+    f"{PLAN_IT} --out x.plan --lock panda_joint11": "Did you mean 'panda_joint1'",
+    f"{PLAN_IT} --out x.plan --ordering metis": "unknown ordering 'metis'",
+    f"{PLAN_IT} --out x.plan --outputs torque": "unknown output 'torque'",
+    "solve --plan no.plan --input log.csv --out x.csv": "there is no such file",
+    f"{SOLVE_IT} log.csv --out x.txt": "must end in",
+    f"{SOLVE_IT} log.csv --out x.csv --differentiate 5": "go together",
+    f"{SOLVE_IT} log.csv --out x.csv --differentiate 4 --dt 0.01": "must be odd",
+    f"{SOLVE_IT} short.csv --out x.csv --differentiate 51 --dt 0.01": "fewer than the window",
+    f"{SOLVE_IT} short.csv --out x.csv": "lacks 7 of 7 measurements",
+    f"{SOLVE_IT} narrow.csv --out x.csv": "no column 'qd:panda_joint7'",
+    f"{SOLVE_IT} nan.csv --out x.csv": "is nan",
+    f"{SOLVE_IT} words.csv --out x.csv": "not a table of numbers",
+    f"{SOLVE_IT} pickled.npz --out x.csv": "is not an NPZ",
+    f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
+    f"{SOLVE_IT} broken.csv.gz --out x.csv": "damaged",
+    "info log.csv": "not XML",
+    "info truncated.plan": "truncated",
+}
+
+
+@pytest.mark.parametrize(("command", "message"), BAD.items())
+def test_bad_input_is_one_clear_line_and_leaves_nothing(run, panda_plan, tmp_path, monkeypatch, command, message):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    rng = np.random.default_rng(4)
+    write_states("log.csv", rng)
+    columns = [f"{kind}[{k}]" for kind in ("q", "qd", "unused") for k in range(7)]
+    write_states("short.csv", rng, columns=columns)
+    write_states("narrow.csv", rng, columns=["other" if c == "qd[6]" else c for c in columns])
+    (folder / "nan.csv").write_text((folder / "log.csv").read_text() + ",".join(["nan"] * 21) + "\n")
+    (folder / "words.csv").write_text("q[0],q[1]\none,two\n")
+    (folder / "empty.csv").write_text("q[0],q[1]\n")
+    (folder / "broken.csv.gz").write_bytes(b"not gzip")
+    np.savez("pickled.npz", q=np.array([{"a": 1}], dtype=object))
+    (folder / "truncated.plan").write_text(panda_plan.read_text()[:1000])
+    before = sorted(os.listdir())
+    status, output, errors = run(*({"PLAN": panda_plan, "PANDA": PANDA}.get(word, word) for word in command.split()))
+    problems = [line for line in errors.splitlines() if not line.startswith("warning: ")]
+    assert status == 1
+    assert output == ""
+    assert len(problems) == 1
+    assert problems[0].startswith("error: ")
+    assert message in problems[0]
+    assert sorted(os.listdir()) == before
+
+
+def test_a_robot_by_name_needs_its_package(run, monkeypatch, tmp_path):
+    real = robots_module.importlib.util.find_spec
+    absent = lambda name, *rest: None if name.startswith("robot_descriptions") else real(name, *rest)  # noqa: E731
+    monkeypatch.setattr(robots_module.importlib.util, "find_spec", absent)
+    status, _, errors = run("plan", "panda_description", "--sensors", "inverse_dynamics", "--out", tmp_path / "x")
+    assert status == 1
+    assert "robot" in errors
+
+
+def test_demo_runs_the_main_job(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    picture = tmp_path / "demo.png"
+    status, output, _ = run("demo", "--ticks", 20, "--out", picture)
+    assert status == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert max(map(len, output.splitlines())) <= 80
+    status, output, _ = run("demo", "--ticks", 20, "--out", picture, "--json")
+    found = json.loads(output)
+    assert (found["rows"], found["n_links"], found["nv"]) == (670, 33, 38)
+    assert found["largest_difference"] < 1e-12
+    assert found["orderings"][0]["fill_in"] == 0

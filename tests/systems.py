@@ -1,0 +1,80 @@
+"""Systems for tests: the dynamic problems with every external wrench measured, their readings, and their plans."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.io.plans import Plan, plan
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.synthetic import autotree
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.float64]
+
+WRENCHES = {"type": "external_wrench", "links": "all"}
+ACCELERATIONS = {"type": "joint_acceleration", "joints": "all"}
+TORQUES = {"type": "joint_torque", "joints": "all"}
+
+
+def sensor_set(*entries: dict[str, Any], name: str = "test") -> SensorSet:
+    """Return a set of sensors from the entries of its config."""
+    return SensorSet.from_dict({"name": name, "measurements": list(entries)})
+
+
+INVERSE = sensor_set(ACCELERATIONS, WRENCHES, name="inverse")
+FORWARD = sensor_set(TORQUES, WRENCHES, name="forward")
+PROBLEMS = {"inverse": INVERSE, "forward": FORWARD}
+
+
+def hybrid(tree: KinematicTree, seed: int) -> SensorSet:
+    """Return sensors by which a random half of the joints follows accelerations and the others torques."""
+    names = list(np.random.default_rng(seed).permutation(tree.joint_names).tolist())
+    half = (len(names) + 1) // 2
+    entries = [
+        {"type": "joint_acceleration", "joints": names[:half]},
+        {"type": "joint_torque", "joints": names[half:]},
+        WRENCHES,
+    ]
+    return sensor_set(*(entry for entry in entries if entry.get("joints") != []), name=f"hybrid-{seed}")
+
+
+class Truth(NamedTuple):
+    """States and what happens at them, with a leading N: every variable that a sensor may read."""
+
+    q: Floats
+    qd: Floats
+    qdd: Floats
+    tau: Floats
+    fx: Floats
+
+
+def random_states(tree: KinematicTree, n: int, seed: int, wrench: float = 10.0) -> Truth:
+    """Return n random states; tau is zero, to be filled in."""
+    rng = np.random.default_rng(seed)
+    q = np.array([tree.random_configuration(rng) for _ in range(n)])
+    qd, qdd = rng.normal(size=(2, n, tree.nv))
+    fx = wrench * rng.normal(size=(n, tree.n_links, 6))
+    return Truth(q, qd, qdd, np.zeros((n, tree.nv)), fx)
+
+
+def readings(system: System, truth: Truth) -> Floats:
+    """Return Y (N, ny): what the sensors of `joint_*` and `external_wrench` in link coordinates read."""
+    Y = np.empty((len(truth.q), system.ny))
+    for row in system.measurements:
+        kind, body = row.equation.key  # type: ignore[attr-defined]
+        values = getattr(truth, kind)
+        part = values[:, body] if kind == "fx" else values[:, system.tree.v_slices[body]]
+        Y[:, row.y] = part @ np.asarray(row.equation.matrix).T  # type: ignore[attr-defined]
+    return Y
+
+
+@lru_cache(maxsize=256)
+def chain_plan(n: int, problem: str = "forward", ordering: str = "auto", branching: float = 1.0) -> Plan:
+    """Return the plan of a problem on Featherstone's tree, made once."""
+    system = System(autotree(n, branching, 0.3, 0.9), PROBLEMS[problem])
+    return plan(system, ordering=ordering, cache=False)

@@ -1,0 +1,345 @@
+"""The system: its layout, D and b against hand assembly, its inputs, and its worst-case pattern."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.kinematics import positions
+from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+from nori_dyn.system.trace import SymbolicSystem, trace
+from tests.oracles import evaluate
+from tests.tolerances import PEER, RECURSION, ROUNDING, assert_close
+from tests.trees import TREES, random_state
+
+
+def inverse_dynamics(tree: KinematicTree, **wrench: float) -> System:
+    rows = [{"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "all", **wrench}]
+    return System(tree, SensorSet.from_dict({"name": "inverse_dynamics", "measurements": rows}))
+
+
+# A two-link arm in a vertical plane, gravity along -y: unit tubes by autotree.
+
+GRAVITY = 9.81
+
+
+@pytest.fixture
+def arm() -> KinematicTree:
+    return autotree(2).replace(gravity=(0.0, -GRAVITY, 0.0))
+
+
+def textbook_torques(q, qd, qdd) -> np.ndarray:
+    """Return the closed form of every textbook (Craig 6.7 with inertias), here for two unit tubes."""
+    m, l, lc, I = 1.0, 1.0, 0.5, 1.015 / 12
+    c2, s2 = math.cos(q[1]), math.sin(q[1])
+    M11 = 2 * I + m * lc**2 + m * (l**2 + lc**2 + 2 * l * lc * c2)
+    M12 = I + m * (lc**2 + l * lc * c2)
+    M22 = I + m * lc**2
+    h = m * l * lc * s2
+    g1 = (m * lc + m * l) * GRAVITY * math.cos(q[0]) + m * lc * GRAVITY * math.cos(q[0] + q[1])
+    g2 = m * lc * GRAVITY * math.cos(q[0] + q[1])
+    return np.array(
+        [
+            M11 * qdd[0] + M12 * qdd[1] - h * (2 * qd[0] * qd[1] + qd[1] ** 2) + g1,
+            M12 * qdd[0] + M22 * qdd[1] + h * qd[0] ** 2 + g2,
+        ]
+    )
+
+
+def by_hand(q, qd, qdd) -> tuple[np.ndarray, np.ndarray]:
+    """Return D and b of the arm as dense matrices, term by term from Nori (3)."""
+
+    def X(angle: float, x: float) -> np.ndarray:
+        c, s = math.cos(angle), math.sin(angle)
+        E = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
+        r = np.array([[0, 0, 0], [0, 0, -x], [0, x, 0]])
+        return np.block([[E, np.zeros((3, 3))], [-E @ r, E]])
+
+    across, along = 1.015 / 12, 0.0025
+    I = np.zeros((6, 6))
+    I[:3, :3] = np.diag([along, across + 0.25, across + 0.25])
+    I[3:, 3:] = np.eye(3)
+    I[1, 5] = I[5, 1] = -0.5  # m c x, with c = (1/2, 0, 0)
+    I[2, 4] = I[4, 2] = 0.5
+    S = np.array([0.0, 0, 1, 0, 0, 0])
+    X1, X2 = X(q[0], 0.0), X(q[1], 1.0)
+
+    D, b = np.zeros((40, 40)), np.zeros(40)
+    one, six = np.eye(1), np.eye(6)
+    for k, X_up in enumerate((X1, X2)):
+        row, col = 13 * k, 20 * k
+        a, f, tau, fx, dd = col + np.r_[0:6], col + np.r_[6:12], [col + 12], col + np.r_[13:19], [col + 19]
+        D[np.ix_(row + np.r_[0:6], a)] = -six
+        D[np.ix_(row + np.r_[0:6], dd)] = S[:, None]
+        if k:
+            D[np.ix_(row + np.r_[0:6], np.r_[0:6])] = X_up
+            D[np.ix_(np.r_[6:12], f)] = X_up.T
+        D[np.ix_(row + np.r_[6:12], f)] = -six
+        D[np.ix_(row + np.r_[6:12], a)] = I
+        D[np.ix_(row + np.r_[6:12], fx)] = -six
+        D[np.ix_([row + 12], tau)] = -one
+        D[np.ix_([row + 12], f)] = S[None]
+        D[np.ix_([26 + k], dd)] = one
+        D[np.ix_(28 + 6 * k + np.r_[0:6], fx)] = six
+
+    w1, w2 = qd[0], qd[0] + qd[1]
+    u2 = np.array([math.sin(q[1]) * w1, math.cos(q[1]) * w1, 0])  # elbow velocity in the axes of link 2
+    b[0:6] = X1 @ [0, 0, 0, 0, GRAVITY, 0]
+    b[13:19] = [0, 0, 0, u2[1] * qd[1], -u2[0] * qd[1], 0]  # v x S qd
+    # v x* I v about the joint: force w x p, moment u x p, with p = m (u + w x c); h along z is carried.
+    for start, w, u in ((6, w1, np.zeros(3)), (19, w2, u2)):
+        p = u + np.array([0, w / 2, 0])
+        b[start : start + 3] = np.cross(u, p)
+        b[start + 3 : start + 6] = np.cross([0, 0, w], p)
+    b[26:28] = -qdd
+    return D, b
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_D_and_b_are_those_assembled_by_hand(arm, seed):
+    q, qd, qdd, _ = random_state(arm, seed)
+    system = inverse_dynamics(arm, value=0)
+    D, b = by_hand(q, qd, qdd)
+    assert isinstance(system.D(q), sp.csc_array)
+    assert_close(system.D(q).toarray(), D, ROUNDING)
+    assert_close(system.b(q, qd, qdd), b, ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_torques_are_the_closed_form(arm, seed):
+    q, qd, qdd, _ = random_state(arm, seed)
+    system = inverse_dynamics(arm, value=0)
+    d = np.linalg.solve(system.D(q).toarray(), -system.b(q, qd, qdd))
+    assert_close(d[[12, 32]], textbook_torques(q, qd, qdd), PEER)
+
+
+def test_layout_of_rows_and_variables(arm):
+    system = inverse_dynamics(arm)
+    assert system.shape == (40, 40)
+    assert [(v.name, v.slice) for v in system.variables[:5]] == [
+        ("a:link1", slice(0, 6)),
+        ("f:link1", slice(6, 12)),
+        ("tau:joint1", slice(12, 13)),
+        ("fx:link1", slice(13, 19)),
+        ("qdd:joint1", slice(19, 20)),
+    ]
+    assert [(row.name, row.slice, row.y) for row in system.rows] == [
+        ("3a:link1", slice(0, 6), slice(0, 0)),
+        ("3f:link1", slice(6, 12), slice(0, 0)),
+        ("3tau:joint1", slice(12, 13), slice(0, 0)),
+        ("3a:link2", slice(13, 19), slice(0, 0)),
+        ("3f:link2", slice(19, 25), slice(0, 0)),
+        ("3tau:joint2", slice(25, 26), slice(0, 0)),
+        ("qdd:joint1", slice(26, 27), slice(0, 1)),
+        ("qdd:joint2", slice(27, 28), slice(1, 2)),
+        ("fx:link1", slice(28, 34), slice(2, 8)),
+        ("fx:link2", slice(34, 40), slice(8, 14)),
+    ]
+    assert system.ny == 14
+    assert system.measurement_names[:4] == ("qdd:joint1", "qdd:joint2", "fx:link1.mx", "fx:link1.my")
+    assert system.variable_names[6:14] == (
+        *(f"f:link1.{c}" for c in ("mx", "my", "mz", "fx", "fy", "fz")),
+        "tau:joint1",
+        "fx:link1.mx",
+    )
+    assert system.column("fx", 1) == slice(33, 39)
+    assert repr(system) == "System('autotree(2, 1, 0, 1)' with 'inverse_dynamics', 40 rows, 40 variables)"
+
+
+@pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+def test_layout_tiles_rows_columns_and_readings(tree):
+    system = inverse_dynamics(tree)
+    assert system.shape == (18 * tree.n_links + 2 * tree.nv,) * 2
+    for blocks in (
+        [v.slice for v in system.variables],
+        [r.slice for r in system.rows],
+        [r.y for r in system.measurements],
+    ):
+        assert blocks[0].start == 0
+        assert all(x.stop == y.start for x, y in zip(blocks[:-1], blocks[1:], strict=True))
+    assert len(system.variable_names) == len(set(system.variable_names)) == system.shape[1]
+    assert len(system.measurement_names) == len(set(system.measurement_names)) == system.ny
+    assert len({row.name for row in system.rows}) == len(system.rows)
+    assert system.ny == tree.nv + 6 * tree.n_links
+
+
+def test_a_system_without_sensors_has_the_dynamics_only(arm):
+    system = System(arm, SensorSet("none", ()))
+    assert system.shape == (26, 40)
+    assert system.ny == 0
+    assert system.D(np.zeros(2)).shape == (26, 40)
+    assert system.b(np.zeros(2), np.zeros(2), {}).shape == (26,)
+
+
+# Readings.
+
+
+def test_readings_are_flat_or_by_name(arm):
+    system = inverse_dynamics(arm)
+    q, qd = np.array([0.3, -0.2]), np.array([1.0, 2.0])
+    y = np.arange(14.0)
+    by_block = {"fx:link2": y[8:], "qdd:joint1": 0.0, "qdd:joint2": [1.0], "fx:link1": y[2:8].tolist()}
+    by_number = dict(zip(system.measurement_names, y, strict=True))
+    mixed = {"qdd:joint1": 0, "qdd:joint2": 1, "fx:link1": y[2:8]} | {k: by_number[k] for k in by_number if "k2" in k}
+    for reading in (y, y.tolist(), by_block, by_number, mixed):
+        assert np.array_equal(system.reading(reading), y)
+        assert np.array_equal(system.b(q, qd, reading), system.b(q, qd, y))
+
+
+def test_wrong_readings_are_refused(arm):
+    system = inverse_dynamics(arm)
+    y = dict(zip(system.measurement_names, np.arange(14.0), strict=True))
+    q = np.zeros(2)
+    short = {name: value for name, value in y.items() if name != "fx:link1.mz"}
+    for reading, message in (
+        (short, "y lacks 1 of 14 measurements: fx:link1.mz."),
+        ({}, "y lacks 14 of 14 measurements: qdd:joint1, "),
+        (y | {"qdd:joint1": [1.0, 2.0]}, "y['qdd:joint1'] has shape (2,), expected 1 numbers"),
+        (y | {"fx:link1": [1.0, 2.0]}, "y['fx:link1'] has shape (2,), expected 6 numbers"),
+        (y | {"fx:link1": np.zeros((6, 1))}, "y['fx:link1'] has shape (6, 1), expected 6 numbers"),
+        (y | {"qdd:jiont1": 1.0}, "unknown measurement 'qdd:jiont1' in y of sensors 'inverse_dynamics'"),
+        (np.zeros(13), "y has shape (13,), expected (14,)"),
+        (np.zeros((14, 1)), "y has shape (14, 1), expected (14,)"),
+        (np.r_[np.zeros(13), math.nan], "y[13] is nan: every number of y must be finite"),
+        (y | {"qdd:joint2": math.inf}, "y[1] is inf"),
+    ):
+        with pytest.raises(InputError) as caught:
+            system.b(q, q, reading)
+        assert message in str(caught.value)
+    with pytest.raises(UnknownNameError, match="Did you mean 'qdd:joint1'"):
+        system.reading({"qdd:jiont1": 1.0})
+
+
+def test_wrong_states_are_refused_by_name():
+    tree = TREES["two_roots"]
+    system = inverse_dynamics(tree)
+    q, qd, y = tree.random_configuration(0), np.zeros(tree.nv), np.zeros(system.ny)
+    for wrong, message in (
+        (q[:-1], r"q has shape \(15,\), expected \(16,\)"),
+        (q[None], r"q has shape \(1, 16\)"),
+        (np.where(np.arange(16) == 2, math.nan, q), r"q\[2\] is nan"),
+        (np.where(np.arange(16) == 5, math.inf, q), r"q\[5\] is inf"),
+        (2 * q, r"joint 'joint3', q\[4:8\], has length 2 instead of 1"),
+    ):
+        for refuse in (lambda wrong=wrong: system.D(wrong), lambda wrong=wrong: system.b(wrong, qd, y)):
+            with pytest.raises(InputError, match=message):
+                refuse()
+    for wrong, message in ((q, r"qd has shape \(16,\), expected \(14,\)"), (qd + math.nan, r"qd\[0\] is nan")):
+        with pytest.raises(InputError, match=message):
+            system.b(q, wrong, y)
+
+
+def test_quaternions_close_to_unit_length_are_normalised():
+    tree = TREES["one_free_body"]
+    system = inverse_dynamics(tree)
+    q, qd, qdd, fx = random_state(tree, 0)
+    y = np.r_[qdd, fx.ravel()]
+    stretched = q * np.r_[1, 1, 1, np.full(4, 1 + 5e-4)]
+    assert_close(system.D(stretched).toarray(), system.D(q).toarray(), ROUNDING)
+    assert_close(system.b(stretched, qd, y), system.b(q, qd, y), ROUNDING)
+
+
+def test_fingerprint_is_that_of_robot_and_sensors(arm):
+    first = inverse_dynamics(arm)
+    assert first.fingerprint == inverse_dynamics(arm.replace(name="other")).fingerprint
+    assert first.fingerprint != inverse_dynamics(arm, value=0).fingerprint
+    assert first.fingerprint != inverse_dynamics(arm.replace(gravity=(0.0, 0.0, 0.0))).fingerprint
+
+
+# The worst-case pattern.
+
+TRACED = {
+    "chain": autotree(6),
+    "skewed chain": autotree(5, skew=0.7, taper=0.9),
+    "branching 1.5": autotree(6, branching=1.5, skew=math.pi / 2),
+    "branching 2": autotree(7, branching=2.0),
+    "mixed": random_tree(7, seed=41),
+    "mixed, aligned": random_tree(8, seed=42, aligned=1.0),
+}
+every_traced = pytest.mark.parametrize("tree", TRACED.values(), ids=TRACED)
+
+
+def traced(tree: KinematicTree) -> tuple[System, SymbolicSystem]:
+    system = inverse_dynamics(tree)
+    return system, trace(system, seed=5)
+
+
+@every_traced
+def test_pattern_covers_every_nonzero_and_holds_no_other(tree):
+    system, symbolic = traced(tree)
+    pattern = symbolic.pattern.toarray()
+    assert pattern.dtype == bool
+    rng, count, samples = np.random.default_rng(43), np.zeros(system.shape, dtype=int), 1000
+    for _ in range(samples):
+        D = system.D(tree.random_configuration(rng))
+        D = sp.coo_array(D)
+        assert pattern[D.row, D.col].all()
+        count[D.row, D.col] += D.data != 0
+    assert (count[pattern] > 0.99 * samples).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pattern_covers_every_nonzero_of_larger_trees(seed):
+    """On batches, over more trees; no entry is lost to rounding where the pattern says zero for all q."""
+    tree = random_tree(20, seed=seed, aligned=seed / 11)
+    system, symbolic = traced(tree)
+    pattern = symbolic.pattern.toarray()
+    rng = np.random.default_rng(seed)
+    Q = np.stack([tree.random_configuration(rng) for _ in range(20)], axis=-1)
+    for row, column, block in system.blocks(positions(tree, Q)):
+        ever = (block != 0) if block.ndim == 2 else (block != 0).any(axis=-1)
+        assert np.array_equal(ever, pattern[row, column])
+
+
+@every_traced
+def test_traced_entries_are_those_of_D_and_b(tree):
+    system, symbolic = traced(tree)
+    assert symbolic.shape == system.shape
+    order = np.lexsort((symbolic.rows, symbolic.columns))
+    assert np.array_equal(order, np.arange(len(order)))
+    for seed in range(5):
+        q, qd, qdd, fx = random_state(tree, seed)
+        y = np.r_[qdd, fx.ravel()]
+        inputs = [*symbolic.q, *symbolic.qd, *symbolic.y]
+        values = evaluate(symbolic.graph, dict(zip((x.index for x in inputs), [*q, *qd, *y], strict=True)))
+        D = np.zeros(system.shape)
+        D[symbolic.rows, symbolic.columns] = [values[entry.index] for entry in symbolic.entries]
+        assert_close(D, system.D(q).toarray(), ROUNDING)
+        assert_close([values[entry.index] for entry in symbolic.b], system.b(q, qd, y), RECURSION)
+
+
+def test_inputs_are_labelled_in_order():
+    tree = TREES["two_roots"]
+    _, symbolic = traced(tree)
+    labels = symbolic.graph.labels
+    assert [labels[x.index] for x in symbolic.q] == [f"q[{k}]" for k in range(tree.nq)]
+    assert [labels[x.index] for x in symbolic.qd] == [f"qd[{k}]" for k in range(tree.nv)]
+    assert len(symbolic.y) == tree.nv + 6 * tree.n_links
+
+
+def test_structural_zeros_are_found():
+    """Of the arm's 40 x 40 matrix only what can be nonzero: a planar chain has many zeros in iXj."""
+    arm = autotree(2)
+    _, symbolic = traced(arm)
+    X = symbolic.pattern.toarray()[13:19, :6]
+    expected = np.zeros((6, 6), dtype=bool)
+    expected[:2, :2] = expected[3:5, 3:5] = expected[2, 2] = expected[5, 5] = True
+    expected[3:5, 2] = True  # a turn of link 1 moves the elbow across it
+    expected[5, 1] = True
+    assert np.array_equal(X, expected)
+    assert symbolic.pattern.nnz == symbolic.rows.size
+
+
+def test_pattern_does_not_depend_on_the_seed():
+    system = inverse_dynamics(random_tree(10, seed=44))
+    first, second = trace(system, seed=0), trace(system, seed=1)
+    assert np.array_equal(first.rows, second.rows)
+    assert np.array_equal(first.columns, second.columns)
+    assert len(first.graph) == len(second.graph)
