@@ -209,9 +209,11 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
         kinetic += body.mass * speed_com @ speed_com / 2 + w[i] @ I @ w[i] / 2
         potential -= body.mass * g @ (o[i] + c)
         power += moment_x @ w[i] + force_x @ v[i]
-    world_to_body = [M.T for M in R]
-    a = [np.concatenate([M @ alpha[i], M @ (acc[i] - g - np.cross(w[i], v[i]))]) for i, M in enumerate(world_to_body)]
-    f = [np.concatenate([M @ N[i], M @ F[i]]) for i, M in enumerate(world_to_body)]
+    a, f = [], []
+    for i in range(n):
+        apparent = acc[i] - g - np.cross(w[i], v[i])  # with a_0 = -a_g, in Plücker coordinates
+        a.append(np.concatenate([R[i].T @ alpha[i], R[i].T @ apparent]))
+        f.append(np.concatenate([R[i].T @ N[i], R[i].T @ F[i]]))
     return Truth(np.array(a), np.array(f), tau, fx, qdd, kinetic, potential, power + float(tau @ qd))
 
 

@@ -103,11 +103,10 @@ def _most_specific(error: ValidationError, data: Any) -> tuple[str, tuple[str | 
     found = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] not in structural))
     path: list[str | int] = []
     for part in found["loc"]:
-        if (isinstance(data, Mapping) and part in data) or (isinstance(data, Sequence) and isinstance(part, int)):
+        is_item = isinstance(data, Sequence) and isinstance(part, int)
+        if is_item or (isinstance(data, Mapping) and part in data):
             data = data[part]
-        else:
-            continue
-        path.append(part)
+            path.append(part)
     if found["type"] == "missing":
         path.append(found["loc"][-1])
     return found["msg"], tuple(path)

@@ -71,11 +71,10 @@ def _resolve(system: System, name: str) -> Output:
 
 
 def output_columns(system: System, outputs: Sequence[Output]) -> NDArray[np.intp]:
-    """Return the columns of d that some outputs need, in ascending order."""
-    wanted: set[int] = set()
-    for output in outputs:
-        bodies = range(system.tree.n_links) if output.body is None else (output.body,)
-        for body in bodies:
-            part = system.column(output.kind, body)
-            wanted.update(range(part.start, part.stop))
-    return np.array(sorted(wanted), dtype=np.intp)
+    """Return the columns of d that make up some outputs, one output after the other."""
+    parts = [
+        system.column(output.kind, body)
+        for output in outputs
+        for body in (range(system.tree.n_links) if output.body is None else (output.body,))
+    ]
+    return np.concatenate([np.arange(part.start, part.stop, dtype=np.intp) for part in parts])

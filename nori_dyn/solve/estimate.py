@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.errors import InputError
-from nori_dyn.planning.outputs import Output
+from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import KINDS
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +25,8 @@ class Estimate:
 
     Attributes:
         values: the requested outputs by name.
-        residual: largest row of |D d + b| relative to the largest of |D| |d| + |b|; nan where the backend does not
-            compute all of d.
+        residual: largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation; nan
+            where the plan does not compute all of d.
         backend: name of the backend that ran.
         fell_back: whether the planned order was given up for a freshly pivoted factorisation.
     """
@@ -75,7 +74,7 @@ class Estimate:
 
 
 class Layout:
-    """Where the outputs lie in d, worked out once.
+    """Where the outputs lie in the unknowns that a backend returns, one after the other.
 
     Args:
         system: the system.
@@ -83,38 +82,35 @@ class Layout:
     """
 
     def __init__(self, system: System, outputs: tuple[Output, ...]) -> None:
-        tree = system.tree
-        columns: dict[str, NDArray[np.intp]] = {}
-        for kind in KINDS:
-            parts = [system.column(kind, i) for i in range(tree.n_links)]
-            flat = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-            columns[kind] = flat if kind in ("tau", "qdd") else flat.reshape(tree.n_links, 6)
-        self._index: dict[str, NDArray[np.intp]] = {}
-        self._turn: dict[str, Floats] = {}
+        self._parts: dict[str, tuple[slice, tuple[int, ...]]] = {}
+        self._turns: dict[str, Floats] = {}
+        self.size = 0
         for output in outputs:
-            if output.body is None:
-                self._index[output.name] = columns[output.kind]
-            else:
-                part = system.column(output.kind, output.body)
-                self._index[output.name] = np.arange(part.start, part.stop)
+            size = len(output_columns(system, [output]))
+            shape = (size // 6, 6) if output.body is None and output.kind in ("a", "f", "fx") else (size,)
+            self._parts[output.name] = (slice(self.size, self.size + size), shape)
+            self.size += size
             if output.X is not None:
                 matrix = output.X.motion_matrix() if output.kind == "a" else output.X.force_matrix()
-                self._turn[output.name] = np.ascontiguousarray(matrix)
+                self._turns[output.name] = np.ascontiguousarray(matrix)
 
-    def empty(self) -> dict[str, Floats]:
-        """Return arrays for the outputs of one state, filled with nan."""
-        return {name: np.full(index.shape, np.nan) for name, index in self._index.items()}
+    @property
+    def turns(self) -> bool:
+        """Whether some output is in the coordinates of a frame, and so must be turned."""
+        return bool(self._turns)
 
-    def write(self, d: Floats, arrays: Mapping[str, Floats]) -> None:
-        """Write the outputs of one state d (n,) into arrays made by `empty`."""
-        for name, index in self._index.items():
-            np.take(d, index, out=arrays[name])
-            if name in self._turn:
-                arrays[name][:] = self._turn[name] @ arrays[name]
+    def views(self, values: Floats) -> dict[str, Floats]:
+        """Return the outputs by name as views of the unknowns (size,) or (N, size); frames are not turned yet."""
+        leading = values.shape[:-1]
+        return {name: values[..., part].reshape(leading + shape) for name, (part, shape) in self._parts.items()}
 
-    def read(self, d: Floats) -> dict[str, Floats]:
-        """Return the outputs of d (n,) or (N, n), with a leading N in the latter."""
-        values = {name: d[..., index] for name, index in self._index.items()}
-        for name, matrix in self._turn.items():
-            values[name] = values[name] @ matrix.T
-        return values
+    def turn(self, outputs: Mapping[str, Floats]) -> None:
+        """Turn, in place, what was asked for in the coordinates of a frame."""
+        for name, matrix in self._turns.items():
+            outputs[name][:] = outputs[name] @ matrix.T
+
+    def read(self, values: Floats) -> dict[str, Floats]:
+        """Return the outputs by name of unknowns (size,) or (N, size)."""
+        outputs = self.views(values)
+        self.turn(outputs)
+        return outputs

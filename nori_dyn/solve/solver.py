@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.errors import InputError
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import RCOND_LIMIT, Solution
+from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.solve.checks import checked
 from nori_dyn.solve.estimate import Estimate, Layout
@@ -37,37 +37,6 @@ class Inputs:
     y: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How a tick went.
-
-    Attributes:
-        ok: whether the outputs hold a solution; they hold nan when not.
-        fell_back: whether the planned order was given up for a freshly pivoted factorisation.
-        residual: as in `Estimate`.
-        rcond: smallest pivot relative to the largest of the fresh factorisation; 1 when there was none.
-        threshold: rcond below which the system counts as singular.
-    """
-
-    ok: bool
-    fell_back: bool
-    residual: float
-    rcond: float
-    threshold: float = RCOND_LIMIT
-
-    def raise_for_status(self) -> None:
-        """Raise what went wrong, if anything did.
-
-        Raises:
-            SingularSystemError: the system has no unique solution at this state.
-        """
-        if not self.ok:
-            raise SingularSystemError(
-                f"the system is singular at this state: its pivots span a ratio of {self.rcond:.2g}, "
-                f"below {self.threshold:.2g}. `solve` names what is not determined."
-            )
-
-
 class Solver:
     """Runs a plan on states. Cheap to make; not to be shared between threads.
 
@@ -76,6 +45,8 @@ class Solver:
         backend: name of the backend.
         inputs: the arrays that `tick` reads.
         outputs: the arrays that `tick` writes, by the names of the outputs: `outputs.tau`.
+        tick: solves the state in `inputs`, writes `outputs`, and returns a status. It checks nothing of what it is
+            given; quaternions in q must be of unit length. With the native backend it is one foreign call.
 
     Args:
         plan: the plan.
@@ -91,9 +62,13 @@ class Solver:
         self._backend = make_backend(backend, plan)
         self._layout = Layout(plan.system, plan.outputs)
         tree = plan.system.tree
-        self.inputs = Inputs(tree.neutral_configuration(), np.zeros(tree.nv), np.zeros(plan.system.ny))
-        self._arrays = self._layout.empty()
-        self.outputs = SimpleNamespace(**self._arrays)
+        state = np.concatenate([tree.neutral_configuration(), np.zeros(tree.nv + plan.system.ny)])
+        self.inputs = Inputs(*np.split(state, [tree.nq, tree.nq + tree.nv]))
+        values = np.full(self._layout.size, np.nan)
+        self._outputs = self._layout.views(values)
+        self.outputs = SimpleNamespace(**self._outputs)
+        self._run = self._backend.ticker(state, values)
+        self.tick: Callable[[], Status] = self._turning if self._layout.turns else self._run
 
     def __repr__(self) -> str:
         return f"Solver({self.plan!r}, backend='{self.backend}')"
@@ -108,15 +83,10 @@ class Solver:
         """Name of the backend."""
         return self._backend.name
 
-    def tick(self) -> Status:
-        """Solve the state in `inputs` and write `outputs`; checks nothing of what it is given.
-
-        Quaternions in q must be of unit length.
-        """
-        solution = self._backend.solve(self.inputs.q, self.inputs.qd, self.inputs.y)
-        self._layout.write(solution.d, self._arrays)
-        rcond = float(solution.rcond)
-        return Status(rcond >= RCOND_LIMIT, bool(solution.fell_back), float(solution.residual), rcond)
+    def _turning(self) -> Status:
+        status = self._run()
+        self._layout.turn(self._outputs)
+        return status
 
     def solve(self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> Estimate:
         """Solve one state.
@@ -139,13 +109,14 @@ class Solver:
             raise singular_at(system, q, float(solution.rcond))
         return self._estimate(solution)
 
-    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats) -> Estimate:
+    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Estimate:
         """Solve N states.
 
         Args:
             Q: configurations (N, nq).
             Qd: velocities (N, nv).
             Y: readings (N, ny) in the order of `system.measurement_names`.
+            threads: number of threads, where the backend can use them.
 
         Returns:
             The same names as `solve`, each with a leading N.
@@ -161,7 +132,7 @@ class Solver:
         Q = tree.normalised(checked("Q", Q, (N, tree.nq)))
         Qd = checked("Qd", Qd, (N, tree.nv))
         Y = checked("Y", Y, (N, system.ny), system.measurement_names)
-        solution = self._backend.solve_batch(Q, Qd, Y)
+        solution = self._backend.solve_batch(Q, Qd, Y, threads)
         singular = np.flatnonzero(~(solution.rcond >= RCOND_LIMIT))
         if len(singular):
             k = int(singular[0])
@@ -169,5 +140,5 @@ class Solver:
         return self._estimate(solution)
 
     def _estimate(self, solution: Solution) -> Estimate:
-        values = self._layout.read(solution.d)
+        values = self._layout.read(solution.values)
         return Estimate(values, solution.residual, self.backend, solution.fell_back)

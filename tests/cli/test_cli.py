@@ -27,9 +27,10 @@ def run(monkeypatch, capsys):
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["nori-dyn", *map(str, arguments)])
         monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-        with warnings.catch_warnings(), pytest.raises(SystemExit) as stopped:
+        with warnings.catch_warnings():
             warnings.simplefilter("default", nd.NoriWarning)
-            main()
+            with pytest.raises(SystemExit) as stopped:
+                main()
         output, errors = capsys.readouterr()
         return stopped.value.code, output, errors
 

@@ -69,13 +69,17 @@ class PlannedMatrix:
 
 
 def natural_scaling(plan: EliminationPlan, assembly: PythonProgram) -> tuple[Floats, Floats]:
-    """Return the factors (rows,), (n,) that bring equations and unknowns to the size 1 they have at random states."""
+    """Return the factors (rows,), (n,) that bring equations and unknowns to the size 1 they have at random states.
+
+    Two sizes a body, for its accelerations and for its forces: a component that is zero but for rounding has none of
+    its own. The size of an equation is that of its largest term.
+    """
     symbolic, tree = plan.symbolic, plan.system.tree
     n, nnz = symbolic.shape[0], len(symbolic.rows)
     rng = np.random.default_rng(plan.seed)
     Q = np.array([tree.random_configuration(rng) for _ in range(ENSEMBLE)])
     assembled = assembly.batch(Q, rng.normal(size=(ENSEMBLE, tree.nv)), rng.normal(size=(ENSEMBLE, plan.system.ny)))
-    unknowns, equations = [], []
+    unknowns = []
     for values, b in zip(assembled[:nnz].T, assembled[nnz:].T, strict=True):
         D = sp.csc_matrix((values, (symbolic.rows, symbolic.columns)), shape=(n, n))
         try:
@@ -84,10 +88,19 @@ def natural_scaling(plan: EliminationPlan, assembly: PythonProgram) -> tuple[Flo
             continue
         if np.isfinite(d).all():
             unknowns.append(np.abs(d))
-            equations.append(abs(D) @ np.abs(d) + np.abs(b))
     if not unknowns:
         return np.ones(n), np.ones(n)
-    return 1.0 / _power_of_two(np.median(equations, axis=0)), _power_of_two(np.median(unknowns, axis=0))
+    size = np.median(unknowns, axis=0)
+    for i in range(tree.n_links):
+        for kinds in (("a", "qdd"), ("f", "tau", "fx")):
+            parts = [plan.system.column(kind, i) for kind in kinds]
+            largest = max(size[part].max() for part in parts)
+            for part in parts:
+                size[part] = largest
+    size = _power_of_two(size)
+    weight = np.zeros(n)
+    np.maximum.at(weight, symbolic.rows, np.abs(assembled[:nnz]).max(axis=1) * size[symbolic.columns])
+    return 1.0 / _power_of_two(weight), size
 
 
 def _power_of_two(size: Floats) -> Floats:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Floats, Solution, relative_residual
-from nori_dyn.program.backends.factorisation import SuperLU
-from nori_dyn.program.lowering import assembly_program, solution_program
+from nori_dyn.program.backends.base import (
+    PIVOT_LIMIT,
+    RESIDUAL_LIMIT,
+    Floats,
+    Solution,
+    Status,
+    copying_ticker,
+    equation_starts,
+    pivot_ensemble,
+    relative_residual,
+)
+from nori_dyn.program.backends.fallback import Fallback
+from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.python_source import PythonProgram
-
-PIVOT_LIMIT = 1e-7
-"""A pivot this much smaller than over the ensemble makes a state suspicious: it is factorised afresh."""
-
-RESIDUAL_LIMIT = 1e-9
-"""So does a residual above this."""
-
-ENSEMBLE = 32
 
 CHUNK = 256
 """States run at a time: what is live then fits the processor's cache."""
@@ -35,21 +38,20 @@ class NumpyBackend:
     name = "numpy"
 
     def __init__(self, plan: EliminationPlan) -> None:
-        self._plan = plan
-        n = plan.system.shape[1]
+        self._symbolic = plan.symbolic
         columns = output_columns(plan.system, plan.outputs)
-        self._solution = solution_program(plan, columns.tolist(), checked=len(columns) == n)
+        self._solution = solution_program(plan, columns.tolist(), checked=len(set(columns)) == plan.system.shape[1])
+        self._place = np.empty(plan.system.shape[1], dtype=np.intp)
+        self._place[columns] = np.arange(len(columns))
         self._program = PythonProgram(self._solution.program)
-        self._pivot_size = self._measured_pivots()
-
-    def _measured_pivots(self) -> Floats:
-        """Return the median size of each pivot that is not constant over an ensemble of states."""
-        tree = self._plan.system.tree
-        rng = np.random.default_rng(self._plan.seed)
-        Q = np.array([tree.random_configuration(rng) for _ in range(ENSEMBLE)])
-        out = self._program.batch(Q, np.zeros((ENSEMBLE, tree.nv)), np.zeros((ENSEMBLE, self._plan.system.ny)))
-        first = len(self._solution.columns)
-        return np.asarray(np.median(np.abs(out[first : first + len(self._solution.pivots)]), axis=1))
+        self._fallback = Fallback(plan, columns)
+        self._equations = equation_starts(plan)
+        nnz = len(self._symbolic.rows)
+        ones = (np.ones(nnz), (self._symbolic.rows, np.arange(nnz)))
+        self._row_sums = sp.csr_array(ones, shape=(self._symbolic.shape[0], nnz))
+        first = len(columns)
+        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + len(self._solution.pivots)]
+        self._limits = PIVOT_LIMIT * np.median(np.abs(ensemble), axis=1)
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
         try:
@@ -57,70 +59,42 @@ class NumpyBackend:
         except (ZeroDivisionError, OverflowError):
             out = np.full((self._program.n_outputs, 1), np.nan)
         one = self._judged(out, q[None], qd[None], y[None])
-        return Solution(one.d[0], one.residual[0], one.fell_back[0], one.rcond[0])
+        return Solution(one.values[0], one.residual[0], one.fell_back[0], one.rcond[0])
 
-    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats) -> Solution:
+    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
         parts = []
         for start in range(0, len(Q), CHUNK):
-            part = slice(start, start + CHUNK)
-            parts.append(self._judged(self._program.batch(Q[part], Qd[part], Y[part]), Q[part], Qd[part], Y[part]))
+            state = [values[start : start + CHUNK] for values in (Q, Qd, Y)]
+            parts.append(self._judged(self._program.batch(*state), *state))
         return Solution(
-            np.concatenate([part.d for part in parts]),
+            np.concatenate([part.values for part in parts]),
             np.concatenate([part.residual for part in parts]),
             np.concatenate([part.fell_back for part in parts]),
             np.concatenate([part.rcond for part in parts]),
         )
 
+    def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
+        symbolic = self._symbolic
+        return copying_ticker(self, (len(symbolic.q), len(symbolic.qd), len(symbolic.y)), state, values)
+
     def _judged(self, out: Floats, Q: Floats, Qd: Floats, Y: Floats) -> Solution:
         """Return the solution of the program's outputs (n_outputs, N), suspicious states solved afresh."""
-        n, N = self._plan.system.shape[1], out.shape[1]
-        n_d, n_pivots = len(self._solution.columns), len(self._solution.pivots)
-        d = np.full((N, n), np.nan)
-        d[:, self._solution.columns] = out[:n_d].T
+        n, n_pivots, N = len(self._solution.columns), len(self._solution.pivots), out.shape[1]
+        values = np.ascontiguousarray(out[:n].T)
+        residual, rcond = np.full(N, np.nan), np.ones(N)
         with np.errstate(all="ignore"):
-            pivots = np.abs(out[n_d : n_d + n_pivots])
-            trusted = np.all(pivots >= PIVOT_LIMIT * self._pivot_size[:, None], axis=0)
+            trusted = np.all(np.abs(out[n : n + n_pivots]) >= self._limits[:, None], axis=0)
             trusted &= np.isfinite(out).all(axis=0)
-            residual = np.full(N, np.nan)
             if self._solution.checked:
-                residual = self._residuals(out[n_d + n_pivots :], d)
+                residual = self._residuals(out[n + n_pivots :], out[self._place])
                 trusted &= residual <= RESIDUAL_LIMIT
-        rcond = np.ones(N)
         for k in np.flatnonzero(~trusted):
-            d[k], residual[k], rcond[k] = self._afresh(Q[k], Qd[k], Y[k])
-        return Solution(d, residual, ~trusted, rcond)
+            values[k], residual[k], rcond[k] = self._fallback.solve(Q[k], Qd[k], Y[k])
+        return Solution(values, residual, ~trusted, rcond)
 
     def _residuals(self, assembled: Floats, d: Floats) -> Floats:
-        """Return the relative residuals (N,) of d (N, n), given the structural nonzeros and b (nnz + rows, N)."""
-        symbolic = self._plan.symbolic
-        nnz = len(symbolic.rows)
-        products = assembled[:nnz] * d.T[symbolic.columns]
-        return relative_residual(self._row_sums @ products, self._row_sums @ np.abs(products), assembled[nnz:])
-
-    @cached_property
-    def _row_sums(self) -> Floats:
-        import scipy.sparse as sp
-
-        symbolic = self._plan.symbolic
-        nnz = len(symbolic.rows)
-        ones = (np.ones(nnz), (symbolic.rows, np.arange(nnz)))
-        return sp.csr_array(ones, shape=(symbolic.shape[0], nnz))  # type: ignore[return-value]
-
-    def _afresh(self, q: Floats, qd: Floats, y: Floats) -> tuple[Floats, float, float]:
-        assembled = self._assembly.single(q, qd, y)
-        nnz = len(self._plan.symbolic.rows)
-        d, rcond = self._fresh.solve(assembled[:nnz], assembled[nnz:])
-        residual = float(self._residuals(assembled[:, None], d[None])[0])
-        if not self._solution.checked:
-            wanted = np.full_like(d, np.nan)
-            wanted[self._solution.columns] = d[self._solution.columns]
-            d = wanted
-        return d, residual, rcond
-
-    @cached_property
-    def _assembly(self) -> PythonProgram:
-        return PythonProgram(assembly_program(self._plan.symbolic))
-
-    @cached_property
-    def _fresh(self) -> SuperLU:
-        return SuperLU(self._plan, self._assembly)
+        """Return the relative residuals (N,) of d (n, N), given the structural nonzeros and b (nnz + rows, N)."""
+        nnz = len(self._symbolic.rows)
+        products = assembled[:nnz] * d[self._symbolic.columns]
+        D_d, magnitude = np.asarray(self._row_sums @ products), np.asarray(self._row_sums @ np.abs(products))
+        return relative_residual(D_d, magnitude, assembled[nnz:], self._equations)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
-from nori_dyn.errors import BackendError, UnknownNameError
+from nori_dyn.errors import BackendError, NoriWarning, UnknownNameError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Backend
+from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.numpy import NumpyBackend
 from nori_dyn.program.backends.umfpack import UmfpackBackend
+from nori_dyn.program.compiler import CompilerError
 
 BACKENDS: dict[str, Callable[[EliminationPlan], Backend]] = {
+    "native": NativeBackend,
     "numpy": NumpyBackend,
     "umfpack": UmfpackBackend,
 }
@@ -28,9 +32,14 @@ def make_backend(name: str, plan: EliminationPlan) -> Backend:
     Raises:
         UnknownBackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
+        CompilerError: "native" was asked for and there is no C compiler, or it fails; "auto" warns and takes NumPy.
     """
     if name == AUTO:
-        name = "numpy"
+        try:
+            return NativeBackend(plan)
+        except CompilerError as error:
+            warnings.warn(f"{error} The plan runs through NumPy instead, which is slower.", NoriWarning, stacklevel=4)
+            return NumpyBackend(plan)
     if name not in BACKENDS:
         raise UnknownBackendError("backend", name, (*BACKENDS, AUTO))
     return BACKENDS[name](plan)

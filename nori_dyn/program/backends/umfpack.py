@@ -5,11 +5,15 @@ Source: Nori, remark 4 and section V-D.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Floats, Solution, relative_residual
+from nori_dyn.program.backends.base import Floats, Solution, Status, copying_ticker
 from nori_dyn.program.backends.factorisation import Umfpack
+from nori_dyn.program.backends.fallback import sparse_residual
 from nori_dyn.program.lowering import assembly_program
 from nori_dyn.program.python_source import PythonProgram
 
@@ -27,28 +31,29 @@ class UmfpackBackend:
     name = "umfpack"
 
     def __init__(self, plan: EliminationPlan) -> None:
-        self._symbolic = plan.symbolic
+        self._plan = plan
+        self._columns = output_columns(plan.system, plan.outputs)
         self._assembly = PythonProgram(assembly_program(plan.symbolic))
         self._factorisation = Umfpack(plan, self._assembly)
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
-        d, residual, rcond = self._solve_assembled(self._assembly.single(q, qd, y))
-        return Solution(d, np.asarray(residual), np.asarray(False), np.asarray(rcond))
+        values, residual, rcond = self._solve_assembled(self._assembly.single(q, qd, y))
+        return Solution(values, np.asarray(residual), np.asarray(False), np.asarray(rcond))
 
-    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats) -> Solution:
+    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
         assembled = self._assembly.batch(Q, Qd, Y).T
-        d = np.empty((len(Q), self._symbolic.shape[0]))
+        values = np.empty((len(Q), len(self._columns)))
         residual, rcond = np.empty(len(Q)), np.empty(len(Q))
         for k, state in enumerate(assembled):
-            d[k], residual[k], rcond[k] = self._solve_assembled(np.ascontiguousarray(state))
-        return Solution(d, residual, np.zeros(len(Q), dtype=bool), rcond)
+            values[k], residual[k], rcond[k] = self._solve_assembled(np.ascontiguousarray(state))
+        return Solution(values, residual, np.zeros(len(Q), dtype=bool), rcond)
+
+    def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
+        symbolic = self._plan.symbolic
+        return copying_ticker(self, (len(symbolic.q), len(symbolic.qd), len(symbolic.y)), state, values)
 
     def _solve_assembled(self, assembled: Floats) -> tuple[Floats, float, float]:
-        nnz = len(self._symbolic.rows)
+        nnz = len(self._plan.symbolic.rows)
         values, b = assembled[:nnz], assembled[nnz:]
         d, rcond = self._factorisation.solve(values, b)
-        products = values * d[self._symbolic.columns]
-        n = self._symbolic.shape[0]
-        D_d: Floats = np.bincount(self._symbolic.rows, products, n).astype(float)
-        magnitude: Floats = np.bincount(self._symbolic.rows, np.abs(products), n).astype(float)
-        return d, float(relative_residual(D_d, magnitude, b)), rcond
+        return d[self._columns], sparse_residual(self._plan, values, b, d), rcond

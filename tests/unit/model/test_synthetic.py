@@ -112,7 +112,7 @@ def test_random_trees_obey_their_arguments():
     assert {joint.kind for joint in chain.joints} == {"prismatic", "helical"}
     assert all(sorted(joint.axis) == [0.0, 0.0, 1.0] for joint in chain.joints)
     assert not any(0.0 in joint.axis for joint in random_tree(10, 2, kinds=("revolute",), aligned=0.0).joints)
-    with pytest.raises(UnknownModelNameError, match="kind of joint 'revolut'.*'revolute'"):
+    with pytest.raises(UnknownModelNameError, match=r"kind of joint 'revolut'.*'revolute'"):
         random_tree(3, 0, kinds=("revolut",))
     with pytest.raises(ModelError):
         random_tree(0, 0)

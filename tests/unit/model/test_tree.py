@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
-from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
+from nori_dyn.errors import InputError, ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.model.assembly import JointData, LinkData, assemble
 from nori_dyn.model.inertia import check_inertia
 from nori_dyn.model.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical
@@ -290,6 +290,43 @@ def test_fixed_joints_are_lumped_as_pinocchio_does(base):
     assert tree.frames["stand"].on_world is (base == "fixed")
 
 
+def test_frames_of_links_follow_what_carries_them():
+    links, joints = star()
+    tip = random_transform()
+    links = [dataclasses.replace(link, frames={f"{link.name}_tip": tip}) for link in links]
+    tree = assemble("star", links, joints)
+    assert set(tree.frames) == {"base", "plate", "stand"} | {f"{link.name}_tip" for link in links}
+    for name, on in (("hand", 1), ("arm", 0), ("base", WORLD)):
+        assert tree.frames[f"{name}_tip"].link == on
+        assert_close(tree.frames[f"{name}_tip"].X.motion_matrix(), tip.motion_matrix(), PEER)
+    weld = joints[1].X_tree
+    on_arm = pin.SE3(weld.E.T, weld.r) * pin.SE3(tip.E.T, tip.r)
+    assert tree.frames["plate_tip"].link == 0
+    assert_close(tree.frames["plate_tip"].X.E, on_arm.rotation.T, PEER)
+    assert_close(tree.frames["plate_tip"].X.r, on_arm.translation, PEER)
+
+
+def test_an_inertia_that_no_mass_has_is_one_warning_or_an_error():
+    links, joints = star()
+    odd = [dataclasses.replace(links[k], I_com=np.diag([1.0, 1.0, 3.0])) for k in (1, 3)]
+    links[1], links[3] = odd
+    with pytest.warns(NoriWarning, match="inertia of 'arm', 'hand' violates the triangle inequality") as caught:
+        tree = assemble("star", links, joints)
+    assert len(caught) == 1
+    assert tree.n_links == 3
+    with pytest.raises(ModelError, match="'arm', 'hand' violates the triangle inequality"):
+        assemble("star", links, joints, strict=True)
+
+
+def test_a_massless_link_lumps_to_nothing():
+    links, joints = star()
+    heavy = assemble("star", links, joints)
+    links[2] = LinkData("plate")
+    light = assemble("star", links, joints)
+    assert_close(light.I[0], spatial_inertia(links[1].mass, links[1].com, links[1].I_com), ROUNDING)
+    assert np.abs(light.I[0] - heavy.I[0]).max() > 0.1
+
+
 def test_locking_a_joint_is_welding_it_where_it_stands():
     links, joints = star()
     locked = assemble("star", links, joints, locked={"wrist": 0.7})
@@ -347,7 +384,7 @@ def test_other_arguments_of_assembly_are_checked():
     links, joints = star()
     with pytest.raises(ModelError, match="base must be 'fixed' or 'floating', not 'free'"):
         assemble("star", links, joints, base="free")
-    with pytest.raises(UnknownModelNameError, match="joint to lock 'wrst'.*'wrist'"):
+    with pytest.raises(UnknownModelNameError, match=r"joint to lock 'wrst'.*'wrist'"):
         assemble("star", links, joints, locked=("wrst",))
     with pytest.raises(ModelError, match="no moving link"):
         assemble("star", links, joints, locked=("shoulder", "wrist", "slide"))

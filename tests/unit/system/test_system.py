@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -163,7 +164,7 @@ def test_layout_tiles_rows_columns_and_readings(tree):
         [r.y for r in system.measurements],
     ):
         assert blocks[0].start == 0
-        assert all(x.stop == y.start for x, y in zip(blocks[:-1], blocks[1:], strict=True))
+        assert all(x.stop == y.start for x, y in pairwise(blocks))
     assert len(system.variable_names) == len(set(system.variable_names)) == system.shape[1]
     assert len(system.measurement_names) == len(set(system.measurement_names)) == system.ny
     assert len({row.name for row in system.rows}) == len(system.rows)

@@ -1,0 +1,308 @@
+"""A program as C: straight-line statements in chunks that share a workspace, over doubles or vectors of doubles.
+
+The source holds operations, numbers and array indices only: no name from a model gets into it.
+
+Source: DESIGN 4.7; the sine and cosine are a Cody-Waite reduction by pi/2 and polynomials fitted here
+(tests/unit/program/test_c_source.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nori_dyn.algebra.expressions import Expr, Graph, Op
+
+CHUNK = 1000
+"""Statements a function: compilers are more than linear in the size of one."""
+
+_FORMATS = {
+    Op.ADD: "{0} + {1}",
+    Op.SUB: "{0} - {1}",
+    Op.MUL: "{0} * {1}",
+    Op.NEG: "-{0}",
+    Op.RECIPROCAL: "1.0 / {0}",
+}
+
+PRELUDE = """\
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#define LANES {lanes}
+typedef double vec __attribute__((vector_size(8 * LANES)));
+typedef long long ivec __attribute__((vector_size(8 * LANES)));
+typedef {real} real;
+
+static inline double mag_double(double x) {{ return fabs(x); }}
+static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
+static inline double max_double(double x, double y) {{ return x > y ? x : y; }}
+static inline vec max_vec(vec x, vec y) {{
+    const ivec first = x > y;
+    return (vec)(((ivec)x & first) | ((ivec)y & ~first));
+}}
+
+/* Sine and cosine of LANES angles: x = k pi/2 + r with |r| <= pi/4, pi/2 in three parts. */
+static void sin_cos(const vec x, vec *s, vec *c) {{
+    for (int l = 0; l < LANES; ++l)
+        if (!(fabs(x[l]) < 1e6)) {{ /* beyond the reduction, or not a number */
+            for (int m = 0; m < LANES; ++m) {{ (*s)[m] = sin(x[m]); (*c)[m] = cos(x[m]); }}
+            return;
+        }}
+    const vec k = (x * 0x1.45f306dc9c883p-1 + 0x1.8p52) - 0x1.8p52;
+    const ivec quadrant = __builtin_convertvector(k, ivec);
+    const vec r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
+    const vec z = r * r;
+    const vec ps = 0.008333333333333333 + z * (-0.00019841269841268963 + z * (2.755731922232443e-06
+        + z * (-2.505210723603745e-08 + z * (1.6058684329175855e-10 + z * -7.595306678125121e-13))));
+    const vec pc = 0.041666666666666664 + z * (-0.0013888888888887398 + z * (2.480158729876456e-05
+        + z * (-2.7557317271145144e-07 + z * (2.087614614655861e-09 + z * -1.1382623647474604e-11))));
+    const vec sine = r + r * z * (z * ps - 0.16666666666666666);
+    const vec cosine = 1.0 - 0.5 * z + z * z * pc;
+    const ivec swap = -(quadrant & 1), s_sign = (quadrant & 2) << 62, c_sign = ((quadrant + 1) & 2) << 62;
+    *s = (vec)((((ivec)cosine & swap) | ((ivec)sine & ~swap)) ^ s_sign);
+    *c = (vec)((((ivec)sine & swap) | ((ivec)cosine & ~swap)) ^ c_sign);
+}}
+"""
+
+SINGLE_ENTRY = """
+/* in: q, qd, y; w: workspace; out: outputs; limits: smallest size of each pivot. Returns how many are below. */
+int run(const double *in, double *w, double *out, const double *limits) {{
+    for (int k = 0; k < N_ANGLES; k += LANES) {{
+        vec x = {{0}}, s, c;
+        for (int l = 0; l < LANES && k + l < N_ANGLES; ++l) x[l] = in[angles[k + l]];
+        sin_cos(x, &s, &c);
+        for (int l = 0; l < LANES && k + l < N_ANGLES; ++l) {{
+            w[k + l] = s[l];
+            w[N_ANGLES + k + l] = c[l];
+        }}
+    }}
+{calls}
+    int small = 0;
+    for (int k = 0; k < N_PIVOTS; ++k) small += !(fabs(w[PIVOTS + k]) >= limits[k]);
+    return small;
+}}
+
+/* The relative residual of what `run` left in w and out. */
+double residual(const double *in, const double *w, const double *out) {{
+    double worst = 0, scale = 0, taint = 0;
+{residual_calls}
+    return (worst == 0 ? 0 : worst / scale) + taint;
+}}
+"""
+
+BATCH_ENTRY = """
+/* As `run`, for n states: sizes of q, qd and y in n_in; small: how many pivots of each state are too small. */
+void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec *w, double *out,
+               const double *limits, int *small, double *residuals) {{
+    vec *const x = w + N_WORK, *const o = x + N_INPUTS;
+    for (ptrdiff_t base = 0; base < n; base += LANES) {{
+        for (int a = 0, first = 0; a < 3; first += n_in[a], ++a)
+            for (int l = 0; l < LANES; ++l) {{
+                const double *row = in[a] + n_in[a] * (base + l < n ? base + l : n - 1);
+                for (ptrdiff_t k = 0; k < n_in[a]; ++k) x[first + k][l] = row[k];
+            }}
+        for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
+{calls}
+        ivec count = {{0}};
+        for (int k = 0; k < N_PIVOTS; ++k) {{
+            const vec p = w[PIVOTS + k];
+            count -= ~((p >= limits[k]) | (-p >= limits[k]));
+        }}
+        vec worst = {{0}}, scale = {{0}}, taint = {{0}};
+{residual_calls}
+        for (int l = 0; l < LANES && base + l < n; ++l) {{
+            double *row = out + N_OUTPUTS * (base + l);
+            for (int k = 0; k < N_OUTPUTS; ++k) row[k] = o[k][l];
+            small[base + l] = (int)count[l];
+            residuals[base + l] = (worst[l] == 0 ? 0 : worst[l] / scale[l]) + taint[l];
+        }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """What the C is to compute.
+
+    Attributes:
+        graph: the expressions.
+        inputs: the scalars of q, qd and y, in this order.
+        outputs: the expressions returned.
+        pivots: the expressions whose size is guarded.
+        rows: for the residual, each row of D d + b = 0: b, and (entry, place of its unknown in `outputs`); empty
+            when not all unknowns are computed.
+    """
+
+    graph: Graph
+    inputs: tuple[Expr, ...]
+    outputs: tuple[Expr, ...]
+    pivots: tuple[Expr, ...]
+    rows: tuple[tuple[Expr, tuple[tuple[Expr, int], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CSource:
+    """C source of a job, and the sizes of what it works on.
+
+    Attributes:
+        single: source with `run` and `residual`.
+        batch: source with `run_batch`.
+        n_work: length of the workspace of `run`, in doubles, and of `run_batch`, in vectors.
+        first_pivot: where `run` leaves the pivots in its workspace.
+    """
+
+    single: str
+    batch: str
+    n_work: int
+    first_pivot: int
+
+
+def c_source(job: Job, lanes: int) -> CSource:
+    """Return the C of a job, for single states and for batches of `lanes` states at a time."""
+    writer = _Writer(job)
+    n_work = writer.n_work
+    defines = {
+        "N_ANGLES": len(writer.angles),
+        "N_PIVOTS": len(job.pivots),
+        "PIVOTS": writer.first_pivot,
+        "N_OUTPUTS": len(job.outputs),
+        "N_INPUTS": len(job.inputs),
+        "N_WORK": n_work,
+    }
+    head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
+    angles = ", ".join(map(str, writer.angles)) or "0"
+    head += f"static const int angles[] = {{{angles}}};\n"
+    body = "\n".join([*writer.chunks(), *writer.residual_chunks()])
+
+    def unit(real: str, entry: str, place: str, indent: str) -> str:
+        text = PRELUDE.format(lanes=lanes, real=real) + head
+        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n" + body
+        calls = "\n".join(f"{indent}chunk{k}({place});" for k in range(writer.n_chunks))
+        checks = "\n".join(
+            f"{indent}check{k}({place}, &worst, &scale, &taint);" for k in range(writer.n_residual_chunks)
+        )
+        return text + entry.format(calls=calls, residual_calls=checks)
+
+    return CSource(
+        unit("double", SINGLE_ENTRY, "in, w, out", "    "),
+        unit("vec", BATCH_ENTRY, "x, w, o", "        "),
+        n_work + len(job.inputs) + len(job.outputs),
+        writer.first_pivot,
+    )
+
+
+class _Writer:
+    """Lays a job out: the order of its statements, their chunks, and the workspace."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        graph = job.graph
+        self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
+        kept = [b for b, _ in job.rows] + [entry for _, terms in job.rows for entry, _ in terms]
+        order = _schedule(graph, [*job.pivots, *job.outputs, *kept])
+        trigonometric = [i for i in order if graph.ops[i] in (Op.SIN, Op.COS)]
+        self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
+        self.statements = [i for i in order if graph.ops[i] in _FORMATS]
+        self.n_chunks = -(-len(self.statements) // CHUNK)
+        self.n_residual_chunks = -(-len(job.rows) // (CHUNK // 10))
+        self._chunk = {i: place // CHUNK for place, i in enumerate(self.statements)}
+
+        self._slot: dict[int, int] = {}
+        slots = {angle: k for k, angle in enumerate(self.angles)}
+        for i in trigonometric:
+            offset = 0 if graph.ops[i] is Op.SIN else len(self.angles)
+            self._slot[i] = offset + slots[self._input_place[graph.left[i]]]
+        self.first_pivot = 2 * len(self.angles)
+        for k, pivot in enumerate(job.pivots):
+            self._slot.setdefault(pivot.index, self.first_pivot + k)
+        self.n_work = self.first_pivot + len(job.pivots)
+        for i in self._crossing(kept):
+            if i not in self._slot:
+                self._slot[i] = self.n_work
+                self.n_work += 1
+
+    def _crossing(self, kept: Sequence[Expr]) -> Iterator[int]:
+        """Yield the statements whose value is read outside their own chunk."""
+        for i in self.statements:
+            for source in (self.job.graph.left[i], self.job.graph.right[i]):
+                if source in self._chunk and self._chunk[source] != self._chunk[i]:
+                    yield source
+        yield from (node.index for node in kept if node.index in self._chunk)
+
+    def _name(self, i: int, chunk: int | None) -> str:
+        """Return how a chunk refers to a node."""
+        op = self.job.graph.ops[i]
+        if op is Op.CONSTANT:
+            return f"({self.job.graph.values[i]!r})"
+        if op is Op.INPUT:
+            return f"in[{self._input_place[i]}]"
+        if chunk is not None and self._chunk.get(i) == chunk:
+            return f"t{i}"
+        return f"w[{self._slot[i]}]"
+
+    def chunks(self) -> Iterator[str]:
+        """Yield the functions that compute everything, each storing what others read, pivots and outputs."""
+        graph = self.job.graph
+        outputs: dict[int, list[int]] = {}
+        for k, output in enumerate(self.job.outputs):
+            outputs.setdefault(output.index, []).append(k)
+        pivots: dict[int, list[int]] = {}
+        for k, pivot in enumerate(self.job.pivots):
+            pivots.setdefault(pivot.index, []).append(self.first_pivot + k)
+        last = max(self.n_chunks - 1, 0)
+        self.n_chunks = last + 1
+        for chunk in range(self.n_chunks):
+            lines = [f"static void chunk{chunk}(const real *restrict in, real *restrict w, real *restrict out) {{"]
+            for i in self.statements[chunk * CHUNK : (chunk + 1) * CHUNK]:
+                operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
+                lines.append(f"const real t{i} = {_FORMATS[graph.ops[i]].format(*operands)};")
+                places = {*pivots.get(i, ()), *([self._slot[i]] if i in self._slot else [])}
+                lines.extend(f"w[{place}] = t{i};" for place in sorted(places))
+                lines.extend(f"out[{k}] = t{i};" for k in outputs.get(i, ()))
+            if chunk == last:  # what is no statement: constants, inputs, sines and cosines
+                for target, table in (("out", outputs), ("w", pivots)):
+                    for i, places_of in table.items():
+                        if i not in self._chunk:
+                            name = self._name(i, None)
+                            lines.extend(f"{target}[{k}] = (real){{0}} + {name};" for k in places_of)
+            lines.append("(void)in; (void)w; (void)out;\n}")
+            yield "\n".join(lines)
+
+    def residual_chunks(self) -> Iterator[str]:
+        """Yield the functions that sum up the rows of D d + b."""
+        step = CHUNK // 10
+        for k in range(self.n_residual_chunks):
+            lines = [
+                f"static void check{k}(const real *restrict in, const real *restrict w, const real *restrict out,",
+                "    real *worst, real *scale, real *taint) {",
+                "real r, m, p, most = *worst, size = *scale, bad = *taint;",
+            ]
+            for b, terms in self.job.rows[k * step : (k + 1) * step]:
+                lines.append(f"r = (real){{0}} + {self._name(b.index, None)}; m = MAG(r);")
+                for entry, place in terms:
+                    lines.append(f"p = {self._name(entry.index, None)} * out[{place}]; r += p; m += MAG(p);")
+                lines.append("most = MAX(MAG(r), most); size = MAX(m, size); bad += r * 0.0;")
+            lines.append("*worst = most; *scale = size; *taint = bad; (void)in; (void)w; (void)out;\n}")
+            yield "\n".join(lines)
+
+
+def _schedule(graph: Graph, targets: Sequence[Expr]) -> list[int]:
+    """Return the nodes that the targets need, each after what it reads and close to its first reader."""
+    done = bytearray(len(graph))
+    order: list[int] = []
+    for target in targets:
+        stack = [target.index]
+        while stack:
+            i = stack[-1]
+            if done[i]:
+                stack.pop()
+                continue
+            waiting = [s for s in (graph.right[i], graph.left[i]) if s >= 0 and not done[s]]
+            if waiting:
+                stack.extend(waiting)
+            else:
+                done[i] = 1
+                order.append(i)
+                stack.pop()
+    return order

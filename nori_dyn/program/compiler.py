@@ -1,0 +1,134 @@
+"""From C source to a loaded library: the compiler that is here, and a private cache of what it made.
+
+The cache is addressed by the hash of source, compiler, flags and processor. An entry appears whole or not at all, so
+two processes may compile the same plan at once; a damaged one is made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from nori_dyn.errors import BackendError, NoriWarning
+
+FLAGS = ("-O2", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-w")
+LIBRARIES = ("-lm",)
+CACHE_VARIABLE = "NORI_DYN_CACHE"
+"""Environment variable that names another cache folder."""
+
+
+class CompilerError(BackendError):
+    """A compiler that is missing or fails; carries its own message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler.
+
+    Attributes:
+        command: how it is called.
+        identity: its version and what it knows of the processor, for the cache.
+        lanes: doubles in the widest vector of the processor.
+    """
+
+    command: tuple[str, ...]
+    identity: str
+    lanes: int
+
+
+@cache
+def find_compiler() -> Compiler | None:
+    """Return the compiler of $CC, the system's, or that of the ziglang wheel; None where there is none that works."""
+    named = os.environ.get("CC")
+    commands: list[tuple[str, ...]] = [(named,)] if named else []
+    commands += [(found,) for name in ("cc", "gcc", "clang") if (found := shutil.which(name))]
+    if importlib.util.find_spec("ziglang") is not None:
+        commands.append((sys.executable, "-m", "ziglang", "cc"))
+    for command in commands:
+        probe = [*command, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+        try:
+            macros = subprocess.run(probe, capture_output=True, text=True, check=True, timeout=60).stdout
+            version = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60).stdout
+        except (OSError, subprocess.SubprocessError):
+            continue
+        lanes = 8 if "__AVX512F__" in macros else 4 if "__AVX__" in macros else 2
+        return Compiler(command, version + macros, lanes)
+    return None
+
+
+def load_library(ffi: Any, source: str, compiler: Compiler) -> Any:
+    """Return the library of a source, compiled unless it is in the cache.
+
+    Args:
+        ffi: the cffi interface that declares what the library holds.
+        source: C source.
+        compiler: the compiler.
+
+    Raises:
+        CompilerError: the compiler fails.
+    """
+    key = hashlib.sha256("\0".join([source, compiler.identity, *compiler.command, *FLAGS]).encode()).hexdigest()[:32]
+    folder = _private_folder()
+    library, seal = folder / f"{key}.so", folder / f"{key}.sha256"
+    if not _is_sealed(library, seal):
+        _compile(source, compiler, folder, library, seal)
+    try:
+        return ffi.dlopen(str(library))
+    except OSError as error:
+        raise CompilerError(f"the compiled library cannot be loaded: {error}") from None
+
+
+def _is_sealed(library: Path, seal: Path) -> bool:
+    try:
+        return seal.read_text() == hashlib.sha256(library.read_bytes()).hexdigest()
+    except OSError:
+        return False
+
+
+def _compile(source: str, compiler: Compiler, folder: Path, library: Path, seal: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
+        code, made, sealed = (Path(work) / name for name in ("program.c", "program.so", "seal"))
+        code.write_text(source)
+        command = [*compiler.command, *FLAGS, "-o", str(made), str(code), *LIBRARIES]
+        try:
+            result = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            raise CompilerError(f"the compiler '{' '.join(compiler.command)}' cannot be run: {error}") from None
+        if result.returncode:
+            raise CompilerError(f"the compiler '{' '.join(compiler.command)}' fails: {result.stderr.strip()[:500]}")
+        sealed.write_text(hashlib.sha256(made.read_bytes()).hexdigest())
+        os.replace(made, library)
+        os.replace(sealed, seal)
+
+
+def cache_root() -> Path:
+    """Return the user's cache folder, or the one that NORI_DYN_CACHE names."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else platformdirs.user_cache_path("nori_dyn")
+
+
+def _private_folder() -> Path:
+    """Return a folder for libraries that only this user can write; a temporary one when the cache is not usable."""
+    folder = cache_root() / "native"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+        if status.st_uid != os.getuid() or status.st_mode & 0o022:
+            raise PermissionError(f"others may write to {folder}")
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        warnings.warn(f"compiled programs are not cached: {error}", NoriWarning, stacklevel=2)
+        return Path(tempfile.mkdtemp(prefix="nori_dyn-"))

@@ -1,0 +1,216 @@
+"""Native code: its sine and cosine, its cache, its compiler, and what cannot get into its source."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+import threading
+
+import cffi
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.algebra.expressions import Graph
+from nori_dyn.program import compiler as compiler_module
+from nori_dyn.program.backends import registry
+from nori_dyn.program.backends.native import SINGLE, NativeBackend
+from nori_dyn.program.c_source import Job, c_source
+from nori_dyn.program.compiler import CompilerError, cache_root, find_compiler, load_library
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+
+
+@pytest.fixture
+def plan():
+    return nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")), cache=False)
+
+
+def tick(solver, seed=0):
+    rng = np.random.default_rng(seed)
+    tree = solver.system.tree
+    solver.inputs.q[:] = tree.random_configuration(rng)
+    solver.inputs.qd[:] = rng.normal(size=tree.nv)
+    solver.inputs.y[:] = rng.normal(size=solver.system.ny)
+    assert solver.tick().ok
+    return solver.outputs.qdd.copy()
+
+
+def sines(angles):
+    """Return sines and cosines of angles by the emitted code."""
+    graph = Graph()
+    inputs = [graph.input(f"x{k}") for k in range(len(angles))]
+    outputs = [f(x) for x in inputs for f in (np.sin, np.cos)]
+    source = c_source(Job(graph, tuple(inputs), tuple(outputs), (), ()), find_compiler().lanes)
+    ffi = cffi.FFI()
+    ffi.cdef(SINGLE)
+    library = load_library(ffi, source.single, find_compiler())
+    state, work, out = np.array(angles, dtype=float), np.zeros(source.n_work + 8), np.zeros(len(outputs))
+    at = [ffi.cast("double *", array.ctypes.data) for array in (state, work, out, np.zeros(1))]
+    library.run(*at)
+    return out[0::2], out[1::2]
+
+
+def test_sines_and_cosines_are_right_to_the_last_bits():
+    rng = np.random.default_rng(0)
+    angles = np.concatenate([rng.uniform(-7, 7, 900), rng.uniform(-1e5, 1e5, 100), np.arange(-20, 20) * np.pi / 4])
+    sine, cosine = sines(angles)
+    assert np.abs(sine - np.sin(angles)).max() <= 2.3e-16  # 2 units in the last place of 1
+    assert np.abs(cosine - np.cos(angles)).max() <= 2.3e-16
+    away = angles != 0
+    assert np.abs(sine[away] / np.sin(angles[away]) - 1).max() < 5e-16
+
+
+@pytest.mark.parametrize("angle", [1e7, -3e15, 1e300])
+def test_huge_angles_are_reduced_by_the_library(angle):
+    sine, cosine = sines([0.5, angle])
+    np.testing.assert_allclose(sine, np.sin([0.5, angle]), rtol=1e-15)
+    np.testing.assert_allclose(cosine, np.cos([0.5, angle]), rtol=1e-15)
+
+
+@pytest.mark.parametrize("N", [1, 3, 8, 17, 100])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_batches_of_any_size_and_threads(plan, N, threads):
+    rng = np.random.default_rng(N)
+    tree = plan.system.tree
+    Q, Qd, Y = rng.uniform(-2, 2, (N, tree.nq)), rng.normal(size=(N, tree.nv)), rng.normal(size=(N, plan.system.ny))
+    native = plan.solver("native").solve_batch(Q, Qd, Y, threads=threads)
+    peer = plan.solver("numpy").solve_batch(Q, Qd, Y)
+    np.testing.assert_allclose(native.qdd, peer.qdd, rtol=1e-9, atol=1e-9)
+    assert (native.residual < 1e-11).all()
+
+
+def test_a_batch_of_strided_arrays(plan):
+    rng = np.random.default_rng(0)
+    tree = plan.system.tree
+    Q = np.asfortranarray(rng.uniform(-2, 2, (9, tree.nq)))
+    Qd, Y = rng.normal(size=(9, 2 * tree.nv))[:, ::2], rng.normal(size=(18, plan.system.ny))[::2]
+    solver = plan.solver("native")
+    one = solver.solve_batch(Q, Qd, Y).qdd
+    np.testing.assert_array_equal(one, solver.solve_batch(Q.copy(), Qd.copy(), Y.copy()).qdd)
+
+
+def test_threads_with_a_solver_each_do_not_disturb_each_other(plan):
+    expected = [tick(plan.solver("native"), seed) for seed in range(4)]
+    wrong = []
+
+    def work(seed):
+        solver = plan.solver("native")
+        wrong.extend(1 for _ in range(200) if not np.array_equal(tick(solver, seed), expected[seed]))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_second_solver_compiles_nothing(plan, monkeypatch):
+    first = tick(plan.solver("native"))
+    monkeypatch.setattr(compiler_module, "_compile", lambda *a: pytest.fail("compiled again"))
+    np.testing.assert_array_equal(tick(plan.solver("native")), first)
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "changed", "no seal"])
+def test_a_damaged_cache_entry_is_made_anew(plan, damage):
+    first = tick(plan.solver("native"))
+    (library,) = (cache_root() / "native").glob("*.so")
+    content = library.read_bytes()
+    library.unlink()  # the old one stays mapped
+    if damage == "no seal":
+        library.with_suffix(".sha256").unlink()
+    else:
+        library.write_bytes({"cut": content[:2000], "emptied": b"", "changed": content[:-1] + b"?"}[damage])
+    np.testing.assert_array_equal(tick(plan.solver("native")), first)
+
+
+def test_the_cache_is_private(plan):
+    plan.solver("native")
+    assert stat.S_IMODE((cache_root() / "native").stat().st_mode) == 0o700
+
+
+def test_a_cache_that_others_may_write_is_not_used(plan):
+    folder = cache_root() / "native"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    with pytest.warns(nd.NoriWarning, match="others may write"):
+        solver = plan.solver("native")
+    assert np.isfinite(tick(solver)).all()
+    assert not list(folder.iterdir())
+
+
+def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(plan, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
+    with pytest.warns(nd.NoriWarning, match="not cached"):
+        solver = plan.solver("native")
+    assert np.isfinite(tick(solver)).all()
+
+
+def _compile_in_a_process(cache):
+    os.environ["NORI_DYN_CACHE"] = cache
+    plan = nd.plan(nd.System(nd.autotree(5, skew=1.0), nd.sensors("forward_dynamics")), cache=False)
+    return tick(plan.solver("native"))
+
+
+def test_two_processes_may_compile_the_same_plan_at_once(tmp_path):
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        one, other = pool.map(_compile_in_a_process, [str(tmp_path)] * 2)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
+    broken = tmp_path / "cc"
+    broken.write_text(
+        "#!/bin/sh\ncase \"$*\" in *-dM*|*--version*) echo x;; *) echo 'out of paper' >&2; exit 1;; esac\n"
+    )
+    broken.chmod(0o755)
+    monkeypatch.setenv("CC", str(broken))
+    find_compiler.cache_clear()
+    try:
+        with pytest.raises(CompilerError, match="out of paper"):
+            plan.solver("native")
+        with pytest.warns(nd.NoriWarning, match=r"(?s)out of paper.*NumPy"):
+            assert plan.solver("auto").backend == "numpy"
+    finally:
+        monkeypatch.undo()
+        find_compiler.cache_clear()
+
+
+def test_without_a_compiler_auto_is_numpy_with_one_warning(plan, monkeypatch):
+    monkeypatch.setattr("nori_dyn.program.backends.native.find_compiler", lambda: None)
+    with pytest.warns(nd.NoriWarning, match="C compiler") as caught:
+        assert plan.solver("auto").backend == "numpy"
+    assert len(caught) == 1
+    with pytest.raises(CompilerError, match="pip install"):
+        plan.solver("native")
+
+
+def test_auto_is_native_where_there_is_a_compiler(plan):
+    assert registry.make_backend("auto", plan).name == "native"
+
+
+HOSTILE = ('"', "*/ int x; /*", "\n#include <stdlib.h>\n", "double", "\\", "été", "'; import os #", "%s{}")
+
+
+def test_names_do_not_get_into_the_source():
+    tree = nd.autotree(len(HOSTILE))
+    tree = tree.replace(names=HOSTILE, joint_names=tuple(f"{name}j" for name in HOSTILE))
+    plan = nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")), cache=False)
+    source = NativeBackend(plan)._source
+    plain = NativeBackend(
+        nd.plan(nd.System(nd.autotree(len(HOSTILE)), nd.sensors("inverse_dynamics")), cache=False)
+    )._source
+    assert source.single == plain.single
+    assert source.batch == plain.batch
+    assert np.isfinite(plan.solver("native").solve(np.ones(8), np.ones(8), np.ones(8)).tau).all()
+
+
+def test_a_tick_writes_nothing_but_its_arrays(plan):
+    solver = plan.solver("native")
+    tau, q = solver.outputs.tau, solver.inputs.q
+    tick(solver)
+    assert solver.outputs.tau is tau
+    assert solver.inputs.q is q
