@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, is_dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
@@ -26,7 +26,10 @@ FORMAT = "nori_dyn plan"
 VERSION = 1
 """Raised whenever the content, or what is computed from it, changes its meaning."""
 
-Row = list[FiniteFloat]
+Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
+Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
+SpatialVector = Annotated[list[FiniteFloat], Field(min_length=6, max_length=6)]
+SpatialMatrix = Annotated[list[SpatialVector], Field(min_length=6, max_length=6)]
 
 
 class _Data(BaseModel):
@@ -36,8 +39,8 @@ class _Data(BaseModel):
 class TransformData(_Data):
     """A transform: rotation and position [m]."""
 
-    E: list[Row]
-    r: Row
+    E: Matrix
+    r: Vector
 
 
 class FrameData(_Data):
@@ -63,9 +66,9 @@ class TreeData(_Data):
     parents: list[int]
     joints: list[JointData]
     X_tree: list[TransformData]
-    I: list[list[Row]]
+    I: list[SpatialMatrix]
     frames: dict[str, FrameData]
-    gravity: Row
+    gravity: Vector
     notes: list[str]
 
 
@@ -169,7 +172,7 @@ def tree_of(data: TreeData) -> KinematicTree:
         parents=tuple(data.parents),
         joints=tuple(_joint(joint) for joint in data.joints),
         X_tree=tuple(_transform(X) for X in data.X_tree),
-        I=np.array(data.I, dtype=float),
+        I=np.array(data.I, dtype=float).reshape(-1, 6, 6),
         frames={name: Frame(frame.link, _transform(frame.X)) for name, frame in data.frames.items()},
         gravity=tuple(data.gravity),  # type: ignore[arg-type]
         notes=tuple(data.notes),
@@ -232,12 +235,12 @@ def _joint(data: JointData) -> Joint:
     if data.kind not in JOINTS:
         raise PlanError(f"it has a joint of unknown kind '{data.kind}'.")
     parameters: dict[str, Any] = dict(data.parameters)
-    if "limits" in parameters:
-        lower, upper = parameters["limits"]
-        parameters["limits"] = (-math.inf if lower is None else lower, math.inf if upper is None else upper)
-    if "axis" in parameters:
-        parameters["axis"] = tuple(parameters["axis"])
     try:
+        if "limits" in parameters:
+            lower, upper = parameters["limits"]
+            parameters["limits"] = (-math.inf if lower is None else lower, math.inf if upper is None else upper)
+        if "axis" in parameters:
+            parameters["axis"] = tuple(parameters["axis"])
         return JOINTS[data.kind](**parameters)
     except (TypeError, ValueError, NoriError) as error:
         raise PlanError(f"it has a {data.kind} joint with wrong parameters: {error}") from None
@@ -248,4 +251,4 @@ def _transform_data(X: Transform) -> TransformData:
 
 
 def _transform(data: TransformData) -> Transform:
-    return Transform(np.array(data.E, dtype=float).reshape(3, 3), np.array(data.r, dtype=float).reshape(3))
+    return Transform(np.array(data.E), np.array(data.r))
