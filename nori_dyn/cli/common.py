@@ -77,15 +77,17 @@ def costs_table(candidates: Sequence[Candidate], assembly: Cost) -> Table:
             c.cost.multiplications,
             c.cost.divisions,
             c.cost.total,
+            f"{c.smallest_pivot:.0e}" if c.smallest_pivot < 1 else "1",
             c.published.total,
         )
         for k, c in enumerate(candidates)
     ]
-    columns = ("  ordering", "fill-in", "nnz L+U", "+ -", "x", "1/x", "total", "published")
+    columns = ("  ordering", "fill-in", "nnz", "+ -", "x", "1/x", "total", "pivot", "paper")
     result = table("Operations a tick: factorisation and both substitutions", columns, rows)
     result.caption = (
         f"* is the one chosen. Assembling D and b comes to {assembly.total:,} more; sines and cosines are not "
-        "counted. 'published' is the paper's own count, for comparison."
+        "counted. nnz: entries of L + U. pivot: the smallest one over random configurations, relative to its usual "
+        "size. paper: the count by the paper's own rule, for comparison."
     )
     result.caption_justify = "left"
     return result
@@ -108,6 +110,7 @@ def candidates_json(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
             "ordering": c.ordering,
             "fill_in": c.fill_in,
             "nonzeros": c.nonzeros,
+            "smallest_pivot": c.smallest_pivot,
             "cost": cost_json(c.cost),
             "published_rule": cost_json(c.published),
         }

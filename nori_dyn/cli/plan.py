@@ -36,7 +36,7 @@ def plan(
         str | None, typer.Option(help="Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.")
     ] = None,
     ordering: Annotated[
-        str, typer.Option(help="umfpack, superlu, recursive, markowitz, or auto for the cheapest.")
+        str, typer.Option(help="umfpack, superlu, recursive, markowitz, or auto for the cheapest stable one.")
     ] = "auto",
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,

@@ -88,6 +88,7 @@ class CandidateData(_Data):
     published: CostData
     fill_in: int
     nonzeros: int
+    smallest_pivot: FiniteFloat
 
 
 class PlanData(_Data):
@@ -182,7 +183,8 @@ def tree_of(data: TreeData) -> KinematicTree:
 def candidates_of(data: PlanData) -> tuple[Candidate, ...]:
     """Return the counted orderings of a plan file."""
     return tuple(
-        Candidate(c.ordering, cost_of(c.cost), cost_of(c.published), c.fill_in, c.nonzeros) for c in data.candidates
+        Candidate(c.ordering, cost_of(c.cost), cost_of(c.published), c.fill_in, c.nonzeros, c.smallest_pivot)
+        for c in data.candidates
     )
 
 

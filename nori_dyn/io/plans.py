@@ -93,7 +93,7 @@ def plan(
         system: the system.
         outputs: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or single ones ("fx:l_sole");
             None for all.
-        ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest of them.
+        ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest stable one.
         seed: seed of the sampled configurations.
         cache: whether to look up, and store, the plan.
 

@@ -7,6 +7,7 @@ at an ensemble of sampled states, for the choice of stable pivots.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ class Pivot:
         fill_in: number of entries that it creates.
         rhs: the pivot row's right-hand side when its turn comes (an entry of L^-1 b).
         rhs_fill_in: number of right-hand sides that its elimination makes nonzero.
+        smallest: smallest size of the pivot over the ensemble, relative to its median; 1 for a constant.
         is_unit: whether the pivot is an entry 1 or -1 of the matrix as given.
         l_units, u_units: rows and columns whose entries were 1 or -1 in the matrix as given, and are untouched.
     """
@@ -41,6 +43,7 @@ class Pivot:
     fill_in: int
     rhs: int
     rhs_fill_in: int
+    smallest: float
     is_unit: bool
     l_units: frozenset[int]
     u_units: frozenset[int]
@@ -60,7 +63,7 @@ class Elimination:
 
     Args:
         symbolic: the system.
-        samples: values of the structural nonzeros at sampled states (states, nnz), for stability.
+        samples: values of the structural nonzeros at sampled states (states, nnz), in natural units, for stability.
     """
 
     def __init__(self, symbolic: SymbolicSystem, samples: NDArray[np.float64] | None = None) -> None:
@@ -91,14 +94,27 @@ class Elimination:
         """Return the most entries that a pivot can touch: (r - 1)(c - 1)."""
         return (len(self.rows[row]) - 1) * (len(self.columns[column]) - 1)
 
+    def spread(self, row: int, column: int) -> float:
+        """Return how much an entry varies over the ensemble: its median size over its smallest; 1 for a constant.
+
+        An entry that changes its sign over the ensemble vanishes somewhere between: infinity.
+        """
+        if self.samples is None or self.is_unit(row, column):
+            return 1.0
+        values = self.samples[row][column]
+        if not (np.all(values > 0) or np.all(values < 0)):
+            return math.inf
+        size = np.abs(values)
+        return float(np.median(size) / size.min())
+
     def growth(self, row: int, column: int) -> float:
-        """Return the largest multiplier that a pivot leads to, over the ensemble; 1 without an ensemble."""
+        """Return the largest multiplier that a pivot leads to over the ensemble, in the units of the samples."""
         if self.samples is None:
             return 1.0
-        pivot = np.abs(self.samples[row][column])
+        size = np.abs(self.samples[row][column])
         largest = np.max([np.abs(self.samples[i][column]) for i in self.columns[column]], axis=0)
         with np.errstate(divide="ignore"):
-            return float(np.max(largest / pivot))
+            return float(np.max(largest / size))
 
     def pivot(self, row: int, column: int) -> Pivot:
         """Eliminate a column with a row.
@@ -136,8 +152,7 @@ class Elimination:
                 elif old is not None:
                     del target[j]
                     self.columns[j].discard(i)
-        if self.samples is not None:
-            self._pivot_samples(row, column, multipliers)
+        smallest = 1.0 if self.samples is None else self._pivot_samples(row, column, multipliers)
         step = Pivot(
             row,
             column,
@@ -147,6 +162,7 @@ class Elimination:
             fill_in,
             rhs,
             rhs_fill_in,
+            smallest,
             (row, column) in self._units,
             frozenset(i for i in multipliers if (i, column) in self._units and (row, column) in self._units),
             frozenset(j for j in pivot_row if (row, j) in self._units),
@@ -157,7 +173,8 @@ class Elimination:
         self.pivots.append(step)
         return step
 
-    def _pivot_samples(self, row: int, column: int, multipliers: dict[int, int]) -> None:
+    def _pivot_samples(self, row: int, column: int, multipliers: dict[int, int]) -> float:
+        """Do a step on the ensemble; return the smallest size of the pivot relative to its median."""
         assert self.samples is not None
         source = self.samples[row]
         value = source.pop(column)
@@ -170,6 +187,8 @@ class Elimination:
                         target[j] = target[j] - l * u if j in target else -l * u
                     else:
                         target.pop(j, None)
+            size = np.abs(value)
+            return float(np.nan_to_num(size.min() / np.median(size)))
 
     def run(self, rows: Iterable[int], columns: Iterable[int]) -> Elimination:
         """Eliminate all in a given order of rows and columns; return self.
@@ -201,6 +220,11 @@ class Elimination:
             value = -pivot.rhs - sum(u * x[j] for j, u in pivot.u.items())
             x[pivot.column] = value * pow(pivot.value, -1, PRIME) % PRIME
         return x
+
+    @property
+    def smallest_pivot(self) -> float:
+        """Smallest pivot over the ensemble, each relative to its own median: how near the order comes to breaking."""
+        return min((pivot.smallest for pivot in self.pivots), default=1.0)
 
     @property
     def fill_in(self) -> int:

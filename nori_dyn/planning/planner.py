@@ -24,6 +24,9 @@ from nori_dyn.planning.outputs import Output, resolve_outputs
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem, trace
 
+STABLE_PIVOT = 1e-3
+"""An order whose pivots keep this share of their usual size at all sampled configurations counts as stable."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -35,6 +38,7 @@ class Candidate:
         published: "operations" of the same by the paper's published rule (fig. 1), for comparison.
         fill_in: entries of L and U that are not in D.
         nonzeros: entries of L and U, the diagonal counted once.
+        smallest_pivot: smallest pivot over the sampled configurations, each relative to its own median.
     """
 
     ordering: str
@@ -42,6 +46,12 @@ class Candidate:
     published: Cost
     fill_in: int
     nonzeros: int
+    smallest_pivot: float
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no pivot came near zero at any sampled configuration."""
+        return self.smallest_pivot >= STABLE_PIVOT
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +113,7 @@ def make_plan(
     Args:
         system: the system.
         outputs: names of the outputs wanted; None for all.
-        ordering: an ordering by name, or "auto" for the cheapest of all.
+        ordering: an ordering by name, or "auto" for the cheapest stable one of all.
         seed: seed of the sampled configurations.
         progress: called with the name of each stage as it begins.
 
@@ -124,17 +134,18 @@ def make_plan(
         progress(f"ordering {name}")
         try:
             order = method(problem)
-            work = Elimination(symbolic).run(order.rows, order.columns)
+            work = Elimination(symbolic, problem.natural_samples).run(order.rows, order.columns)
         except (ZeroDivisionError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
             rank = _rank(error, lambda: markowitz(problem))
             if rank is not None:
                 raise singular_error(system, rank, seed) from None
             continue
-        candidate = Candidate(name, engine_rule(work), RULES["published_fig1"](work), work.fill_in, work.nonzeros)
+        published = RULES["published_fig1"](work)
+        candidate = Candidate(name, engine_rule(work), published, work.fill_in, work.nonzeros, work.smallest_pivot)
         found.append((candidate, order))
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
-    found.sort(key=lambda item: item[0].cost.total)
+    found.sort(key=lambda item: _preference(item[0]))
     best, order = found[0]
     return EliminationPlan(
         system=system,
@@ -146,6 +157,11 @@ def make_plan(
         assembly_cost=expression_cost((*symbolic.entries, *symbolic.b)),
         seed=seed,
     )
+
+
+def _preference(candidate: Candidate) -> tuple[bool, float]:
+    """Return the key by which candidates are sorted: the cheapest stable one, or the least unstable where none is."""
+    return not candidate.is_stable, candidate.cost.total if candidate.is_stable else -candidate.smallest_pivot
 
 
 def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,7 @@ class Compiler:
 def find_compiler() -> Compiler | None:
     """Return the compiler of $CC, the system's, or that of the ziglang wheel; None where there is none that works."""
     named = os.environ.get("CC")
-    commands: list[tuple[str, ...]] = [(named,)] if named else []
+    commands: list[tuple[str, ...]] = [tuple(shlex.split(named))] if named else []
     commands += [(found,) for name in ("cc", "gcc", "clang") if (found := shutil.which(name))]
     if importlib.util.find_spec("ziglang") is not None:
         commands.append((sys.executable, "-m", "ziglang", "cc"))

@@ -103,7 +103,8 @@ class Solver:
         tree, system = self.system.tree, self.system
         q = tree.normalised(checked("q", q, (tree.nq,)))
         qd = checked("qd", qd, (tree.nv,))
-        y = checked("y", system.reading(y), (system.ny,), system.measurement_names)
+        flat = system.reading(y) if isinstance(y, Mapping) else y
+        y = checked("y", flat, (system.ny,), system.measurement_names)
         solution = self._backend.solve(q, qd, y)
         if not solution.rcond >= RCOND_LIMIT:
             raise singular_at(system, q, float(solution.rcond))

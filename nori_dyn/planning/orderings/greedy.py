@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from nori_dyn.planning.elimination import Elimination
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 
+SPREAD_LIMIT = 10.0
+"""Largest ratio of a pivot's median size to its smallest over the sampled states, while there is a choice."""
+
 GROWTH_LIMIT = 100.0
-"""Largest multiplier accepted over the sampled states while there is a choice."""
+"""Largest multiplier in natural units over the sampled states, likewise."""
 
 Key: TypeAlias = tuple[int, int, bool, bool, int, int]
 
@@ -26,7 +29,7 @@ def greedy(problem: OrderingProblem, column_class: NDArray[np.intp]) -> Ordering
 
     Pivots that cost nothing (a row or column of one entry) come first whatever their class, rows before columns,
     so that a matrix that can be permuted to a triangle is permuted to a lower one. Then 1 and -1 come before
-    other entries, and an entry whose multipliers exceed the limit waits until there is no other.
+    other entries, and an entry that comes near zero over the sampled states waits until there is no other.
 
     Args:
         problem: the square system.
@@ -35,7 +38,7 @@ def greedy(problem: OrderingProblem, column_class: NDArray[np.intp]) -> Ordering
     Raises:
         ZeroDivisionError: the system is singular for all q; `args[1]` is its rank.
     """
-    work = Elimination(problem.symbolic, problem.samples)
+    work = Elimination(problem.symbolic, problem.natural_samples)
     classes = column_class.tolist()
 
     def key(row: int, column: int) -> Key:
@@ -76,7 +79,7 @@ def greedy(problem: OrderingProblem, column_class: NDArray[np.intp]) -> Ordering
 def _next_stable(
     work: Elimination, heap: list[Key], waiting: list[tuple[float, int, int]], key: Callable[[int, int], Key]
 ) -> tuple[int, int] | None:
-    """Return the cheapest entry whose multipliers stay small, or the least bad where none does; None when all are 0."""
+    """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
     while heap:
         item = heapq.heappop(heap)
         row, column = item[4], item[5]
@@ -86,10 +89,10 @@ def _next_stable(
             if now > item:
                 heapq.heappush(heap, now)
             continue
-        growth = 1.0 if work.is_unit(row, column) else work.growth(row, column)
-        if growth <= GROWTH_LIMIT:
+        risk = max(work.spread(row, column) / SPREAD_LIMIT, work.growth(row, column) / GROWTH_LIMIT)
+        if risk <= 1:
             return row, column
-        waiting.append((growth, row, column))
+        waiting.append((risk, row, column))
     candidates = [item for item in waiting if item[2] in work.rows[item[1]]]
     if not candidates:
         return None

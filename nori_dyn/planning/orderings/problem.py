@@ -8,8 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
+
+ENSEMBLE = 64
+"""Number of sampled configurations: enough to see a pivot that changes its sign, or comes near zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,14 +23,21 @@ class OrderingProblem:
     Attributes:
         symbolic: the worst-case pattern, with its expressions.
         samples: values of the structural nonzeros at sampled configurations (states, nnz).
+        scale: factor of each structural nonzero (nnz) in natural units.
         column_bodies: the body of each column (n): its place in the tree.
         seed: seed of anything random.
     """
 
     symbolic: SymbolicSystem
     samples: NDArray[np.float64]
+    scale: NDArray[np.float64]
     column_bodies: NDArray[np.intp]
     seed: int
+
+    @property
+    def natural_samples(self) -> NDArray[np.float64]:
+        """The samples in natural units: of size 1, whatever the robot weighs."""
+        return self.samples * self.scale
 
     def matrix(self, state: int) -> sp.csc_matrix:
         """Return D at a sampled state, with the worst-case pattern; csc_matrix, which all solvers take."""
@@ -47,11 +58,12 @@ class Ordering:
     columns: NDArray[np.intp]
 
 
-def ordering_problem(system: System, symbolic: SymbolicSystem, seed: int, n_samples: int = 8) -> OrderingProblem:
+def ordering_problem(system: System, symbolic: SymbolicSystem, seed: int, n_samples: int = ENSEMBLE) -> OrderingProblem:
     """Return a system as a problem for the orderings, sampled at random configurations."""
     rng = np.random.default_rng(seed)
     samples = np.empty((n_samples, len(symbolic.entries)))
     for state in samples:
         state[:] = system.D(system.tree.random_configuration(rng))[symbolic.rows, symbolic.columns]
     bodies = np.concatenate([np.full(v.slice.stop - v.slice.start, v.body) for v in system.variables])
-    return OrderingProblem(symbolic, samples, bodies.astype(np.intp), seed)
+    r, c = natural_scaling(system, symbolic, seed)
+    return OrderingProblem(symbolic, samples, r[symbolic.rows] * c[symbolic.columns], bodies.astype(np.intp), seed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import warnings
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,9 @@ def umfpack(problem: OrderingProblem) -> Ordering:
     for state in range(min(DRAWS, len(problem.samples))):
         context = module.UmfpackContext("di")
         context.control[module.UMFPACK_SCALE] = module.UMFPACK_SCALE_NONE
-        _, _, P, Q, _, _ = context.lu(problem.matrix(state))
+        with warnings.catch_warnings():  # a singular matrix shows in the elimination below
+            warnings.simplefilter("ignore")
+            _, _, P, Q, _, _ = context.lu(problem.matrix(state))
         ordering = Ordering(np.asarray(P, dtype=np.intp), np.asarray(Q, dtype=np.intp))
         try:
             fill_in = Elimination(problem.symbolic).run(P, Q).fill_in

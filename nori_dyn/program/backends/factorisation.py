@@ -20,11 +20,8 @@ import scipy.sparse.linalg as spla
 
 from nori_dyn.planning.orderings.umfpack import umfpack_module
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.program.backends.base import RCOND_LIMIT, Floats
-from nori_dyn.program.python_source import PythonProgram
-
-ENSEMBLE = 8
-"""Number of random states whose solutions tell the natural size of each unknown and equation."""
 
 
 class PlannedMatrix:
@@ -35,13 +32,12 @@ class PlannedMatrix:
 
     Args:
         plan: the plan.
-        assembly: the program that computes D and b.
     """
 
-    def __init__(self, plan: EliminationPlan, assembly: PythonProgram) -> None:
+    def __init__(self, plan: EliminationPlan) -> None:
         symbolic = plan.symbolic
         n = symbolic.shape[0]
-        r, c = natural_scaling(plan, assembly)
+        r, c = natural_scaling(plan.system, symbolic, plan.seed)
         place = np.empty(n, dtype=np.intp)
         place[plan.row_permutation] = np.arange(n)
         rows = place[symbolic.rows]
@@ -66,45 +62,6 @@ class PlannedMatrix:
         d = np.empty_like(x)
         d[self._columns] = x * self._column_scale
         return d
-
-
-def natural_scaling(plan: EliminationPlan, assembly: PythonProgram) -> tuple[Floats, Floats]:
-    """Return the factors (rows,), (n,) that bring equations and unknowns to the size 1 they have at random states.
-
-    Two sizes a body, for its accelerations and for its forces: a component that is zero but for rounding has none of
-    its own. The size of an equation is that of its largest term.
-    """
-    symbolic, tree = plan.symbolic, plan.system.tree
-    n, nnz = symbolic.shape[0], len(symbolic.rows)
-    rng = np.random.default_rng(plan.seed)
-    Q = np.array([tree.random_configuration(rng) for _ in range(ENSEMBLE)])
-    assembled = assembly.batch(Q, rng.normal(size=(ENSEMBLE, tree.nv)), rng.normal(size=(ENSEMBLE, plan.system.ny)))
-    unknowns = []
-    for values, b in zip(assembled[:nnz].T, assembled[nnz:].T, strict=True):
-        D = sp.csc_matrix((values, (symbolic.rows, symbolic.columns)), shape=(n, n))
-        try:
-            d = spla.splu(D).solve(-b)
-        except RuntimeError:  # this state is exactly singular: it tells no size
-            continue
-        if np.isfinite(d).all():
-            unknowns.append(np.abs(d))
-    if not unknowns:
-        return np.ones(n), np.ones(n)
-    size = np.median(unknowns, axis=0)
-    for i in range(tree.n_links):
-        for kinds in (("a", "qdd"), ("f", "tau", "fx")):
-            parts = [plan.system.column(kind, i) for kind in kinds]
-            largest = max(size[part].max() for part in parts)
-            for part in parts:
-                size[part] = largest
-    size = _power_of_two(size)
-    weight = np.zeros(n)
-    np.maximum.at(weight, symbolic.rows, np.abs(assembled[:nnz]).max(axis=1) * size[symbolic.columns])
-    return 1.0 / _power_of_two(weight), size
-
-
-def _power_of_two(size: Floats) -> Floats:
-    return np.asarray(np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0)))))
 
 
 @contextmanager
@@ -138,11 +95,10 @@ class SuperLU:
 
     Args:
         plan: the plan.
-        assembly: the program that computes D and b.
     """
 
-    def __init__(self, plan: EliminationPlan, assembly: PythonProgram) -> None:
-        self._planned = PlannedMatrix(plan, assembly)
+    def __init__(self, plan: EliminationPlan) -> None:
+        self._planned = PlannedMatrix(plan)
 
     def solve(self, values: Floats, b: Floats) -> tuple[Floats, float]:
         right = self._planned.fill(values, b)
@@ -162,15 +118,14 @@ class Umfpack:
 
     Args:
         plan: the plan.
-        assembly: the program that computes D and b.
 
     Raises:
         MissingExtraError: scikit-umfpack is not installed.
     """
 
-    def __init__(self, plan: EliminationPlan, assembly: PythonProgram) -> None:
+    def __init__(self, plan: EliminationPlan) -> None:
         self._module = umfpack_module()
-        self._planned = PlannedMatrix(plan, assembly)
+        self._planned = PlannedMatrix(plan)
         self._context = self._module.UmfpackContext("di")
         control = self._context.control
         control[self._module.UMFPACK_SCALE] = self._module.UMFPACK_SCALE_NONE

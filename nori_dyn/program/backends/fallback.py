@@ -32,7 +32,7 @@ class Fallback:
 
     @cached_property
     def _factorisation(self) -> SuperLU:
-        return SuperLU(self._plan, self._assembly)
+        return SuperLU(self._plan)
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> tuple[Floats, float, float]:
         """Return the unknowns of one state, its relative residual and rcond."""

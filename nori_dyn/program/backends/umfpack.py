@@ -34,7 +34,7 @@ class UmfpackBackend:
         self._plan = plan
         self._columns = output_columns(plan.system, plan.outputs)
         self._assembly = PythonProgram(assembly_program(plan.symbolic))
-        self._factorisation = Umfpack(plan, self._assembly)
+        self._factorisation = Umfpack(plan)
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
         values, residual, rcond = self._solve_assembled(self._assembly.single(q, qd, y))

@@ -1,0 +1,194 @@
+"""The symbolic elimination, against LU of dense matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.orderings.problem import ordering_problem
+from nori_dyn.planning.orderings.registry import ORDERINGS
+from nori_dyn.system.builder import System
+from nori_dyn.system.trace import SymbolicSystem, trace
+from tests.matrices import symbolic_matrix
+from tests.systems import FORWARD, INVERSE
+from tests.trees import TREES
+
+ARROW = [["x0", "x1", "x2", "x3"], ["x4", "x5", 0, 0], ["x6", 0, "x7", 0], ["x8", 0, 0, "x9"]]
+
+
+def dense_steps(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Return L, U and the entries that each step creates, of a dense matrix over the field, without pivoting."""
+    U, L = matrix.copy(), np.eye(len(matrix), dtype=object)
+    fill_in = []
+    for k in range(len(U)):
+        before = U[k + 1 :, k + 1 :] != 0
+        L[k + 1 :, k] = U[k + 1 :, k] * pow(int(U[k, k]), -1, PRIME) % PRIME
+        U[k + 1 :] = (U[k + 1 :] - np.outer(L[k + 1 :, k], U[k])) % PRIME
+        fill_in.append(int((U[k + 1 :, k + 1 :].astype(bool) & ~before).sum()))
+    return L, U, fill_in
+
+
+def pattern(work: Elimination) -> tuple[np.ndarray, np.ndarray]:
+    """Return where L and U are nonzero, in the permuted matrix."""
+    L, U = np.eye(work.n, dtype=bool), np.eye(work.n, dtype=bool)
+    for k, step in enumerate(work.pivots):
+        l, u = work.permuted(step)
+        L[list(l), k] = True
+        U[k, list(u)] = True
+    return L, U
+
+
+def test_arrow_fills_in_from_its_head_and_not_from_its_tail():
+    symbolic = symbolic_matrix(ARROW)
+    assert Elimination(symbolic).run(range(4), range(4)).fill_in == 6
+    done = Elimination(symbolic).run([1, 2, 3, 0], [1, 2, 3, 0])
+    assert done.fill_in == 0
+    assert done.nonzeros == 10
+    assert [len(step.l) for step in done.pivots] == [1, 1, 1, 0]
+
+
+def test_an_entry_that_cancels_leaves_the_pattern():
+    done = Elimination(symbolic_matrix([["x0", "x0", 1], ["x1", "x1", "x2"], [0, 1, "x3"]]))
+    step = done.pivot(0, 0)
+    assert step.l.keys() == {1}
+    assert 1 not in done.rows[1]  # x1 - (x1 / x0) x0
+    assert done.columns[1] == {2}
+    assert step.fill_in == 0
+
+
+def test_a_pivot_that_is_zero_for_all_q_is_refused():
+    work = Elimination(symbolic_matrix([["x0", "x0", 0], ["x1", "x1", 1], [0, "x2", "x3"]]))
+    work.pivot(0, 0)
+    with pytest.raises(ZeroDivisionError, match=r"entry \(1, 1\) is zero for all q"):
+        work.pivot(1, 1)
+
+
+def test_units_are_those_of_the_matrix_as_given():
+    work = Elimination(symbolic_matrix([[1, "x0", -1], ["x1", "x2", 1], [-1, 0, "x3"]]))
+    first = work.pivot(0, 0)
+    assert first.is_unit
+    assert first.value == 1
+    assert first.l[2] == PRIME - 1
+    assert first.l_units == {2}
+    assert first.u_units == {2}
+    second = work.pivot(1, 2)  # 1 + x1: touched
+    assert not second.is_unit
+    assert second.fill_in == 0
+    assert first.fill_in == 1  # row 2 had no entry in column 1
+
+
+def test_right_hand_side_is_eliminated_along():
+    work = Elimination(symbolic_matrix([["x0", 0], ["x1", "x2"]], [["x3"], [0]]))
+    assert work.rhs_nonzeros == 1
+    first = work.pivot(0, 0)
+    assert first.rhs
+    assert first.rhs_fill_in == 1
+    assert work.pivot(1, 1).rhs
+    assert all(work.solution().values())
+    dead = Elimination(symbolic_matrix([["x0", 0], [0, "x2"]], [["x3"], [0]])).run([0, 1], [0, 1])
+    assert dead.solution()[0]
+    assert dead.solution()[1] == 0
+
+
+CASES = [
+    ("mixed_8", INVERSE),
+    ("mixed_8", FORWARD),
+    ("two_roots", FORWARD),
+    ("autotree_branched", FORWARD),
+    ("three_children", FORWARD),
+]
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+@pytest.mark.parametrize(("tree", "sensors"), CASES)
+def test_pattern_and_fill_in_are_those_of_dense_lu(tree, sensors, ordering):
+    """Dense LU at another point of the field finds the same zeros: they are zeros for all q, not of the point."""
+    if ordering == "umfpack":
+        pytest.importorskip("scikits.umfpack", reason="the extra 'umfpack' is not installed")
+    system = System(TREES[tree], sensors)
+    symbolic = trace(system)
+    order = ORDERINGS[ordering](ordering_problem(system, symbolic, seed=0))
+    work = Elimination(symbolic).run(order.rows, order.columns)
+    elsewhere = field_matrix(trace(system, seed=17))[np.ix_(order.rows, order.columns)]
+    L, U, fill_in = dense_steps(elsewhere)
+    structural_L, structural_U = pattern(work)
+    np.testing.assert_array_equal(structural_L, L != 0)
+    np.testing.assert_array_equal(structural_U, U != 0)
+    assert [step.fill_in for step in work.pivots] == fill_in
+    assert work.nonzeros == np.count_nonzero(L) + np.count_nonzero(U) - work.n
+
+
+@pytest.mark.parametrize(("tree", "sensors"), CASES)
+def test_factors_in_the_field_multiply_to_the_matrix(tree, sensors):
+    symbolic = trace(System(TREES[tree], sensors))
+    work = Elimination(symbolic)
+    order = ORDERINGS["recursive"](ordering_problem(System(TREES[tree], sensors), symbolic, seed=0))
+    work.run(order.rows, order.columns)
+    np.testing.assert_array_equal(product(work), field_matrix(symbolic)[np.ix_(order.rows, order.columns)])
+
+
+def field_matrix(symbolic: SymbolicSystem) -> np.ndarray:
+    D = np.zeros(symbolic.shape, dtype=object)
+    D[symbolic.rows, symbolic.columns] = [entry.fingerprint for entry in symbolic.entries]
+    return D
+
+
+def product(work: Elimination) -> np.ndarray:
+    """Return L U in the field."""
+    n = work.n
+    result = np.zeros((n, n), dtype=object)
+    for k, step in enumerate(work.pivots):
+        l, u = work.permuted(step)
+        for i, left in [(k, 1), *l.items()]:
+            for j, right in [(k, step.value), *u.items()]:
+                result[i, j] = (result[i, j] + left * right) % PRIME
+    return result
+
+
+def test_solution_in_the_field_solves_the_system():
+    symbolic = trace(System(TREES["mixed_8"], FORWARD))
+    order = ORDERINGS["markowitz"](ordering_problem(System(TREES["mixed_8"], FORWARD), symbolic, seed=0))
+    x = Elimination(symbolic).run(order.rows, order.columns).solution()
+    residual = [b.fingerprint for b in symbolic.b]
+    for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
+        residual[row] += entry.fingerprint * x[column]
+    assert not any(value % PRIME for value in residual)
+
+
+def test_spread_tells_a_pivot_that_comes_near_zero():
+    symbolic = symbolic_matrix([["x0", 1], ["x1", "x2"]])
+    values = {"x0": (2, -4, 1), "x1": (1, 8, 2), "x2": (-5, -5, -5)}
+    of = dict(zip((x.index for x in symbolic.q), values.values(), strict=True))
+    samples = np.array([of.get(entry.index, (1, 1, 1)) for entry in symbolic.entries], dtype=float).T
+    work = Elimination(symbolic, samples)
+    assert work.spread(0, 0) == math.inf  # 2, then -4: zero somewhere between
+    assert work.spread(0, 1) == 1.0  # a constant 1 never vanishes
+    assert work.spread(1, 0) == 2.0
+    assert work.spread(1, 1) == 1.0
+    work.pivot(0, 1)
+    np.testing.assert_allclose(work.samples[1][0], [1 + 10, 8 - 20, 2 + 5], rtol=1e-15)
+    assert Elimination(symbolic).spread(0, 0) == 1.0  # without samples there is no telling
+
+
+def test_samples_follow_the_elimination():
+    system = System(TREES["three_children"], FORWARD)
+    symbolic = trace(system)
+    problem = ordering_problem(system, symbolic, seed=0)
+    order = ORDERINGS["markowitz"](problem)
+    work = Elimination(symbolic, problem.samples)
+    matrices = [problem.matrix(k).toarray() for k in range(len(problem.samples))]
+    for row, column in zip(order.rows[:60].tolist(), order.columns[:60].tolist(), strict=True):
+        work.pivot(row, column)
+        for D in matrices:
+            l = D[:, column] / D[row, column]
+            l[row] = 0
+            D -= np.outer(l, D[row])
+            D[row] = D[:, column] = 0
+    for i, entries in enumerate(work.rows):
+        for j in entries:
+            values = work.samples[i][j]
+            np.testing.assert_allclose(values, [D[i, j] for D in matrices], rtol=1e-6, atol=1e-9)

@@ -1,0 +1,192 @@
+"""Programs as straight-line Python: on floats, on batches, and against the system they were made from."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from nori_dyn.algebra.expressions import Graph
+from nori_dyn.model.synthetic import random_tree
+from nori_dyn.planning.cost import Cost
+from nori_dyn.planning.outputs import output_columns, resolve_outputs
+from nori_dyn.planning.planner import make_plan
+from nori_dyn.program.lowering import assembly_program, solution_program
+from nori_dyn.program.python_source import PythonProgram, python_source
+from nori_dyn.program.straight_line import Program
+from nori_dyn.system.builder import System
+from nori_dyn.system.trace import trace
+from tests.systems import FORWARD, INVERSE, random_states
+from tests.tolerances import ROUNDING, SOLVED, assert_close
+from tests.trees import TREES
+
+
+def small_program() -> Program:
+    graph = Graph(0)
+    x, y = graph.input("x"), graph.input("y")
+    s, c = graph.sin_cos(x)
+    product = s * y
+    outputs = [product + c, -product, graph.reciprocal(product), product, product, x, graph.expr(2.5), c - y]
+    return Program.of({"x": (x,), "y": (y,)}, outputs)
+
+
+def expected(x, y):
+    p = np.sin(x) * y
+    return np.array([p + np.cos(x), -p, 1 / p, p, p, x, 2.5 + 0 * x, np.cos(x) - y])
+
+
+def test_floats_and_batches_agree_with_direct_evaluation():
+    program = PythonProgram(small_program())
+    X, Y = np.array([[0.3], [-2.0], [1.1]]), np.array([[2.0], [0.7], [-3.0]])
+    batch = program.batch(X, Y)
+    assert batch.shape == (8, 3)
+    assert_close(batch, expected(X[:, 0], Y[:, 0]), ROUNDING)
+    for k in range(3):
+        assert_close(program.single(X[k], Y[k]), batch[:, k], ROUNDING)
+
+
+def test_a_zero_divisor_raises_on_floats_and_spoils_only_its_own_state_in_a_batch():
+    program = PythonProgram(small_program())
+    with pytest.raises(ZeroDivisionError):
+        program.single(np.array([0.0]), np.array([1.0]))
+    batch = program.batch(np.array([[0.0], [0.3]]), np.array([[1.0], [2.0]]))
+    assert math.isinf(batch[2, 0])
+    assert_close(batch[:, 1], expected(0.3, 2.0), ROUNDING)
+
+
+def test_cost_counts_what_runs():
+    program = small_program()
+    assert program.cost == Cost(additions=3, multiplications=1, divisions=1)
+    source = python_source(program)
+    assert source.count(" + ") + source.count(" - ") + source.count("= -") == 3
+    assert source.count(" * ") == 1
+    assert source.count("1.0 / ") == 1
+
+
+def test_a_program_without_outputs_is_refused():
+    with pytest.raises(ValueError, match="without outputs"):
+        Program.of({}, ())
+
+
+def test_dead_code_is_left_out():
+    graph = Graph(0)
+    x, y = graph.input("x"), graph.input("y")
+    dead = x * y
+    program = Program.of({"x": (x,), "y": (y,)}, [x + 1.0])
+    assert dead.index not in program.nodes
+    assert "y_0" not in python_source(program)
+
+
+def test_registers_are_reused_and_outputs_survive():
+    """A long sum of products: a handful of registers, though every partial sum is an output as well."""
+    graph = Graph(0)
+    x = [graph.input(f"x{k}") for k in range(40)]
+    total, outputs = x[0], []
+    for k in range(1, 40):
+        total = total * x[k] + x[k - 1]
+        outputs.append(total)
+    program = Program.of({"x": tuple(x)}, outputs)
+    registers = set(re.findall(r"\bt\d+\b", python_source(program)))
+    assert len(registers) <= 3
+    values = np.random.default_rng(0).uniform(0.5, 1.5, 40)
+    running, sums = values[0], []
+    for k in range(1, 40):
+        running = running * values[k] + values[k - 1]
+        sums.append(running)
+    assert_close(PythonProgram(program).single(values), sums, ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_programs(seed):
+    """Random operations on random operands: registers that die, are read twice, or are outputs."""
+    rng = np.random.default_rng(seed)
+    graph = Graph(seed)
+    inputs = tuple(graph.input(f"x{k}") for k in range(4))
+    values = rng.uniform(0.5, 2.0, size=(4, 5))
+    nodes, numbers = list(inputs), list(values)
+    for _ in range(200):
+        i, j = rng.integers(max(0, len(nodes) - 12), len(nodes), size=2)
+        match rng.integers(5):
+            case 0:
+                nodes.append(nodes[i] + nodes[j])
+                numbers.append(numbers[i] + numbers[j])
+            case 1:
+                nodes.append(nodes[i] - 0.3 * nodes[j])
+                numbers.append(numbers[i] - 0.3 * numbers[j])
+            case 2:
+                nodes.append(nodes[i] * nodes[j] * 0.1)
+                numbers.append(numbers[i] * numbers[j] * 0.1)
+            case 3:
+                nodes.append(inputs[i % 4].sin() * nodes[j])
+                numbers.append(np.sin(values[i % 4]) * numbers[j])
+            case 4:
+                nodes.append(-nodes[j] + inputs[i % 4].cos())
+                numbers.append(-numbers[j] + np.cos(values[i % 4]))
+    chosen = rng.choice(len(nodes), size=40)
+    program = PythonProgram(Program.of({"x": inputs}, [nodes[k] for k in chosen]))
+    assert_close(program.batch(values.T.copy()), [numbers[k] for k in chosen], SOLVED)
+
+
+def test_no_name_of_a_model_gets_into_the_source():
+    tree = random_tree(2, seed=0).replace(names=("os.system('x')", "b"), joint_names=("__import__", "d"))
+    source = python_source(assembly_program(trace(System(tree, INVERSE))))
+    assert set(re.findall(r"[A-Za-z_]\w*", source)) - {"e"} <= {
+        *("def", "run", "sin", "cos", "out", "q", "qd", "y"),
+        *re.findall(r"\b(?:t|q_|qd_|y_)\d+\b", source),
+    }
+
+
+@pytest.mark.parametrize("name", ["mixed_8", "two_roots", "massless", "one_free_body"])
+@pytest.mark.parametrize("sensors", [INVERSE, FORWARD], ids=["inverse", "forward"])
+def test_assembly_is_the_system(name, sensors):
+    tree = TREES[name]
+    system = System(tree, sensors)
+    symbolic = trace(system)
+    program = PythonProgram(assembly_program(symbolic))
+    states = random_states(tree, 6, seed=1)
+    Y = np.random.default_rng(2).normal(size=(6, system.ny))
+    out = program.batch(states.q, states.qd, Y)
+    nnz = len(symbolic.rows)
+    for k in range(6):
+        D = np.zeros(system.shape)
+        D[symbolic.rows, symbolic.columns] = out[:nnz, k]
+        assert_close(D, system.D(states.q[k]).toarray(), ROUNDING)
+        assert_close(out[nnz:, k], system.b(states.q[k], states.qd[k], Y[k]), SOLVED)
+        assert_close(program.single(states.q[k], states.qd[k], Y[k]), out[:, k], ROUNDING)
+
+
+@pytest.mark.parametrize("outputs", [None, ("tau",), ("fx:link2", "qdd")])
+def test_solution_program_returns_what_it_says(outputs):
+    tree = TREES["two_roots"]
+    system = System(tree, FORWARD)
+    plan = make_plan(system, outputs)
+    columns = output_columns(system, resolve_outputs(system, outputs))
+    checked = outputs is None
+    made = solution_program(plan, columns.tolist(), checked)
+    states = random_states(tree, 3, seed=4)
+    Y = np.random.default_rng(5).normal(size=(3, system.ny))
+    out = PythonProgram(made.program).batch(states.q, states.qd, Y)
+    n, n_pivots = len(columns), len(made.pivots)
+    work = plan.elimination()
+    places = {(step.row, step.column) for step in work.pivots}
+    assert set(made.pivots) <= places
+    for k in range(3):
+        D, b = system.D(states.q[k]).toarray(), system.b(states.q[k], states.qd[k], Y[k])
+        assert_close(out[:n, k], np.linalg.solve(D, -b)[columns], SOLVED)
+        if checked:
+            assert_close(out[n + n_pivots : n + n_pivots + plan.pattern.nnz, k].sum(), D.sum(), SOLVED)
+            assert_close(out[-len(b) :, k], b, SOLVED)
+        else:
+            assert len(out) == n + n_pivots
+
+
+def test_asking_for_less_costs_less():
+    system = System(TREES["mixed_8"], INVERSE)
+    plan = make_plan(system)
+    everything, torques, one = (
+        solution_program(plan, output_columns(system, resolve_outputs(system, o)).tolist(), False).program.cost.total
+        for o in (None, ("tau",), ("tau:joint8",))
+    )
+    assert one < torques < everything

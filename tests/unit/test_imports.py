@@ -1,0 +1,47 @@
+"""What importing costs, and what planning a long chain costs; counted, not timed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "scipy", "networkx", "pydantic", "yourdfpy", "trimesh", "mujoco", "matplotlib", "rich", "typer")
+
+
+def run(code):
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return result.stdout.strip()
+
+
+def test_importing_the_package_imports_nothing_else():
+    assert run(f"import sys, nori_dyn; print([m for m in {HEAVY} if m in sys.modules])") == "[]"
+
+
+def test_planning_needs_no_model_reader_and_no_picture():
+    code = (
+        "import sys, nori_dyn as nd; nd.plan(nd.System(nd.autotree(3), nd.sensors('inverse_dynamics')));"
+        "print([m for m in ('yourdfpy', 'trimesh', 'mujoco', 'matplotlib', 'pinocchio') if m in sys.modules])"
+    )
+    assert run(code) == "[]"
+
+
+@pytest.mark.parametrize("sensors", ["inverse_dynamics", "forward_dynamics"])
+def test_planning_a_chain_of_a_hundred_links_stays_under_a_gigabyte(sensors):
+    code = (
+        "import resource, nori_dyn as nd;"
+        f"plan = nd.plan(nd.System(nd.autotree(100, skew=1.5), nd.sensors('{sensors}')), cache=False);"
+        "print(plan.system.shape[0], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    rows, kilobytes = map(int, run(code).split())
+    assert rows == 2000
+    assert kilobytes < 1_000_000
+
+
+def test_every_public_name_is_there():
+    import nori_dyn as nd
+
+    assert all(getattr(nd, name) is not None for name in nd.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'rnae'"):
+        _ = nd.rnae
