@@ -13,7 +13,7 @@ from nori_dyn.planning.elimination import Elimination
 from nori_dyn.planning.orderings.problem import OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.registry import AUTO, ORDERINGS, candidates
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.planner import STABLE_PIVOT, make_plan
+from nori_dyn.planning.planner import make_plan
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import trace
 from tests.systems import FORWARD, INVERSE, hybrid

@@ -86,7 +86,7 @@ def test_an_unknown_type_suggests_and_names_the_file(tmp_path):
 def test_other_content_is_refused(tmp_path, text):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(nd.SensorConfigError, match="mine.yaml"):
+    with pytest.raises(nd.SensorConfigError, match=r"mine\.yaml"):
         nd.load_sensors(path)
 
 
