@@ -1,0 +1,38 @@
+"""Native code against Pinocchio on every robot: single states, batches and ticks, to 1e-9 relative."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nori_dyn.io.plans import plan
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.system.builder import System
+from tests.agreement.test_pinocchio import EVERY, ILL_CONDITIONED, MASSLESS, driven, led, robot
+from tests.systems import PROBLEMS, readings
+from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+
+
+@pytest.mark.parametrize(("name", "base"), EVERY)
+@pytest.mark.parametrize(("problem", "output"), [("inverse", "tau"), ("forward", "qdd")])
+def test_native_code_agrees(name, base, problem, output):
+    if problem == "forward" and name in MASSLESS:
+        pytest.skip(f"{name} has links without mass")
+    truth = led(name, base)[0] if problem == "inverse" else driven(name, base)[0]
+    tolerance = ILL_SOLVED if problem == "forward" and name in ILL_CONDITIONED else SOLVED
+    solver = plan(System(robot(name, base), PROBLEMS[problem]), outputs=(output,)).solver("native")
+    y = readings(solver.system, truth)
+    expected = getattr(truth, output)
+    batch = solver.solve_batch(truth.q, truth.qd, y)
+    assert_close(batch[output], expected, tolerance)
+    ticked = np.empty_like(expected)
+    for k in range(len(ticked)):
+        solver.inputs.q[:] = solver.system.tree.normalised(truth.q[k])
+        solver.inputs.qd[:], solver.inputs.y[:] = truth.qd[k], y[k]
+        solver.tick().raise_for_status()
+        ticked[k] = getattr(solver.outputs, output)
+    assert_close(ticked, expected, tolerance)
+    assert_close(solver.solve(truth.q[0], truth.qd[0], y[0])[output], expected[0], tolerance)
+    assert batch.fell_back.mean() <= 0.05
