@@ -16,8 +16,9 @@ from rich.table import Table
 
 from nori_dyn.io.sensor_configs import UnknownConfigError, load_sensors, sensors, shipped_configs
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.cost import Cost
-from nori_dyn.planning.planner import Candidate
+from nori_dyn.planning.planner import Candidate, EliminationPlan
 
 Robot = Annotated[
     str,
@@ -103,16 +104,33 @@ def cost_json(cost: Cost) -> dict[str, int]:
     }
 
 
-def candidates_json(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """Return the orderings and their costs as JSON, the chosen one first."""
-    return [
-        {
-            "ordering": c.ordering,
-            "fill_in": c.fill_in,
-            "nonzeros": c.nonzeros,
-            "smallest_pivot": c.smallest_pivot,
-            "cost": cost_json(c.cost),
-            "published_rule": cost_json(c.published),
-        }
-        for c in candidates
-    ]
+def plan_json(plan: EliminationPlan) -> dict[str, Any]:
+    """Return the sizes of a plan, its orderings and their costs as JSON, the chosen one first."""
+    system = plan.system
+    return {
+        **tree_json(system.tree),
+        "sensors": system.sensors.name,
+        "rows": system.shape[0],
+        "variables": system.shape[1],
+        "nonzeros": int(plan.pattern.nnz),
+        "outputs": [output.name for output in plan.outputs],
+        "ordering": plan.ordering,
+        "assembly": cost_json(plan.assembly_cost),
+        "cost": cost_json(plan.cost),
+        "orderings": [
+            {
+                "ordering": c.ordering,
+                "fill_in": c.fill_in,
+                "nonzeros": c.nonzeros,
+                "smallest_pivot": c.smallest_pivot,
+                "cost": cost_json(c.cost),
+                "published_rule": cost_json(c.published),
+            }
+            for c in plan.candidates
+        ],
+    }
+
+
+def tree_json(tree: KinematicTree) -> dict[str, Any]:
+    """Return the sizes of a robot as JSON."""
+    return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv}

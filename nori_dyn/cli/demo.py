@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, candidates_json, console, cost_json, costs_table, print_json, table
+from nori_dyn.cli.common import Json, console, costs_table, plan_json, print_json, table
 from nori_dyn.io.demo import run_demo
 from nori_dyn.io.files import check_writable
 from nori_dyn.io.pictures import draw_plan
@@ -33,18 +33,11 @@ def demo(
     if as_json:
         print_json(
             {
-                "robot": tree.name,
-                "n_links": tree.n_links,
-                "nv": tree.nv,
-                "rows": rows,
-                "variables": columns,
-                "nonzeros": int(plan.pattern.nnz),
+                **plan_json(plan),
                 "planning_seconds": found.planning_seconds,
                 "ticks": found.n_ticks,
                 "tick_seconds": {timing.name: timing.quartiles for timing in found.timings},
                 "largest_difference": found.largest_difference,
-                "assembly": cost_json(plan.assembly_cost),
-                "orderings": candidates_json(plan.candidates),
                 "picture": str(out),
             }
         )

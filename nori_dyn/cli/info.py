@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,12 +12,12 @@ from nori_dyn.cli.common import (
     Json,
     Lock,
     Strict,
-    candidates_json,
     console,
-    cost_json,
     costs_table,
+    plan_json,
     print_json,
     table,
+    tree_json,
 )
 from nori_dyn.io.files import read_bytes
 from nori_dyn.io.plans import Plan
@@ -55,7 +55,7 @@ def _show_tree(tree: KinematicTree, as_json: bool) -> None:
             }
             for i in range(tree.n_links)
         ]
-        print_json({**_sizes(tree), "mass": sum(masses), "links": links, "frames": sorted(tree.frames)})
+        print_json({**tree_json(tree), "mass": sum(masses), "links": links, "frames": sorted(tree.frames)})
         return
     console.print(
         f"{tree.name}: {tree.n_links} moving links, nq = {tree.nq}, nv = {tree.nv}, "
@@ -82,35 +82,16 @@ def _show_tree(tree: KinematicTree, as_json: bool) -> None:
 
 def _show_plan(plan: Plan, as_json: bool) -> None:
     system = plan.system
-    outputs = [output.name for output in plan.outputs]
     if as_json:
-        print_json(
-            {
-                **_sizes(system.tree),
-                "sensors": system.sensors.name,
-                "rows": system.shape[0],
-                "variables": system.shape[1],
-                "nonzeros": int(plan.pattern.nnz),
-                "measurements": list(system.measurement_names),
-                "outputs": outputs,
-                "ordering": plan.ordering,
-                "assembly": cost_json(plan.assembly_cost),
-                "cost": cost_json(plan.cost),
-                "orderings": candidates_json(plan.candidates),
-            }
-        )
+        print_json({**plan_json(plan), "measurements": list(system.measurement_names)})
         return
     console.print(
         f"Plan for {system.tree.name} with {system.sensors.name}: {system.shape[0]} equations in {system.shape[1]} "
-        f"unknowns, {plan.pattern.nnz} nonzeros; outputs {', '.join(outputs)}."
+        f"unknowns, {plan.pattern.nnz} nonzeros; outputs {', '.join(output.name for output in plan.outputs)}."
     )
     console.print(costs_table(plan.candidates, plan.assembly_cost))
     names = ", ".join(system.measurement_names)
     console.print(f"y has {system.ny} numbers: {names}", markup=False)
-
-
-def _sizes(tree: KinematicTree) -> dict[str, Any]:
-    return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv}
 
 
 def register(app: typer.Typer) -> None:

@@ -13,10 +13,9 @@ from nori_dyn.cli.common import (
     Lock,
     Robot,
     Strict,
-    candidates_json,
     console,
-    cost_json,
     costs_table,
+    plan_json,
     print_json,
     sensor_set,
 )
@@ -55,22 +54,7 @@ def plan(
     result.save(out)
     rows, columns = system.shape
     if as_json:
-        print_json(
-            {
-                "robot": tree.name,
-                "sensors": system.sensors.name,
-                "plan": str(out),
-                "n_links": tree.n_links,
-                "nv": tree.nv,
-                "rows": rows,
-                "variables": columns,
-                "measurements": system.ny,
-                "nonzeros": int(result.pattern.nnz),
-                "assembly": cost_json(result.assembly_cost),
-                "cost": cost_json(result.cost),
-                "orderings": candidates_json(result.candidates),
-            }
-        )
+        print_json({**plan_json(result), "measurements": system.ny, "plan": str(out)})
         return
     console.print(
         f"{tree.name} with {system.sensors.name}: {tree.n_links} links, {tree.nv} freedoms; "

@@ -26,6 +26,7 @@ from nori_dyn.io.plan_files import (
 )
 from nori_dyn.io.progress import progress
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.orderings.registry import candidates
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
@@ -156,6 +157,6 @@ def _restored(data: PlanData, system: System | None) -> Plan:
     )
     try:
         restored.elimination()
-    except ZeroDivisionError:
+    except ZeroPivotError:
         raise PlanError("its permutations lead to a zero pivot.") from None
     return restored

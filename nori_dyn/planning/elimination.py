@@ -18,6 +18,18 @@ from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.system.trace import SymbolicSystem
 
 
+class ZeroPivotError(ZeroDivisionError):
+    """A pivot that is zero for all q, or no other pivot left.
+
+    Attributes:
+        rank: the rank of the matrix, where no pivot is left; None where another order may do.
+    """
+
+    def __init__(self, message: str, rank: int | None = None) -> None:
+        self.rank = rank
+        super().__init__(message)
+
+
 @dataclass(frozen=True, slots=True)
 class Pivot:
     """One step of an elimination; values are elements of the field.
@@ -120,12 +132,12 @@ class Elimination:
         """Eliminate a column with a row.
 
         Raises:
-            ZeroDivisionError: the pivot is zero for all q.
+            ZeroPivotError: the pivot is zero for all q.
         """
         pivot_row = self.rows[row]
         value = pivot_row.pop(column, 0)
         if value == 0:
-            raise ZeroDivisionError(f"entry ({row}, {column}) is zero for all q")
+            raise ZeroPivotError(f"entry ({row}, {column}) is zero for all q")
         for j in pivot_row:
             self.columns[j].discard(row)
         below = self.columns[column]
@@ -194,7 +206,7 @@ class Elimination:
         """Eliminate all in a given order of rows and columns; return self.
 
         Raises:
-            ZeroDivisionError: a pivot is zero for all q.
+            ZeroPivotError: a pivot is zero for all q.
         """
         for row, column in zip(rows, columns, strict=True):
             self.pivot(int(row), int(column))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nori_dyn.errors import PlanError
 from nori_dyn.planning.cost import RULES, Cost, engine_rule, expression_cost
 from nori_dyn.planning.diagnosis import check_square, singular_error
-from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.elimination import Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.markowitz import markowitz
 from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
 from nori_dyn.planning.orderings.registry import AUTO, candidates
@@ -135,7 +135,7 @@ def make_plan(
         try:
             order = method(problem)
             work = Elimination(symbolic, problem.natural_samples).run(order.rows, order.columns)
-        except (ZeroDivisionError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
+        except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
             rank = _rank(error, lambda: markowitz(problem))
             if rank is not None:
                 raise singular_error(system, rank, seed) from None
@@ -166,12 +166,12 @@ def _preference(candidate: Candidate) -> tuple[bool, float]:
 
 def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:
     """Return the rank of a system that is singular for all q; None when it is not singular."""
-    if len(error.args) == 2:
-        return int(error.args[1])
+    if isinstance(error, ZeroPivotError) and error.rank is not None:
+        return error.rank
     try:
         exact()
-    except ZeroDivisionError as singular:
-        return int(singular.args[1])
+    except ZeroPivotError as singular:
+        return singular.rank
     return None
 
 

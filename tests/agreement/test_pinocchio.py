@@ -137,14 +137,13 @@ def test_forward_dynamics(name, base, backend):
     assert_close(estimate.f, f, tolerance)
     assert_close(estimate.tau, truth.tau, tolerance)
     assert_close(estimate.fx, truth.fx, tolerance)
-    assert estimate.fell_back.mean() <= 0.2  # the planned order holds at most states; hyq: at 89 of 100
+    assert estimate.fell_back.mean() <= 0.05
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     ("name", "base"),
-    [(name, "fixed") for name in ROBOTS]
-    + [(name, "floating") for name in ("anymal", "talos_reduced", "tiago_pro", "iCubGenova04")],
+    [(name, "fixed") for name in ROBOTS] + [(name, "floating") for name in ("anymal", "iCubGenova04")],
 )
 def test_hybrid_dynamics_swaps_known_and_unknown(name, base, backend):
     forward_dynamics_exists(name)
@@ -162,7 +161,7 @@ def test_hybrid_dynamics_swaps_known_and_unknown(name, base, backend):
 @pytest.mark.parametrize("problem", ["inverse", "forward"])
 @pytest.mark.parametrize(
     ("name", "base"),
-    [("kinova", "fixed"), ("baxter", "fixed"), ("anymal", "floating"), ("talos_reduced", "floating")],
+    [("kinova", "fixed"), ("anymal", "floating"), ("talos_reduced", "floating")],
 )
 def test_orderings(name, base, problem, ordering):
     truth, a, f = (led if problem == "inverse" else driven)(name, base)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.elimination import Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 
 SPREAD_LIMIT = 10.0
@@ -36,7 +36,7 @@ def greedy(problem: OrderingProblem, column_class: NDArray[np.intp]) -> Ordering
         column_class: class of each column (n); lower ones are eliminated first.
 
     Raises:
-        ZeroDivisionError: the system is singular for all q; `args[1]` is its rank.
+        ZeroPivotError: the system is singular for all q; holds its rank.
     """
     work = Elimination(problem.symbolic, problem.natural_samples)
     classes = column_class.tolist()
@@ -60,7 +60,7 @@ def greedy(problem: OrderingProblem, column_class: NDArray[np.intp]) -> Ordering
     while len(order) < work.n:
         found = _next_stable(work, heap, waiting, key)
         if found is None:
-            raise ZeroDivisionError("the system is singular for all q", len(order))
+            raise ZeroPivotError("the system is singular for all q", rank=len(order))
         row, column = found
         step = work.pivot(row, column)
         order.append(found)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import MissingExtraError
-from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.elimination import Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 
 DRAWS = 3
@@ -46,6 +46,7 @@ def umfpack(problem: OrderingProblem) -> Ordering:
 
     Raises:
         MissingExtraError: scikit-umfpack is not installed.
+        ZeroPivotError: it finds no nonzero pivots.
     """
     module = umfpack_module()
     best: tuple[int, Ordering] | None = None
@@ -58,10 +59,10 @@ def umfpack(problem: OrderingProblem) -> Ordering:
         ordering = Ordering(np.asarray(P, dtype=np.intp), np.asarray(Q, dtype=np.intp))
         try:
             fill_in = Elimination(problem.symbolic).run(P, Q).fill_in
-        except ZeroDivisionError:
+        except ZeroPivotError:
             continue
         if best is None or fill_in < best[0]:
             best = fill_in, ordering
     if best is None:
-        raise ZeroDivisionError("UMFPACK finds no nonzero pivots at the sampled states")
+        raise ZeroPivotError("UMFPACK finds no nonzero pivots at the sampled states")
     return best[1]
