@@ -5,6 +5,8 @@ Source: Nori, problem 2 and remark 4.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,8 +26,11 @@ from nori_dyn.planning.outputs import Output, resolve_outputs
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem, trace
 
-STABLE_PIVOT = 1e-3
+STABLE_PIVOT = 1e-4
 """An order whose pivots keep this share of their usual size at all sampled configurations counts as stable."""
+
+DECADE = 0.1
+"""What a decade nearer to zero weighs, as a share of the operations: digits are lost in proportion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,11 @@ class Candidate:
     def is_stable(self) -> bool:
         """Whether no pivot came near zero at any sampled configuration."""
         return self.smallest_pivot >= STABLE_PIVOT
+
+    @property
+    def weight(self) -> float:
+        """The operations, made heavier for each decade that the smallest pivot comes nearer to zero."""
+        return self.cost.total * (1 - DECADE * math.log10(max(self.smallest_pivot, sys.float_info.min)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +155,7 @@ def make_plan(
         found.append((candidate, order))
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
-    found.sort(key=lambda item: _preference(item[0]))
+    found.sort(key=lambda item: (not item[0].is_stable, item[0].weight))
     best, order = found[0]
     return EliminationPlan(
         system=system,
@@ -157,11 +167,6 @@ def make_plan(
         assembly_cost=expression_cost((*symbolic.entries, *symbolic.b)),
         seed=seed,
     )
-
-
-def _preference(candidate: Candidate) -> tuple[bool, float]:
-    """Return the key by which candidates are sorted: the cheapest stable one, or the least unstable where none is."""
-    return not candidate.is_stable, candidate.cost.total if candidate.is_stable else -candidate.smallest_pivot
 
 
 def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:

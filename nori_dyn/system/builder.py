@@ -169,7 +169,10 @@ class System:
             if name not in where:
                 raise UnknownReadingError("measurement", name, where, f"y of sensors '{self.sensors.name}'")
             part = where[name]
-            values = np.atleast_1d(np.asarray(value, dtype=float))
+            try:
+                values = np.atleast_1d(np.asarray(value, dtype=float))
+            except (TypeError, ValueError):
+                raise InputError(f"y['{name}'] is {value!r}: it must be a number, or an array of them.") from None
             if values.shape != (len(part),):
                 raise InputError(f"y['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
             flat[part] = values

@@ -13,6 +13,7 @@ from nori_dyn.io.plans import plan
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from tests.agreement.test_pinocchio import BACKENDS
 from tests.robots import mujoco_inverse, mujoco_joint, mujoco_model, mujoco_state
 from tests.systems import ACCELERATIONS, TORQUES, Truth, random_states, readings, sensor_set
 from tests.tolerances import SOLVED, assert_close
@@ -128,7 +129,7 @@ def forward(tree: KinematicTree, model: mujoco.MjModel, truth: Truth, k: int) ->
     return data.qacc.copy()
 
 
-@pytest.mark.parametrize("backend", ["numpy", "umfpack"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_inverse_dynamics(robot, backend):
     tree, model = robot
     truth = states(tree)
@@ -139,7 +140,7 @@ def test_inverse_dynamics(robot, backend):
         assert_close(tau[k], expected, SOLVED)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "umfpack"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_forward_dynamics(robot, backend):
     tree, model = robot
     truth = states(tree)

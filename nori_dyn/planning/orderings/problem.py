@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nori_dyn.model.kinematics import positions
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
@@ -61,9 +62,14 @@ class Ordering:
 def ordering_problem(system: System, symbolic: SymbolicSystem, seed: int, n_samples: int = ENSEMBLE) -> OrderingProblem:
     """Return a system as a problem for the orderings, sampled at random configurations."""
     rng = np.random.default_rng(seed)
-    samples = np.empty((n_samples, len(symbolic.entries)))
-    for state in samples:
-        state[:] = system.D(system.tree.random_configuration(rng))[symbolic.rows, symbolic.columns]
+    Q = np.stack([system.tree.random_configuration(rng) for _ in range(n_samples)], axis=1)
+    place = {entry: k for k, entry in enumerate(zip(symbolic.rows.tolist(), symbolic.columns.tolist(), strict=True))}
+    samples = np.zeros((n_samples, len(place)))
+    for row, column, block in system.blocks(positions(system.tree, Q)):
+        for r, c in np.ndindex(block.shape[:2]):
+            k = place.get((row.start + r, column.start + c))
+            if k is not None:
+                samples[:, k] = block[r, c]
     bodies = np.concatenate([np.full(v.slice.stop - v.slice.start, v.body) for v in system.variables])
     r, c = natural_scaling(system, symbolic, seed)
     return OrderingProblem(symbolic, samples, r[symbolic.rows] * c[symbolic.columns], bodies.astype(np.intp), seed)
