@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,7 +31,8 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
         raise InputError(f"{name} is not an array of numbers: {error}") from None
     if np.shape(value) != shape:
         raise InputError(f"{name} has shape {np.shape(value)}, expected {shape}.")
-    if not np.isfinite(array).all():
+    flat = array.reshape(-1)
+    if not math.isfinite(flat.dot(flat)) and not np.isfinite(array).all():  # the product is the quicker of the two
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         place = ", ".join(map(str, at))
         label = f" ('{labels[at[-1]]}')" if labels else ""

@@ -75,6 +75,7 @@ class NativeBackend:
         self._state, self._work = _aligned(sum(self._sizes)), _aligned(self._source.n_work)
         self._values = _aligned(self._n_outputs)
         self._limits = np.zeros(max(len(job.pivots), 1))
+        self._arguments = [self._pointer(array) for array in (self._state, self._work, self._values, self._limits)]
         self._limits[:] = PIVOT_LIMIT * self._pivot_sizes(plan, len(job.pivots))
 
     def _pivot_sizes(self, plan: EliminationPlan, n_pivots: int) -> Floats | float:
@@ -90,15 +91,13 @@ class NativeBackend:
 
     def _call(self, q: Floats, qd: Floats, y: Floats) -> int:
         np.concatenate([q, qd, y], out=self._state)
-        at = self._pointer
-        return int(self._single.run(at(self._state), at(self._work), at(self._values), at(self._limits)))
+        return int(self._single.run(*self._arguments))
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
         small = self._call(q, qd, y)
         values, residual, rcond = self._values.copy(), np.nan, 1.0
         if self._checked:
-            at = self._pointer
-            residual = self._single.residual(at(self._state), at(self._work), at(self._values))
+            residual = self._single.residual(*self._arguments[:3])
         fell_back = bool(small) or (self._checked and not residual <= RESIDUAL_LIMIT) or not np.isfinite(values).all()
         if fell_back:
             values, residual, rcond = self._fallback.solve(q, qd, y)
