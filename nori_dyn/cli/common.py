@@ -18,6 +18,7 @@ from nori_dyn.io.sensor_configs import UnknownConfigError, load_sensors, sensors
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.cost import Cost
+from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.planner import Candidate, EliminationPlan
 
 Robot = Annotated[
@@ -85,11 +86,14 @@ def costs_table(candidates: Sequence[Candidate], assembly: Cost) -> Table:
     ]
     columns = ("  ordering", "fill-in", "nnz", "+ -", "x", "1/x", "total", "pivot", "paper")
     result = table("Operations a tick: factorisation and both substitutions", columns, rows)
-    result.caption = (
+    caption = (
         f"* is the one chosen. Assembling D and b comes to {assembly.total:,} more; sines and cosines are not "
         "counted. nnz: entries of L + U. pivot: the smallest one over random configurations, relative to its usual "
         "size. paper: the count by the paper's own rule, for comparison."
     )
+    if not has_umfpack():
+        caption += " UMFPACK is not installed: its ordering comes with the extra 'umfpack'."
+    result.caption = caption
     result.caption_justify = "left"
     return result
 
