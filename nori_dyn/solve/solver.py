@@ -142,4 +142,5 @@ class Solver:
 
     def _estimate(self, solution: Solution) -> Estimate:
         values = self._layout.read(solution.values)
-        return Estimate(values, solution.residual, self.backend, solution.fell_back)
+        # [()] takes the number out of an array of one state, and leaves that of a batch as it is
+        return Estimate(values, solution.residual[()], self.backend, solution.fell_back[()])
