@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-
-import platformdirs
 
 from nori_dyn.errors import FileFormatError, NoriError, NoriWarning, PlanError
 from nori_dyn.io.files import read_text, write_bytes
@@ -30,11 +27,9 @@ from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.orderings.registry import candidates
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.program.compiler import cache_root
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
-
-CACHE_VARIABLE = "NORI_DYN_CACHE"
-"""Environment variable that names another cache folder."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,8 +119,7 @@ def plan(
 
 def cache_folder() -> Path:
     """Return the folder of cached plans."""
-    named = os.environ.get(CACHE_VARIABLE)
-    return (Path(named) if named else platformdirs.user_cache_path("nori_dyn")) / "plans"
+    return cache_root() / "plans"
 
 
 def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int) -> Path:

@@ -90,7 +90,7 @@ class Factorisation(Protocol):
         """
 
 
-class SuperLU:
+class SuperLU(Factorisation):
     """SciPy's SuperLU, in the planned column order. Always available.
 
     Args:
@@ -113,7 +113,7 @@ class SuperLU:
         return self._planned.unscale(lu.solve(right)), rcond
 
 
-class Umfpack:
+class Umfpack(Factorisation):
     """UMFPACK with the planned column order fixed and its symbolic analysis kept: each state is refactorised only.
 
     Args:
