@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
+
+EQUATIONS = 25
+"""Equations a function of the residual, of six rows or fewer each."""
 
 _FORMATS = {
     Op.ADD: "{0} + {1}",
@@ -25,6 +29,7 @@ _FORMATS = {
 }
 
 PRELUDE = """\
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -82,11 +87,11 @@ int run(const double *in, double *w, double *out, const double *limits) {{
     return small;
 }}
 
-/* The relative residual of what `run` left in w and out. */
+/* The relative residual of what `run` left in w and out: the largest of any equation. */
 double residual(const double *in, const double *w, const double *out) {{
-    double worst = 0, scale = 0, taint = 0;
+    double worst = 0, taint = 0;
 {residual_calls}
-    return (worst == 0 ? 0 : worst / scale) + taint;
+    return worst + taint;
 }}
 """
 
@@ -108,17 +113,20 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec 
             const vec p = w[PIVOTS + k];
             count -= ~((p >= limits[k]) | (-p >= limits[k]));
         }}
-        vec worst = {{0}}, scale = {{0}}, taint = {{0}};
+        vec worst = {{0}}, taint = {{0}};
 {residual_calls}
         for (int l = 0; l < LANES && base + l < n; ++l) {{
             double *row = out + N_OUTPUTS * (base + l);
             for (int k = 0; k < N_OUTPUTS; ++k) row[k] = o[k][l];
             small[base + l] = (int)count[l];
-            residuals[base + l] = (worst[l] == 0 ? 0 : worst[l] / scale[l]) + taint[l];
+            residuals[base + l] = worst[l] + taint[l];
         }}
     }}
 }}
 """
+
+
+Row: TypeAlias = tuple[Expr, tuple[tuple[Expr, int], ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,15 +138,15 @@ class Job:
         inputs: the scalars of q, qd and y, in this order.
         outputs: the expressions returned.
         pivots: the expressions whose size is guarded.
-        rows: for the residual, each row of D d + b = 0: b, and (entry, place of its unknown in `outputs`); empty
-            when not all unknowns are computed.
+        equations: for the residual, the rows of each equation of D d + b = 0: b, and (entry, place of its unknown in
+            `outputs`); empty when not all unknowns are computed.
     """
 
     graph: Graph
     inputs: tuple[Expr, ...]
     outputs: tuple[Expr, ...]
     pivots: tuple[Expr, ...]
-    rows: tuple[tuple[Expr, tuple[tuple[Expr, int], ...]], ...]
+    equations: tuple[tuple[Row, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +187,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         text = PRELUDE.format(lanes=lanes, real=real) + head
         text += f"#define MAG mag_{real}\n#define MAX max_{real}\n" + body
         calls = "\n".join(f"{indent}chunk{k}({place});" for k in range(writer.n_chunks))
-        checks = "\n".join(
-            f"{indent}check{k}({place}, &worst, &scale, &taint);" for k in range(writer.n_residual_chunks)
-        )
+        checks = "\n".join(f"{indent}check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks))
         return text + entry.format(calls=calls, residual_calls=checks)
 
     return CSource(
@@ -199,13 +205,14 @@ class _Writer:
         self.job = job
         graph = job.graph
         self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
-        kept = [b for b, _ in job.rows] + [entry for _, terms in job.rows for entry, _ in terms]
+        rows = [row for equation in job.equations for row in equation]
+        kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
         order = _schedule(graph, [*job.pivots, *job.outputs, *kept])
         trigonometric = [i for i in order if graph.ops[i] in (Op.SIN, Op.COS)]
         self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
         self.statements = [i for i in order if graph.ops[i] in _FORMATS]
         self.n_chunks = -(-len(self.statements) // CHUNK)
-        self.n_residual_chunks = -(-len(job.rows) // (CHUNK // 10))
+        self.n_residual_chunks = -(-len(job.equations) // EQUATIONS)
         self._chunk = {i: place // CHUNK for place, i in enumerate(self.statements)}
 
         self._slot: dict[int, int] = {}
@@ -270,20 +277,22 @@ class _Writer:
             yield "\n".join(lines)
 
     def residual_chunks(self) -> Iterator[str]:
-        """Yield the functions that sum up the rows of D d + b."""
-        step = CHUNK // 10
+        """Yield the functions that compare each equation of D d + b with the size of its terms."""
         for k in range(self.n_residual_chunks):
             lines = [
                 f"static void check{k}(const real *restrict in, const real *restrict w, const real *restrict out,",
-                "    real *worst, real *scale, real *taint) {",
-                "real r, m, p, most = *worst, size = *scale, bad = *taint;",
+                "    real *worst, real *taint) {",
+                "real r, m, p, error, size, most = *worst, bad = *taint;",
             ]
-            for b, terms in self.job.rows[k * step : (k + 1) * step]:
-                lines.append(f"r = (real){{0}} + {self._name(b.index, None)}; m = MAG(r);")
-                for entry, place in terms:
-                    lines.append(f"p = {self._name(entry.index, None)} * out[{place}]; r += p; m += MAG(p);")
-                lines.append("most = MAX(MAG(r), most); size = MAX(m, size); bad += r * 0.0;")
-            lines.append("*worst = most; *scale = size; *taint = bad; (void)in; (void)w; (void)out;\n}")
+            for equation in self.job.equations[k * EQUATIONS : (k + 1) * EQUATIONS]:
+                lines.append("error = (real){0}; size = (real){0} + DBL_MIN;")
+                for b, terms in equation:
+                    lines.append(f"r = (real){{0}} + {self._name(b.index, None)}; m = MAG(r);")
+                    for entry, place in terms:
+                        lines.append(f"p = {self._name(entry.index, None)} * out[{place}]; r += p; m += MAG(p);")
+                    lines.append("error = MAX(MAG(r), error); size = MAX(m, size); bad += r * 0.0;")
+                lines.append("most = MAX(error / size, most);")
+            lines.append("*worst = most; *taint = bad; (void)in; (void)w; (void)out;\n}")
             yield "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from nori_dyn.planning.planner import EliminationPlan
 Floats = NDArray[np.float64]
 
 RCOND_LIMIT = 1e-13
-"""Smallest ratio of pivots of the equilibrated matrix; below it the system counts as singular at this state."""
+"""Smallest ratio of pivots of the matrix in natural units; below it the system counts as singular at this state."""
 
 PIVOT_LIMIT = 1e-4
 """A pivot this much smaller than over the ensemble makes a state suspicious: it is factorised afresh. On real robots
@@ -24,6 +24,9 @@ that is a state in a thousand; at 1e-7, errors of 4e-6 went through."""
 
 RESIDUAL_LIMIT = 1e-12
 """So does a residual above this."""
+
+CHUNK = 256
+"""States assembled at a time where NumPy does it: what is live then fits the processor's cache."""
 
 ENSEMBLE = 32
 """Number of random states that tell the usual size of each pivot."""

@@ -15,6 +15,7 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
@@ -26,7 +27,7 @@ from nori_dyn.program.backends.base import (
     pivot_ensemble,
 )
 from nori_dyn.program.backends.fallback import Fallback
-from nori_dyn.program.c_source import Job, c_source
+from nori_dyn.program.c_source import Job, Row, c_source
 from nori_dyn.program.compiler import CompilerError, find_compiler, load_library
 from nori_dyn.program.lowering import solution_program
 
@@ -66,7 +67,7 @@ class NativeBackend:
         columns = output_columns(plan.system, plan.outputs)
         job = _job(plan, columns)
         self._sizes = tuple(map(len, (plan.symbolic.q, plan.symbolic.qd, plan.symbolic.y)))
-        self._n_outputs, self._checked = len(columns), bool(job.rows)
+        self._n_outputs, self._checked = len(columns), bool(job.equations)
         self._source = c_source(job, compiler.lanes)
         self._fallback = Fallback(plan, columns)
         self._ffi = cffi.FFI()
@@ -175,20 +176,21 @@ def _job(plan: EliminationPlan, columns: NDArray[np.intp]) -> Job:
     solution = solution_program(plan, columns.tolist(), checked=False)
     n = len(columns)
     outputs = solution.program.outputs
-    rows: tuple[Any, ...] = ()
+    equations: tuple[tuple[Row, ...], ...] = ()
     if len(set(columns.tolist())) == symbolic.shape[1]:
         place = {int(column): k for k, column in enumerate(columns)}
-        terms: list[list[Any]] = [[] for _ in range(symbolic.shape[0])]
+        terms: list[list[tuple[Expr, int]]] = [[] for _ in range(symbolic.shape[0])]
         for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
             if not outputs[place[column]].is_zero:
                 terms[row].append((entry, place[column]))
-        rows = tuple((b, tuple(row)) for b, row in zip(symbolic.b, terms, strict=True))
+        rows = [(b, tuple(row)) for b, row in zip(symbolic.b, terms, strict=True)]
+        equations = tuple(tuple(rows[block.slice]) for block in plan.system.rows)
     return Job(
         graph=symbolic.graph,
         inputs=(*symbolic.q, *symbolic.qd, *symbolic.y),
         outputs=outputs[:n],
         pivots=outputs[n:],
-        rows=rows,
+        equations=equations,
     )
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
+    CHUNK,
     PIVOT_LIMIT,
     RESIDUAL_LIMIT,
     Floats,
@@ -23,9 +24,6 @@ from nori_dyn.program.backends.base import (
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.python_source import PythonProgram
-
-CHUNK = 256
-"""States run at a time: what is live then fits the processor's cache."""
 
 
 class NumpyBackend:

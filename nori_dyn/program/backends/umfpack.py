@@ -11,7 +11,7 @@ import numpy as np
 
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Floats, Solution, Status, copying_ticker
+from nori_dyn.program.backends.base import CHUNK, Floats, Solution, Status, copying_ticker
 from nori_dyn.program.backends.factorisation import Umfpack
 from nori_dyn.program.backends.fallback import sparse_residual
 from nori_dyn.program.lowering import assembly_program
@@ -41,11 +41,12 @@ class UmfpackBackend:
         return Solution(values, np.asarray(residual), np.asarray(False), np.asarray(rcond))
 
     def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
-        assembled = self._assembly.batch(Q, Qd, Y).T
         values = np.empty((len(Q), len(self._columns)))
         residual, rcond = np.empty(len(Q)), np.empty(len(Q))
-        for k, state in enumerate(assembled):
-            values[k], residual[k], rcond[k] = self._solve_assembled(np.ascontiguousarray(state))
+        for start in range(0, len(Q), CHUNK):
+            part = slice(start, start + CHUNK)
+            for k, state in enumerate(self._assembly.batch(Q[part], Qd[part], Y[part]).T, start):
+                values[k], residual[k], rcond[k] = self._solve_assembled(np.ascontiguousarray(state))
         return Solution(values, residual, np.zeros(len(Q), dtype=bool), rcond)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:

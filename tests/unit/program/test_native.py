@@ -69,6 +69,29 @@ def test_huge_angles_are_reduced_by_the_library(angle):
     np.testing.assert_allclose(cosine, np.cos([0.5, angle]), rtol=1e-15)
 
 
+@pytest.mark.parametrize("unknowns", [(3e6, 1.5e-6), (3e6, 1e-6), (0.0, 0.0), (np.nan, 1.0)])
+def test_the_residual_is_that_of_the_worst_equation(unknowns):
+    """An equation of large numbers does not hide the error of one of small numbers."""
+    graph = Graph()
+    x, y, b = graph.input("x"), graph.input("y"), graph.input("b")
+    large = ((graph.expr(-3e6), ((graph.one, 0),)),)  # x - 3e6 = 0
+    small = ((b, ((graph.expr(-2.0), 1),)), (graph.zero, ()))  # b - 2 y = 0, and a row that is zero
+    source = c_source(Job(graph, (x, y, b), (x, y), (), (large, small)), find_compiler().lanes)
+    ffi = cffi.FFI()
+    ffi.cdef(SINGLE)
+    library = load_library(ffi, source.single, find_compiler())
+    state, work, out = np.array([*unknowns, 2e-6]), np.zeros(source.n_work + 8), np.zeros(2)
+    at = [ffi.cast("double *", array.ctypes.data) for array in (state, work, out, np.zeros(1))]
+    library.run(*at)
+    if np.isnan(unknowns[0]):
+        assert np.isnan(library.residual(*at[:3]))
+        return
+    expected = max(
+        abs(unknowns[0] - 3e6) / (abs(unknowns[0]) + 3e6), abs(2e-6 - 2 * unknowns[1]) / (2e-6 + 2 * abs(unknowns[1]))
+    )
+    assert library.residual(*at[:3]) == pytest.approx(expected, abs=1e-15)
+
+
 @pytest.mark.parametrize("N", [1, 3, 8, 17, 100])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_batches_of_any_size_and_threads(plan, N, threads):
