@@ -35,6 +35,7 @@ def symbolic_matrix(rows: Sequence[Sequence[Entry]], b: Sequence[Sequence[Entry]
         columns=np.array([j for j, _, _ in found], dtype=np.intp),
         entries=tuple(entry for _, _, entry in found),
         b=tuple(inputs[v] if isinstance(v, str) else graph.expr(v) for v in column),
+        groups=np.zeros(len(rows), dtype=np.intp),
         q=tuple(inputs.values()),
         qd=(),
         y=(),

@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 import nori_dyn as nd
+from nori_dyn.program.compiler import find_compiler
+from tests.exported import compile_c
 from tests.robots import ROBOTS
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -37,6 +39,18 @@ def test_the_lines_of_python_run(tmp_path, monkeypatch, capsys):
 def test_the_sensor_config_is_valid():
     (text,) = blocks("yaml")
     assert len(nd.SensorSet.from_dict(yaml.safe_load(text)).measurements) == 4
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+def test_the_lines_of_c_compile(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nd.NoriWarning)
+        tree = nd.load_urdf(ROBOTS["panda"])
+    nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")), cache=False).export(tmp_path / "panda_c")
+    (code,) = blocks("c")
+    source = tmp_path / "tick.c"
+    source.write_text(f'#include "panda.h"\nvoid stop(void);\nvoid tick(void);\nvoid tick(void) {{\n{code}}}\n')
+    compile_c("-I", tmp_path / "panda_c", "-c", "-o", tmp_path / "tick.o", source)
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(([\w/.]+)\)", README))

@@ -16,6 +16,7 @@ class Tolerance(NamedTuple):
 
 EXACT = Tolerance(0.0, "the same operations in the same order")
 ROUNDING = Tolerance(1e-13, "a few dozen operations on numbers of size one: some hundred units in the last place")
+SAME_PROGRAM = Tolerance(1e-12, "the same operations in the same order, by another compiler, with other sines")
 PEER = Tolerance(1e-11, "another formulation of one body or joint, its own rounding included")
 RECURSION = Tolerance(1e-11, "trees of up to 40 bodies, whose errors grow with the depth; no system is solved")
 DIFFERENCES = Tolerance(1e-11, "central differences of order 8 in doubles: 1e-16 over a step of 1e-2, and growth")

@@ -15,13 +15,17 @@ Source: DESIGN 4.2 (own derivation; tests/unit/algebra/test_expressions.py).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 PRIME_EXPONENT = 127
 PRIME = (1 << PRIME_EXPONENT) - 1
 
+Floats: TypeAlias = NDArray[np.float64]
 Operand: TypeAlias = "Expr | float | int"
 
 
@@ -37,6 +41,17 @@ class Op(IntEnum):
     MUL = 6
     NEG = 7
     RECIPROCAL = 8
+
+
+_UFUNCS: dict[Op, Callable[..., Any]] = {
+    Op.SIN: np.sin,
+    Op.COS: np.cos,
+    Op.ADD: np.add,
+    Op.SUB: np.subtract,
+    Op.MUL: np.multiply,
+    Op.NEG: np.negative,
+    Op.RECIPROCAL: np.reciprocal,
+}
 
 
 def field_value(value: float) -> int:
@@ -105,6 +120,13 @@ class Graph:
         self._by_fingerprint[fingerprint] = node
         return node
 
+    def forget(self, size: int) -> None:
+        """Forget all nodes but the first `size`; expressions that refer to later ones must not be used any more."""
+        for fingerprint in self.fingerprints[size:]:
+            del self._by_fingerprint[fingerprint]
+        for column in (self.ops, self.left, self.right, self.values, self.fingerprints):
+            del column[size:]
+
     def reachable(self, outputs: Iterable[Expr]) -> list[int]:
         """Return the indices of the nodes that some outputs depend on, themselves included, in topological order."""
         needed = bytearray(len(self))
@@ -117,6 +139,25 @@ class Graph:
                 if self.right[i] >= 0:
                     needed[self.right[i]] = 1
         return [i for i, wanted in enumerate(needed) if wanted]
+
+    def evaluate(self, outputs: Sequence[Expr], inputs: Mapping[int, Floats]) -> Floats:
+        """Return the values (outputs, N) of some expressions.
+
+        Args:
+            outputs: the expressions.
+            inputs: the values (N,) of each input that they depend on, by its index.
+        """
+        values: dict[int, Floats] = dict(inputs)
+        left, right = self.left, self.right
+        for i in self.reachable(outputs):
+            op = self.ops[i]
+            if op is Op.CONSTANT:
+                values[i] = np.asarray(self.values[i])
+            elif op is not Op.INPUT:
+                operands = (values[left[i]],) if right[i] < 0 else (values[left[i]], values[right[i]])
+                values[i] = _UFUNCS[op](*operands)
+        shape = np.broadcast_shapes(*(x.shape for x in inputs.values()))
+        return np.array([np.broadcast_to(values[x.index], shape) for x in outputs])
 
     def expr(self, operand: Operand) -> Expr:
         """Return the operand as a node: itself, or the constant of a number."""
@@ -176,45 +217,47 @@ class Graph:
         return pair
 
     def add(self, x: Expr, y: Expr) -> Expr:
-        """Return x + y; x + (-y) becomes x - y."""
+        """Return x + y."""
         i, j = x.index, y.index
         if i == 0:
             return y
         if j == 0:
             return x
         fingerprint = (self.fingerprints[i] + self.fingerprints[j]) % PRIME
-        found = self._by_fingerprint.get(fingerprint)
+        found = self._found(fingerprint)
         if found is not None:
             return found
         ops = self.ops
         if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
             return self._node(Op.CONSTANT, fingerprint, value=self.values[i] + self.values[j])
         if ops[j] is Op.NEG:
-            return self._node(Op.SUB, fingerprint, i, self.left[j])
+            return self.sub(x, Expr(self, self.left[j]))
         if ops[i] is Op.NEG:
-            return self._node(Op.SUB, fingerprint, j, self.left[i])
+            return self.sub(y, Expr(self, self.left[i]))
         return self._node(Op.ADD, fingerprint, i, j)
 
     def sub(self, x: Expr, y: Expr) -> Expr:
-        """Return x - y; x - (-y) becomes x + y, and 0 - y is -y."""
+        """Return x - y."""
         i, j = x.index, y.index
         if j == 0:
             return x
         if i == 0:
             return self.neg(y)
         fingerprint = (self.fingerprints[i] - self.fingerprints[j]) % PRIME
-        found = self._by_fingerprint.get(fingerprint)
+        found = self._found(fingerprint)
         if found is not None:
             return found
         ops = self.ops
         if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
             return self._node(Op.CONSTANT, fingerprint, value=self.values[i] - self.values[j])
         if ops[j] is Op.NEG:
-            return self._node(Op.ADD, fingerprint, i, self.left[j])
+            return self.add(x, Expr(self, self.left[j]))
+        if ops[i] is Op.NEG:
+            return self.neg(self.add(Expr(self, self.left[i]), y))
         return self._node(Op.SUB, fingerprint, i, j)
 
     def neg(self, x: Expr) -> Expr:
-        """Return -x; the sign of a difference or of a constant costs nothing."""
+        """Return -x: what reads it takes the sign over, so that only an output ever computes one."""
         i = x.index
         fingerprint = -self.fingerprints[i] % PRIME
         found = self._by_fingerprint.get(fingerprint)
@@ -222,31 +265,32 @@ class Graph:
             return found
         if self.ops[i] is Op.CONSTANT:
             return self._node(Op.CONSTANT, fingerprint, value=-self.values[i])
-        if self.ops[i] is Op.SUB:
-            return self._node(Op.SUB, fingerprint, self.right[i], self.left[i])
         return self._node(Op.NEG, fingerprint, i)
 
     def mul(self, x: Expr, y: Expr) -> Expr:
-        """Return x y; factors 0, 1 and -1 cost nothing (a sign at most), and a sign moves outwards."""
+        """Return x y; factors 0, 1 and -1 cost nothing."""
         i, j = x.index, y.index
         fingerprint = self.fingerprints[i] * self.fingerprints[j] % PRIME
-        found = self._by_fingerprint.get(fingerprint)
+        found = self._found(fingerprint)
         if found is not None:
             return found
-        if self.fingerprints[i] == PRIME - 1:
-            return self.neg(y)
-        if self.fingerprints[j] == PRIME - 1:
-            return self.neg(x)
         ops = self.ops
         if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
             return self._node(Op.CONSTANT, fingerprint, value=self.values[i] * self.values[j])
-        if -fingerprint % PRIME in self._by_fingerprint:
-            return self.neg(self._by_fingerprint[-fingerprint % PRIME])
         if ops[i] is Op.NEG:
             return self.neg(self.mul(Expr(self, self.left[i]), y))
         if ops[j] is Op.NEG:
             return self.neg(self.mul(x, Expr(self, self.left[j])))
         return self._node(Op.MUL, fingerprint, i, j)
+
+    def _found(self, fingerprint: int) -> Expr | None:
+        """Return the node of a function, or the sign of the node of its opposite, where there is one."""
+        found = self._by_fingerprint.get(fingerprint)
+        if found is None:
+            opposite = self._by_fingerprint.get(PRIME - fingerprint)
+            if opposite is not None:
+                return self.neg(opposite)
+        return found
 
     def reciprocal(self, x: Expr) -> Expr:
         """Return 1 / x.
@@ -260,6 +304,8 @@ class Graph:
         fingerprint = pow(self.fingerprints[i], -1, PRIME)
         if self.ops[i] is Op.CONSTANT:
             return self._node(Op.CONSTANT, fingerprint, value=1.0 / self.values[i])
+        if self.ops[i] is Op.NEG:
+            return self.neg(self.reciprocal(Expr(self, self.left[i])))
         return self._node(Op.RECIPROCAL, fingerprint, i)
 
 

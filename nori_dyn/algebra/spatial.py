@@ -78,6 +78,28 @@ def cross_force(v: Array, f: Array) -> Array:
     return np.concatenate([cross(w, f[:3]) + cross(u, f[3:]), cross(w, f[3:])])
 
 
+def centripetal(w: Array, r: Array) -> Array:
+    """Return w x (w x r) for an angular velocity w (3, ...) and an arm r (3, ...), by products of w's components."""
+    x, y, z = w
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    return stack(
+        xy * r[1] + xz * r[2] - (yy + zz) * r[0],
+        xy * r[0] + yz * r[2] - (xx + zz) * r[1],
+        xz * r[0] + yz * r[1] - (xx + yy) * r[2],
+    )
+
+
+def gyroscopic(w: Array, I: Array) -> Array:
+    """Return w x I w for an angular velocity w (3, ...) and a constant symmetric I (3, 3), by the same products."""
+    x, y, z = w
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    return stack(
+        (I[2, 2] - I[1, 1]) * yz + I[1, 2] * (yy - zz) + I[0, 2] * xy - I[0, 1] * xz,
+        (I[0, 0] - I[2, 2]) * xz + I[0, 2] * (zz - xx) + I[0, 1] * yz - I[1, 2] * xy,
+        (I[1, 1] - I[0, 0]) * xy + I[0, 1] * (xx - yy) + I[1, 2] * xz - I[0, 2] * yz,
+    )
+
+
 def spatial_inertia(mass: float, com: Array, I_com: Array) -> NDArray[np.float64]:
     """Return the 6 x 6 spatial inertia of a rigid body: RBDA (2.63), Nori footnote 2.
 

@@ -37,6 +37,7 @@ def plan(
     ordering: Annotated[
         str, typer.Option(help="umfpack, superlu, recursive, markowitz, or auto for the cheapest stable one.")
     ] = "auto",
+    effort: Annotated[float, typer.Option(min=0, help="Time [s] to search for a cheaper order.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,
     strict: Strict = False,
@@ -50,7 +51,7 @@ def plan(
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), strict=strict)
     system = System(tree, sensor_set(sensors))
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
-    result = make_plan(system, names, ordering, seed, cache)
+    result = make_plan(system, names, ordering, seed, effort, cache)
     result.save(out)
     rows, columns = system.shape
     if as_json:
@@ -60,7 +61,7 @@ def plan(
         f"{tree.name} with {system.sensors.name}: {tree.n_links} links, {tree.nv} freedoms; "
         f"{rows} equations in {columns} unknowns, {result.pattern.nnz} nonzeros, {system.ny} readings a tick."
     )
-    console.print(costs_table(result.candidates, result.assembly_cost))
+    console.print(costs_table(result.candidates))
     console.print(f"Plan written to {out}. Next: nori-dyn solve --plan {out} --input LOG --out ESTIMATE")
 
 

@@ -20,10 +20,10 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.planning.cost import Cost
-from nori_dyn.planning.planner import Candidate, EliminationPlan
+from nori_dyn.planning.planner import Candidate, EliminationPlan, Stability
 
 FORMAT = "nori_dyn plan"
-VERSION = 1
+VERSION = 2
 """Raised whenever the content, or what is computed from it, changes its meaning."""
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
@@ -80,6 +80,15 @@ class CostData(_Data):
     divisions: int
 
 
+class StabilityData(_Data):
+    """How well a program's pivots hold."""
+
+    states: int
+    smallest_pivot: FiniteFloat
+    smallest_at: str
+    growth: FiniteFloat
+
+
 class CandidateData(_Data):
     """What an ordering leads to."""
 
@@ -88,7 +97,8 @@ class CandidateData(_Data):
     published: CostData
     fill_in: int
     nonzeros: int
-    smallest_pivot: FiniteFloat
+    program: CostData
+    stability: StabilityData
 
 
 class PlanData(_Data):
@@ -103,8 +113,10 @@ class PlanData(_Data):
     ordering: str
     row_permutation: list[int]
     column_permutation: list[int]
+    program_rows: list[int]
+    program_columns: list[int]
+    regrouped: bool
     candidates: list[CandidateData] = Field(min_length=1)
-    assembly_cost: CostData
     seed: int
 
 
@@ -127,8 +139,10 @@ def plan_to_text(plan: EliminationPlan, output_names: list[str] | None) -> str:
         ordering=plan.ordering,
         row_permutation=plan.row_permutation.tolist(),
         column_permutation=plan.column_permutation.tolist(),
+        program_rows=plan.program_rows.tolist(),
+        program_columns=plan.program_columns.tolist(),
+        regrouped=plan.regrouped,
         candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.candidates],
-        assembly_cost=CostData.model_validate(asdict(plan.assembly_cost)),
         seed=plan.seed,
     )
     body = data.model_dump()
@@ -183,22 +197,30 @@ def tree_of(data: TreeData) -> KinematicTree:
 def candidates_of(data: PlanData) -> tuple[Candidate, ...]:
     """Return the counted orderings of a plan file."""
     return tuple(
-        Candidate(c.ordering, cost_of(c.cost), cost_of(c.published), c.fill_in, c.nonzeros, c.smallest_pivot)
+        Candidate(
+            ordering=c.ordering,
+            cost=_cost(c.cost),
+            published=_cost(c.published),
+            fill_in=c.fill_in,
+            nonzeros=c.nonzeros,
+            program=_cost(c.program),
+            stability=Stability(**c.stability.model_dump()),
+        )
         for c in data.candidates
     )
 
 
-def cost_of(data: CostData) -> Cost:
-    """Return a counted cost."""
+def _cost(data: CostData) -> Cost:
     return Cost(data.additions, data.multiplications, data.divisions)
 
 
-def permutation_of(values: list[int], n: int, what: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return a permutation of n numbers.
+def permutation_of(values: list[int], n: int | None, what: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return a permutation of n numbers, or of as many as there are.
 
     Raises:
         PlanError: it is none.
     """
+    n = len(values) if n is None else n
     if sorted(values) != list(range(n)):
         raise PlanError(f"its {what} is not a permutation of {n} numbers.")
     permutation = np.array(values, dtype=np.intp)

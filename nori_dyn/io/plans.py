@@ -10,12 +10,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from nori_dyn.errors import FileFormatError, NoriError, NoriWarning, PlanError
+from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
     VERSION,
     PlanData,
     candidates_of,
-    cost_of,
     permutation_of,
     plan_from_text,
     plan_to_text,
@@ -27,6 +27,7 @@ from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.orderings.registry import candidates
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.program.c_export import CExport
 from nori_dyn.program.compiler import cache_root
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
@@ -47,6 +48,21 @@ class Plan(EliminationPlan):
             MissingExtraError: the backend needs an extra that is not installed.
         """
         return Solver(self, backend)
+
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+        """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
+
+        Args:
+            folder: where to; made when it does not exist.
+            lang: the language: "c".
+            name: what to call the files, functions and types; from the robot's name when left out.
+
+        Raises:
+            UnknownNameError: there is no such language.
+            IdentifierError: the name is not an identifier of C, or one that is taken.
+            FileFormatError: the folder cannot be written, or holds other files.
+        """
+        return export(self, folder, lang, name)
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.
@@ -81,6 +97,7 @@ def plan(
     outputs: Sequence[str] | None = None,
     ordering: str = "auto",
     seed: int = 0,
+    effort: float = 0.0,
     cache: bool = True,
 ) -> Plan:
     """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
@@ -90,7 +107,8 @@ def plan(
         outputs: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or single ones ("fx:l_sole");
             None for all.
         ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest stable one.
-        seed: seed of the sampled configurations.
+        seed: seed of the sampled configurations and of the search.
+        effort: time [s] to search for a cheaper order beside the orderings by name.
         cache: whether to look up, and store, the plan.
 
     Raises:
@@ -99,14 +117,14 @@ def plan(
         PlanError: an unknown ordering or output.
         MissingExtraError: the ordering needs an extra that is not installed.
     """
-    entry = _cache_entry(system, outputs, ordering, seed) if cache else None
+    entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
     if entry is not None and entry.exists():
         try:
             return Plan.load(entry, system)
         except (PlanError, FileFormatError):
             pass  # a damaged entry is made anew
     with progress(f"planning {system.tree.name}") as stage:
-        made = make_plan(system, outputs, ordering, seed, stage)
+        made = make_plan(system, outputs, ordering, seed, effort, stage)
     result = Plan(**{field.name: getattr(made, field.name) for field in fields(made)})
     if entry is not None and isinstance(system.sensors, SensorSet):
         try:
@@ -122,9 +140,9 @@ def cache_folder() -> Path:
     return cache_root() / "plans"
 
 
-def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int) -> Path:
+def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: float) -> Path:
     names = None if outputs is None else list(outputs)
-    key = [VERSION, system.fingerprint, names, sorted(candidates(ordering)), ordering, seed]
+    key = [VERSION, system.fingerprint, names, sorted(candidates(ordering)), ordering, seed, effort]
     return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
 
 
@@ -145,12 +163,17 @@ def _restored(data: PlanData, system: System | None) -> Plan:
         ordering=data.ordering,
         row_permutation=permutation_of(data.row_permutation, n, "row permutation"),
         column_permutation=permutation_of(data.column_permutation, n, "column permutation"),
+        program_rows=permutation_of(data.program_rows, None, "program's row permutation"),
+        program_columns=permutation_of(data.program_columns, None, "program's column permutation"),
+        regrouped=data.regrouped,
         candidates=candidates_of(data),
-        assembly_cost=cost_of(data.assembly_cost),
         seed=data.seed,
     )
     try:
+        if len(restored.program_rows) != restored.refined.symbolic.shape[0]:
+            raise PlanError("its program's permutations are not of the size of its system.")
         restored.elimination()
+        _ = restored.solved
     except ZeroPivotError:
         raise PlanError("its permutations lead to a zero pivot.") from None
     return restored

@@ -51,10 +51,10 @@ def expression_cost(outputs: Iterable[Expr]) -> Cost:
     )
 
 
-Rule: TypeAlias = Callable[[Elimination], Cost]
+Rule: TypeAlias = Callable[[Elimination[int]], Cost]
 
 
-def factorisation_cost(work: Elimination) -> Cost:
+def factorisation_cost(work: Elimination[int]) -> Cost:
     """Count an LU factorisation: one reciprocal a pivot, no product with 1 or -1, no addition into a zero."""
     additions = multiplications = divisions = 0
     for pivot in work.pivots:
@@ -69,7 +69,7 @@ def factorisation_cost(work: Elimination) -> Cost:
     return Cost(additions, multiplications, divisions)
 
 
-def substitution_cost(work: Elimination) -> Cost:
+def substitution_cost(work: Elimination[int]) -> Cost:
     """Count the substitutions of one right-hand side by the same rule; what is zero for all q costs nothing."""
     additions = multiplications = divisions = 0
     x = work.solution()
@@ -86,19 +86,19 @@ def substitution_cost(work: Elimination) -> Cost:
     return Cost(additions, multiplications, divisions)
 
 
-def engine_rule(work: Elimination) -> Cost:
+def engine_rule(work: Elimination[int]) -> Cost:
     """Count factorisation and substitutions as they are done here."""
     return factorisation_cost(work) + substitution_cost(work)
 
 
-def textbook_rule(work: Elimination) -> Cost:
+def textbook_rule(work: Elimination[int]) -> Cost:
     """Count every product, division and addition of the factorisation and both substitutions."""
     pivots = work.pivots
     additions = sum(len(p.l) * len(p.u) + len(p.l) + len(p.u) for p in pivots)
     return Cost(additions, additions, sum(len(p.l) + 1 for p in pivots))
 
 
-def textbook_without_units_rule(work: Elimination) -> Cost:
+def textbook_without_units_rule(work: Elimination[int]) -> Cost:
     """Count as the textbook, but no product with, and no division by, an entry 1 or -1 of the matrix as given."""
     additions = multiplications = divisions = 0
     for p in work.pivots:
@@ -110,13 +110,13 @@ def textbook_without_units_rule(work: Elimination) -> Cost:
     return Cost(additions, multiplications, divisions)
 
 
-def _substitutions_as_published(work: Elimination) -> Cost:
+def _substitutions_as_published(work: Elimination[int]) -> Cost:
     off_diagonal = sum(len(p.l) + len(p.u) for p in work.pivots)
     forward = sum(p.rhs != 0 for p in work.pivots)
     return Cost(work.rhs_nonzeros + off_diagonal + forward, off_diagonal + 2 * work.n, 0)
 
 
-def published_fig1_rule(work: Elimination) -> Cost:
+def published_fig1_rule(work: Elimination[int]) -> Cost:
     """Count as the published scripts of fig. 1 do: not an operation count, kept to compare with the paper.
 
     The rank-1 update is counted as the elementwise product of a row and a column, and what is meant to leave
@@ -133,7 +133,7 @@ def published_fig1_rule(work: Elimination) -> Cost:
     return Cost(additions, multiplications, 0) + _substitutions_as_published(work)
 
 
-def published_fig2_rule(work: Elimination) -> Cost:
+def published_fig2_rule(work: Elimination[int]) -> Cost:
     """Count as the published scripts of fig. 2 do: the elementwise product, without the subtraction."""
     additions = multiplications = 0
     for p in work.pivots[:-1]:

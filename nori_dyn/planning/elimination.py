@@ -1,8 +1,9 @@
-"""Symbolic elimination: what LU in a given order does to the pattern, with exact zeros by fingerprint.
+"""Elimination: LU with both substitutions, one pivot at a time, over elements of the field or over expressions.
 
-Each entry is carried as its value at the random point of the expressions' field, so an entry that cancels for
-all q is seen to be zero, and 1 and -1 are known where they stand. On request each entry also carries its values
-at an ensemble of sampled states, for the choice of stable pivots.
+Over the field, each entry is its value at the random point of the expressions, so an entry that cancels for all q is
+seen to be zero, and 1 and -1 are known where they stand: that is enough to choose an order and to count. Over
+expressions the same steps write the program. On request each entry also carries its values at an ensemble of sampled
+states, for the choice of stable pivots.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.expressions import PRIME, Expr, Graph
 from nori_dyn.system.trace import SymbolicSystem
+
+T = TypeVar("T")
 
 
 class ZeroPivotError(ZeroDivisionError):
@@ -30,68 +34,167 @@ class ZeroPivotError(ZeroDivisionError):
         super().__init__(message)
 
 
+class Scalars(Protocol[T]):
+    """The arithmetic that an elimination needs; falsity of a scalar is no test for zero, `is_zero` is."""
+
+    @property
+    def zero(self) -> T:
+        """The number 0."""
+
+    def of(self, entry: Expr) -> T:
+        """Return an entry of the system as a scalar."""
+
+    def opposite_of(self, entry: Expr) -> T:
+        """Return the same with the other sign."""
+
+    def is_zero(self, x: T) -> bool:
+        """Return whether x is zero for all q."""
+
+    def is_unit(self, x: T) -> bool:
+        """Return whether x is the constant 1 or -1."""
+
+    def reciprocal(self, x: T) -> T:
+        """Return 1 / x."""
+
+    def times(self, x: T, y: T) -> T:
+        """Return x y."""
+
+    def minus_product(self, old: T, x: T, y: T) -> T:
+        """Return old - x y."""
+
+
+class Field:
+    """Elements of the field: values of expressions at the random point."""
+
+    zero = 0
+
+    def of(self, entry: Expr) -> int:
+        return entry.fingerprint
+
+    def opposite_of(self, entry: Expr) -> int:
+        return -entry.fingerprint % PRIME
+
+    def is_zero(self, x: int) -> bool:
+        return x == 0
+
+    def is_unit(self, x: int) -> bool:
+        return x in (1, PRIME - 1)
+
+    def reciprocal(self, x: int) -> int:
+        return x if x in (1, PRIME - 1) else pow(x, -1, PRIME)
+
+    def times(self, x: int, y: int) -> int:
+        return x * y % PRIME
+
+    def minus_product(self, old: int, x: int, y: int) -> int:
+        return (old - x * y) % PRIME
+
+
+FIELD = Field()
+
+
+class Expressions:
+    """Expressions themselves.
+
+    Args:
+        graph: where they live.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.zero = graph.zero
+        self.reciprocal = graph.reciprocal
+        self.times = graph.mul
+        self._sub, self._mul = graph.sub, graph.mul
+
+    def of(self, entry: Expr) -> Expr:
+        return entry
+
+    def opposite_of(self, entry: Expr) -> Expr:
+        return -entry
+
+    def is_zero(self, x: Expr) -> bool:
+        return x.index == 0
+
+    def is_unit(self, x: Expr) -> bool:
+        return x.is_unit
+
+    def minus_product(self, old: Expr, x: Expr, y: Expr) -> Expr:
+        return self._sub(old, self._mul(x, y))
+
+
 @dataclass(frozen=True, slots=True)
-class Pivot:
-    """One step of an elimination; values are elements of the field.
+class Pivot(Generic[T]):
+    """One step of an elimination.
 
     Attributes:
         row, column: the pivot's place in the unpermuted matrix.
         value: the pivot.
+        reciprocal: its reciprocal.
         l: the column of L below it, by row: the multipliers.
         u: the row of U right of it, by column.
         fill_in: number of entries that it creates.
-        rhs: the pivot row's right-hand side when its turn comes (an entry of L^-1 b).
+        rhs: the pivot row's right-hand side when its turn comes (an entry of -L^-1 b).
         rhs_fill_in: number of right-hand sides that its elimination makes nonzero.
         smallest: smallest size of the pivot over the ensemble, relative to its median; 1 for a constant.
+        growth: see `Elimination.growth`.
         is_unit: whether the pivot is an entry 1 or -1 of the matrix as given.
         l_units, u_units: rows and columns whose entries were 1 or -1 in the matrix as given, and are untouched.
     """
 
     row: int
     column: int
-    value: int
-    l: dict[int, int]
-    u: dict[int, int]
+    value: T
+    reciprocal: T
+    l: dict[int, T]
+    u: dict[int, T]
     fill_in: int
-    rhs: int
+    rhs: T
     rhs_fill_in: int
     smallest: float
+    growth: float
     is_unit: bool
     l_units: frozenset[int]
     u_units: frozenset[int]
 
 
-class Elimination:
+class Elimination(Generic[T]):
     """The active part of a square matrix under elimination; `pivot` does a step.
 
     Attributes:
         n: number of rows and columns.
-        rows: for each active row its entries by column, as elements of the field.
+        scalars: the arithmetic.
+        rows: for each active row its entries by column.
         columns: for each active column its rows.
         samples: for each active row its entries at the ensemble by column; None without an ensemble.
-        rhs: for each row its right-hand side, eliminated along.
+        rhs: for each row its right-hand side, -b, eliminated along.
         rhs_nonzeros: number of right-hand sides that are not zero to begin with.
         pivots: the steps done.
+        updates: number of entries that they have changed: what they cost, roughly.
 
     Args:
         symbolic: the system.
+        scalars: the arithmetic; `FIELD` or `Expressions`.
         samples: values of the structural nonzeros at sampled states (states, nnz), in natural units, for stability.
     """
 
-    def __init__(self, symbolic: SymbolicSystem, samples: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self, symbolic: SymbolicSystem, scalars: Scalars[T], samples: NDArray[np.float64] | None = None
+    ) -> None:
         self.n = symbolic.shape[0]
-        self.rows: list[dict[int, int]] = [{} for _ in range(self.n)]
+        self.scalars = scalars
+        self.rows: list[dict[int, T]] = [{} for _ in range(self.n)]
         self.columns: list[set[int]] = [set() for _ in range(self.n)]
         self.samples: list[dict[int, NDArray[np.float64]]] | None = None
-        self.rhs: list[int] = [b.fingerprint for b in symbolic.b]
-        self.rhs_nonzeros = sum(b != 0 for b in self.rhs)
-        self.pivots: list[Pivot] = []
+        self.rhs: list[T] = [scalars.opposite_of(b) for b in symbolic.b]
+        self.rhs_nonzeros = sum(not b.is_zero for b in symbolic.b)
+        self.pivots: list[Pivot[T]] = []
+        self.updates = 0
         self._units: set[tuple[int, int]] = set()
         self._places: tuple[dict[int, int], dict[int, int]] | None = None
         if samples is not None:
             self.samples = [{} for _ in range(self.n)]
         for k, (row, column) in enumerate(zip(symbolic.rows.tolist(), symbolic.columns.tolist(), strict=True)):
-            self.rows[row][column] = symbolic.entries[k].fingerprint
+            self.rows[row][column] = scalars.of(symbolic.entries[k])
             self.columns[column].add(row)
             if symbolic.entries[k].is_unit:
                 self._units.add((row, column))
@@ -100,92 +203,107 @@ class Elimination:
 
     def is_unit(self, row: int, column: int) -> bool:
         """Return whether an entry is the constant 1 or -1."""
-        return self.rows[row][column] in (1, PRIME - 1)
+        return self.scalars.is_unit(self.rows[row][column])
 
     def markowitz(self, row: int, column: int) -> int:
         """Return the most entries that a pivot can touch: (r - 1)(c - 1)."""
         return (len(self.rows[row]) - 1) * (len(self.columns[column]) - 1)
 
-    def spread(self, row: int, column: int) -> float:
-        """Return how much an entry varies over the ensemble: its median size over its smallest; 1 for a constant.
-
-        An entry that changes its sign over the ensemble vanishes somewhere between: infinity.
-        """
-        if self.samples is None or self.is_unit(row, column):
-            return 1.0
+    def changes_sign(self, row: int, column: int) -> bool:
+        """Return whether an entry changes its sign over the ensemble, and so vanishes somewhere between."""
+        if self.samples is None:
+            return False
         values = self.samples[row][column]
-        if not (np.all(values > 0) or np.all(values < 0)):
-            return math.inf
-        size = np.abs(values)
-        return float(np.median(size) / size.min())
+        return not (values.min() > 0 or values.max() < 0)
 
     def growth(self, row: int, column: int) -> float:
-        """Return the largest multiplier that a pivot leads to over the ensemble, in the units of the samples."""
-        if self.samples is None:
-            return 1.0
-        size = np.abs(self.samples[row][column])
-        largest = np.max([np.abs(self.samples[i][column]) for i in self.columns[column]], axis=0)
-        with np.errstate(divide="ignore"):
-            return float(np.max(largest / size))
+        """Return the most that a pivot would make of the other entries over the ensemble.
 
-    def pivot(self, row: int, column: int) -> Pivot:
+        That is the largest update of an entry by the largest entry in its row or column. A pivot on the diagonal of
+        what is symmetric and positive definite makes nothing grow, however small it is: |a_ip a_pj / a_pp| is at most
+        the geometric mean of a_ii and a_jj. Any other does when it comes near zero.
+        """
+        if self.samples is None or self.is_unit(row, column):
+            return 0.0
+        samples = self.samples
+        others = [i for i in self.columns[column] if i != row]
+        right = [j for j in samples[row] if j != column]
+        if not others or not right:
+            return 0.0
+        row_sizes = np.array([np.max(np.abs([*samples[i].values()]), axis=0) for i in others])
+        column_sizes = np.array([np.max(np.abs([samples[i][j] for i in self.columns[j]]), axis=0) for j in right])
+        with np.errstate(all="ignore"):
+            l = np.abs([samples[i][column] for i in others]) / np.abs(samples[row][column])
+            u = np.abs([samples[row][j] for j in right])
+            updates = l[:, None] * u / np.maximum(row_sizes[:, None], column_sizes)
+        return float(np.nan_to_num(np.max(updates), nan=math.inf))
+
+    def pivot(self, row: int, column: int) -> Pivot[T]:
         """Eliminate a column with a row.
 
         Raises:
             ZeroPivotError: the pivot is zero for all q.
         """
+        scalars, zero = self.scalars, self.scalars.zero
+        growth = self.growth(row, column) if column in self.rows[row] else 0.0
+        is_zero, times, minus_product = scalars.is_zero, scalars.times, scalars.minus_product
         pivot_row = self.rows[row]
-        value = pivot_row.pop(column, 0)
-        if value == 0:
+        value = pivot_row.pop(column, zero)
+        if is_zero(value):
             raise ZeroPivotError(f"entry ({row}, {column}) is zero for all q")
         for j in pivot_row:
             self.columns[j].discard(row)
         below = self.columns[column]
         below.discard(row)
-        inverse = value if value in (1, PRIME - 1) else pow(value, -1, PRIME)
-        multipliers: dict[int, int] = {}
+        reciprocal = scalars.reciprocal(value)
+        multipliers: dict[int, T] = {}
         fill_in = rhs_fill_in = 0
         rhs = self.rhs[row]
-        for i in below:
+        for i in sorted(below):
             target = self.rows[i]
-            l = target.pop(column) * inverse % PRIME
+            l = times(target.pop(column), reciprocal)
             multipliers[i] = l
-            if rhs:
-                rhs_fill_in += self.rhs[i] == 0
-                self.rhs[i] = (self.rhs[i] - l * rhs) % PRIME
+            if not is_zero(rhs):
+                rhs_fill_in += is_zero(self.rhs[i])
+                self.rhs[i] = minus_product(self.rhs[i], l, rhs)
             for j, u in pivot_row.items():
                 old = target.get(j)
-                new = ((old or 0) - l * u) % PRIME
                 if old is None:
                     fill_in += 1
-                if new:
+                new = minus_product(zero if old is None else old, l, u)
+                if not is_zero(new):
                     target[j] = new
                     self.columns[j].add(i)
                 elif old is not None:
                     del target[j]
                     self.columns[j].discard(i)
         smallest = 1.0 if self.samples is None else self._pivot_samples(row, column, multipliers)
+        units = self._units
+        is_unit = (row, column) in units
         step = Pivot(
-            row,
-            column,
-            value,
-            multipliers,
-            dict(pivot_row),
-            fill_in,
-            rhs,
-            rhs_fill_in,
-            smallest,
-            (row, column) in self._units,
-            frozenset(i for i in multipliers if (i, column) in self._units and (row, column) in self._units),
-            frozenset(j for j in pivot_row if (row, j) in self._units),
+            row=row,
+            column=column,
+            value=value,
+            reciprocal=reciprocal,
+            l=multipliers,
+            u=dict(pivot_row),
+            fill_in=fill_in,
+            rhs=rhs,
+            rhs_fill_in=rhs_fill_in,
+            smallest=smallest,
+            growth=growth,
+            is_unit=is_unit,
+            l_units=frozenset(i for i in multipliers if is_unit and (i, column) in units),
+            u_units=frozenset(j for j in pivot_row if (row, j) in units),
         )
-        self._units.difference_update([(i, j) for i in multipliers for j in pivot_row])
+        units.difference_update([(i, j) for i in multipliers for j in pivot_row])
         self.columns[column] = set()
         self.rows[row] = {}
         self.pivots.append(step)
+        self.updates += len(multipliers) * len(pivot_row)
         return step
 
-    def _pivot_samples(self, row: int, column: int, multipliers: dict[int, int]) -> float:
+    def _pivot_samples(self, row: int, column: int, multipliers: dict[int, T]) -> float:
         """Do a step on the ensemble; return the smallest size of the pivot relative to its median."""
         assert self.samples is not None
         source = self.samples[row]
@@ -202,7 +320,7 @@ class Elimination:
             size = np.abs(value)
             return float(np.nan_to_num(size.min() / np.median(size)))
 
-    def run(self, rows: Iterable[int], columns: Iterable[int]) -> Elimination:
+    def run(self, rows: Iterable[int], columns: Iterable[int]) -> Elimination[T]:
         """Eliminate all in a given order of rows and columns; return self.
 
         Raises:
@@ -212,7 +330,7 @@ class Elimination:
             self.pivot(int(row), int(column))
         return self
 
-    def permuted(self, pivot: Pivot) -> tuple[dict[int, int], dict[int, int]]:
+    def permuted(self, pivot: Pivot[T]) -> tuple[dict[int, T], dict[int, T]]:
         """Return the column of L and the row of U of a step by their places in the permuted matrix."""
         if self._places is None:
             self._places = (
@@ -225,13 +343,16 @@ class Elimination:
             {column_place[column]: value for column, value in pivot.u.items()},
         )
 
-    def solution(self) -> dict[int, int]:
-        """Return the solution by column, in the field, once all is eliminated: which unknowns are zero for all q."""
-        x: dict[int, int] = {}
+    def solution(self) -> dict[int, T]:
+        """Return the solution d by column, once all is eliminated: backward substitution."""
+        scalars = self.scalars
+        d: dict[int, T] = {}
         for pivot in reversed(self.pivots):
-            value = -pivot.rhs - sum(u * x[j] for j, u in pivot.u.items())
-            x[pivot.column] = value * pow(pivot.value, -1, PRIME) % PRIME
-        return x
+            value = pivot.rhs
+            for j, u in pivot.u.items():
+                value = scalars.minus_product(value, u, d[j])
+            d[pivot.column] = scalars.times(value, pivot.reciprocal)
+        return d
 
     @property
     def smallest_pivot(self) -> float:

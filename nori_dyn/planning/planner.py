@@ -1,14 +1,19 @@
 """The offline planner: from a system to its elimination order and what it costs.
 
-Source: Nori, problem 2 and remark 4.
+Two orders are planned. The paper's orders D itself: UMFPACK runs on it, and the tables of fill-in show it. The
+program's orders the refined system, and is what is compiled: lifted from the first, or from the order of the recursions
+where that leads to less.
+
+Source: Nori, problem 2 and remark 4; DESIGN 4.3.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,21 +21,71 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nori_dyn.errors import PlanError
-from nori_dyn.planning.cost import RULES, Cost, engine_rule, expression_cost
+from nori_dyn.planning.cost import RULES, Cost, engine_rule
 from nori_dyn.planning.diagnosis import check_square, singular_error
-from nori_dyn.planning.elimination import Elimination, ZeroPivotError
+from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
+from nori_dyn.planning.lifting import lifted_classes
+from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.markowitz import markowitz
-from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
+from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem, ordering_problem
+from nori_dyn.planning.orderings.recursive import recursive
 from nori_dyn.planning.orderings.registry import AUTO, candidates
-from nori_dyn.planning.outputs import Output, resolve_outputs
+from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
+from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicSystem, trace
+from nori_dyn.system.refined import RefinedSystem, refine
+from nori_dyn.system.trace import SymbolicSystem
 
 STABLE_PIVOT = 1e-4
 """An order whose pivots keep this share of their usual size at all sampled configurations counts as stable."""
 
 DECADE = 0.1
 """What a decade nearer to zero weighs, as a share of the operations: digits are lost in proportion."""
+
+MOST_UPDATES = 2.0
+"""An order is given up when it updates this many times the entries that the order of the recursions does."""
+
+PATIENCE = 5.0
+"""Time [s] after which no further ordering is begun, with `effort` to be added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """How well an order of elimination holds at sampled states, in natural units.
+
+    Attributes:
+        states: number of sampled configurations.
+        smallest_pivot: smallest pivot at any of them, relative to its own median over them.
+        smallest_at: the link to which that pivot belongs.
+        growth: largest ratio of an update by a pivot to what was there; 1 or less is as good as full pivoting.
+    """
+
+    states: int
+    smallest_pivot: float
+    smallest_at: str
+    growth: float
+
+    @staticmethod
+    def of(work: Elimination[int], problem: OrderingProblem, system: System) -> Stability:
+        """Return what an elimination with an ensemble has seen."""
+        worst = min(work.pivots, key=lambda step: step.smallest)
+        link = system.tree.names[problem.column_bodies[worst.column]]
+        growth = max((step.growth for step in work.pivots), default=0.0)
+        return Stability(len(problem.samples), worst.smallest, link, growth)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no pivot came near zero at any sampled configuration."""
+        return self.smallest_pivot >= STABLE_PIVOT
+
+
+Weight = tuple[bool, float]
+
+
+def weight(cost: Cost, stability: Stability) -> Weight:
+    """Return what programs are chosen by: stable first, then operations, heavier by each decade nearer to zero."""
+    digits = -math.log10(max(stability.smallest_pivot, sys.float_info.min))
+    return not stability.is_stable, cost.total * (1 + DECADE * digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +94,12 @@ class Candidate:
 
     Attributes:
         ordering: its name.
-        cost: operations of factorisation and substitutions, as they are done here.
+        cost: operations of LU and substitutions of D itself in this order, its entries given.
         published: "operations" of the same by the paper's published rule (fig. 1), for comparison.
         fill_in: entries of L and U that are not in D.
         nonzeros: entries of L and U, the diagonal counted once.
-        smallest_pivot: smallest pivot over the sampled configurations, each relative to its own median.
+        program: operations of the program that it leads to, everything from q, qd and y to the outputs counted.
+        stability: how well the program's pivots hold.
     """
 
     ordering: str
@@ -51,17 +107,13 @@ class Candidate:
     published: Cost
     fill_in: int
     nonzeros: int
-    smallest_pivot: float
+    program: Cost
+    stability: Stability
 
     @property
-    def is_stable(self) -> bool:
-        """Whether no pivot came near zero at any sampled configuration."""
-        return self.smallest_pivot >= STABLE_PIVOT
-
-    @property
-    def weight(self) -> float:
-        """The operations, made heavier for each decade that the smallest pivot comes nearer to zero."""
-        return self.cost.total * (1 - DECADE * math.log10(max(self.smallest_pivot, sys.float_info.min)))
+    def weight(self) -> Weight:
+        """See `weight`."""
+        return weight(self.program, self.stability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +126,9 @@ class EliminationPlan:
         ordering: name of the ordering chosen.
         row_permutation: P (n), as indices: the permuted matrix is D[P][:, Q].
         column_permutation: Q (n).
+        program_rows, program_columns: the same for the refined system, which the program eliminates.
+        regrouped: whether inertia is moved across joints in it, see `internal_links`.
         candidates: what each ordering tried leads to, the chosen one first.
-        assembly_cost: operations that compute the entries of D and b, sines and cosines not counted.
         seed: the seed of everything random.
     """
 
@@ -84,8 +137,10 @@ class EliminationPlan:
     ordering: str
     row_permutation: NDArray[np.intp]
     column_permutation: NDArray[np.intp]
+    program_rows: NDArray[np.intp]
+    program_columns: NDArray[np.intp]
+    regrouped: bool
     candidates: tuple[Candidate, ...]
-    assembly_cost: Cost
     seed: int
 
     def __repr__(self) -> str:
@@ -93,22 +148,37 @@ class EliminationPlan:
 
     @property
     def cost(self) -> Cost:
-        """All operations of a tick: assembly of D and b, factorisation, both substitutions."""
-        return self.assembly_cost + self.candidates[0].cost
+        """All operations of a tick, from q, qd and y to the outputs; sines and cosines are not counted."""
+        return self.candidates[0].program
+
+    @property
+    def stability(self) -> Stability:
+        """What the program's pivots did at the sampled configurations."""
+        return self.candidates[0].stability
 
     @property
     def pattern(self) -> sp.csc_array:
         """The worst-case sparsity of D, unpermuted."""
         return self.symbolic.pattern
 
-    @cached_property
+    @property
     def symbolic(self) -> SymbolicSystem:
         """The system over expressions."""
-        return trace(self.system, self.seed)
+        return self.refined.original
 
-    def elimination(self) -> Elimination:
-        """Return the elimination in the planned order, step by step."""
-        return Elimination(self.symbolic).run(self.row_permutation, self.column_permutation)
+    @cached_property
+    def refined(self) -> RefinedSystem:
+        """The refined system."""
+        return refine(self.system, self.seed, self.regrouped)
+
+    @cached_property
+    def solved(self) -> StaticElimination:
+        """Every unknown as an expression."""
+        return static_elimination(self.refined, Ordering(self.program_rows, self.program_columns))
+
+    def elimination(self) -> Elimination[int]:
+        """Return the elimination of D in the planned order, step by step."""
+        return Elimination(self.symbolic, FIELD).run(self.row_permutation, self.column_permutation)
 
 
 def make_plan(
@@ -116,6 +186,7 @@ def make_plan(
     outputs: Sequence[str] | None = None,
     ordering: str = AUTO,
     seed: int = 0,
+    effort: float = 0.0,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> EliminationPlan:
     """Return the plan of a square system.
@@ -124,7 +195,8 @@ def make_plan(
         system: the system.
         outputs: names of the outputs wanted; None for all.
         ordering: an ordering by name, or "auto" for the cheapest stable one of all.
-        seed: seed of the sampled configurations.
+        seed: seed of the sampled configurations and of the search.
+        effort: time [s] to search for a cheaper order beside the orderings by name.
         progress: called with the name of each stage as it begins.
 
     Raises:
@@ -136,37 +208,139 @@ def make_plan(
     methods = candidates(ordering)
     resolved = resolve_outputs(system, outputs)
     check_square(system)
+    start = time.monotonic()
     progress("worst-case sparsity")
-    symbolic = trace(system, seed)
-    problem = ordering_problem(system, symbolic, seed)
-    found: list[tuple[Candidate, Ordering]] = []
+    search = _Search(system, output_columns(system, resolved), seed)
+    problem = search.problem
+    found: list[tuple[Candidate, Ordering, _Program]] = []
     for name, method in methods.items():
+        if found and time.monotonic() - start > PATIENCE + effort:
+            break
         progress(f"ordering {name}")
         try:
             order = method(problem)
-            work = Elimination(symbolic, problem.natural_samples).run(order.rows, order.columns)
+            work = Elimination(search.original, FIELD).run(order.rows, order.columns)
+            program = search.lifted(order)
         except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
             rank = _rank(error, lambda: markowitz(problem))
             if rank is not None:
                 raise singular_error(system, rank, seed) from None
             continue
         published = RULES["published_fig1"](work)
-        candidate = Candidate(name, engine_rule(work), published, work.fill_in, work.nonzeros, work.smallest_pivot)
-        found.append((candidate, order))
+        counted = (name, engine_rule(work), published, work.fill_in, work.nonzeros)
+        found.append((Candidate(*counted, program.cost, program.stability), order, program))
+        if effort:
+            found.extend(
+                (Candidate(*counted, better.cost, better.stability), order, better)
+                for better in search.restarts(order, time.monotonic() + effort / len(methods), progress)
+            )
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
-    found.sort(key=lambda item: (not item[0].is_stable, item[0].weight))
-    best, order = found[0]
+    found.sort(key=lambda item: item[0].weight)
+    best, order, program = found[0]
     return EliminationPlan(
         system=system,
         outputs=resolved,
         ordering=best.ordering,
         row_permutation=_frozen(order.rows),
         column_permutation=_frozen(order.columns),
-        candidates=tuple(candidate for candidate, _ in found),
-        assembly_cost=expression_cost((*symbolic.entries, *symbolic.b)),
+        program_rows=_frozen(program.order.rows),
+        program_columns=_frozen(program.order.columns),
+        regrouped=program.regrouped,
+        candidates=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Program:
+    order: Ordering
+    regrouped: bool
+    cost: Cost
+    stability: Stability
+
+    @property
+    def weight(self) -> Weight:
+        return weight(self.cost, self.stability)
+
+
+class _Search:
+    """Lifts orders to the refined systems, and counts the programs that they lead to."""
+
+    def __init__(self, system: System, columns: NDArray[np.intp], seed: int) -> None:
+        self._system = system
+        self._columns = columns.tolist()
+        self._rng = np.random.default_rng(seed)
+        self._refinements: list[tuple[bool, RefinedSystem, OrderingProblem]] = []
+        for regrouped in (False, True):
+            refined = refine(system, seed, regrouped)
+            problem = ordering_problem(system, refined.symbolic, seed, definitions=refined.definitions)
+            self._refinements.append((regrouped, refined, problem))
+        self.problem = ordering_problem(system, self.original, seed)
+        self._known: dict[tuple[int, bytes], _Program | None] = {}
+        self._limits = [math.inf] * len(self._refinements)
+
+    @property
+    def original(self) -> SymbolicSystem:
+        """The system as given."""
+        return self._refinements[0][1].original
+
+    @cached_property
+    def _recursions(self) -> _Program:
+        """The program in the order of the recursions."""
+        order = recursive(self.problem)
+        found = [self._program(k, order) for k in range(len(self._refinements))]
+        return min((program for program in found if program), key=lambda program: program.weight)
+
+    def lifted(self, order: Ordering) -> _Program:
+        """Return the best program that an order of the original system leads to, or that of the recursions.
+
+        Raises:
+            ZeroPivotError: the system is singular for all q.
+        """
+        found = [self._recursions, *(self._program(k, order) for k in range(len(self._refinements)))]
+        return min((program for program in found if program), key=lambda program: program.weight)
+
+    def restarts(self, order: Ordering, deadline: float, progress: Callable[[str], None]) -> Iterator[_Program]:
+        """Yield better and better programs that break ties at random, until a deadline of the monotonic clock."""
+        n = max(problem.symbolic.shape[1] for _, _, problem in self._refinements)
+        best = self.lifted(order)
+        count = 0
+        while time.monotonic() < deadline:
+            program = self._program(count % len(self._refinements), order, self._rng.permutation(n))
+            count += 1
+            if program and program.weight < best.weight:
+                best = program
+                yield program
+            progress(f"search: {best.cost.total} operations after {count}")
+
+    def _program(self, which: int, order: Ordering, ties: NDArray[np.intp] | None = None) -> _Program | None:
+        """Return the program of a lifted order; None where it costs far more than the recursions."""
+        _, refined, _ = self._refinements[which]
+        classes = lifted_classes(order, self._system, refined)
+        key = (which, classes.tobytes())
+        if ties is not None:
+            return self._made(which, classes, ties)
+        if key not in self._known:
+            self._known[key] = self._made(which, classes, ties)
+        return self._known[key]
+
+    def _made(self, which: int, classes: NDArray[np.intp], ties: NDArray[np.intp] | None) -> _Program | None:
+        regrouped, refined, problem = self._refinements[which]
+        limit = self._limits[which]
+        try:
+            work = greedy(problem, classes, ties, limit)
+        except CostlyOrderError:
+            return None
+        except ZeroPivotError:  # some definition cannot be used as one
+            work = greedy(replace(problem, definitions={}), classes, ties)
+        self._limits[which] = min(limit, MOST_UPDATES * work.updates)
+        graph = refined.symbolic.graph
+        size = len(graph)
+        chosen = Ordering.of(work)
+        cost = static_elimination(refined, chosen).cost(self._columns)
+        graph.forget(size)
+        return _Program(chosen, regrouped, cost, Stability.of(work, problem, self._system))
 
 
 def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:

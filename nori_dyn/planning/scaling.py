@@ -1,4 +1,7 @@
-"""The natural size of unknowns and equations, so that a robot with links from grams to tonnes is not badly scaled."""
+"""Sampled states, and the natural size of unknowns and equations at them.
+
+In natural units a robot with links from grams to tonnes is not badly scaled.
+"""
 
 from __future__ import annotations
 
@@ -16,42 +19,58 @@ ENSEMBLE = 8
 """Number of random states whose solutions tell the size of each unknown."""
 
 
+def sampled(
+    system: System, symbolic: SymbolicSystem, seed: int, n: int, at_rest: bool = False
+) -> tuple[Floats, Floats]:
+    """Return the structural nonzeros (n, nnz) and b (n, rows) of a system at random states.
+
+    Args:
+        system: the system as given.
+        symbolic: the same over expressions, or a refinement of it.
+        seed: seed of the states.
+        n: number of states.
+        at_rest: leave velocities and readings, which the matrix does not depend on, at zero; b is then empty.
+    """
+    tree = system.tree
+    rng = np.random.default_rng(seed)
+    Q = np.array([tree.random_configuration(rng) for _ in range(n)])
+    Qd, Y = (np.zeros((n, k)) if at_rest else rng.normal(size=(n, k)) for k in (tree.nv, system.ny))
+    scalars = (*symbolic.q, *symbolic.qd, *symbolic.y)
+    inputs = {x.index: values for x, values in zip(scalars, np.hstack([Q, Qd, Y]).T, strict=True)}
+    wanted = symbolic.entries if at_rest else (*symbolic.entries, *symbolic.b)
+    values = symbolic.graph.evaluate(wanted, inputs).T
+    nnz = len(symbolic.entries)
+    return values[:, :nnz], values[:, nnz:]
+
+
 def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tuple[Floats, Floats]:
     """Return the powers of two (rows,), (n,) that bring equations and unknowns to size 1 at random states.
 
-    Two sizes a body, for its accelerations and for its forces: a component that is zero but for rounding has none of
-    its own. The size of an equation is that of its largest term.
+    One size a `Variable.group`, for a body's accelerations or its forces: a component that is zero but for rounding has
+    none of its own. The size of an equation is that of its largest term.
 
     Args:
         system: a square system.
-        symbolic: the same over expressions.
+        symbolic: the same over expressions, or a refinement of it.
         seed: seed of the states.
     """
-    tree, n = system.tree, system.shape[1]
-    rng = np.random.default_rng(seed)
-    unknowns, entries = [], []
-    for _ in range(ENSEMBLE):
-        q, qd, y = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=system.ny)
-        D = sp.csc_matrix(system.D(q))
-        entries.append(np.abs(D[symbolic.rows, symbolic.columns]).A1)
+    n = symbolic.shape[1]
+    entries, b = sampled(system, symbolic, seed, ENSEMBLE)
+    unknowns = []
+    for values, right in zip(entries, b, strict=True):
         try:
-            d = spla.splu(D).solve(-system.b(q, qd, y))
+            d = spla.splu(sp.csc_matrix((values, (symbolic.rows, symbolic.columns)), shape=symbolic.shape)).solve(right)
         except RuntimeError:  # this state is exactly singular: it tells no size
             continue
         if np.isfinite(d).all():
             unknowns.append(np.abs(d))
     if not unknowns:
         return np.ones(n), np.ones(n)
-    size = np.median(unknowns, axis=0)
-    for i in range(tree.n_links):
-        for kinds in (("a", "qdd"), ("f", "tau", "fx")):
-            parts = [system.column(kind, i) for kind in kinds]
-            largest = max(size[part].max() for part in parts)
-            for part in parts:
-                size[part] = largest
-    size = _power_of_two(size)
+    largest = np.zeros(symbolic.groups.max() + 1)
+    np.maximum.at(largest, symbolic.groups, np.median(unknowns, axis=0))
+    size = _power_of_two(largest[symbolic.groups])
     weight = np.zeros(n)
-    np.maximum.at(weight, symbolic.rows, np.max(entries, axis=0) * size[symbolic.columns])
+    np.maximum.at(weight, symbolic.rows, np.abs(entries).max(axis=0) * size[symbolic.columns])
     return 1.0 / _power_of_two(weight), size
 
 

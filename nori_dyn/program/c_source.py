@@ -150,6 +150,25 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Notation:
+    """How statements refer to what they read and write.
+
+    Attributes:
+        inputs: each input of the job.
+        outputs: each output of the job.
+        parameters: of a function of statements; the workspace among them is `w`.
+        real: the type of a number.
+        fill: a number of that type from a double, `{0}`.
+    """
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    parameters: str = "const real *restrict in, real *restrict w, real *restrict out"
+    real: str = "real"
+    fill: str = "(real){{0}} + {0}"
+
+
+@dataclass(frozen=True, slots=True)
 class CSource:
     """C source of a job, and the sizes of what it works on.
 
@@ -168,7 +187,8 @@ class CSource:
 
 def c_source(job: Job, lanes: int) -> CSource:
     """Return the C of a job, for single states and for batches of `lanes` states at a time."""
-    writer = _Writer(job)
+    inputs = [f"in[{k}]" for k in range(len(job.inputs))]
+    writer = Writer(job, Notation(inputs, [f"out[{k}]" for k in range(len(job.outputs))]))
     n_work = writer.n_work
     defines = {
         "N_ANGLES": len(writer.angles),
@@ -198,11 +218,26 @@ def c_source(job: Job, lanes: int) -> CSource:
     )
 
 
-class _Writer:
-    """Lays a job out: the order of its statements, their chunks, and the workspace."""
+class Writer:
+    """Lays a job out: the order of its statements, their chunks, and the workspace.
 
-    def __init__(self, job: Job) -> None:
+    Attributes:
+        angles: places, among the inputs, of those whose sine and cosine are needed. The workspace holds the sines, then
+            the cosines, after what is reserved; they must be there before the first chunk is called.
+        first_pivot: where the chunks leave the pivots in the workspace.
+        n_work: length of the workspace.
+        n_chunks: number of functions of statements: `chunk0`, `chunk1`, ..., to be called in this order.
+        n_residual_chunks: number of functions of the residual: `check0`, ...
+
+    Args:
+        job: what to compute.
+        notation: how statements refer to what they read and write.
+        reserved: numbers at the start of the workspace that are the caller's.
+    """
+
+    def __init__(self, job: Job, notation: Notation, reserved: int = 0) -> None:
         self.job = job
+        self._notation = notation
         graph = job.graph
         self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
         rows = [row for equation in job.equations for row in equation]
@@ -211,7 +246,7 @@ class _Writer:
         trigonometric = [i for i in order if graph.ops[i] in (Op.SIN, Op.COS)]
         self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
         self.statements = [i for i in order if graph.ops[i] in _FORMATS]
-        self.n_chunks = -(-len(self.statements) // CHUNK)
+        self.n_chunks = max(-(-len(self.statements) // CHUNK), 1)
         self.n_residual_chunks = -(-len(job.equations) // EQUATIONS)
         self._chunk = {i: place // CHUNK for place, i in enumerate(self.statements)}
 
@@ -219,8 +254,8 @@ class _Writer:
         slots = {angle: k for k, angle in enumerate(self.angles)}
         for i in trigonometric:
             offset = 0 if graph.ops[i] is Op.SIN else len(self.angles)
-            self._slot[i] = offset + slots[self._input_place[graph.left[i]]]
-        self.first_pivot = 2 * len(self.angles)
+            self._slot[i] = reserved + offset + slots[self._input_place[graph.left[i]]]
+        self.first_pivot = reserved + 2 * len(self.angles)
         for k, pivot in enumerate(job.pivots):
             self._slot.setdefault(pivot.index, self.first_pivot + k)
         self.n_work = self.first_pivot + len(job.pivots)
@@ -241,38 +276,36 @@ class _Writer:
         """Return how a chunk refers to a node."""
         op = self.job.graph.ops[i]
         if op is Op.CONSTANT:
-            return f"({self.job.graph.values[i]!r})"
+            number = repr(self.job.graph.values[i])
+            return f"({number})" if number.startswith("-") else number
         if op is Op.INPUT:
-            return f"in[{self._input_place[i]}]"
+            return self._notation.inputs[self._input_place[i]]
         if chunk is not None and self._chunk.get(i) == chunk:
             return f"t{i}"
         return f"w[{self._slot[i]}]"
 
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, pivots and outputs."""
-        graph = self.job.graph
-        outputs: dict[int, list[int]] = {}
-        for k, output in enumerate(self.job.outputs):
-            outputs.setdefault(output.index, []).append(k)
-        pivots: dict[int, list[int]] = {}
+        graph, notation = self.job.graph, self._notation
+        kept: dict[int, list[str]] = {}
+        for output, name in zip(self.job.outputs, notation.outputs, strict=True):
+            kept.setdefault(output.index, []).append(name)
         for k, pivot in enumerate(self.job.pivots):
-            pivots.setdefault(pivot.index, []).append(self.first_pivot + k)
-        last = max(self.n_chunks - 1, 0)
-        self.n_chunks = last + 1
+            kept.setdefault(pivot.index, []).append(f"w[{self.first_pivot + k}]")
+        for i, slot in self._slot.items():
+            if i in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
+                kept.setdefault(i, []).append(f"w[{slot}]")
         for chunk in range(self.n_chunks):
-            lines = [f"static void chunk{chunk}(const real *restrict in, real *restrict w, real *restrict out) {{"]
+            lines = [f"static void chunk{chunk}({notation.parameters}) {{"]
             for i in self.statements[chunk * CHUNK : (chunk + 1) * CHUNK]:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-                lines.append(f"const real t{i} = {_FORMATS[graph.ops[i]].format(*operands)};")
-                places = {*pivots.get(i, ()), *([self._slot[i]] if i in self._slot else [])}
-                lines.extend(f"w[{place}] = t{i};" for place in sorted(places))
-                lines.extend(f"out[{k}] = t{i};" for k in outputs.get(i, ()))
-            if chunk == last:  # what is no statement: constants, inputs, sines and cosines
-                for target, table in (("out", outputs), ("w", pivots)):
-                    for i, places_of in table.items():
-                        if i not in self._chunk:
-                            name = self._name(i, None)
-                            lines.extend(f"{target}[{k}] = (real){{0}} + {name};" for k in places_of)
+                lines.append(f"const {notation.real} t{i} = {_FORMATS[graph.ops[i]].format(*operands)};")
+                lines.extend(f"{place} = t{i};" for place in kept.get(i, ()))
+            if chunk == self.n_chunks - 1:  # what is no statement: constants, inputs, sines and cosines
+                for i, places in kept.items():
+                    if i not in self._chunk:
+                        value = notation.fill.format(self._name(i, None))
+                        lines.extend(f"{place} = {value};" for place in places)
             lines.append("(void)in; (void)w; (void)out;\n}")
             yield "\n".join(lines)
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.errors import InputError
-from nori_dyn.planning.outputs import Output, output_columns
+from nori_dyn.planning.outputs import Output
+from nori_dyn.program.layout import output_parts
 from nori_dyn.system.builder import System
 
 Floats = NDArray[np.float64]
@@ -82,17 +83,10 @@ class Layout:
     """
 
     def __init__(self, system: System, outputs: tuple[Output, ...]) -> None:
-        self._parts: dict[str, tuple[slice, tuple[int, ...]]] = {}
-        self._turns: dict[str, Floats] = {}
-        self.size = 0
-        for output in outputs:
-            size = len(output_columns(system, [output]))
-            shape = (size // 6, 6) if output.body is None and output.kind in ("a", "f", "fx") else (size,)
-            self._parts[output.name] = (slice(self.size, self.size + size), shape)
-            self.size += size
-            if output.X is not None:
-                matrix = output.X.motion_matrix() if output.kind == "a" else output.X.force_matrix()
-                self._turns[output.name] = np.ascontiguousarray(matrix)
+        parts = tuple(output_parts(system, outputs))
+        self.size = parts[-1].slice.stop
+        self._parts = {part.output.name: (part.slice, part.shape) for part in parts}
+        self._turns = {part.output.name: part.matrix for part in parts if part.matrix is not None}
 
     @property
     def turns(self) -> bool:

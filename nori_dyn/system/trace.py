@@ -5,6 +5,7 @@ Source: Nori, end of section IV-D (the worst-case pattern); DESIGN 4.2.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.algebra.spatial import Array
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolicState:
+    """A state and readings over expressions.
+
+    Attributes:
+        graph: the expressions.
+        q, qd, y: the inputs (nq,), (nv,), (ny,), object arrays.
+    """
+
+    graph: Graph
+    q: Array
+    qd: Array
+    y: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +45,7 @@ class SymbolicSystem:
         columns: column of each (nnz).
         entries: value of each (nnz).
         b: each number of b (rows).
+        groups: for each column its `Variable.group` (columns).
         q: the inputs that stand for q (nq).
         qd: the inputs that stand for qd (nv).
         y: the inputs that stand for y (ny).
@@ -39,6 +57,7 @@ class SymbolicSystem:
     columns: NDArray[np.intp]
     entries: tuple[Expr, ...]
     b: tuple[Expr, ...]
+    groups: NDArray[np.intp]
     q: tuple[Expr, ...]
     qd: tuple[Expr, ...]
     y: tuple[Expr, ...]
@@ -50,8 +69,8 @@ class SymbolicSystem:
         return sp.csc_array((ones, (self.rows, self.columns)), shape=self.shape)
 
 
-def trace(system: System, seed: int = 0) -> SymbolicSystem:
-    """Return a system over expressions.
+def symbolic_state(system: System, seed: int = 0) -> SymbolicState:
+    """Return fresh inputs for a system.
 
     Args:
         system: the system.
@@ -59,30 +78,57 @@ def trace(system: System, seed: int = 0) -> SymbolicSystem:
     """
     graph = Graph(seed)
     q = _configuration(graph, system.tree)
-    qd = tuple(graph.input(f"qd[{k}]") for k in range(system.tree.nv))
-    y = tuple(graph.input(f"y[{k}]") for k in range(system.ny))
-    at = velocities(system.tree, _array(q), _array(qd))
-    found = []
+    qd = [graph.input(f"qd[{k}]") for k in range(system.tree.nv)]
+    y = [graph.input(f"y[{k}]") for k in range(system.ny)]
+    return SymbolicState(graph, _array(q), _array(qd), _array(y))
+
+
+def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> SymbolicSystem:
+    """Return a system over expressions.
+
+    Args:
+        system: the system.
+        seed: seed of the random point of the fingerprints.
+        state: the inputs; fresh ones when None.
+    """
+    state = symbolic_state(system, seed) if state is None else state
+    graph = state.graph
+    at = velocities(system.tree, state.q, state.qd)
+    entries: dict[tuple[int, int], Expr] = {}
     for row, column, block in system.blocks(at):
         for (r, c), value in np.ndenumerate(block):
             entry = graph.expr(value)
             if not entry.is_zero:
-                found.append((column.start + c, row.start + r, entry))
-    found.sort(key=lambda item: item[:2])
+                entries[row.start + r, column.start + c] = entry
+    b = [graph.expr(value) for block in system.bias(at, state.y) for value in block]
+    groups = [v.group for v in system.variables for _ in range(v.slice.start, v.slice.stop)]
+    return assembled(state, system.shape, entries, b, groups)
+
+
+def assembled(
+    state: SymbolicState,
+    shape: tuple[int, int],
+    entries: Mapping[tuple[int, int], Expr],
+    b: Sequence[Expr],
+    groups: Sequence[int],
+) -> SymbolicSystem:
+    """Return the system of some entries by (row, column); those that are zero for all q are left out."""
+    places = sorted((column, row) for (row, column), entry in entries.items() if not entry.is_zero)
     return SymbolicSystem(
-        graph=graph,
-        shape=system.shape,
-        rows=np.array([row for _, row, _ in found], dtype=np.intp),
-        columns=np.array([column for column, _, _ in found], dtype=np.intp),
-        entries=tuple(entry for _, _, entry in found),
-        b=tuple(graph.expr(value) for block in system.bias(at, _array(y)) for value in block),
-        q=q,
-        qd=qd,
-        y=y,
+        graph=state.graph,
+        shape=shape,
+        rows=np.array([row for _, row in places], dtype=np.intp),
+        columns=np.array([column for column, _ in places], dtype=np.intp),
+        entries=tuple(entries[row, column] for column, row in places),
+        b=tuple(b),
+        groups=np.array(groups, dtype=np.intp),
+        q=tuple(state.q),
+        qd=tuple(state.qd),
+        y=tuple(state.y),
     )
 
 
-def _configuration(graph: Graph, tree: KinematicTree) -> tuple[Expr, ...]:
+def _configuration(graph: Graph, tree: KinematicTree) -> list[Expr]:
     inputs: list[Expr] = []
     for joint, part in zip(tree.joints, tree.q_slices, strict=True):
         labels = [f"q[{k}]" for k in range(part.start, part.stop)]
@@ -90,10 +136,10 @@ def _configuration(graph: Graph, tree: KinematicTree) -> tuple[Expr, ...]:
         inputs.extend(graph.input(label) for label in labels[:n_free])
         if labels[n_free:]:
             inputs.extend(graph.unit_quaternion(labels[n_free:]))
-    return tuple(inputs)
+    return inputs
 
 
-def _array(inputs: tuple[Expr, ...]) -> NDArray[np.object_]:
+def _array(inputs: Sequence[Expr]) -> Array:
     array = np.empty(len(inputs), dtype=object)
     array[:] = inputs
     return array

@@ -14,6 +14,9 @@ Kind: TypeAlias = Literal["a", "f", "tau", "fx", "qdd"]
 KINDS: tuple[Kind, ...] = ("a", "f", "tau", "fx", "qdd")
 """The five variables of each body, in the order of the columns of D (Nori III-A)."""
 
+FORCES: tuple[Kind, ...] = ("f", "tau", "fx")
+"""Those that are forces; the others are accelerations."""
+
 
 class VariableKey(NamedTuple):
     """A variable: its kind and the body that it belongs to."""
@@ -39,6 +42,11 @@ class Variable:
     body: int
     slice: slice
     components: tuple[str, ...]
+
+    @property
+    def group(self) -> int:
+        """Variables of one group have one natural size: 2 body for its motions, 2 body + 1 for its forces."""
+        return 2 * self.body + (self.kind in FORCES)
 
     @property
     def component_names(self) -> tuple[str, ...]:

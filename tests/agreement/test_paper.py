@@ -17,7 +17,7 @@ from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.cost import RULES, Cost
-from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
@@ -75,7 +75,7 @@ def assert_property_1(tree: KinematicTree) -> None:
     D = system.D(tree.random_configuration(1))[P][:, Q]
     assert sp.triu(D, 1).nnz == 0
     np.testing.assert_array_equal(np.abs(D.diagonal()), 1.0)
-    done = Elimination(trace(system)).run(P, Q)
+    done = Elimination(trace(system), FIELD).run(P, Q)
     assert done.fill_in == 0
     assert not any(step.u for step in done.pivots)
 
@@ -94,7 +94,7 @@ def test_inverse_dynamics_has_no_fill_in(n, branching, name):
     problem = inverse_problem(n, branching)
     order = ORDERINGS[name](problem)
     pattern = problem.symbolic.pattern
-    done = Elimination(problem.symbolic).run(order.rows, order.columns)
+    done = Elimination(problem.symbolic, FIELD).run(order.rows, order.columns)
     assert done.fill_in == 0
     assert done.nonzeros == pattern.nnz
     assert all(step.is_unit for step in done.pivots)
@@ -191,7 +191,7 @@ def counted(figure: str, n: int) -> dict[str, list[Cost]]:
     problem = ordering_problem(system, symbolic, seed=0, n_samples=DRAWS[figure])
     for k in range(DRAWS[figure]):
         order = ORDERINGS["umfpack"](replace(problem, samples=problem.samples[[k]]))
-        done = Elimination(symbolic).run(order.rows, order.columns)
+        done = Elimination(symbolic, FIELD).run(order.rows, order.columns)
         for rule, count in RULES.items():
             costs[rule].append(count(done))
     return costs

@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import warnings
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.cli import main
 from nori_dyn.io import robots as robots_module
 from tests.robots import ROBOTS, pinocchio_model
 
 PANDA = str(ROBOTS["panda"])
 FINGERS = ("--lock", "panda_finger_joint1", "--lock", "panda_finger_joint2")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run `nori-dyn ARGUMENTS`; return its exit status, output and errors."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["nori-dyn", *map(str, arguments)])
-        monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-        with warnings.catch_warnings():
-            warnings.simplefilter("default", nd.NoriWarning)
-            with pytest.raises(SystemExit) as stopped:
-                main()
-        output, errors = capsys.readouterr()
-        return stopped.value.code, output, errors
-
-    return call
 
 
 @pytest.fixture
@@ -122,7 +102,7 @@ def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
         assert max(map(len, output.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("command", ["plan", "solve", "info", "demo", "schema"])
+@pytest.mark.parametrize("command", ["plan", "solve", "info", "export", "demo", "schema"])
 def test_every_command_has_help_with_an_example(run, command):
     status, output, _ = run(command, "--help")
     assert status == 0

@@ -6,40 +6,56 @@ Source: Duff, Erisman, Reid, Direct Methods for Sparse Matrices (Markowitz count
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.planning.elimination import Elimination, ZeroPivotError
-from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
+from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
+from nori_dyn.planning.orderings.problem import OrderingProblem
 
-SPREAD_LIMIT = 10.0
-"""Largest ratio of a pivot's median size to its smallest over the sampled states, while there is a choice."""
+GROWTH_LIMIT = 4.0
+"""Largest growth of an entry by one pivot over the sampled states, in natural units, while there is a choice."""
 
-GROWTH_LIMIT = 100.0
-"""Largest multiplier in natural units over the sampled states, likewise."""
-
-Key: TypeAlias = tuple[int, int, bool, bool, int, int]
+Key: TypeAlias = tuple[int, int, bool, bool, int, int, int]
 
 
-def greedy(problem: OrderingProblem, column_class: NDArray[np.intp]) -> Ordering:
-    """Return the order that takes the pivot of least (r - 1)(c - 1) in the lowest class of columns.
+class CostlyOrderError(ValueError):
+    """An order that costs more than it was allowed to."""
+
+
+def greedy(
+    problem: OrderingProblem,
+    column_class: NDArray[np.intp],
+    ties: NDArray[np.intp] | None = None,
+    limit: float = math.inf,
+) -> Elimination[int]:
+    """Eliminate by the pivot of least (r - 1)(c - 1) in the lowest class of columns, one after the other.
 
     Pivots that cost nothing (a row or column of one entry) come first whatever their class, rows before columns,
     so that a matrix that can be permuted to a triangle is permuted to a lower one. Then 1 and -1 come before
-    other entries, and an entry that comes near zero over the sampled states waits until there is no other.
+    other entries, and an entry that comes near zero over the sampled states waits until there is no other. An unknown
+    that a row defines is eliminated with that row.
 
     Args:
         problem: the square system.
         column_class: class of each column (n); lower ones are eliminated first.
+        ties: of columns that are equally good, the one with the lowest number here comes first (n).
+        limit: number of updates after which to give up.
 
     Raises:
+        CostlyOrderError: more updates.
         ZeroPivotError: the system is singular for all q; holds its rank.
     """
-    work = Elimination(problem.symbolic, problem.natural_samples)
+    work = Elimination(problem.symbolic, FIELD, problem.natural_samples)
     classes = column_class.tolist()
+    defined_by = problem.definitions
+    defining = set(defined_by.values())
+
+    def allowed(row: int, column: int) -> bool:
+        return defined_by[column] == row if column in defined_by else row not in defining
 
     def key(row: int, column: int) -> Key:
         cost = work.markowitz(row, column)
@@ -49,52 +65,52 @@ def greedy(problem: OrderingProblem, column_class: NDArray[np.intp]) -> Ordering
             cost,
             free and len(work.rows[row]) > 1,
             not work.is_unit(row, column),
+            0 if ties is None else int(ties[column]),
             row,
             column,
         )
 
-    heap: list[Key] = [key(i, j) for i, row in enumerate(work.rows) for j in row]
+    heap: list[Key] = [key(i, j) for i, row in enumerate(work.rows) for j in row if allowed(i, j)]
     heapq.heapify(heap)
-    order: list[tuple[int, int]] = []
-    waiting: list[tuple[float, int, int]] = []
-    while len(order) < work.n:
+    waiting: dict[tuple[int, int], float] = {}
+    while len(work.pivots) < work.n:
         found = _next_stable(work, heap, waiting, key)
         if found is None:
-            raise ZeroPivotError("the system is singular for all q", rank=len(order))
+            raise ZeroPivotError("the system is singular for all q", rank=len(work.pivots))
         row, column = found
         step = work.pivot(row, column)
-        order.append(found)
+        if work.updates > limit:
+            raise CostlyOrderError(f"more than {limit:.0f} updates")
         for i in step.l:
             for j in work.rows[i]:
-                heapq.heappush(heap, key(i, j))
+                if allowed(i, j):
+                    heapq.heappush(heap, key(i, j))
         for j in step.u:
             for i in work.columns[j]:
-                if i not in step.l:
+                if i not in step.l and allowed(i, j):
                     heapq.heappush(heap, key(i, j))
-        waiting = [item for item in waiting if item[1] != row and item[2] != column]
-    rows, columns = zip(*order, strict=True)
-    return Ordering(np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp))
+    return work
 
 
 def _next_stable(
-    work: Elimination, heap: list[Key], waiting: list[tuple[float, int, int]], key: Callable[[int, int], Key]
+    work: Elimination[int], heap: list[Key], waiting: dict[tuple[int, int], float], key: Callable[[int, int], Key]
 ) -> tuple[int, int] | None:
     """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
     while heap:
         item = heapq.heappop(heap)
-        row, column = item[4], item[5]
+        row, column = item[-2:]
         if column not in work.rows[row]:
             continue
         if (now := key(row, column)) != item:
             if now > item:
                 heapq.heappush(heap, now)
             continue
-        risk = max(work.spread(row, column) / SPREAD_LIMIT, work.growth(row, column) / GROWTH_LIMIT)
-        if risk <= 1:
+        if work.is_unit(row, column):
             return row, column
-        waiting.append((risk, row, column))
-    candidates = [item for item in waiting if item[2] in work.rows[item[1]]]
-    if not candidates:
-        return None
-    _, row, column = min(candidates)
-    return row, column
+        risk = math.inf if work.changes_sign(row, column) else work.growth(row, column)
+        if risk <= GROWTH_LIMIT:
+            return row, column
+        waiting[row, column] = risk
+    for row, column in [place for place in waiting if place[1] not in work.rows[place[0]]]:
+        del waiting[row, column]
+    return min(waiting, key=lambda place: (waiting[place], place), default=None)

@@ -10,4 +10,4 @@ from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 
 def markowitz(problem: OrderingProblem) -> Ordering:
     """Take the pivot of least (r - 1)(c - 1), 1 and -1 preferred, among all that are stable."""
-    return greedy(problem, np.zeros(len(problem.column_bodies), dtype=np.intp))
+    return Ordering.of(greedy(problem, np.zeros(problem.symbolic.shape[1], dtype=np.intp)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nori_dyn.model.kinematics import positions
-from nori_dyn.planning.scaling import natural_scaling
+from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.scaling import natural_scaling, sampled
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
 
@@ -25,15 +27,20 @@ class OrderingProblem:
         symbolic: the worst-case pattern, with its expressions.
         samples: values of the structural nonzeros at sampled configurations (states, nnz).
         scale: factor of each structural nonzero (nnz) in natural units.
-        column_bodies: the body of each column (n): its place in the tree.
+        definitions: unknowns that only one row may be used for, by column: see `RefinedSystem`.
         seed: seed of anything random.
     """
 
     symbolic: SymbolicSystem
     samples: NDArray[np.float64]
     scale: NDArray[np.float64]
-    column_bodies: NDArray[np.intp]
+    definitions: Mapping[int, int]
     seed: int
+
+    @property
+    def column_bodies(self) -> NDArray[np.intp]:
+        """The body of each column (n): its place in the tree."""
+        return self.symbolic.groups // 2
 
     @property
     def natural_samples(self) -> NDArray[np.float64]:
@@ -58,18 +65,31 @@ class Ordering:
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
 
+    @staticmethod
+    def of(work: Elimination[Any]) -> Ordering:
+        """Return the order in which an elimination was done."""
+        return Ordering(
+            np.array([step.row for step in work.pivots], dtype=np.intp),
+            np.array([step.column for step in work.pivots], dtype=np.intp),
+        )
 
-def ordering_problem(system: System, symbolic: SymbolicSystem, seed: int, n_samples: int = ENSEMBLE) -> OrderingProblem:
-    """Return a system as a problem for the orderings, sampled at random configurations."""
-    rng = np.random.default_rng(seed)
-    Q = np.stack([system.tree.random_configuration(rng) for _ in range(n_samples)], axis=1)
-    place = {entry: k for k, entry in enumerate(zip(symbolic.rows.tolist(), symbolic.columns.tolist(), strict=True))}
-    samples = np.zeros((n_samples, len(place)))
-    for row, column, block in system.blocks(positions(system.tree, Q)):
-        for r, c in np.ndindex(block.shape[:2]):
-            k = place.get((row.start + r, column.start + c))
-            if k is not None:
-                samples[:, k] = block[r, c]
-    bodies = np.concatenate([np.full(v.slice.stop - v.slice.start, v.body) for v in system.variables])
+
+def ordering_problem(
+    system: System,
+    symbolic: SymbolicSystem,
+    seed: int,
+    n_samples: int = ENSEMBLE,
+    definitions: Mapping[int, int] | None = None,
+) -> OrderingProblem:
+    """Return a system, sampled at random configurations, as a problem for the orderings.
+
+    Args:
+        system: the system as given.
+        symbolic: the same over expressions, or a refinement of it.
+        seed: seed of the states.
+        n_samples: number of states.
+        definitions: see `OrderingProblem`.
+    """
+    samples, _ = sampled(system, symbolic, seed, n_samples, at_rest=True)
     r, c = natural_scaling(system, symbolic, seed)
-    return OrderingProblem(symbolic, samples, r[symbolic.rows] * c[symbolic.columns], bodies.astype(np.intp), seed)
+    return OrderingProblem(symbolic, samples, r[symbolic.rows] * c[symbolic.columns], definitions or {}, seed)

@@ -13,4 +13,4 @@ def recursive(problem: OrderingProblem) -> Ordering:
 
     Source: Nori (10)-(11) and (33)-(34); RBDA tables 5.1 and 7.1.
     """
-    return greedy(problem, problem.column_bodies.max() - problem.column_bodies)
+    return Ordering.of(greedy(problem, problem.column_bodies.max() - problem.column_bodies))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import MissingExtraError
-from nori_dyn.planning.elimination import Elimination, ZeroPivotError
+from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 
 DRAWS = 3
@@ -58,7 +58,7 @@ def umfpack(problem: OrderingProblem) -> Ordering:
             _, _, P, Q, _, _ = context.lu(problem.matrix(state))
         ordering = Ordering(np.asarray(P, dtype=np.intp), np.asarray(Q, dtype=np.intp))
         try:
-            fill_in = Elimination(problem.symbolic).run(P, Q).fill_in
+            fill_in = Elimination(problem.symbolic, FIELD).run(P, Q).fill_in
         except ZeroPivotError:
             continue
         if best is None or fill_in < best[0]:

@@ -48,7 +48,7 @@ class NumpyBackend:
         ones = (np.ones(nnz), (self._symbolic.rows, np.arange(nnz)))
         self._row_sums = sp.csr_array(ones, shape=(self._symbolic.shape[0], nnz))
         first = len(columns)
-        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + len(self._solution.pivots)]
+        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + self._solution.n_pivots]
         self._limits = PIVOT_LIMIT * np.median(np.abs(ensemble), axis=1)
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
@@ -77,7 +77,7 @@ class NumpyBackend:
 
     def _judged(self, out: Floats, Q: Floats, Qd: Floats, Y: Floats) -> Solution:
         """Return the solution of the program's outputs (n_outputs, N), suspicious states solved afresh."""
-        n, n_pivots, N = len(self._solution.columns), len(self._solution.pivots), out.shape[1]
+        n, n_pivots, N = len(self._solution.columns), self._solution.n_pivots, out.shape[1]
         values = np.ascontiguousarray(out[:n].T)
         residual, rcond = np.full(N, np.nan), np.ones(N)
         with np.errstate(all="ignore"):

@@ -50,6 +50,33 @@ def test_addition_and_multiplication_commute_associate_and_distribute(graph):
     assert (x + y) / (x + y) is graph.one
 
 
+def test_only_outputs_compute_signs(graph):
+    x, y, z = (graph.input(name) for name in "xyz")
+    expressions = [-x - y, -x * -y, -x * y + z, z - (-(x - y) * z) / -y, 1 / (y - x) - 1 / (x - y)]
+    for expression in expressions:
+        nodes = graph.reachable([expression])
+        assert all(graph.ops[i] is not Op.NEG for i in nodes if i != expression.index)
+
+
+def test_what_is_forgotten_can_be_made_again(graph):
+    x, y = graph.input("x"), graph.input("y")
+    known, size = x * y, len(graph)
+    forgotten = (x + y) * (x - y)
+    assert len(graph) > size
+    fingerprint = forgotten.fingerprint
+    graph.forget(size)
+    assert len(graph) == size
+    assert x * y is known
+    assert (x * x - y * y).fingerprint == fingerprint
+
+
+def test_values_are_those_of_plain_arithmetic(graph):
+    x, y = graph.input("x"), graph.input("y")
+    a, b = np.random.default_rng(0).normal(size=(2, 7))
+    values = graph.evaluate([x.sin() * y - 2.0, -(x / y), graph.expr(3.0)], {x.index: a, y.index: b})
+    np.testing.assert_allclose(values, [np.sin(a) * b - 2.0, -a / b, np.full(7, 3.0)], rtol=1e-15)
+
+
 def test_cancellation_is_the_zero_node(graph):
     x, y = graph.input("x"), graph.input("y")
     for zero in (x - x, 0 * x, x * 0.0, x + -x, x * y - y * x, (x + y) * (x + y) - x * x - 2 * x * y - y * y):
@@ -133,10 +160,12 @@ def test_signs_cost_nothing_where_they_can_move(graph):
     x, y = graph.input("x"), graph.input("y")
     assert -1 * (-x) is x
     assert -(x - y) is y - x
-    assert (-(x - y)).op is Op.SUB
     assert x + -y is x - y
     assert (x + -y).op is Op.SUB
     assert x - (-y) is x + y
+    assert -x - y is -(x + y)
+    assert (x - (y - x) * -y).op in (Op.ADD, Op.SUB)
+    assert 1 / -x is -(1 / x)
     assert -x * -y is x * y
     assert (-x * y).op is Op.NEG
     assert -1 * x is -x

@@ -13,13 +13,13 @@ from nori_dyn.planning.cost import (
     factorisation_cost,
     substitution_cost,
 )
-from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.elimination import FIELD, Elimination
 from tests.matrices import symbolic_matrix
 
 
 def eliminated(rows, b=()) -> Elimination:
     n = len(rows)
-    return Elimination(symbolic_matrix(rows, b)).run(range(n), range(n))
+    return Elimination(symbolic_matrix(rows, b), FIELD).run(range(n), range(n))
 
 
 FULL = [["x0", "x1", "x2"], ["x3", "x4", "x5"], ["x6", "x7", "x8"]]

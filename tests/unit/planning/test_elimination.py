@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 from nori_dyn.algebra.expressions import PRIME
-from nori_dyn.planning.elimination import Elimination
+from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.system.builder import System
@@ -44,15 +42,15 @@ def pattern(work: Elimination) -> tuple[np.ndarray, np.ndarray]:
 
 def test_arrow_fills_in_from_its_head_and_not_from_its_tail():
     symbolic = symbolic_matrix(ARROW)
-    assert Elimination(symbolic).run(range(4), range(4)).fill_in == 6
-    done = Elimination(symbolic).run([1, 2, 3, 0], [1, 2, 3, 0])
+    assert Elimination(symbolic, FIELD).run(range(4), range(4)).fill_in == 6
+    done = Elimination(symbolic, FIELD).run([1, 2, 3, 0], [1, 2, 3, 0])
     assert done.fill_in == 0
     assert done.nonzeros == 10
     assert [len(step.l) for step in done.pivots] == [1, 1, 1, 0]
 
 
 def test_an_entry_that_cancels_leaves_the_pattern():
-    done = Elimination(symbolic_matrix([["x0", "x0", 1], ["x1", "x1", "x2"], [0, 1, "x3"]]))
+    done = Elimination(symbolic_matrix([["x0", "x0", 1], ["x1", "x1", "x2"], [0, 1, "x3"]]), FIELD)
     step = done.pivot(0, 0)
     assert step.l.keys() == {1}
     assert 1 not in done.rows[1]  # x1 - (x1 / x0) x0
@@ -61,14 +59,14 @@ def test_an_entry_that_cancels_leaves_the_pattern():
 
 
 def test_a_pivot_that_is_zero_for_all_q_is_refused():
-    work = Elimination(symbolic_matrix([["x0", "x0", 0], ["x1", "x1", 1], [0, "x2", "x3"]]))
+    work = Elimination(symbolic_matrix([["x0", "x0", 0], ["x1", "x1", 1], [0, "x2", "x3"]]), FIELD)
     work.pivot(0, 0)
     with pytest.raises(ZeroDivisionError, match=r"entry \(1, 1\) is zero for all q"):
         work.pivot(1, 1)
 
 
 def test_units_are_those_of_the_matrix_as_given():
-    work = Elimination(symbolic_matrix([[1, "x0", -1], ["x1", "x2", 1], [-1, 0, "x3"]]))
+    work = Elimination(symbolic_matrix([[1, "x0", -1], ["x1", "x2", 1], [-1, 0, "x3"]]), FIELD)
     first = work.pivot(0, 0)
     assert first.is_unit
     assert first.value == 1
@@ -82,14 +80,14 @@ def test_units_are_those_of_the_matrix_as_given():
 
 
 def test_right_hand_side_is_eliminated_along():
-    work = Elimination(symbolic_matrix([["x0", 0], ["x1", "x2"]], [["x3"], [0]]))
+    work = Elimination(symbolic_matrix([["x0", 0], ["x1", "x2"]], [["x3"], [0]]), FIELD)
     assert work.rhs_nonzeros == 1
     first = work.pivot(0, 0)
     assert first.rhs
     assert first.rhs_fill_in == 1
     assert work.pivot(1, 1).rhs
     assert all(work.solution().values())
-    dead = Elimination(symbolic_matrix([["x0", 0], [0, "x2"]], [["x3"], [0]])).run([0, 1], [0, 1])
+    dead = Elimination(symbolic_matrix([["x0", 0], [0, "x2"]], [["x3"], [0]]), FIELD).run([0, 1], [0, 1])
     assert dead.solution()[0]
     assert dead.solution()[1] == 0
 
@@ -112,7 +110,7 @@ def test_pattern_and_fill_in_are_those_of_dense_lu(tree, sensors, ordering):
     system = System(TREES[tree], sensors)
     symbolic = trace(system)
     order = ORDERINGS[ordering](ordering_problem(system, symbolic, seed=0))
-    work = Elimination(symbolic).run(order.rows, order.columns)
+    work = Elimination(symbolic, FIELD).run(order.rows, order.columns)
     elsewhere = field_matrix(trace(system, seed=17))[np.ix_(order.rows, order.columns)]
     L, U, fill_in = dense_steps(elsewhere)
     structural_L, structural_U = pattern(work)
@@ -125,7 +123,7 @@ def test_pattern_and_fill_in_are_those_of_dense_lu(tree, sensors, ordering):
 @pytest.mark.parametrize(("tree", "sensors"), CASES)
 def test_factors_in_the_field_multiply_to_the_matrix(tree, sensors):
     symbolic = trace(System(TREES[tree], sensors))
-    work = Elimination(symbolic)
+    work = Elimination(symbolic, FIELD)
     order = ORDERINGS["recursive"](ordering_problem(System(TREES[tree], sensors), symbolic, seed=0))
     work.run(order.rows, order.columns)
     np.testing.assert_array_equal(product(work), field_matrix(symbolic)[np.ix_(order.rows, order.columns)])
@@ -137,7 +135,7 @@ def field_matrix(symbolic: SymbolicSystem) -> np.ndarray:
     return D
 
 
-def product(work: Elimination) -> np.ndarray:
+def product(work: Elimination[int]) -> np.ndarray:
     """Return L U in the field."""
     n = work.n
     result = np.zeros((n, n), dtype=object)
@@ -152,26 +150,50 @@ def product(work: Elimination) -> np.ndarray:
 def test_solution_in_the_field_solves_the_system():
     symbolic = trace(System(TREES["mixed_8"], FORWARD))
     order = ORDERINGS["markowitz"](ordering_problem(System(TREES["mixed_8"], FORWARD), symbolic, seed=0))
-    x = Elimination(symbolic).run(order.rows, order.columns).solution()
+    x = Elimination(symbolic, FIELD).run(order.rows, order.columns).solution()
     residual = [b.fingerprint for b in symbolic.b]
     for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
         residual[row] += entry.fingerprint * x[column]
     assert not any(value % PRIME for value in residual)
 
 
-def test_spread_tells_a_pivot_that_comes_near_zero():
+def test_an_entry_that_changes_its_sign_vanishes_somewhere():
     symbolic = symbolic_matrix([["x0", 1], ["x1", "x2"]])
-    values = {"x0": (2, -4, 1), "x1": (1, 8, 2), "x2": (-5, -5, -5)}
-    of = dict(zip((x.index for x in symbolic.q), values.values(), strict=True))
-    samples = np.array([of.get(entry.index, (1, 1, 1)) for entry in symbolic.entries], dtype=float).T
-    work = Elimination(symbolic, samples)
-    assert work.spread(0, 0) == math.inf  # 2, then -4: zero somewhere between
-    assert work.spread(0, 1) == 1.0  # a constant 1 never vanishes
-    assert work.spread(1, 0) == 2.0
-    assert work.spread(1, 1) == 1.0
+    work = Elimination(symbolic, FIELD, samples(symbolic, {"x0": (2, -4, 1), "x1": (1, 8, 2), "x2": (-5, -5, -5)}))
+    assert work.changes_sign(0, 0)
+    assert not any(work.changes_sign(*place) for place in ((0, 1), (1, 0), (1, 1)))
     work.pivot(0, 1)
+    assert work.samples is not None
     np.testing.assert_allclose(work.samples[1][0], [1 + 10, 8 - 20, 2 + 5], rtol=1e-15)
-    assert Elimination(symbolic).spread(0, 0) == 1.0  # without samples there is no telling
+    assert not Elimination(symbolic, FIELD).changes_sign(0, 0)  # without samples there is no telling
+
+
+def test_growth_is_the_largest_update_by_the_largest_entry_of_its_row_or_column():
+    symbolic = symbolic_matrix([["x0", "x1"], ["x2", "x3"]])
+    work = Elimination(symbolic, FIELD, samples(symbolic, {"x0": (0.5,), "x1": (3.0,), "x2": (4.0,), "x3": (6.0,)}))
+    assert work.growth(0, 0) == pytest.approx(3.0 * 4.0 / 0.5 / 6.0)
+    assert work.growth(1, 1) == pytest.approx(3.0 * 4.0 / 6.0 / 4.0)
+    assert work.pivot(0, 0).growth == pytest.approx(4.0)
+    assert Elimination(symbolic, FIELD).growth(0, 0) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_grows_on_the_diagonal_of_a_positive_definite_matrix(seed):
+    rng = np.random.default_rng(seed)
+    factor = rng.normal(size=(6, 6)) * 10.0 ** rng.uniform(-4, 4, size=(6, 1))  # however small its pivots are
+    values = {f"x{k}": (x,) for k, x in enumerate((factor @ factor.T).flat)}
+    symbolic = symbolic_matrix([[f"x{6 * i + j}" for j in range(6)] for i in range(6)])
+    work = Elimination(symbolic, FIELD, samples(symbolic, values))
+    for k in rng.permutation(6).tolist():
+        assert work.pivot(k, k).growth <= 1 + 1e-9
+
+
+def samples(symbolic: SymbolicSystem, values: dict[str, tuple[float, ...]]) -> np.ndarray:
+    """Return the entries of a matrix of names at some states (states, nnz); constants are as they are."""
+    n = len(next(iter(values.values())))
+    of = {x.index: values[symbolic.graph.labels[x.index]] for x in symbolic.q}
+    columns = [of[e.index] if e.index in of else (e.value,) * n for e in symbolic.entries]
+    return np.array(columns, dtype=float).T
 
 
 def test_samples_follow_the_elimination():
@@ -179,7 +201,7 @@ def test_samples_follow_the_elimination():
     symbolic = trace(system)
     problem = ordering_problem(system, symbolic, seed=0)
     order = ORDERINGS["markowitz"](problem)
-    work = Elimination(symbolic, problem.samples)
+    work = Elimination(symbolic, FIELD, problem.samples)
     matrices = [problem.matrix(k).toarray() for k in range(len(problem.samples))]
     for row, column in zip(order.rows[:60].tolist(), order.columns[:60].tolist(), strict=True):
         work.pivot(row, column)

@@ -36,8 +36,10 @@ def test_a_plan_holds_the_permutations_and_the_counts():
             permutation[0] = 1
     assert plan.pattern.shape == (n, n)
     assert plan.pattern.dtype == bool
-    assert plan.assembly_cost == expression_cost((*plan.symbolic.entries, *plan.symbolic.b))
-    assert plan.cost.total == plan.assembly_cost.total + plan.candidates[0].cost.total
+    assert sorted(plan.program_rows.tolist()) == sorted(plan.program_columns.tolist())
+    assert len(plan.program_rows) == plan.refined.symbolic.shape[0] > n
+    assert plan.cost == expression_cost(plan.solved.unknowns)
+    assert plan.stability == plan.candidates[0].stability
     work = plan.elimination()
     assert (work.fill_in, work.nonzeros) == (plan.candidates[0].fill_in, plan.candidates[0].nonzeros)
     assert f"'{plan.ordering}'" in repr(plan)

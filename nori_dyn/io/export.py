@@ -1,0 +1,101 @@
+"""Plans as source code in a folder: all files of an export, or none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from nori_dyn import __version__
+from nori_dyn.errors import FileFormatError, UnknownNameError
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.c_export import CExport, c_export
+from nori_dyn.program.c_header import MARK
+
+LANGUAGES = ("c",)
+
+
+def export(plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+    """Write a plan as source code that stands alone, and return what was written.
+
+    Args:
+        plan: the plan.
+        folder: where to; made when it does not exist. One that holds files of anything but an earlier export of the
+            same name is refused.
+        lang: the language: "c".
+        name: what to call the files, functions and types; from the robot's name when left out.
+
+    Raises:
+        UnknownNameError: there is no such language.
+        IdentifierError: the name is not an identifier of C, or one that is taken.
+        FileFormatError: the folder cannot be written, or holds other files.
+    """
+    if lang not in LANGUAGES:
+        raise UnknownNameError("language of export", lang, LANGUAGES)
+    made = c_export(plan, name, __version__)
+    write_folder(folder, made.files)
+    return made
+
+
+def check_folder(folder: str | Path) -> None:
+    """Check, before the work, that a folder can be made or written.
+
+    Raises:
+        FileFormatError: it cannot.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise FileFormatError(f"{folder}: is a file; name a folder.")
+    existing = folder if folder.exists() else folder.parent
+    if not existing.is_dir():
+        raise FileFormatError(f"{folder}: its folder '{existing}' does not exist.")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise FileFormatError(f"{folder}: '{existing}' is not writable.")
+
+
+def write_folder(folder: str | Path, files: Mapping[str, str]) -> None:
+    """Write the files of an export: all of them, or none.
+
+    Hidden files and folders inside are left alone.
+
+    Raises:
+        FileFormatError: the folder cannot be written, or holds files that are not of an export of the same name.
+    """
+    folder = Path(folder)
+    check_folder(folder)
+    is_new = not folder.exists()
+    stage = None
+    try:
+        if is_new:
+            folder.mkdir()
+        _refuse_others(folder, files)
+        stage = Path(tempfile.mkdtemp(dir=folder, prefix=".export-"))
+        for name, text in files.items():
+            (stage / name).write_text(text, encoding="ascii", newline="\n")
+        for name in files:
+            os.replace(stage / name, folder / name)
+    except OSError as error:
+        raise FileFormatError(f"{folder}: cannot be written: {error.strerror}.") from None
+    finally:
+        if stage is not None:
+            shutil.rmtree(stage, ignore_errors=True)
+        if is_new and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _refuse_others(folder: Path, files: Mapping[str, str]) -> None:
+    found = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_dir())
+    others = [path.name for path in found if path.name not in files or MARK not in _beginning(path)]
+    others += [name for name in files if (folder / name).is_dir()]
+    if others:
+        shown = ", ".join(others[:6]) + (", ..." if len(others) > 6 else "")
+        raise FileFormatError(
+            f"{folder}: holds what is not of an earlier export of this name: {shown}. Name a new or an empty folder."
+        )
+
+
+def _beginning(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(1000).decode("ascii", "replace")

@@ -1,0 +1,53 @@
+"""From an order of the system as given to one of the refined system: where its massless frames come in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.planning.orderings.problem import Ordering
+from nori_dyn.system.builder import System
+from nori_dyn.system.refined import Columns, RefinedSystem
+
+Key = tuple[float, int, int]
+
+
+def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> NDArray[np.intp]:
+    """Return the class of each column of a refined system, for `greedy`: lower ones are eliminated first.
+
+    The bodies keep their order. The massless frames of a joint are crossed from the end that is eliminated first to
+    the other, just before that is: what comes from a body is then complete when it is carried on, and not carried
+    further than needed. Accelerations and forces go in step where they go the same way.
+
+    Args:
+        order: an order of the original system.
+        system: the system as given.
+        refined: its refinement.
+    """
+    place = np.empty(len(order.columns), dtype=np.intp)
+    place[order.columns] = np.arange(len(order.columns))
+    rank = {(v.kind, v.body): float(place[v.slice].max()) for v in system.variables}
+    keys: list[Key] = [(-1.0, 0, 0)] * refined.symbolic.shape[1]
+
+    def put(columns: Columns, key: Key) -> None:
+        for column in columns:
+            keys[column] = key
+
+    for v in system.variables:
+        if v.kind not in ("a", "f"):
+            put(tuple(range(v.slice.start, v.slice.stop)), (rank[v.kind, v.body], 1, 0))
+    for i, (a, f) in enumerate(zip(refined.a, refined.f, strict=True)):
+        put(a, (rank["a", i], 1, 0))
+        put(f, (rank["f", i], 1, 0))
+    for crossing in refined.crossings:
+        i, parent = crossing.body, system.tree.parents[crossing.body]
+        ends = {kind: (rank[kind, i], rank[kind, parent]) for kind in ("a", "f")}
+        first = min(max(of_body, of_parent) for of_body, of_parent in ends.values())
+        together = all(of_body < of_parent for of_body, of_parent in ends.values())
+        for kind, frames in (("a", crossing.a), ("f", crossing.f)):
+            of_body, of_parent = ends[kind]
+            for distance, columns in enumerate(reversed(frames)):
+                step = distance if of_body < of_parent else -distance
+                put(columns, (first if together else max(of_body, of_parent), 0, step))
+    ranks = {key: k for k, key in enumerate(sorted(set(keys)))}
+    return np.array([ranks[key] for key in keys], dtype=np.intp)

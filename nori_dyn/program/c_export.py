@@ -1,0 +1,315 @@
+"""A plan as C11 that stands alone: a header, the code, an example and a CMake list, for a controller in C or C++.
+
+The code allocates nothing, writes nothing but what its caller gives it, and needs sin, cos, sqrt and fabs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.model.tree import QUATERNION_TOLERANCE
+from nori_dyn.planning.cost import Cost, expression_cost
+from nori_dyn.planning.outputs import output_columns
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import PIVOT_LIMIT, pivot_ensemble
+from nori_dyn.program.c_header import MARK, Field, header, output_fields
+from nori_dyn.program.c_names import checked_identifier, default_identifier
+from nori_dyn.program.c_source import Job, Notation, Writer
+from nori_dyn.program.layout import Part
+from nori_dyn.program.lowering import SolutionProgram, solution_program
+from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.program.straight_line import Program
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CExport:
+    """A plan as C.
+
+    Attributes:
+        name: what the code is called, an identifier.
+        files: the text of each file, by its name.
+        inputs: the length of each input, by its field.
+        outputs: the shape of each output, by its field; () for a single number.
+        cost: operations of a call, sines and cosines not counted.
+        n_sines: sines and cosines of a call.
+        n_pivots: number of guarded pivots.
+        n_work: length of the workspace in doubles.
+    """
+
+    name: str
+    files: Mapping[str, str]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, tuple[int, ...]]
+    cost: Cost
+    n_sines: int
+    n_pivots: int
+    n_work: int
+
+
+def c_export(plan: EliminationPlan, name: str | None = None, version: str = "") -> CExport:
+    """Return a plan as C.
+
+    Args:
+        plan: the plan.
+        name: what to call the files, functions and types; from the robot's name when left out.
+        version: of the program that makes it, for the header.
+
+    Raises:
+        IdentifierError: the name is not an identifier of C, or one that is taken.
+    """
+    name = default_identifier(plan.system.tree.name) if name is None else checked_identifier(name)
+    fields = output_fields(plan, name)
+    solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked=False)
+    job = _job(solution, [field.part for field in fields])
+    limits, q = _pivot_limits(plan, solution)
+    quaternions = plan.system.tree.quaternions
+    inputs = _input_places(plan, [part.start for part in quaternions])
+    outputs = [f"out->{place}" for field in fields for place in field.places]
+    parameters = f"const {name}_inputs *restrict in, double *restrict w, {name}_outputs *restrict out"
+    writer = Writer(job, Notation(inputs, outputs, parameters, "double", "{0}"), 4 * len(quaternions))
+    cost = expression_cost((*job.outputs, *job.pivots))
+    n_sines = 2 * len(writer.angles)
+    counted = f"A call is {cost.total:,} additions, multiplications and divisions, and {n_sines} sines and cosines."
+    files = {
+        f"{name}.h": header(plan, name, fields, writer.n_work, len(job.pivots), counted, version),
+        f"{name}.c": _source(plan, name, writer, limits),
+        "main.c": _example(plan, name, fields, q),
+        "CMakeLists.txt": CMAKE.format(name=name, mark=MARK),
+    }
+    sizes = {"q": plan.system.tree.nq, "qd": plan.system.tree.nv, "y": plan.system.ny}
+    return CExport(
+        name=name,
+        files=files,
+        inputs={field: n for field, n in sizes.items() if n},
+        outputs={field.name: field.part.shape if field.sizes else () for field in fields},
+        cost=cost,
+        n_sines=n_sines,
+        n_pivots=len(job.pivots),
+        n_work=writer.n_work,
+    )
+
+
+def _job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
+    """Return what the C is to compute, outputs in the coordinates of a frame turned to it."""
+    program, n = solution.program, len(solution.columns)
+    unknowns, pivots = program.outputs[:n], program.outputs[n:]
+    outputs = [value for part in parts for value in _turned(program.graph, unknowns[part.slice], part.matrix)]
+    inputs = (*program.inputs["q"], *program.inputs["qd"], *program.inputs["y"])
+    return Job(program.graph, inputs, tuple(outputs), pivots, ())
+
+
+def _turned(graph: Graph, values: Sequence[Expr], matrix: Floats | None) -> Iterator[Expr]:
+    if matrix is None:
+        yield from values
+        return
+    for row in matrix.tolist():
+        total = graph.zero
+        for factor, value in zip(row, values, strict=True):
+            total = total + factor * value
+        yield total
+
+
+def _pivot_limits(plan: EliminationPlan, solution: SolutionProgram) -> tuple[Floats, Floats]:
+    """Return the limit of each pivot, and a configuration (nq,) that keeps them: the neutral one where it does."""
+    neutral = plan.system.tree.neutral_configuration()
+    pivots = solution.program.outputs[len(solution.columns) :]
+    if not pivots:
+        return np.zeros(0), neutral
+    Q, Qd, Y = pivot_ensemble(plan)
+    states = (np.vstack([neutral, Q]), np.vstack([Qd[:1], Qd]), np.vstack([Y[:1], Y]))
+    sizes = np.abs(PythonProgram(Program.of(solution.program.inputs, pivots)).batch(*states))
+    limits = PIVOT_LIMIT * np.median(sizes[:, 1:], axis=1)
+    keeps = np.all(sizes >= limits[:, None], axis=0)
+    return limits, states[0][int(np.argmax(keeps))]
+
+
+def _input_places(plan: EliminationPlan, quaternions: Sequence[int]) -> list[str]:
+    """Return how C refers to each input: quaternions are read from the workspace, where they are normalised."""
+    tree, ny = plan.system.tree, plan.system.ny
+    places = [f"in->{field}[{k}]" for field, n in (("q", tree.nq), ("qd", tree.nv), ("y", ny)) for k in range(n)]
+    for number, start in enumerate(quaternions):
+        places[start : start + 4] = [f"w[{4 * number + k}]" for k in range(4)]
+    return places
+
+
+def _source(plan: EliminationPlan, name: str, writer: Writer, limits: Floats) -> str:
+    NAME, tree = name.upper(), plan.system.tree
+    first, n_angles = 4 * len(tree.quaternions), len(writer.angles)
+    numbers = list(map(repr, limits.tolist()))
+    table = "".join(f"    {', '.join(numbers[k : k + 4])},\n" for k in range(0, len(numbers), 4))
+    unit = "".join(
+        f"    if (!normalise(in->q + {part.start}, w + {4 * k})) return refused(out, {NAME}_QUATERNION_NOT_UNIT);\n"
+        for k, part in enumerate(tree.quaternions)
+    )
+    sines = "".join(
+        f"    w[{first + k}] = sin(in->q[{angle}]);\n    w[{first + n_angles + k}] = cos(in->q[{angle}]);\n"
+        for k, angle in enumerate(writer.angles)
+    )
+    calls = "".join(f"    chunk{k}(in, w, out);\n" for k in range(writer.n_chunks))
+    return SOURCE.format(
+        name=name,
+        mark=MARK,
+        NAME=NAME,
+        limits=LIMITS.format(table=table) if table else "",
+        normalise=NORMALISE.format(tolerance=QUATERNION_TOLERANCE) if unit else "",
+        chunks="\n\n".join(chunk.replace("\n", "\n    ").replace("\n    }", "\n}") for chunk in writer.chunks()),
+        steps="\n".join(step for step in (unit, sines, calls) if step),
+        guard=GUARD.format(NAME=NAME, n=len(limits), first=writer.first_pivot) if table else "",
+    )
+
+
+LIMITS = """
+/* The smallest size of each pivot that is trusted, in the order of elimination. */
+static const double limits[] = {{
+{table}}};
+"""
+
+NORMALISE = """
+/* Write the quaternion q at unit length to w. Returns whether it was that, or nearly. */
+static int normalise(const double *q, double *w) {{
+    const double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    if (!(fabs(norm - 1.0) <= {tolerance!r})) return 0;
+    for (int k = 0; k < 4; ++k) w[k] = q[k] / norm;
+    return 1;
+}}
+"""
+
+GUARD = """
+    int small = 0;
+    for (int k = 0; k < {n}; ++k) small += !(fabs(w[{first} + k]) >= limits[k]);
+    if (small) return refused(out, {NAME}_SMALL_PIVOT);
+"""
+
+SOURCE = """\
+/* {name}.c: {mark}; do not edit. What it computes, and how to call it, stands in {name}.h. */
+
+#include "{name}.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+_Static_assert(sizeof(double) == sizeof(uint64_t), "a double has 64 bits");
+{limits}
+/* Whether none of `size` bytes of doubles is infinite or not a number; by their bits, so that no flag undoes it. */
+static int all_finite(const void *numbers, size_t size) {{
+    const unsigned char *bytes = (const unsigned char *)numbers;
+    const uint64_t exponent = UINT64_C(0x7ff) << 52;
+    int finite = 1;
+    for (size_t k = 0; k < size; k += sizeof(uint64_t)) {{
+        uint64_t bits;
+        memcpy(&bits, bytes + k, sizeof bits);
+        finite &= (bits & exponent) != exponent;
+    }}
+    return finite;
+}}
+
+/* Make every output NaN (a double whose bits are all set), and return the reason. */
+static {name}_status refused({name}_outputs *out, {name}_status status) {{
+    memset(out, 0xff, sizeof *out);
+    return status;
+}}
+{normalise}
+{chunks}
+
+{name}_status {name}_solve(const {name}_inputs *in, {name}_workspace *work, {name}_outputs *out) {{
+    double *const w = work->w;
+    if (!all_finite(in, sizeof *in)) return refused(out, {NAME}_INPUT_NOT_FINITE);
+{steps}{guard}
+    if (!all_finite(out, sizeof *out)) return refused(out, {NAME}_OUTPUT_NOT_FINITE);
+    return {NAME}_OK;
+}}
+
+const char *{name}_status_text({name}_status status) {{
+    switch (status) {{
+    case {NAME}_OK: return "solved";
+    case {NAME}_INPUT_NOT_FINITE: return "a number of q, qd or y is infinite or not a number";
+    case {NAME}_QUATERNION_NOT_UNIT: return "a quaternion of q is not of unit length";
+    case {NAME}_SMALL_PIVOT: return "the system is singular at this configuration, or nearly";
+    case {NAME}_OUTPUT_NOT_FINITE: return "the arithmetic overflows";
+    }}
+    return "unknown status";
+}}
+"""
+
+CMAKE = """\
+# CMakeLists.txt: {mark}; do not edit. On its own it builds the library and an example:
+#
+#     cmake -B build && cmake --build build && build/{name}_example
+#
+# From another project, add_subdirectory() this folder and link {name}, from C or C++. Code that runs on the machine
+# that compiles it is faster with -DCMAKE_C_FLAGS=-march=native.
+cmake_minimum_required(VERSION 3.10...3.31)
+project({name} LANGUAGES C)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library({name} {name}.c)
+target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+set_target_properties({name} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
+if(UNIX)
+  target_link_libraries({name} PUBLIC m)
+endif()
+
+if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+  add_executable({name}_example main.c)
+  set_target_properties({name}_example PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON)
+  target_link_libraries({name}_example PRIVATE {name})
+endif()
+"""
+
+
+def _example(plan: EliminationPlan, name: str, fields: Sequence[Field], q: Floats) -> str:
+    state = "".join(f"    in.q[{k}] = {value!r};\n" for k, value in enumerate(q.tolist()) if value)
+    printed = "".join(_print(field) for field in fields)
+    readings = ", all readings zero" if plan.system.ny else ""
+    return EXAMPLE.format(name=name, NAME=name.upper(), mark=MARK, state=state, readings=readings, printed=printed)
+
+
+def _print(field: Field) -> str:
+    """Return the lines that print a field."""
+    indices = "ij"[: len(field.sizes)]
+    lines = [f"for (int {i} = 0; {i} < {size}; ++{i})" for i, size in zip(indices, field.sizes, strict=True)]
+    place = field.name + "".join(f"[{i}]" for i in indices)
+    arguments = ", ".join([*indices, f"out.{place}"])
+    lines.append(f'printf("{field.name}{"[%d]" * len(indices)} = %.9g\\n", {arguments});')
+    return "".join(f"{'    ' * depth}{line}\n" for depth, line in enumerate(lines, start=1))
+
+
+EXAMPLE = """\
+/* main.c: an example for {name}.h, {mark}: every export writes it anew. */
+
+#include "{name}.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* Yours, wherever you keep them; here not on the stack. */
+static {name}_inputs in;
+static {name}_outputs out;
+static {name}_workspace work;
+
+int main(void) {{
+    /* A robot at rest{readings}: put a state of yours here. */
+{state}    const {name}_status status = {name}_solve(&in, &work, &out);
+    if (status != {NAME}_OK) {{
+        fprintf(stderr, "{name}: %s\\n", {name}_status_text(status));
+        return 1;
+    }}
+{printed}
+    const int calls = 10000;
+    const clock_t start = clock();
+    for (int k = 0; k < calls; ++k) (void){name}_solve(&in, &work, &out);
+    printf("%.3g us a call\\n", 1e6 * (double)(clock() - start) / (double)CLOCKS_PER_SEC / calls);
+    return 0;
+}}
+"""

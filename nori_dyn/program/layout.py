@@ -1,0 +1,43 @@
+"""Where each output lies in the unknowns that a plan computes, and what turns it to the frame that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.planning.outputs import Output, output_columns
+from nori_dyn.system.builder import System
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One output among the unknowns, one output after the other.
+
+    Attributes:
+        output: what was asked for.
+        slice: where it lies.
+        shape: (n_links, 6) of a spatial vector for every link, (size,) of anything else.
+        matrix: what turns it to the coordinates of its frame (6, 6); None in link coordinates.
+    """
+
+    output: Output
+    slice: slice
+    shape: tuple[int, ...]
+    matrix: NDArray[np.float64] | None
+
+
+def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[Part]:
+    """Yield where some outputs lie in the unknowns that a backend returns."""
+    start = 0
+    for output in outputs:
+        size = len(output_columns(system, [output]))
+        shape = (size // 6, 6) if output.body is None and output.kind in ("a", "f", "fx") else (size,)
+        matrix = None
+        if output.X is not None:
+            turn = output.X.motion_matrix() if output.kind == "a" else output.X.force_matrix()
+            matrix = np.ascontiguousarray(turn, dtype=float)
+        yield Part(output, slice(start, start + size), shape, matrix)
+        start += size

@@ -1,0 +1,264 @@
+"""The refined system: the same equations with massless frames between the bodies, which cost fewer operations.
+
+A link transform is a shift, turns in a plane, and the joint's own motion. With a massless frame after each, an
+elimination carries forces and accelerations across one at a time, instead of by their product. The accelerations in it
+are the conventional ones, of points instead of the spatial ones, so that no linear velocity is needed.
+
+Every unknown and every row of D d + b = 0 is one here, under the same number; further ones follow.
+
+Source: DESIGN 4.3; Featherstone, RBDA ch. 2.11 for the conventional acceleration; own derivation otherwise
+(tests/unit/system/test_refined.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from nori_dyn.algebra.expressions import Expr
+from nori_dyn.algebra.spatial import Array, Transform, centripetal, cross, gyroscopic, join, matvec
+from nori_dyn.system.builder import System
+from nori_dyn.system.internal_frames import InternalLink, internal_links
+from nori_dyn.system.trace import SymbolicState, SymbolicSystem, assembled, symbolic_state, trace
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A massless frame after a turn in a plane.
+
+    Attributes:
+        a: columns of its acceleration (6).
+        f: columns of the force through it (6).
+        plane: the two axes that turn.
+        c, s: the coordinate rotation is [[c, s], [-s, c]] on these axes.
+    """
+
+    a: Columns
+    f: Columns
+    plane: tuple[int, int]
+    c: Expr
+    s: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The massless frames between a body and its parent.
+
+    Attributes:
+        body: the body.
+        a: columns of their accelerations, from the parent to the body.
+        f: columns of the forces through them, from the parent to the body; empty for a root.
+    """
+
+    body: int
+    a: tuple[Columns, ...]
+    f: tuple[Columns, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RefinedSystem:
+    """A square system that has the unknowns of another among its own.
+
+    Attributes:
+        symbolic: the refined system.
+        original: the system as given, over the same expressions; its unknowns and rows come first in `symbolic`.
+        definitions: the row that defines each unknown that others only pass on, by its column; the entry there is -1.
+        a, f: for each body the columns of its own acceleration and force, in its internal frame.
+        crossings: the massless frames of each body.
+        turns: those after a turn in a plane.
+    """
+
+    symbolic: SymbolicSystem
+    original: SymbolicSystem
+    definitions: dict[int, int]
+    a: tuple[Columns, ...]
+    f: tuple[Columns, ...]
+    crossings: tuple[Crossing, ...]
+    turns: tuple[Turn, ...]
+
+
+def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSystem:
+    """Return a system with massless frames.
+
+    Args:
+        system: the system.
+        seed: seed of the random point of the fingerprints.
+        regroup: whether to move inertia across joints, see `internal_links`.
+    """
+    state = symbolic_state(system, seed)
+    builder = _Builder(system, state, internal_links(system.tree, regroup))
+    for i in range(system.tree.n_links):
+        builder.cross_joint(i)
+    for i in range(system.tree.n_links):
+        builder.balance_body(i)
+    original = trace(system, state=state)  # after the cheap expressions, so that it finds them
+    builder.add_measurements(original)
+    return RefinedSystem(
+        symbolic=assembled(state, (builder.n, builder.n), builder.entries, builder.b, builder.groups),
+        original=original,
+        definitions=builder.definitions,
+        a=tuple(builder.a),
+        f=tuple(builder.f),
+        crossings=tuple(builder.crossings),
+        turns=tuple(builder.turns),
+    )
+
+
+class _Builder:
+    def __init__(self, system: System, state: SymbolicState, links: tuple[InternalLink, ...]) -> None:
+        self.system = system
+        self.tree = system.tree
+        self.state = state
+        self.links = links
+        self.n = system.shape[1]
+        self.entries: dict[tuple[int, int], Expr] = {}
+        self.b: list[Expr] = [state.graph.zero] * self.n
+        self.groups = [v.group for v in system.variables for _ in range(v.slice.start, v.slice.stop)]
+        self.definitions: dict[int, int] = {}
+        self.crossings: list[Crossing] = []
+        self.turns: list[Turn] = []
+        motion = [2 * i for i in range(self.tree.n_links)]
+        self.a = [self._unknowns(group) for group in motion]
+        self.f = [self._unknowns(group + 1) for group in motion]
+        self.w: list[Array] = []
+        self.v: list[Array] = []
+
+    def _unknowns(self, group: int) -> Columns:
+        """Return six new unknowns, each with a row of its own under the same number."""
+        new = tuple(range(self.n, self.n + 6))
+        self.n += 6
+        self.b.extend([self.state.graph.zero] * 6)
+        self.groups.extend([group] * 6)
+        return new
+
+    def _put(self, rows: Columns, columns: Columns, block: Array) -> None:
+        for (r, c), value in np.ndenumerate(block):
+            entry = self.state.graph.expr(value)
+            if not entry.is_zero:
+                place = rows[r], columns[c]
+                known = self.entries.get(place)
+                self.entries[place] = entry if known is None else known + entry
+
+    def _bias(self, rows: Columns, value: Array) -> None:
+        for row, x in zip(rows, value, strict=True):
+            self.b[row] = self.state.graph.expr(x)
+
+    def _define(self, columns: Columns, rows: Columns) -> None:
+        """Say that some rows define some unknowns: -1 on each, what they are beside it."""
+        self._put(rows, columns, -np.eye(len(rows)))
+        self.definitions.update(zip(columns, rows, strict=True))
+
+    def cross_joint(self, i: int) -> None:
+        """Add the frames of a joint and its motion: Nori (3a) in steps, with conventional accelerations."""
+        tree, link = self.tree, self.links[i]
+        q, qd = self.state.q[tree.q_slices[i]], self.state.qd[tree.v_slices[i]]
+        steps = [Transform(np.eye(3), link.r), *(Transform(E, np.zeros(3)) for E in link.rotations)]
+        X_J = link.joint.transform(q)
+        steps += [Transform(np.eye(3), X_J.r), Transform(X_J.E, np.zeros(3))]
+        steps = [X for X in steps if not self._is_identity(X)]
+        if tree.is_root(i):
+            w, v, known = self._from_world(steps)
+            before: Columns | None = None
+        else:
+            w, v, before = self._from_parent(i, steps)
+            known = np.zeros(6)
+        S = link.joint.S(q)
+        v_J = matvec(S, qd)
+        w_J, u_J = v_J[:3], v_J[3:]
+        bias = join(cross(w, w_J), 2 * cross(w, u_J) + cross(w_J, u_J)) + link.joint.bias(q, qd) + known
+        rows = self.a[i]
+        self._put(rows, self.a[i], -np.eye(6))
+        self._put(rows, tuple(self._own(i, "qdd")), S)
+        if before is not None:
+            self._put(rows, before, np.eye(6))
+        self._bias(rows, bias)
+        self.w.append(w + w_J)
+        self.v.append(v + u_J)
+
+    def _from_world(self, steps: list[Transform]) -> tuple[Array, Array, Array]:
+        """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
+        a = -np.array([0.0, 0.0, 0.0, *self.tree.gravity])
+        zero = np.zeros(3)
+        return zero, zero, reduce(lambda a, X: X.apply_motion(a), steps, a)
+
+    def _from_parent(self, i: int, steps: list[Transform]) -> tuple[Array, Array, Columns]:
+        """Add the massless frames of a joint; return the velocity and the columns of the last acceleration."""
+        parent = self.tree.parents[i]
+        w, v = self.w[parent], self.v[parent]
+        forces = [self._unknowns(2 * i + 1) for _ in range(len(steps) + 1)]
+        accelerations = [self._unknowns(2 * i) for _ in steps]
+        self._put(self.f[parent], forces[0], np.eye(6))
+        before = self.a[parent]
+        for X, a, f_before, f in zip(steps, accelerations, forces, forces[1:], strict=False):
+            block = X.motion_matrix()
+            self._define(a, a)
+            self._put(a, before, block)
+            self._bias(a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
+            self._define(f_before, f_before)
+            self._put(f_before, f, np.swapaxes(block, 0, 1))
+            w, v = matvec(X.E, w), matvec(X.E, v + cross(w, X.r))
+            self._add_turn(X.E, a, f)
+            before = a
+        self._define(forces[-1], forces[-1])
+        self._put(forces[-1], self.f[i], np.eye(6))
+        self.crossings.append(Crossing(i, tuple(accelerations), tuple(forces)))
+        return w, v, before
+
+    def _is_identity(self, X: Transform) -> bool:
+        expr = self.state.graph.expr
+        return all(expr(x).is_zero for x in (X.E - np.eye(3)).flat) and all(expr(x).is_zero for x in X.r)
+
+    def _add_turn(self, E: Array, a: Columns, f: Columns) -> None:
+        E = np.array([[self.state.graph.expr(x) for x in row] for row in E], dtype=object)
+        fixed = [k for k in range(3) if E[k, k].fingerprint == 1]
+        if len(fixed) == 1 and not all(x.is_unit or x.is_zero for x in E.flat):
+            i, j = (k for k in range(3) if k not in fixed)
+            self.turns.append(Turn(a, f, (i, j), E[i, i], E[i, j]))
+
+    def balance_body(self, i: int) -> None:
+        """Add the equations of a body: Nori (3f), (3tau), and what its unknowns are in the link's own frame."""
+        link, w = self.links[i], self.w[i]
+        turn = np.kron(np.eye(2), link.C)
+        rows = self.f[i]
+        self._put(rows, self.f[i], -np.eye(6))
+        self._put(rows, self.a[i], link.I)
+        self._put(rows, self._own(i, "fx"), -turn)
+        self._bias(rows, _inertial_force(link.I, w))
+
+        q = self.state.q[self.tree.q_slices[i]]
+        tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
+        of_a, of_f, of_tau = (tuple(range(*row.slice.indices(self.n))) for row in self.system.rows[3 * i : 3 * i + 3])
+        self._put(of_tau, tau, -np.eye(len(tau)))
+        self._put(of_tau, self.f[i], np.swapaxes(link.joint.S(q), 0, 1))
+
+        self._define(in_a, of_a)
+        self._put(of_a, self.a[i], turn.T)
+        w_link, v_link = matvec(link.C.T, w), matvec(link.C.T, self.v[i])
+        self._bias(of_a, join(np.zeros(3), -cross(w_link, v_link)))
+        self._define(in_f, of_f)
+        self._put(of_f, self.f[i], turn.T)
+        self._put(of_f, self.a[i], turn.T @ link.J)
+        self._bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
+
+    def _own(self, i: int, kind: str) -> Columns:
+        """Return the columns of a variable of the original system."""
+        part = self.system.column(kind, i)
+        return tuple(range(part.start, part.stop))
+
+    def add_measurements(self, original: SymbolicSystem) -> None:
+        """Add the rows of the sensors, which are those of the original system."""
+        first = self.system.rows[3 * self.tree.n_links].slice.start
+        for row, column, entry in zip(original.rows.tolist(), original.columns.tolist(), original.entries, strict=True):
+            if row >= first:
+                self.entries[row, column] = entry
+        self.b[first : len(original.b)] = original.b[first:]
+
+
+def _inertial_force(I: Array, w: Array) -> Array:
+    """Return what I a needs beside it for a conventional a: of a body that turns at w (3,), at constant velocity."""
+    first_moment = np.array([I[2, 4], I[0, 5], I[1, 3]])
+    return join(gyroscopic(w, I[:3, :3]), centripetal(w, first_moment))

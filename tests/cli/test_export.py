@@ -1,0 +1,91 @@
+"""nori-dyn export: what it writes and prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.program.compiler import find_compiler
+from tests.exported import checked, compile_c
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """Return the file of a plan for a robot of three links."""
+    path = tmp_path / "chain.plan"
+    system = nd.System(nd.autotree(3), nd.sensors("forward_dynamics"))
+    nd.plan(system, outputs=("qdd", "f:link2"), cache=False).save(path)
+    return path
+
+
+def test_it_writes_code_that_runs(run, chain, tmp_path):
+    out = tmp_path / "out"
+    status, output, errors = run("export", chain, "--lang", "c", "--out", out, "--name", "chain")
+    assert (status, errors) == (0, "")
+    assert sorted(os.listdir(out)) == ["CMakeLists.txt", "chain.c", "chain.h", "main.c"]
+    assert "chain_solve" in output
+    assert "chain.h says how to call it" in " ".join(output.split())
+    assert nd.Plan.load(chain).export(tmp_path / "python", name="chain").files == {
+        path.name: path.read_text() for path in out.iterdir()
+    }
+    if find_compiler() is not None:
+        compile_c("-o", tmp_path / "example", out / "chain.c", out / "main.c", "-lm")
+        assert "qdd[2] = " in checked([tmp_path / "example"])
+
+
+def test_figures_as_json(run, chain, tmp_path):
+    status, output, _ = run("export", chain, "--out", tmp_path / "out", "--json")
+    found = json.loads(output)
+    assert status == 0
+    assert (found["name"], found["lang"]) == ("autotree_3_1_0_1", "c")
+    assert found["inputs"] == {"q": 3, "qd": 3, "y": 3}
+    assert found["outputs"] == {"qdd": [3], "f_link2": [6]}
+    assert found["files"] == {path.name: path.stat().st_size for path in (tmp_path / "out").iterdir()}
+    assert found["cost"]["total"] > 50
+    assert found["cost"]["divisions"] >= found["guarded_pivots"] >= 1
+    assert found["sines_and_cosines"] == 4
+    assert found["workspace_bytes"] > 0
+
+
+def test_an_earlier_export_is_replaced(run, chain, tmp_path):
+    for _ in range(2):
+        assert run("export", chain, "--out", tmp_path / "out")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["2d", "a b", "int", "math", "../x", ""])
+def test_a_name_that_is_no_identifier_is_wrong_usage(run, chain, tmp_path, name):
+    status, _, errors = run("export", chain, "--out", tmp_path / "out", "--name", name)
+    assert status == 2
+    assert "cannot name exported code" in " ".join(errors.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--lang", "rust", "--out", "out"), ("--lang", "c")])
+def test_wrong_usage_is_status_2(run, chain, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    assert run("export", chain, *arguments)[0] == 2
+    assert os.listdir() == ["chain.plan"]
+
+
+@pytest.mark.parametrize(
+    ("plan", "out", "message"),
+    [
+        ("no.plan", "out", "there is no such file"),
+        ("notes.txt", "out", "notes.txt"),
+        ("chain.plan", "no/such", "does not exist"),
+        ("chain.plan", "notes.txt", "is a file"),
+        ("chain.plan", ".", "notes.txt. Name a new or an empty folder"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_leaves_nothing(run, chain, tmp_path, monkeypatch, plan, out, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    status, output, errors = run("export", plan, "--out", out)
+    assert (status, output) == (1, "")
+    assert errors.startswith("error: ")
+    assert errors.count("\n") == 1
+    assert message in errors
+    assert sorted(os.listdir()) == ["chain.plan", "notes.txt"]

@@ -1,0 +1,278 @@
+"""Exported C is what the solver computes, stands alone, and stays within what its caller gives it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from nori_dyn.io.plans import Plan, plan
+from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.model.tree import Frame
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.system.builder import System
+from tests.contracts.test_backends import TwoReadings, singular_tree
+from tests.exported import WARNINGS, Exported, checked, compile_c
+from tests.robots import load
+from tests.systems import ACCELERATIONS, FORWARD, INVERSE, hybrid, random_states, sensor_set
+from tests.tolerances import EXACT, SAME_PROGRAM, assert_close
+from tests.trees import TREES
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+
+OK, INPUT_NOT_FINITE, QUATERNION_NOT_UNIT, SMALL_PIVOT, OUTPUT_NOT_FINITE = range(5)
+
+PLANS = {
+    "panda inverse": lambda: (load("panda"), sensors("inverse_dynamics"), None),
+    "panda forward": lambda: (load("panda"), sensors("forward_dynamics"), ("qdd",)),
+    "go2 floating inverse": lambda: (load("go2", "floating"), INVERSE, ("tau", "f:FL_hip")),
+    "go2 floating forward": lambda: (load("go2", "floating"), FORWARD, ("qdd", "a:FL_foot", "tau:FL_calf_joint")),
+    "every joint": lambda: (TREES["mixed_12"], INVERSE, None),
+    "no readings": lambda: (TREES["massless"], sensor_set(*KNOWN), None),
+    "frames": lambda: (TREES["two_roots"], FORWARD, ("fx:tool", "a:tool", "f:palm", "qdd", "qdd", "tau:joint2")),
+    "hybrid": lambda: (TREES["mixed_8"], hybrid(TREES["mixed_8"], 1), None),
+    "one body": lambda: (TREES["one_body"], FORWARD, None),
+    "singular": lambda: (singular_tree(), TwoReadings(), None),
+}
+KNOWN = (
+    {"type": "joint_acceleration", "joints": "all", "value": 0.5},
+    {"type": "external_wrench", "links": "all", "value": [1, 2, 3, 4, 5, 6]},
+)
+every_plan = pytest.mark.parametrize("name", PLANS)
+
+
+@lru_cache(maxsize=32)
+def planned(name: str) -> Plan:
+    tree, readings, outputs = PLANS[name]()
+    return plan(System(tree, readings), outputs=outputs, cache=False)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    @lru_cache(maxsize=32)
+    def made(name: str) -> Exported:
+        return Exported.of(planned(name), tmp_path_factory.mktemp("export") / "it")
+
+    return made
+
+
+def states(name: str, n: int = 20):
+    system = planned(name).system
+    truth = random_states(system.tree, n, seed=5)
+    return truth.q, truth.qd, np.random.default_rng(6).normal(size=(n, system.ny))
+
+
+@every_plan
+def test_it_is_what_the_solver_gives(name, compiled):
+    solver = planned(name).solver("numpy")
+    solved = 0
+    for q, qd, y in zip(*states(name), strict=True):
+        status, found = compiled(name).solve(q, qd, y)
+        estimate = solver.solve(q, qd, y)
+        if status != OK:
+            assert status == SMALL_PIVOT
+            assert estimate.fell_back
+            continue
+        solved += 1
+        for output, values in estimate.values.items():
+            field = re.sub(r"\W", "_", output)
+            assert_close(np.reshape(found[field], values.shape), values, SAME_PROGRAM)
+    assert solved >= 18
+
+
+@every_plan
+def test_the_example_runs(name, compiled, tmp_path):
+    made = compiled(name)
+    code = [made.folder / f"{made.export.name}.c", made.folder / "main.c"]
+    compile_c("-O0", "-o", tmp_path / "example", *code, "-lm")
+    lines = checked([tmp_path / "example"]).splitlines()
+    assert len(lines) == 1 + sum(int(np.prod(shape)) for shape in made.export.outputs.values())
+    assert lines[-1].endswith("us a call")
+    assert not any("nan" in line or "inf" in line for line in lines)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm here")
+@every_plan
+def test_it_has_no_data_that_is_written_and_calls_four_functions(name, compiled, tmp_path):
+    made = compiled(name)
+    for level in ("-O0", "-O2"):
+        compile_c(level, "-c", "-o", tmp_path / "it.o", made.folder / f"{made.export.name}.c")
+        symbols = [line.split()[-2:] for line in checked(["nm", tmp_path / "it.o"]).splitlines()]
+        assert {kind for kind, _ in symbols} <= set("TtrRU")
+        needed = {symbol for kind, symbol in symbols if kind == "U"}
+        assert needed <= {
+            "sin",
+            "cos",
+            "sincos",
+            "sqrt",
+            "memset",
+            "memcpy",
+            "_GLOBAL_OFFSET_TABLE_",
+            "__stack_chk_fail",
+        }
+        public = {symbol for kind, symbol in symbols if kind == "T"}
+        assert public == {f"{made.export.name}_{function}" for function in ("solve", "status_text")}
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here")
+@pytest.mark.parametrize("standard", ["c++11", "c++20"])
+def test_a_program_in_cpp_uses_it(standard, compiled, tmp_path):
+    made = compiled("frames")
+    name = made.export.name
+    compile_c("-O0", "-c", "-o", tmp_path / "it.o", made.folder / f"{name}.c")
+    (tmp_path / "main.cpp").write_text(
+        f'#include "{name}.h"\n#include <iostream>\n'
+        f"int main() {{ {name}_inputs in{{}}; {name}_outputs out{{}}; {name}_workspace work;\n"
+        f"  std::cout << {name}_status_text({name}_solve(&in, &work, &out)) << out.fx_tool[0] << std::endl; }}\n"
+    )
+    flags = [f"-std={standard}", *WARNINGS, f"-I{made.folder}"]
+    checked(["g++", *flags, "-o", tmp_path / "it", tmp_path / "main.cpp", tmp_path / "it.o", "-lm"])
+    assert "not of unit length" in checked([tmp_path / "it"])
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake here")
+def test_cmake_builds_the_library_and_the_example(compiled, tmp_path):
+    made = compiled("frames")
+    checked(["cmake", "-S", made.folder, "-B", tmp_path])
+    checked(["cmake", "--build", tmp_path])
+    assert "us a call" in checked([tmp_path / f"{made.export.name}_example"])
+
+
+# ------------------------------------------------------------------------------------ the status
+
+
+def refused(made: Exported, state, expected: int) -> None:
+    status, found = made.solve(*state)
+    assert status == expected
+    assert all(np.isnan(values).all() for values in found.values())
+
+
+@pytest.fixture(scope="module", params=["as it is", "-ffast-math"])
+def guarded(request, compiled, tmp_path_factory):
+    """Return exports by plan, compiled strictly and in the way that undoes tests for NaN."""
+    if request.param == "as it is":
+        return compiled
+    folder = tmp_path_factory.mktemp("fast")
+    return lru_cache(lambda name: Exported.of(planned(name), folder / name, "-O3", "-ffast-math"))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("which", range(3))
+def test_what_is_not_finite_is_refused(which, value, guarded):
+    state = [x[0].copy() for x in states("frames")]
+    for k in (0, len(state[which]) - 1):
+        broken = [x.copy() for x in state]
+        broken[which][k] = value
+        refused(guarded("frames"), broken, INPUT_NOT_FINITE)
+    assert guarded("frames").solve(*state)[0] == OK
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.5, 0.9985, 1.0015, 1e200])
+def test_a_quaternion_that_is_not_unit_is_refused(scale, guarded):
+    q, qd, y = (x[0].copy() for x in states("frames"))
+    for part in planned("frames").system.tree.quaternions:
+        broken = q.copy()
+        broken[part] *= scale
+        refused(guarded("frames"), (broken, qd, y), QUATERNION_NOT_UNIT)
+
+
+def test_a_quaternion_that_is_nearly_unit_is_normalised(compiled):
+    q, qd, y = (x[0].copy() for x in states("frames"))
+    stretched = q.copy()
+    for part in planned("frames").system.tree.quaternions:
+        stretched[part] *= 1.0009
+    status, found = compiled("frames").solve(stretched, qd, y)
+    assert status == OK
+    for field, values in compiled("frames").solve(q, qd, y)[1].items():
+        assert_close(found[field], values, SAME_PROGRAM)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-17, 1e-9, 1e-5, np.pi])
+def test_a_pivot_that_vanishes_is_reported_and_does_not_spoil_the_next(angle, guarded):
+    made = guarded("singular")
+    q, qd, y = (x[0].copy() for x in states("singular"))
+    status, before = made.solve(q, qd, y)
+    assert status == OK
+    flat = q.copy()
+    flat[1] = angle
+    refused(made, (flat, qd, y), SMALL_PIVOT)
+    assert planned("singular").solver("numpy")._backend.solve(flat, qd, y).fell_back
+    for field, values in made.solve(q, qd, y)[1].items():
+        assert_close(values, before[field], EXACT)
+
+
+def test_what_overflows_is_refused(compiled):
+    q, qd, y = (x[0].copy() for x in states("frames"))
+    refused(compiled("frames"), (q, 1e200 * qd, y), OUTPUT_NOT_FINITE)
+
+
+def test_a_status_has_words(compiled):
+    made = compiled("frames")
+    text = getattr(made.library, f"{made.export.name}_status_text")
+    words = [made.ffi.string(text(status)).decode() for status in range(6)]
+    assert len(set(words)) == 6
+    assert words[0] == "solved"
+
+
+# ---------------------------------------------------------------------------------- hostile names
+
+HOSTILE = (
+    '"',
+    "*/ int x; /*",
+    "\n#include <stdlib.h>\n#error out\n",
+    "double",
+    "\\",
+    "été 手",
+    "??/",
+    "??/\n*??/\n/ int y; //\\",
+    "%s%n{}{name}",
+    "a" * 3000,
+    "l sole",
+    "l-sole",
+    "l_sole",
+    "*",
+    "/",
+)
+
+
+def named(names: tuple[str, ...], robot: str, folder) -> Exported:
+    """Return the export of a robot whose links, joints and frames have some names, one output for each."""
+    tree = TREES["mixed_12"]
+    n = tree.n_links
+    frames = {name: Frame(0, tree.X_tree[1]) for name in names[n:]}
+    tree = tree.replace(name=robot, names=names[:n], joint_names=names[:n], frames=frames)
+    outputs = (*(f"tau:{name}" for name in names[:n]), *(f"fx:{name}" for name in names), "fx", "tau")
+    system = System(tree, sensor_set(ACCELERATIONS, KNOWN[1], name=robot))
+    return Exported.of(plan(system, outputs=outputs, cache=False), folder, "-trigraphs", name="it")
+
+
+def code(made: Exported, file: str) -> str:
+    """Return a file without its comments, its fields by number."""
+    text = re.sub(r"/\*.*?\*/", "", made.export.files[file], flags=re.DOTALL)
+    numbers = {field: f"field{k}" for k, field in enumerate(made.export.outputs)}
+    return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
+
+
+def test_names_stay_in_comments_and_fields(tmp_path):
+    hostile = named(HOSTILE, HOSTILE[1], tmp_path / "hostile")
+    plain = named(tuple(f"p{k}" for k in range(len(HOSTILE))), "plain", tmp_path / "plain")
+    fields = list(hostile.export.outputs)
+    assert len(set(fields)) == len(fields) == len(HOSTILE) + TREES["mixed_12"].n_links + 2
+    assert all(re.fullmatch(r"(tau|fx)(_[A-Za-z0-9]+)*", field) for field in fields)
+    assert {"fx", "tau", "fx_l_sole", "fx_l_sole_2", "fx_l_sole_3"} <= set(fields)
+    for text in hostile.export.files.values():
+        assert text.isascii()
+        assert text.count("/*") == text.count("*/")
+        assert "include <stdlib" not in text
+        assert "??" not in text
+
+    for file in hostile.export.files:
+        assert code(hostile, file) == code(plain, file)
+    q, qd, y = random_states(TREES["mixed_12"], 1, seed=1)[:3]
+    status, found = hostile.solve(q[0], qd[0], y[0])
+    assert status == OK
+    for values, others in zip(found.values(), plain.solve(q[0], qd[0], y[0])[1].values(), strict=True):
+        assert_close(values, others, EXACT)
