@@ -49,7 +49,9 @@ class Exported(NamedTuple):
         write_folder(folder, made.files)
         compiler, library = find_compiler(), folder / ".library.so"
         assert compiler is not None
-        compile_c("-O1", *flags, "-shared", "-fPIC", "-o", library, folder / f"{made.name}.c", "-lm")
+        code = folder / ".code.o"
+        compile_c("-O1", *flags, "-fPIC", "-c", "-o", code, folder / f"{made.name}.c")
+        compile_c("-shared", "-o", library, code, "-lm")  # linked with -ffast-math, it would change this process
         ffi = cffi.FFI()
         ffi.cdef(checked([*compiler.command, "-E", "-P", folder / f"{made.name}.h"]))
         return Exported(made, folder, ffi, ffi.dlopen(str(library)))
