@@ -37,17 +37,18 @@ from nori_dyn.system.builder import System
 class Plan(EliminationPlan):
     """A plan: see `EliminationPlan` for what it holds."""
 
-    def solver(self, backend: str = "auto") -> Solver:
+    def solver(self, backend: str = "auto", check_residual: bool = True) -> Solver:
         """Return a solver that runs the plan.
 
         Args:
-            backend: "numpy", "umfpack", or "auto" for the fastest that can run here.
+            backend: "native", "numpy", "umfpack", or "auto" for the fastest that can run here.
+            check_residual: whether `solve` and `solve_batch` check the residual, see `Solver`.
 
         Raises:
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
         """
-        return Solver(self, backend)
+        return Solver(self, backend, check_residual)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
@@ -87,7 +88,9 @@ class Plan(EliminationPlan):
         """
         text = read_text(path)
         try:
-            return _restored(plan_from_text(text), system)
+            loaded = _restored(plan_from_text(text), system)
+            _check(loaded)
+            return loaded
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
 
@@ -120,7 +123,7 @@ def plan(
     entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
     if entry is not None and entry.exists():
         try:
-            return Plan.load(entry, system)
+            return _restored(plan_from_text(read_text(entry)), system)
         except (PlanError, FileFormatError):
             pass  # a damaged entry is made anew
     with progress(f"planning {system.tree.name}") as stage:
@@ -157,7 +160,7 @@ def _restored(data: PlanData, system: System | None) -> Plan:
             f"not {system!r} (or the model or sensors have changed since). Plan again."
         )
     n = system.shape[1]
-    restored = Plan(
+    return Plan(
         system=system,
         outputs=resolve_outputs(system, data.outputs),
         ordering=data.ordering,
@@ -169,11 +172,18 @@ def _restored(data: PlanData, system: System | None) -> Plan:
         candidates=candidates_of(data),
         seed=data.seed,
     )
+
+
+def _check(plan: Plan) -> None:
+    """Check that the permutations of a plan from elsewhere lead to no zero pivot.
+
+    Raises:
+        PlanError: they do, or are of another size than the system.
+    """
+    if len(plan.program_rows) != plan.refined.symbolic.shape[0]:
+        raise PlanError("its program's permutations are not of the size of its system.")
     try:
-        if len(restored.program_rows) != restored.refined.symbolic.shape[0]:
-            raise PlanError("its program's permutations are not of the size of its system.")
-        restored.elimination()
-        _ = restored.solved
+        plan.elimination()
+        _ = plan.solved
     except ZeroPivotError:
         raise PlanError("its permutations lead to a zero pivot.") from None
-    return restored

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.model.tree import QUATERNION_TOLERANCE
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
@@ -70,8 +71,13 @@ static void sin_cos(const vec x, vec *s, vec *c) {{
 """
 
 SINGLE_ENTRY = """
-/* in: q, qd, y; w: workspace; out: outputs; limits: smallest size of each pivot. Returns how many are below. */
-int run(const double *in, double *w, double *out, const double *limits) {{
+/* in: q, qd, y; w: workspace; out: outputs; limits: smallest size of each pivot. */
+typedef struct {{ double *in, *w, *out; const double *limits; double residual_limit, residual; }} state;
+
+/* Computes the outputs; returns how many pivots are below their limits. */
+int run(const state *at) {{
+    const double *const in = at->in, *const limits = at->limits;
+    double *const w = at->w, *const out = at->out;
     for (int k = 0; k < N_ANGLES; k += LANES) {{
         vec x = {{0}}, s, c;
         for (int l = 0; l < LANES && k + l < N_ANGLES; ++l) x[l] = in[angles[k + l]];
@@ -88,15 +94,35 @@ int run(const double *in, double *w, double *out, const double *limits) {{
 }}
 
 /* The relative residual of what `run` left in w and out: the largest of any equation. */
-double residual(const double *in, const double *w, const double *out) {{
+static double residual(const double *in, const double *w, const double *out) {{
     double worst = 0, taint = 0;
 {residual_calls}
     return worst + taint;
 }}
+
+/* As `run`, with all checks, quaternions brought to unit length first; returns 0 only where nothing is suspicious. */
+int solve(state *at) {{
+    double taint = 0;
+    for (int k = 0; k < N_INPUTS; ++k) taint += at->in[k] * 0.0;
+    for (int k = 0; k < N_QUATERNIONS; ++k) {{
+        double *const p = at->in + quaternions[k];
+        const double norm = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
+        if (!(fabs(norm - 1) <= QUATERNION_TOLERANCE)) return 1;
+        for (int l = 0; l < 4; ++l) p[l] /= norm;
+    }}
+    if (taint != 0 || run(at)) return 1;
+    for (int k = 0; k < N_OUTPUTS; ++k) taint += at->out[k] * 0.0;
+    if (HAS_RESIDUAL) {{
+        at->residual = residual(at->in, at->w, at->out);
+        if (!(at->residual <= at->residual_limit)) return 1;
+    }}
+    return taint != 0;
+}}
 """
 
 BATCH_ENTRY = """
-/* As `run`, for n states: sizes of q, qd and y in n_in; small: how many pivots of each state are too small. */
+/* As `run`, for n states: sizes of q, qd and y in n_in; small: how many pivots of each state are too small,
+   or outputs not finite. */
 void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec *w, double *out,
                const double *limits, int *small, double *residuals) {{
     vec *const x = w + N_WORK, *const o = x + N_INPUTS;
@@ -115,6 +141,7 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec 
         }}
         vec worst = {{0}}, taint = {{0}};
 {residual_calls}
+        for (int k = 0; k < N_OUTPUTS; ++k) count -= ~(o[k] * 0.0 == 0.0); /* not a finite number */
         for (int l = 0; l < LANES && base + l < n; ++l) {{
             double *row = out + N_OUTPUTS * (base + l);
             for (int k = 0; k < N_OUTPUTS; ++k) row[k] = o[k][l];
@@ -140,6 +167,7 @@ class Job:
         pivots: the expressions whose size is guarded.
         equations: for the residual, the rows of each equation of D d + b = 0: b, and (entry, place of its unknown in
             `outputs`); empty when not all unknowns are computed.
+        quaternions: the place, among the inputs, of the first number of each unit quaternion.
     """
 
     graph: Graph
@@ -147,6 +175,7 @@ class Job:
     outputs: tuple[Expr, ...]
     pivots: tuple[Expr, ...]
     equations: tuple[tuple[Row, ...], ...]
+    quaternions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,16 +202,17 @@ class CSource:
     """C source of a job, and the sizes of what it works on.
 
     Attributes:
-        single: source with `run` and `residual`.
+        single: source with `run` and `solve`.
         batch: source with `run_batch`.
         n_work: length of the workspace of `run`, in doubles, and of `run_batch`, in vectors.
-        first_pivot: where `run` leaves the pivots in its workspace.
+        first_pivot, n_pivots: where `run` leaves the pivots in its workspace, and how many there are.
     """
 
     single: str
     batch: str
     n_work: int
     first_pivot: int
+    n_pivots: int
 
 
 def c_source(job: Job, lanes: int) -> CSource:
@@ -197,10 +227,13 @@ def c_source(job: Job, lanes: int) -> CSource:
         "N_OUTPUTS": len(job.outputs),
         "N_INPUTS": len(job.inputs),
         "N_WORK": n_work,
+        "N_QUATERNIONS": len(job.quaternions),
+        "HAS_RESIDUAL": int(bool(job.equations)),
+        "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
     }
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
-    angles = ", ".join(map(str, writer.angles)) or "0"
-    head += f"static const int angles[] = {{{angles}}};\n"
+    for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
+        head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
     body = "\n".join([*writer.chunks(), *writer.residual_chunks()])
 
     def unit(real: str, entry: str, place: str, indent: str) -> str:
@@ -215,6 +248,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         unit("vec", BATCH_ENTRY, "x, w, o", "        "),
         n_work + len(job.inputs) + len(job.outputs),
         writer.first_pivot,
+        len(job.pivots),
     )
 
 

@@ -24,7 +24,7 @@ import platformdirs
 
 from nori_dyn.errors import BackendError, NoriWarning
 
-FLAGS = ("-O2", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-w")
+FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-w")
 LIBRARIES = ("-lm",)
 CACHE_VARIABLE = "NORI_DYN_CACHE"
 """Environment variable that names another cache folder."""
@@ -69,6 +69,12 @@ def find_compiler() -> Compiler | None:
     return None
 
 
+def library_key(source: str, compiler: Compiler) -> str:
+    """Return the address of a source's library in the cache."""
+    text = "\0".join([source, compiler.identity, *compiler.command, *FLAGS])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
 def load_library(ffi: Any, source: str, compiler: Compiler) -> Any:
     """Return the library of a source, compiled unless it is in the cache.
 
@@ -80,11 +86,27 @@ def load_library(ffi: Any, source: str, compiler: Compiler) -> Any:
     Raises:
         CompilerError: the compiler fails.
     """
-    key = hashlib.sha256("\0".join([source, compiler.identity, *compiler.command, *FLAGS]).encode()).hexdigest()[:32]
     folder = _private_folder()
-    library, seal = folder / f"{key}.so", folder / f"{key}.sha256"
+    library, seal = _entry(folder, library_key(source, compiler))
     if not _is_sealed(library, seal):
         _compile(source, compiler, folder, library, seal)
+    return _opened(ffi, library)
+
+
+def cached_library(ffi: Any, key: str) -> Any | None:
+    """Return the library at an address in the cache; None where there is none, or a damaged one."""
+    folder = usable_folder()
+    if isinstance(folder, OSError):
+        return None
+    library, seal = _entry(folder, key)
+    return _opened(ffi, library) if _is_sealed(library, seal) else None
+
+
+def _entry(folder: Path, key: str) -> tuple[Path, Path]:
+    return folder / f"{key}.so", folder / f"{key}.sha256"
+
+
+def _opened(ffi: Any, library: Path) -> Any:
     try:
         return ffi.dlopen(str(library))
     except OSError as error:
@@ -120,8 +142,8 @@ def cache_root() -> Path:
     return Path(named) if named else platformdirs.user_cache_path("nori_dyn")
 
 
-def _private_folder() -> Path:
-    """Return a folder for libraries that only this user can write; a temporary one when the cache is not usable."""
+def usable_folder() -> Path | OSError:
+    """Return the folder for compiled programs, which only this user can write; or why it cannot be used."""
     folder = cache_root() / "native"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,5 +153,13 @@ def _private_folder() -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
-        warnings.warn(f"compiled programs are not cached: {error}", NoriWarning, stacklevel=2)
+        return error
+
+
+def _private_folder() -> Path:
+    """Return the folder for compiled programs, or a temporary one when it cannot be used."""
+    folder = usable_folder()
+    if isinstance(folder, OSError):
+        warnings.warn(f"compiled programs are not cached: {folder}", NoriWarning, stacklevel=2)
         return Path(tempfile.mkdtemp(prefix="nori_dyn-"))
+    return folder

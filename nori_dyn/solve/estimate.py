@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +19,47 @@ class NotRequestedError(InputError):
     """A value that the plan was not asked to compute."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
     """The dynamic variables of one state, or of N states with a leading N in every array.
 
     Attributes:
-        values: the requested outputs by name.
         residual: largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation; nan
-            where the plan does not compute all of d.
+            where it is not checked, or where the plan does not compute all of d.
         backend: name of the backend that ran.
         fell_back: whether the planned order was given up for a freshly pivoted factorisation.
+
+    Args:
+        layout: where the outputs lie.
+        unknowns: the unknowns (size,) or (N, size); they become the estimate's own.
+        residual, backend, fell_back: see above.
     """
 
-    values: Mapping[str, Floats]
-    residual: Floats
-    backend: str
-    fell_back: NDArray[np.bool_]
+    __slots__ = ("_layout", "_unknowns", "_values", "backend", "fell_back", "residual")
+
+    def __init__(
+        self,
+        layout: Layout,
+        unknowns: Floats,
+        residual: Floats | float,
+        backend: str,
+        fell_back: NDArray[np.bool_] | np.bool_ | bool,
+    ) -> None:
+        self._layout = layout
+        self._unknowns = unknowns
+        self._values: Mapping[str, Floats] | None = layout.read(unknowns) if layout.turns else None
+        self.residual = residual
+        self.backend = backend
+        self.fell_back = fell_back
+
+    def __repr__(self) -> str:
+        return f"Estimate({', '.join(self.values)}; backend='{self.backend}')"
+
+    @property
+    def values(self) -> Mapping[str, Floats]:
+        """The requested outputs by name."""
+        if self._values is None:
+            self._values = self._layout.views(self._unknowns)
+        return self._values
 
     def __getitem__(self, name: str) -> Floats:
         """Return a requested output by name, such as "fx:l_sole".
@@ -43,10 +67,11 @@ class Estimate:
         Raises:
             NotRequestedError: the plan does not compute it.
         """
-        if name not in self.values:
+        try:
+            return self._layout.view(name, self._unknowns) if self._values is None else self._values[name]
+        except KeyError:
             known = ", ".join(f"'{key}'" for key in self.values)
-            raise NotRequestedError(f"'{name}' was not requested: the plan's outputs are {known}.")
-        return self.values[name]
+            raise NotRequestedError(f"'{name}' was not requested: the plan's outputs are {known}.") from None
 
     @property
     def tau(self) -> Floats:
@@ -77,6 +102,10 @@ class Estimate:
 class Layout:
     """Where the outputs lie in the unknowns that a backend returns, one after the other.
 
+    Attributes:
+        size: number of unknowns.
+        turns: whether some output is in the coordinates of a frame, and so must be turned.
+
     Args:
         system: the system.
         outputs: the outputs wanted.
@@ -87,16 +116,16 @@ class Layout:
         self.size = parts[-1].slice.stop
         self._parts = {part.output.name: (part.slice, part.shape) for part in parts}
         self._turns = {part.output.name: part.matrix for part in parts if part.matrix is not None}
+        self.turns = bool(self._turns)
 
-    @property
-    def turns(self) -> bool:
-        """Whether some output is in the coordinates of a frame, and so must be turned."""
-        return bool(self._turns)
+    def view(self, name: str, values: Floats) -> Floats:
+        """Return one output as `views` does."""
+        part, shape = self._parts[name]
+        return values[..., part].reshape(values.shape[:-1] + shape) if len(shape) > 1 else values[..., part]
 
     def views(self, values: Floats) -> dict[str, Floats]:
         """Return the outputs by name as views of the unknowns (size,) or (N, size); frames are not turned yet."""
-        leading = values.shape[:-1]
-        return {name: values[..., part].reshape(leading + shape) for name, (part, shape) in self._parts.items()}
+        return {name: self.view(name, values) for name in self._parts}
 
     def turn(self, outputs: Mapping[str, Floats]) -> None:
         """Turn, in place, what was asked for in the coordinates of a frame."""

@@ -51,15 +51,18 @@ class Solver:
     Args:
         plan: the plan.
         backend: "auto", or a backend by name.
+        check_residual: whether `solve` and `solve_batch` check, and report, the residual where all of d is computed; a
+            state with a large one falls back. `tick` never does: its guard is that on the pivots.
 
     Raises:
         BackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
     """
 
-    def __init__(self, plan: EliminationPlan, backend: str = "auto") -> None:
+    def __init__(self, plan: EliminationPlan, backend: str = "auto", check_residual: bool = True) -> None:
         self.plan = plan
-        self._backend = make_backend(backend, plan)
+        self._backend = make_backend(backend, plan, check_residual)
+        self._quick, self._name = self._backend.quick, self._backend.name
         self._layout = Layout(plan.system, plan.outputs)
         tree = plan.system.tree
         state = np.concatenate([tree.neutral_configuration(), np.zeros(tree.nv + plan.system.ny)])
@@ -81,7 +84,7 @@ class Solver:
     @property
     def backend(self) -> str:
         """Name of the backend."""
-        return self._backend.name
+        return self._name
 
     def _turning(self) -> Status:
         status = self._run()
@@ -100,6 +103,9 @@ class Solver:
             InputError: a wrong shape or name, a value that is not finite.
             SingularSystemError: no unique solution at this state; names what is not determined.
         """
+        found = self._quick(q, qd, y)
+        if found is not None:
+            return Estimate(self._layout, found[0], found[1], self._name, False)
         tree, system = self.system.tree, self.system
         q = tree.normalised(checked("q", q, (tree.nq,)))
         qd = checked("qd", qd, (tree.nv,))
@@ -141,6 +147,5 @@ class Solver:
         return self._estimate(solution)
 
     def _estimate(self, solution: Solution) -> Estimate:
-        values = self._layout.read(solution.values)
         # [()] takes the number out of an array of one state, and leaves that of a batch as it is
-        return Estimate(values, solution.residual[()], self.backend, solution.fell_back[()])
+        return Estimate(self._layout, solution.values, solution.residual[()], self._name, solution.fell_back[()])

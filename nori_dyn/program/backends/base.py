@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,13 @@ class Backend(Protocol):
     @property
     def name(self) -> str:
         """The backend's name."""
+
+    def quick(self, q: Any, qd: Any, y: Any) -> tuple[Floats, float] | None:
+        """Return the unknowns of one state and its residual without further ado.
+
+        None where the backend has no such way, or where anything is out of the ordinary with the state or its solution:
+        then `solve`, after the checks of what is given.
+        """
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
         """Solve one state: q (nq,), qd (nv,), y (ny,)."""

@@ -27,13 +27,15 @@ from nori_dyn.program.backends.base import (
     pivot_ensemble,
 )
 from nori_dyn.program.backends.fallback import Fallback
-from nori_dyn.program.c_source import Job, Row, c_source
-from nori_dyn.program.compiler import CompilerError, find_compiler, load_library
+from nori_dyn.program.c_source import CSource, Job, Row, c_source
+from nori_dyn.program.compiled import Compiled, identity, recall, remember
+from nori_dyn.program.compiler import CompilerError, cached_library, find_compiler, library_key, load_library
 from nori_dyn.program.lowering import solution_program
 
 SINGLE = """
-int run(const double *in, double *w, double *out, const double *limits);
-double residual(const double *in, const double *w, const double *out);
+typedef struct { double *in, *w, *out; const double *limits; double residual_limit, residual; } state;
+int run(const state *at);
+int solve(state *at);
 """
 BATCH = """
 void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, double *w, double *out,
@@ -43,12 +45,15 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, doub
 ALIGNMENT = 64
 """Bytes of the widest vector."""
 
+DOUBLE = np.dtype(np.float64)
+
 
 class NativeBackend:
     """Runs the elimination without pivoting, guarded: a state whose pivots shrink is solved by SuperLU afresh.
 
     Args:
         plan: the plan.
+        check_residual: whether `solve` and `solve_batch` also judge a state by its residual, where there is one.
 
     Raises:
         CompilerError: there is no C compiler, or it fails.
@@ -56,53 +61,96 @@ class NativeBackend:
 
     name = "native"
 
-    def __init__(self, plan: EliminationPlan) -> None:
+    def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         compiler = find_compiler()
         if compiler is None:
             raise CompilerError(
                 "the native backend needs a C compiler, and there is none: install gcc or clang, or "
                 "pip install 'nori_dyn[compiler]'."
             )
-        self._compiler = compiler
-        columns = output_columns(plan.system, plan.outputs)
-        job = _job(plan, columns)
-        self._sizes = tuple(map(len, (plan.symbolic.q, plan.symbolic.qd, plan.symbolic.y)))
-        self._n_outputs, self._checked = len(columns), bool(job.equations)
-        self._source = c_source(job, compiler.lanes)
-        self._fallback = Fallback(plan, columns)
+        self._plan, self._compiler = plan, compiler
+        self._columns = output_columns(plan.system, plan.outputs)
+        self._n_outputs = len(self._columns)
+        self._checked = check_residual and len(set(self._columns.tolist())) == plan.system.shape[1]
+        self._sizes = (plan.system.tree.nq, plan.system.tree.nv, plan.system.ny)
+        self._fallback = Fallback(plan, self._columns)
         self._ffi = cffi.FFI()
         self._ffi.cdef(SINGLE)
-        self._single = load_library(self._ffi, self._source.single, compiler)
-        self._state, self._work = _aligned(sum(self._sizes)), _aligned(self._source.n_work)
-        self._values = _aligned(self._n_outputs)
-        self._limits = np.zeros(max(len(job.pivots), 1))
-        self._arguments = [self._pointer(array) for array in (self._state, self._work, self._values, self._limits)]
-        self._limits[:] = PIVOT_LIMIT * self._pivot_sizes(plan, len(job.pivots))
+        self._load()
+        self._state, self._values = _aligned(sum(self._sizes)), _aligned(self._n_outputs)
+        self._inputs = np.split(self._state, np.cumsum(self._sizes)[:2])
+        self._shapes = tuple((size,) for size in self._sizes)
+        self._at, self._solve = self._place(self._state, self._values), self._single.solve
 
-    def _pivot_sizes(self, plan: EliminationPlan, n_pivots: int) -> Floats | float:
-        """Return the median size of each pivot over an ensemble of states."""
-        if not n_pivots:
-            return 0.0
-        first = self._source.first_pivot
+    def _load(self) -> None:
+        """Take the compiled plan from the cache, or compile it."""
+        key = identity(self._plan, self._compiler, self._checked)
+        record = recall(key)
+        library = None if record is None else cached_library(self._ffi, record.single)
+        if record is None or library is None:
+            source = self._source
+            library = load_library(self._ffi, source.single, self._compiler)
+            record = Compiled(
+                n_work=source.n_work,
+                limits=self._measured_limits(library, source),
+                single=library_key(source.single, self._compiler),
+                batch=library_key(source.batch, self._compiler),
+            )
+            remember(key, record)
+        self._single, self._record = library, record
+        self._limits = np.array([*record.limits, 0.0])
+        self._work = _aligned(record.n_work)
+
+    @cached_property
+    def _source(self) -> CSource:
+        return c_source(_job(self._plan, self._columns, self._checked), self._compiler.lanes)
+
+    def _measured_limits(self, library: Any, source: CSource) -> list[float]:
+        """Return PIVOT_LIMIT of the median size of each pivot over an ensemble of states."""
+        if not source.n_pivots:
+            return []
+        self._limits, self._work = np.zeros(source.n_pivots), _aligned(source.n_work)
+        state, values = _aligned(sum(self._sizes)), _aligned(self._n_outputs)
+        at = self._place(state, values)
         sizes = []
-        for q, qd, y in zip(*pivot_ensemble(plan), strict=True):
-            self._call(q, qd, y)
-            sizes.append(np.abs(self._work[first : first + n_pivots]))
-        return np.asarray(np.median(sizes, axis=0))
+        for parts in zip(*pivot_ensemble(self._plan), strict=True):
+            np.concatenate(parts, out=state)
+            library.run(at)
+            sizes.append(np.abs(self._work[source.first_pivot : source.first_pivot + source.n_pivots]))
+        return [float(x) for x in PIVOT_LIMIT * np.median(sizes, axis=0)]
 
-    def _call(self, q: Floats, qd: Floats, y: Floats) -> int:
-        np.concatenate([q, qd, y], out=self._state)
-        return int(self._single.run(*self._arguments))
+    def _place(self, state: Floats, values: Floats) -> Any:
+        """Return the C struct that says where inputs and outputs are; it keeps neither alive."""
+        at = self._pointer
+        parts = (at(state), at(self._work), at(values), at(self._limits), RESIDUAL_LIMIT, np.nan)
+        return self._ffi.new("state *", parts)
+
+    def quick(self, q: Any, qd: Any, y: Any) -> tuple[Floats, float] | None:
+        """Return the unknowns of one state and their residual in one foreign call, with all checks.
+
+        None where anything is out of the ordinary: the caller then goes the long way, which says what.
+        """
+        to_q, to_qd, to_y = self._inputs
+        of_q, of_qd, of_y = self._shapes
+        if not (
+            type(q) is type(qd) is type(y) is np.ndarray
+            and q.dtype is qd.dtype is y.dtype is DOUBLE
+            and q.shape == of_q
+            and qd.shape == of_qd
+            and y.shape == of_y
+        ):
+            return None
+        to_q[:], to_qd[:], to_y[:] = q, qd, y
+        if self._solve(self._at):
+            return None
+        return self._values.copy(), self._at.residual
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
-        small = self._call(q, qd, y)
-        values, residual, rcond = self._values.copy(), np.nan, 1.0
-        if self._checked:
-            residual = self._single.residual(*self._arguments[:3])
-        fell_back = bool(small) or (self._checked and not residual <= RESIDUAL_LIMIT) or not np.isfinite(values).all()
-        if fell_back:
-            values, residual, rcond = self._fallback.solve(q, qd, y)
-        return Solution(values, np.asarray(residual), np.asarray(fell_back), np.asarray(rcond))
+        found = self.quick(q, qd, y)
+        if found is not None:
+            return Solution(found[0], np.asarray(found[1]), np.asarray(False), np.asarray(1.0))
+        values, residual, rcond = self._fallback.solve(q, qd, y)
+        return Solution(values, np.asarray(residual), np.asarray(True), np.asarray(rcond))
 
     def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
         N = len(Q)
@@ -118,7 +166,7 @@ class NativeBackend:
                 list(pool.map(run, [slice(a, b) for a, b in pairwise(edges)]))
         else:
             run(slice(0, N))
-        suspicious = (small > 0) | ~np.isfinite(values).all(axis=1)
+        suspicious = small > 0
         if self._checked:
             suspicious |= ~(residual <= RESIDUAL_LIMIT)
         else:
@@ -129,15 +177,13 @@ class NativeBackend:
         return Solution(values, residual, suspicious, rcond)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        arguments = [self._pointer(array) for array in (state, self._work, values, self._limits)]
-        kept = (state, values)  # the pointers keep nothing alive
-        q, qd, y = np.split(state, np.cumsum(self._sizes)[:2])
-        run, good, fallback = self._single.run, Status(), self._fallback
+        at, run, good = self._place(state, values), self._single.run, Status()
+        kept, q, qd, y = (state, values), *np.split(state, np.cumsum(self._sizes)[:2])  # C keeps nothing alive
 
         def tick() -> Status:
-            if not run(*arguments):
+            if not run(at):
                 return good
-            kept[1][:], residual, rcond = fallback.solve(q, qd, y)
+            kept[1][:], residual, rcond = self._fallback.solve(q, qd, y)
             return Status.of(Solution(values, np.asarray(residual), np.asarray(True), np.asarray(rcond)))
 
         return tick
@@ -146,13 +192,14 @@ class NativeBackend:
     def _batch(self) -> Any:
         """The library of the batch entry, compiled when it is first needed."""
         self._ffi.cdef(BATCH)
-        return load_library(self._ffi, self._source.batch, self._compiler)
+        library = cached_library(self._ffi, self._record.batch)
+        return load_library(self._ffi, self._source.batch, self._compiler) if library is None else library
 
     def _batch_call(self, inputs: list[Floats], values: Floats, small: NDArray[np.int32], residual: Floats) -> None:
         ffi, at = self._ffi, self._pointer
         library = self._batch
         inputs = [np.ascontiguousarray(X) for X in inputs]
-        work = _aligned(self._source.n_work * self._compiler.lanes)
+        work = _aligned(self._record.n_work * self._compiler.lanes)
         starts = ffi.new("double *[3]", [at(X) for X in inputs])
         sizes = ffi.new("ptrdiff_t[3]", [X.shape[1] for X in inputs])
         library.run_batch(
@@ -170,14 +217,14 @@ class NativeBackend:
         return self._ffi.cast("double *", array.ctypes.data)
 
 
-def _job(plan: EliminationPlan, columns: NDArray[np.intp]) -> Job:
-    """Return what the C is to compute: the unknowns, the guarded pivots, and the residual when all are computed."""
+def _job(plan: EliminationPlan, columns: NDArray[np.intp], checked: bool) -> Job:
+    """Return what the C is to compute: the unknowns, the guarded pivots, and the residual where it is checked."""
     symbolic = plan.symbolic
     solution = solution_program(plan, columns.tolist(), checked=False)
     n = len(columns)
     outputs = solution.program.outputs
     equations: tuple[tuple[Row, ...], ...] = ()
-    if len(set(columns.tolist())) == symbolic.shape[1]:
+    if checked:
         place = {int(column): k for k, column in enumerate(columns)}
         terms: list[list[tuple[Expr, int]]] = [[] for _ in range(symbolic.shape[0])]
         for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
@@ -191,6 +238,7 @@ def _job(plan: EliminationPlan, columns: NDArray[np.intp]) -> Job:
         outputs=outputs[:n],
         pivots=outputs[n:],
         equations=equations,
+        quaternions=tuple(part.start for part in plan.system.tree.quaternions),
     )
 
 

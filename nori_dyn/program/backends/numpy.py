@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,14 +32,16 @@ class NumpyBackend:
 
     Args:
         plan: the plan.
+        check_residual: whether a state is also judged by its residual, where there is one.
     """
 
     name = "numpy"
 
-    def __init__(self, plan: EliminationPlan) -> None:
+    def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._symbolic = plan.symbolic
         columns = output_columns(plan.system, plan.outputs)
-        self._solution = solution_program(plan, columns.tolist(), checked=len(set(columns)) == plan.system.shape[1])
+        checked = check_residual and len(set(columns.tolist())) == plan.system.shape[1]
+        self._solution = solution_program(plan, columns.tolist(), checked)
         self._place = np.empty(plan.system.shape[1], dtype=np.intp)
         self._place[columns] = np.arange(len(columns))
         self._program = PythonProgram(self._solution.program)
@@ -50,6 +53,9 @@ class NumpyBackend:
         first = len(columns)
         ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + self._solution.n_pivots]
         self._limits = PIVOT_LIMIT * np.median(np.abs(ensemble), axis=1)
+
+    def quick(self, q: Any, qd: Any, y: Any) -> None:
+        return None
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
         try:

@@ -13,7 +13,7 @@ from nori_dyn.program.backends.numpy import NumpyBackend
 from nori_dyn.program.backends.umfpack import UmfpackBackend
 from nori_dyn.program.compiler import CompilerError
 
-BACKENDS: dict[str, Callable[[EliminationPlan], Backend]] = {
+BACKENDS: dict[str, Callable[[EliminationPlan, bool], Backend]] = {
     "native": NativeBackend,
     "numpy": NumpyBackend,
     "umfpack": UmfpackBackend,
@@ -26,7 +26,7 @@ class UnknownBackendError(UnknownNameError, BackendError):
     """A backend that does not exist."""
 
 
-def make_backend(name: str, plan: EliminationPlan) -> Backend:
+def make_backend(name: str, plan: EliminationPlan, check_residual: bool = True) -> Backend:
     """Return a backend by name, for a plan.
 
     Raises:
@@ -36,10 +36,10 @@ def make_backend(name: str, plan: EliminationPlan) -> Backend:
     """
     if name == AUTO:
         try:
-            return NativeBackend(plan)
+            return NativeBackend(plan, check_residual)
         except CompilerError as error:
             warnings.warn(f"{error} The plan runs through NumPy instead, which is slower.", NoriWarning, stacklevel=4)
-            return NumpyBackend(plan)
+            return NumpyBackend(plan, check_residual)
     if name not in BACKENDS:
         raise UnknownBackendError("backend", name, (*BACKENDS, AUTO))
-    return BACKENDS[name](plan)
+    return BACKENDS[name](plan, check_residual)

@@ -46,10 +46,15 @@ def sines(angles):
     ffi = cffi.FFI()
     ffi.cdef(SINGLE)
     library = load_library(ffi, source.single, find_compiler())
-    state, work, out = np.array(angles, dtype=float), np.zeros(source.n_work + 8), np.zeros(len(outputs))
-    at = [ffi.cast("double *", array.ctypes.data) for array in (state, work, out, np.zeros(1))]
-    library.run(*at)
-    return out[0::2], out[1::2]
+    arrays = np.array(angles, dtype=float), np.zeros(source.n_work + 8), np.zeros(len(outputs)), np.zeros(1)
+    assert library.run(at(ffi, arrays)) == 0
+    return arrays[2][0::2], arrays[2][1::2]
+
+
+def at(ffi, arrays, residual_limit=1.0):
+    """Return the C struct of inputs, workspace, outputs and limits."""
+    pointers = [ffi.cast("double *", array.ctypes.data) for array in arrays]
+    return ffi.new("state *", (*pointers, residual_limit, np.nan))
 
 
 def test_sines_and_cosines_are_right_to_the_last_bits():
@@ -80,16 +85,18 @@ def test_the_residual_is_that_of_the_worst_equation(unknowns):
     ffi = cffi.FFI()
     ffi.cdef(SINGLE)
     library = load_library(ffi, source.single, find_compiler())
-    state, work, out = np.array([*unknowns, 2e-6]), np.zeros(source.n_work + 8), np.zeros(2)
-    at = [ffi.cast("double *", array.ctypes.data) for array in (state, work, out, np.zeros(1))]
-    library.run(*at)
+    arrays = np.array([*unknowns, 2e-6]), np.zeros(source.n_work + 8), np.zeros(2), np.zeros(1)
+    struct = at(ffi, arrays)
+    suspicious = library.solve(struct)
     if np.isnan(unknowns[0]):
-        assert np.isnan(library.residual(*at[:3]))
+        assert suspicious
         return
+    assert not suspicious
     expected = max(
         abs(unknowns[0] - 3e6) / (abs(unknowns[0]) + 3e6), abs(2e-6 - 2 * unknowns[1]) / (2e-6 + 2 * abs(unknowns[1]))
     )
-    assert library.residual(*at[:3]) == pytest.approx(expected, abs=1e-15)
+    assert struct.residual == pytest.approx(expected, abs=1e-15)
+    assert library.solve(at(ffi, arrays, residual_limit=expected / 2)) == (expected > 0)
 
 
 @pytest.mark.parametrize("N", [1, 3, 8, 17, 100])
