@@ -38,6 +38,11 @@ PRELUDE = """\
 typedef double vec __attribute__((vector_size(8 * LANES)));
 typedef long long ivec __attribute__((vector_size(8 * LANES)));
 typedef {real} real;
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){{__VA_ARGS__}})
+#endif
 
 static inline double mag_double(double x) {{ return fabs(x); }}
 static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
@@ -121,30 +126,70 @@ int solve(state *at) {{
 """
 
 BATCH_ENTRY = """
-/* As `run`, for n states: sizes of q, qd and y in n_in; small: how many pivots of each state are too small,
-   or outputs not finite. */
+typedef vec unaligned __attribute__((aligned(8), may_alias));
+
+/* LANES rows of LANES numbers become columns. */
+static inline void transpose(vec *t) {{
+{transpose}
+}}
+
+/* The numbers of LANES rows as vectors across them. */
+static inline void gather(ptrdiff_t n, const double *const *rows, vec *x) {{
+    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
+        vec t[LANES];
+        if (k > n - LANES) k = n - LANES; /* the last block overlaps the one before */
+        for (int l = 0; l < LANES; ++l) t[l] = *(const unaligned *)(rows[l] + k);
+        transpose(t);
+        for (int l = 0; l < LANES; ++l) x[k + l] = t[l];
+    }}
+    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
+        for (int l = 0; l < LANES; ++l) x[k][l] = rows[l][k];
+}}
+
+/* The other way; a row that is 0 is left out. */
+static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
+    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
+        vec t[LANES];
+        if (k > n - LANES) k = n - LANES;
+        for (int l = 0; l < LANES; ++l) t[l] = x[k + l];
+        transpose(t);
+        for (int l = 0; l < LANES; ++l) if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
+    }}
+    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
+        for (int l = 0; l < LANES; ++l) if (rows[l]) rows[l][k] = x[k][l];
+}}
+
+/* As `run`, for n states: sizes of q, qd and y in n_in; small: how many pivots of each state are too small;
+   what is not finite, of inputs or outputs, counts as one. */
 void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec *w, double *out,
                const double *limits, int *small, double *residuals) {{
     vec *const x = w + N_WORK, *const o = x + N_INPUTS;
     for (ptrdiff_t base = 0; base < n; base += LANES) {{
-        for (int a = 0, first = 0; a < 3; first += n_in[a], ++a)
-            for (int l = 0; l < LANES; ++l) {{
-                const double *row = in[a] + n_in[a] * (base + l < n ? base + l : n - 1);
-                for (ptrdiff_t k = 0; k < n_in[a]; ++k) x[first + k][l] = row[k];
-            }}
+        const double *from[LANES];
+        double *to[LANES];
+        for (int a = 0, first = 0; a < 3; first += n_in[a], ++a) {{
+            for (int l = 0; l < LANES; ++l) from[l] = in[a] + n_in[a] * (base + l < n ? base + l : n - 1);
+            gather(n_in[a], from, x + first);
+            const double *const next = in[a] + n_in[a] * (base + LANES);
+            const ptrdiff_t ahead = n_in[a] * (n - base - LANES < LANES ? n - base - LANES : LANES);
+            for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(next + k);
+        }}
         for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
 {calls}
         ivec count = {{0}};
+        vec finite = {{0}};
+        for (int k = 0; k < N_INPUTS; ++k) finite += x[k] * 0.0;
+        for (int k = 0; k < N_OUTPUTS; ++k) finite += o[k] * 0.0;
+        count -= ~(finite == 0.0);
         for (int k = 0; k < N_PIVOTS; ++k) {{
             const vec p = w[PIVOTS + k];
             count -= ~((p >= limits[k]) | (-p >= limits[k]));
         }}
         vec worst = {{0}}, taint = {{0}};
 {residual_calls}
-        for (int k = 0; k < N_OUTPUTS; ++k) count -= ~(o[k] * 0.0 == 0.0); /* not a finite number */
+        for (int l = 0; l < LANES; ++l) to[l] = base + l < n ? out + N_OUTPUTS * (base + l) : 0;
+        scatter(N_OUTPUTS, o, to);
         for (int l = 0; l < LANES && base + l < n; ++l) {{
-            double *row = out + N_OUTPUTS * (base + l);
-            for (int k = 0; k < N_OUTPUTS; ++k) row[k] = o[k][l];
             small[base + l] = (int)count[l];
             residuals[base + l] = worst[l] + taint[l];
         }}
@@ -241,7 +286,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         text += f"#define MAG mag_{real}\n#define MAX max_{real}\n" + body
         calls = "\n".join(f"{indent}chunk{k}({place});" for k in range(writer.n_chunks))
         checks = "\n".join(f"{indent}check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks))
-        return text + entry.format(calls=calls, residual_calls=checks)
+        return text + entry.format(calls=calls, residual_calls=checks, transpose=_transpose(lanes))
 
     return CSource(
         unit("double", SINGLE_ENTRY, "in, w, out", "    "),
@@ -250,6 +295,23 @@ def c_source(job: Job, lanes: int) -> CSource:
         writer.first_pivot,
         len(job.pivots),
     )
+
+
+def _transpose(lanes: int) -> str:
+    """Return statements that transpose `t`: a butterfly, exchanging ever larger blocks."""
+    lines = []
+    for step in (1 << k for k in range(lanes.bit_length() - 1)):
+        low = [l if not l & step else lanes + l - step for l in range(lanes)]
+        high = [l + step if not l & step else lanes + l for l in range(lanes)]
+        for i in (i for i in range(lanes) if not i & step):
+            a, b = f"t[{i}]", f"t[{i + step}]"
+            lines.append(f"    {{ const vec a = {a}, b = {b}; {a} = SHUFFLE(a, b, {_listed(low)});")
+            lines.append(f"      {b} = SHUFFLE(a, b, {_listed(high)}); }}")
+    return "\n".join(lines)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 class Writer:

@@ -13,8 +13,28 @@ from nori_dyn.errors import InputError
 Floats = NDArray[np.float64]
 
 
-def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequence[str] = ()) -> Floats:
+def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Return a value as a contiguous float array of a shape.
+
+    Args:
+        name: what it is, for messages.
+        value: anything that NumPy takes for numbers.
+        shape: the shape expected.
+
+    Raises:
+        InputError: another shape, or not numbers.
+    """
+    try:
+        array = np.ascontiguousarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of numbers: {error}") from None
+    if np.shape(value) != shape:
+        raise InputError(f"{name} has shape {np.shape(value)}, expected {shape}.")
+    return array
+
+
+def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequence[str] = ()) -> Floats:
+    """Return a value as `shaped` does, all of it finite.
 
     Args:
         name: what it is, for messages.
@@ -25,12 +45,7 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
     Raises:
         InputError: another shape, not numbers, or a value that is not finite.
     """
-    try:
-        array = np.ascontiguousarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not an array of numbers: {error}") from None
-    if np.shape(value) != shape:
-        raise InputError(f"{name} has shape {np.shape(value)}, expected {shape}.")
+    array = shaped(name, value, shape)
     flat = array.reshape(-1)
     if not math.isfinite(flat.dot(flat)) and not np.isfinite(array).all():  # the product is the quicker of the two
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])

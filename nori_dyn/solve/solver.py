@@ -15,7 +15,7 @@ from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
 from nori_dyn.program.backends.registry import make_backend
-from nori_dyn.solve.checks import checked
+from nori_dyn.solve.checks import checked, shaped
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.system.builder import System
 
@@ -136,15 +136,26 @@ class Solver:
         if np.ndim(Q) != 2 or len(Q) == 0:
             raise InputError(f"Q has shape {np.shape(Q)}, expected (N, {tree.nq}) with N at least 1.")
         N = len(Q)
-        Q = tree.normalised(checked("Q", Q, (N, tree.nq)))
-        Qd = checked("Qd", Qd, (N, tree.nv))
-        Y = checked("Y", Y, (N, system.ny), system.measurement_names)
+        if self._backend.sees_bad_input and not tree.quaternions:  # one pass over the memory less
+            Q, Qd = shaped("Q", Q, (N, tree.nq)), shaped("Qd", Qd, (N, tree.nv))
+            Y = shaped("Y", Y, (N, system.ny))
+        else:
+            Q, Qd, Y = self._checked_batch(Q, Qd, Y)
         solution = self._backend.solve_batch(Q, Qd, Y, threads)
         singular = np.flatnonzero(~(solution.rcond >= RCOND_LIMIT))
         if len(singular):
+            self._checked_batch(Q, Qd, Y)
             k = int(singular[0])
             raise singular_at(system, Q[k], float(solution.rcond[k]), f"state {k} of {N}")
         return self._estimate(solution)
+
+    def _checked_batch(self, Q: Floats, Qd: Floats, Y: Floats) -> tuple[Floats, Floats, Floats]:
+        tree, system, N = self.system.tree, self.system, len(Q)
+        return (
+            tree.normalised(checked("Q", Q, (N, tree.nq))),
+            checked("Qd", Qd, (N, tree.nv)),
+            checked("Y", Y, (N, system.ny), system.measurement_names),
+        )
 
     def _estimate(self, solution: Solution) -> Estimate:
         # [()] takes the number out of an array of one state, and leaves that of a batch as it is

@@ -101,6 +101,10 @@ class Backend(Protocol):
     def name(self) -> str:
         """The backend's name."""
 
+    @property
+    def sees_bad_input(self) -> bool:
+        """Whether `solve_batch` itself finds states that are not finite, and gives nan and a rcond of nan for them."""
+
     def quick(self, q: Any, qd: Any, y: Any) -> tuple[Floats, float] | None:
         """Return the unknowns of one state and its residual without further ado.
 

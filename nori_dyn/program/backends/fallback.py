@@ -35,7 +35,9 @@ class Fallback:
         return SuperLU(self._plan)
 
     def solve(self, q: Floats, qd: Floats, y: Floats) -> tuple[Floats, float, float]:
-        """Return the unknowns of one state, its relative residual and rcond."""
+        """Return the unknowns of one state, its relative residual and rcond; nan for a state that is not finite."""
+        if not all(np.isfinite(x).all() for x in (q, qd, y)):
+            return np.full(len(self._columns), np.nan), np.nan, np.nan
         assembled = self._assembly.single(q, qd, y)
         nnz = len(self._plan.symbolic.rows)
         values, b = assembled[:nnz], assembled[nnz:]

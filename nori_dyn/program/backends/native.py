@@ -60,6 +60,7 @@ class NativeBackend:
     """
 
     name = "native"
+    sees_bad_input = True
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         compiler = find_compiler()

@@ -36,6 +36,7 @@ class NumpyBackend:
     """
 
     name = "numpy"
+    sees_bad_input = False
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._symbolic = plan.symbolic

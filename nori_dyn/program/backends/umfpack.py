@@ -31,6 +31,7 @@ class UmfpackBackend:
     """
 
     name = "umfpack"
+    sees_bad_input = False
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._plan = plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import stat
@@ -14,6 +15,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.program import compiler as compiler_module
+from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends import registry
 from nori_dyn.program.backends.native import SINGLE, NativeBackend
 from nori_dyn.program.c_source import Job, c_source
@@ -141,6 +143,65 @@ def test_a_second_solver_compiles_nothing(plan, monkeypatch):
     first = tick(plan.solver("native"))
     monkeypatch.setattr(compiler_module, "_compile", lambda *a: pytest.fail("compiled again"))
     np.testing.assert_array_equal(tick(plan.solver("native")), first)
+
+
+def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypatch):
+    def planned():
+        return nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors("forward_dynamics")))
+
+    first = planned().solver("native")
+    expected, batch = tick(first), first.solve_batch(*states(first, 5)).qdd
+    monkeypatch.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
+    again = planned().solver("native")
+    np.testing.assert_array_equal(tick(again), expected)
+    np.testing.assert_array_equal(again.solve_batch(*states(again, 5)).qdd, batch)
+
+
+def states(solver, n):
+    rng = np.random.default_rng(n)
+    tree = solver.system.tree
+    return rng.uniform(-2, 2, (n, tree.nq)), rng.normal(size=(n, tree.nv)), rng.normal(size=(n, solver.system.ny))
+
+
+@pytest.mark.parametrize("damage", ["cut", "emptied", "changed", "of another kind"])
+def test_a_damaged_record_of_a_compiled_plan_is_made_anew(plan, damage):
+    first = tick(plan.solver("native"))
+    (record,) = (cache_root() / "native").glob("*.json")
+    content = record.read_text()
+    damaged = {
+        "cut": content[:100],
+        "emptied": "",
+        "changed": content.replace('"n_work":', '"n_work":1'),
+        "of another kind": f"{hashlib.sha256(b'[]').hexdigest()}\n[]",
+    }
+    record.write_text(damaged[damage])
+    np.testing.assert_array_equal(tick(plan.solver("native")), first)
+    assert record.read_text() == content
+
+
+def test_the_residual_is_optional(plan, monkeypatch):
+    monkeypatch.setattr(native_module, "RESIDUAL_LIMIT", 0.0)  # nothing passes
+    checked, unchecked = plan.solver("native"), plan.solver("native", check_residual=False)
+    q, qd, y = (X[0] for X in states(checked, 1))
+    assert checked.solve(q, qd, y).fell_back
+    estimate = unchecked.solve(q, qd, y)
+    assert not estimate.fell_back
+    assert np.isnan(estimate.residual)
+    batch = unchecked.solve_batch(*states(unchecked, 9))
+    assert not batch.fell_back.any()
+    assert np.isnan(batch.residual).all()
+    np.testing.assert_allclose(estimate.qdd, checked.solve(q, qd, y).qdd, rtol=1e-10)
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_batch_with_what_is_not_finite_is_refused_by_name(which, value):
+    plan = nd.plan(nd.System(nd.autotree(3), nd.sensors("forward_dynamics")), outputs=("qdd:joint1",), cache=False)
+    solver = plan.solver("native")
+    batch = states(solver, 11)
+    batch[which][7, 2] = value
+    with pytest.raises(nd.InputError, match=rf"{('Q', 'Qd', 'Y')[which]}\[7, 2\].*finite"):
+        solver.solve_batch(*batch)
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "changed", "no seal"])
