@@ -78,14 +78,13 @@ def costs_table(candidates: Sequence[Candidate]) -> Table:
             c.published.total,
             c.cost.total,
             c.program.additions,
-            c.program.multiplications,
-            c.program.divisions,
+            c.program.multiplications + c.program.divisions,
             c.program.total,
             f"{c.stability.smallest_pivot:.0e}" if c.stability.smallest_pivot < 1 else "1",
         )
         for k, c in enumerate(candidates)
     ]
-    columns = ("  ordering", "fill-in", "paper", "LU", "+ -", "x", "1/x", "program", "pivot")
+    columns = ("  ordering", "fill-in", "paper", "LU", "+ -", "x /", "program", "pivot")
     result = table("Operations a tick", columns, rows)
     caption = (
         "* is the one chosen. program: all that a tick computes, sines and cosines left out. "

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,6 +78,13 @@ class Stability:
     def is_stable(self) -> bool:
         """Whether no pivot came near zero at any sampled configuration."""
         return self.smallest_pivot >= STABLE_PIVOT
+
+
+class Progress(Protocol):
+    """What is told of a plan in the making."""
+
+    def __call__(self, stage: str, done: float | None = None) -> None:
+        """Take the name of a stage, and the share of it that is done where that is known."""
 
 
 Weight = tuple[bool, float]
@@ -187,7 +195,7 @@ def make_plan(
     ordering: str = AUTO,
     seed: int = 0,
     effort: float = 0.0,
-    progress: Callable[[str], None] = lambda stage: None,
+    progress: Progress = lambda stage, done=None: None,
 ) -> EliminationPlan:
     """Return the plan of a square system.
 
@@ -197,7 +205,7 @@ def make_plan(
         ordering: an ordering by name, or "auto" for the cheapest stable one of all.
         seed: seed of the sampled configurations and of the search.
         effort: time [s] to search for a cheaper order beside the orderings by name.
-        progress: called with the name of each stage as it begins.
+        progress: called with the name of each stage as it begins, and while searching with the share that is done.
 
     Raises:
         SystemShapeError: too few or too many rows.
@@ -232,7 +240,7 @@ def make_plan(
         if effort:
             found.extend(
                 (Candidate(*counted, better.cost, better.stability), order, better)
-                for better in search.restarts(order, time.monotonic() + effort / len(methods), progress)
+                for better in search.restarts(order, effort / len(methods), progress)
             )
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
@@ -301,18 +309,18 @@ class _Search:
         found = [self._recursions, *(self._program(k, order) for k in range(len(self._refinements)))]
         return min((program for program in found if program), key=lambda program: program.weight)
 
-    def restarts(self, order: Ordering, deadline: float, progress: Callable[[str], None]) -> Iterator[_Program]:
-        """Yield better and better programs that break ties at random, until a deadline of the monotonic clock."""
+    def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[_Program]:
+        """Yield better and better programs that break ties at random, for some time."""
         n = max(problem.symbolic.shape[1] for _, _, problem in self._refinements)
         best = self.lifted(order)
-        count = 0
-        while time.monotonic() < deadline:
+        start, count = time.monotonic(), 0
+        while (passed := time.monotonic() - start) < seconds:
+            progress(f"search, {best.cost.total} operations after {count} tries", passed / seconds)
             program = self._program(count % len(self._refinements), order, self._rng.permutation(n))
             count += 1
             if program and program.weight < best.weight:
                 best = program
                 yield program
-            progress(f"search: {best.cost.total} operations after {count}")
 
     def _program(self, which: int, order: Ordering, ties: NDArray[np.intp] | None = None) -> _Program | None:
         """Return the program of a lifted order; None where it costs far more than the recursions."""

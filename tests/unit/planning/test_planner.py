@@ -48,8 +48,25 @@ def test_a_plan_holds_the_permutations_and_the_counts():
 
 def test_stages_are_told_as_they_begin():
     stages: list[str] = []
-    make_plan(System(TREE, INVERSE), ordering="markowitz", progress=stages.append)
+    make_plan(System(TREE, INVERSE), ordering="markowitz", progress=lambda stage, done=None: stages.append(stage))
     assert stages == ["worst-case sparsity", "ordering markowitz"]
+
+
+def test_effort_is_spent_on_a_search_that_never_makes_it_worse():
+    told: list[float] = []
+
+    def progress(stage: str, done: float | None = None) -> None:
+        if done is not None:
+            told.append(done)
+
+    system = System(TREE, FORWARD)
+    searched = make_plan(system, ordering="recursive", effort=0.5, progress=progress)
+    plain = make_plan(system, ordering="recursive")
+    assert told == sorted(told)
+    assert told[0] < 0.2
+    assert told[-1] <= 1
+    assert searched.candidates[0].weight <= plain.candidates[0].weight
+    assert searched.cost == expression_cost(searched.solved.unknowns)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
