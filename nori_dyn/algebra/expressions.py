@@ -216,6 +216,20 @@ class Graph:
             pair = self._sines[angle.index] = (sine, cosine)
         return pair
 
+    def fixed_turn(self, c: float, s: float) -> tuple[Expr, Expr]:
+        """Return the constants c and s of a fixed angle, for which c^2 + s^2 is exactly 1.
+
+        Doubles are not on the circle but to rounding; the rational point next to them is, and is what the fingerprints
+        stand for. The values are the doubles given.
+        """
+        t = field_value(s / (1 + abs(c)))
+        scale = pow(1 + t * t, -1, PRIME)
+        cosine = (1 - t * t) * scale % PRIME
+        return (
+            self._node(Op.CONSTANT, cosine if c >= 0 else PRIME - cosine, value=float(c)),
+            self._node(Op.CONSTANT, 2 * t * scale % PRIME, value=float(s)),
+        )
+
     def add(self, x: Expr, y: Expr) -> Expr:
         """Return x + y."""
         i, j = x.index, y.index

@@ -18,6 +18,7 @@ from functools import reduce
 import numpy as np
 
 from nori_dyn.algebra.expressions import Expr
+from nori_dyn.algebra.planar import is_signed_permutation
 from nori_dyn.algebra.spatial import Array, Transform, centripetal, cross, gyroscopic, join, matvec
 from nori_dyn.system.builder import System
 from nori_dyn.system.internal_frames import InternalLink, internal_links
@@ -156,7 +157,7 @@ class _Builder:
         """Add the frames of a joint and its motion: Nori (3a) in steps, with conventional accelerations."""
         tree, link = self.tree, self.links[i]
         q, qd = self.state.q[tree.q_slices[i]], self.state.qd[tree.v_slices[i]]
-        steps = [Transform(np.eye(3), link.r), *(Transform(E, np.zeros(3)) for E in link.rotations)]
+        steps = [Transform(np.eye(3), link.r), *(Transform(self._exact(E), np.zeros(3)) for E in link.rotations)]
         X_J = link.joint.transform(q)
         steps += [Transform(np.eye(3), X_J.r), Transform(X_J.E, np.zeros(3))]
         steps = [X for X in steps if not self._is_identity(X)]
@@ -211,6 +212,17 @@ class _Builder:
     def _is_identity(self, X: Transform) -> bool:
         expr = self.state.graph.expr
         return all(expr(x).is_zero for x in (X.E - np.eye(3)).flat) and all(expr(x).is_zero for x in X.r)
+
+    def _exact(self, E: Array) -> Array:
+        """Return a fixed rotation that only relabels axes, or turns in a plane, as exactly orthogonal."""
+        if is_signed_permutation(E):
+            return E
+        fixed = int(np.flatnonzero(np.diag(E) == 1)[0])
+        i, j = (k for k in range(3) if k != fixed)
+        c, s = self.state.graph.fixed_turn(E[i, i], E[i, j])
+        exact = E.astype(object)
+        exact[i, i], exact[i, j], exact[j, i], exact[j, j] = c, s, -s, c
+        return exact
 
     def _add_turn(self, E: Array, a: Columns, f: Columns) -> None:
         E = np.array([[self.state.graph.expr(x) for x in row] for row in E], dtype=object)

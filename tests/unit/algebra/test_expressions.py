@@ -50,6 +50,13 @@ def test_addition_and_multiplication_commute_associate_and_distribute(graph):
     assert (x + y) / (x + y) is graph.one
 
 
+@pytest.mark.parametrize("angle", [0.3, 1.5, 3.0, -2.2, math.pi / 2, 1e-9, math.pi - 1e-9, 0.0])
+def test_a_fixed_turn_lies_on_the_circle_exactly(graph, angle):
+    c, s = graph.fixed_turn(math.cos(angle), math.sin(angle))
+    assert c * c + s * s is graph.one
+    assert (c.value, s.value) == pytest.approx((math.cos(angle), math.sin(angle)), abs=1e-16)
+
+
 def test_only_outputs_compute_signs(graph):
     x, y, z = (graph.input(name) for name in "xyz")
     expressions = [-x - y, -x * -y, -x * y + z, z - (-(x - y) * z) / -y, 1 / (y - x) - 1 / (x - y)]

@@ -168,3 +168,12 @@ def test_zeros_of_integers_are_floats():
     assert spatial.zeros((6,), np.array([1, 2])).dtype == float
     assert spatial.zeros((6,), np.zeros((2, 5))).shape == (6, 5)
     assert spatial.zeros((6, 3), np.array([Graph().one])).dtype == object
+
+
+@pytest.mark.parametrize("shape", [(), (N,)])
+def test_products_of_angular_velocity_are_cross_products(shape):
+    rng = np.random.default_rng(5)
+    w, r, A = rng.normal(size=(3, *shape)), rng.normal(size=(3, *shape)), rng.normal(size=(3, 3))
+    I = A @ A.T
+    assert_close(spatial.centripetal(w, r), np.cross(w.T, np.cross(w.T, r.T)).T, ROUNDING)
+    assert_close(spatial.gyroscopic(w, I), np.cross(w.T, w.T @ I).T, ROUNDING)
