@@ -6,38 +6,19 @@ over rounds, with the quartiles; the ratio is taken round by round, so that what
 
 from __future__ import annotations
 
-import argparse
 import json
 import platform
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 import nori_dyn as nd
+from benchmarks.common import arguments, quartiles, rounds
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio
 
 PINNED = ("panda", "ur5", "anymal", "g1", "talos_reduced", "talos_full", "iCubGenova04")
 PROBLEMS = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
-
-
-def rounds(functions: dict[str, Callable[[], object]], n_rounds: int, seconds: float) -> dict[str, np.ndarray]:
-    """Return the time of one call of each function in each round [s]; they take turns."""
-    counts = {}
-    for name, function in functions.items():
-        start = time.perf_counter()
-        function()
-        counts[name] = max(1, int(seconds / max(time.perf_counter() - start, 1e-7)))
-    times = {name: np.empty(n_rounds) for name in functions}
-    for k in range(n_rounds):
-        for name, function in functions.items():
-            start = time.perf_counter()
-            for _ in range(counts[name]):
-                function()
-            times[name][k] = (time.perf_counter() - start) / counts[name]
-    return times
 
 
 def measure(name: str, base: str, problem: str, n_rounds: int, seconds: float, n_batch: int) -> dict:
@@ -84,10 +65,6 @@ def measure(name: str, base: str, problem: str, n_rounds: int, seconds: float, n
     }
 
 
-def quartiles(values: np.ndarray) -> list[float]:
-    return [float(x) for x in np.percentile(values, [25, 50, 75])]
-
-
 def draw(results: list[dict], path: Path) -> None:
     """Draw the ratios to Pinocchio as bars."""
     from matplotlib.figure import Figure
@@ -115,12 +92,8 @@ def draw(results: list[dict], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
-    parser.add_argument("--json", type=Path, help="where to write the figures")
-    parser.add_argument("--plot", type=Path, help="where to draw them")
-    arguments = parser.parse_args()
-    n_rounds, seconds = (9, 0.02) if arguments.quick else (31, 0.1)
+    options = arguments(__doc__)
+    n_rounds, seconds = (9, 0.02) if options.quick else (31, 0.1)
     results = []
     heads = "".join(f"{head:>8}" for head in ("tick", "solve", "batch", "pin"))
     print(f"{'robot':<15}{'base':<10}{'problem':<18}{heads}   [us]; Pinocchio over tick, solve, batch")
@@ -135,10 +108,10 @@ def main() -> None:
                     f"{name:<15}{base:<10}{problem:<18}" + "".join(f"{x:8.2f}" for x in us) + f"   {ratio}", flush=True
                 )
     record = {"processor": platform.processor() or platform.machine(), "pinocchio": pin.__version__, "results": results}
-    if arguments.json:
-        arguments.json.write_text(json.dumps(record, indent=1))
-    if arguments.plot:
-        draw(results, arguments.plot)
+    if options.json:
+        options.json.write_text(json.dumps(record, indent=1))
+    if options.plot:
+        draw(results, options.plot)
 
 
 if __name__ == "__main__":

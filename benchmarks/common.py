@@ -1,0 +1,41 @@
+"""What the benchmarks share: functions that take turns, and quartiles of their times."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+
+def rounds(functions: dict[str, Callable[[], object]], n_rounds: int, seconds: float) -> dict[str, np.ndarray]:
+    """Return the time of one call of each function in each round [s]; they take turns."""
+    counts = {}
+    for name, function in functions.items():
+        start = time.perf_counter()
+        function()
+        counts[name] = max(1, int(seconds / max(time.perf_counter() - start, 1e-7)))
+    times = {name: np.empty(n_rounds) for name in functions}
+    for k in range(n_rounds):
+        for name, function in functions.items():
+            start = time.perf_counter()
+            for _ in range(counts[name]):
+                function()
+            times[name][k] = (time.perf_counter() - start) / counts[name]
+    return times
+
+
+def quartiles(values: np.ndarray) -> list[float]:
+    """Return the lower quartile, the median and the upper quartile."""
+    return [float(x) for x in np.percentile(values, [25, 50, 75])]
+
+
+def arguments(description: str | None) -> argparse.Namespace:
+    """Return what the command line says: quick, json, plot."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--plot", type=Path, help="where to draw them")
+    return parser.parse_args()
