@@ -91,7 +91,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
     """Draw operations a link, planning and compiling, and the ratio to Pinocchio."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 4.2), dpi=150, layout="constrained")
+    figure = Figure(figsize=(13, 4.6), dpi=150, layout="constrained")
     operations, planning, ratio = figure.subplots(1, 3)
     for shape in SHAPES:
         for problem, style in zip(PROBLEMS, ("--", "-"), strict=True):
@@ -114,7 +114,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
     for axes in (operations, planning, ratio):
         axes.set(xlabel="links", xscale="log")
         axes.grid(alpha=0.3)
-    operations.legend(fontsize=7, loc="lower right")
+    figure.legend(*operations.get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8)
     figure.savefig(path)
 
 

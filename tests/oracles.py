@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
+import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Graph, Op
@@ -387,3 +388,14 @@ def evaluate(graph: Graph, inputs: dict[int, object], sin=np.sin, cos=np.cos) ->
             case Op.RECIPROCAL:
                 values.append(1 / x)
     return values
+
+
+def refined_solution(system: System, q: np.ndarray, qd: np.ndarray, y: np.ndarray, steps: int = 3) -> np.ndarray:
+    """Return the unknowns of one state: freshly pivoted, then refined with residuals in extended precision."""
+    D, b = system.D(q), system.b(q, qd, y)
+    lu = spla.splu(D)
+    d = lu.solve(-b).astype(np.longdouble)
+    exact = D.toarray().astype(np.longdouble)
+    for _ in range(steps):
+        d = d - lu.solve((exact @ d + b).astype(float))
+    return d.astype(float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -9,10 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.io.plans import Plan, plan
+from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.joints import FORCE
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.lifting import lifted_classes
+from nori_dyn.planning.orderings.greedy import greedy
+from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
+from nori_dyn.planning.orderings.recursive import recursive
 from nori_dyn.system.builder import System
+from nori_dyn.system.refined import RefinedSystem, refine
+from nori_dyn.system.variables import VariableKey
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +50,40 @@ def hybrid(tree: KinematicTree, seed: int) -> SensorSet:
         WRENCHES,
     ]
     return sensor_set(*(entry for entry in entries if entry.get("joints") != []), name=f"hybrid-{seed}")
+
+
+class Figure2(NamedTuple):
+    """The exact set of sensors of fig. 2 of Nori's paper: a robot on two load cells, at its first and last link."""
+
+    name: str = "figure 2"
+    fingerprint: str = "figure 2"
+
+    def equations(self, tree: KinematicTree) -> list[VariableReading]:
+        """Yield fx_1..fx_{N-1}, qdd_3..qdd_{N-2}, and f_1 and fx_N without mz: 7N rows."""
+        n = tree.n_links
+        loadcell = [FORCE.index(c) for c in ("mx", "my", "fx", "fy", "fz")]
+        readings = [_reading(VariableKey("fx", i), range(6)) for i in range(n - 1)]
+        readings += [_reading(VariableKey("qdd", i), range(1)) for i in range(2, n - 2)]
+        return [*readings, _reading(VariableKey("f", 0), loadcell), _reading(VariableKey("fx", n - 1), loadcell)]
+
+
+def _reading(key: VariableKey, components: Sequence[int]) -> VariableReading:
+    names = ("",) if key.kind == "qdd" else tuple(FORCE[k] for k in components)
+    matrix = np.eye(1 if key.kind == "qdd" else 6)[list(components)]
+    return VariableReading(f"{key.kind}:{key.body}", "Nori (23)", "test", names, key, matrix, None, None)
+
+
+def paper_chain(n: int, taper: float) -> KinematicTree:
+    """Return the chain of the paper's figures, in the vertical plane of x and y."""
+    return autotree(n, 1, 1.5, taper).replace(gravity=(0.0, -9.81, 0.0))
+
+
+def lifted(system: System, regroup: bool = False) -> tuple[RefinedSystem, NDArray[np.intp], Ordering]:
+    """Return a refined system, the classes of its columns in the order of the recursions, and an order of it."""
+    refined = refine(system, regroup=regroup)
+    problem = ordering_problem(system, refined.symbolic, 0, definitions=refined.definitions)
+    classes = lifted_classes(recursive(ordering_problem(system, refined.original, 0)), system, refined)
+    return refined, classes, Ordering.of(greedy(problem, classes))
 
 
 class Truth(NamedTuple):
