@@ -14,8 +14,8 @@ import numpy as np
 import nori_dyn as nd
 from benchmarks.common import arguments
 from nori_dyn.planning.outputs import output_columns
-from tests.agreement.test_paper import Figure2
 from tests.oracles import refined_solution
+from tests.systems import Figure2
 
 SIZES = (8, 12, 20)
 

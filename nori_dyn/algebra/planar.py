@@ -50,7 +50,8 @@ def planar_factors(E: Floats) -> tuple[Floats, ...]:
         return ()
     if is_signed_permutation(E):
         return (E,)
-    units = np.argwhere(np.abs(E) == 1)
+    alone = (np.count_nonzero(E, axis=1)[:, None] == 1) & (np.count_nonzero(E, axis=0) == 1)
+    units = np.argwhere(alone & (np.abs(E) == 1))  # a cosine may round to 1 where its sine is not 0
     if len(units):  # a turn about axis j, which then becomes axis i
         i, j = units[0]
         relabel = np.zeros((3, 3))
@@ -61,9 +62,10 @@ def planar_factors(E: Floats) -> tuple[Floats, ...]:
             relabel[np.delete(range(3), i)[1]] *= -1
         turn = snapped(relabel.T @ E)
         return (turn,) if np.array_equal(relabel, np.eye(3)) else (turn, relabel)
-    first, last = math.atan2(E[2, 0], -E[2, 1]), math.atan2(E[0, 2], E[1, 2])
-    middle = math.atan2(math.hypot(E[2, 0], E[2, 1]), E[2, 2])
-    return turn_about(2, first), turn_about(0, middle), turn_about(2, last)
+    first = turn_about(2, math.atan2(E[2, 0], -E[2, 1]))
+    middle = turn_about(0, math.atan2(math.hypot(E[2, 0], E[2, 1]), E[2, 2]))
+    last = E @ (middle @ first).T  # where the middle one is small, only its product with the first is well known
+    return first, middle, turn_about(2, math.atan2(last[0, 1] - last[1, 0], last[0, 0] + last[1, 1]))
 
 
 def turn_about(axis: int, angle: float) -> Floats:

@@ -217,7 +217,7 @@ class _Builder:
         """Return a fixed rotation that only relabels axes, or turns in a plane, as exactly orthogonal."""
         if is_signed_permutation(E):
             return E
-        fixed = int(np.flatnonzero(np.diag(E) == 1)[0])
+        fixed = int(np.flatnonzero(np.count_nonzero(E, axis=1) == 1)[0])
         i, j = (k for k in range(3) if k != fixed)
         c, s = self.state.graph.fixed_turn(E[i, i], E[i, j])
         exact = E.astype(object)

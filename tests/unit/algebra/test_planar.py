@@ -6,6 +6,8 @@ from functools import reduce
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.expressions import Graph
@@ -65,6 +67,35 @@ def test_a_rotation_is_the_product_of_few_turns_in_a_plane():
         assert len(factors) <= 3
         for factor in factors:
             assert is_signed_permutation(factor) or 1 in np.diag(factor)
+
+
+quaternions = st.tuples(*[st.floats(-1, 1) | st.floats(-1e-7, 1e-7) | st.just(0.0)] * 4)
+
+
+@given(quaternions)
+@example((5e-9, 5e-9, 0.0, 1.0))  # each cosine rounds to 1
+@example((1e-9, 0.0, 1.0, 1e-9))
+def test_factors_of_any_rotation_turn_about_one_axis_exactly(quaternion):
+    if np.linalg.norm(quaternion) < 1e-3:
+        return
+    E = Rotation.from_quat(quaternion).as_matrix()
+    factors = planar_factors(E)
+    np.testing.assert_allclose(product(factors), E, atol=4e-14)
+    assert len(factors) <= 3
+    for factor in factors:
+        assert is_signed_permutation(factor) or np.sum(factor == 0) == 4
+
+
+@given(st.tuples(*[st.floats(-1, 1) | st.floats(-1e-7, 1e-7) | st.just(0.0)] * 3))
+def test_turns_onto_z_of_any_direction_turn_about_one_axis_exactly(direction):
+    length = np.linalg.norm(direction)
+    if length < 1e-3:
+        return
+    unit = np.array(direction) / length
+    factors = turns_onto_z(unit)
+    np.testing.assert_allclose(product(factors) @ unit, [0, 0, 1], atol=4e-14)
+    for factor in factors:
+        assert is_signed_permutation(factor) or np.sum(factor == 0) == 4
 
 
 def test_what_only_relabels_the_axes_takes_no_turn():

@@ -8,7 +8,6 @@ import pytest
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.problem import Ordering
-from nori_dyn.planning.orderings.recursive import recursive
 from nori_dyn.system.builder import System
 from tests.systems import FORWARD, INVERSE, hybrid, lifted
 from tests.trees import TREES
@@ -29,13 +28,16 @@ def test_forward_dynamics_crosses_joints_from_the_leaves_accelerations_and_force
     assert [crossing.body for crossing in refined.crossings] == [i for i in range(tree.n_links) if not tree.is_root(i)]
     for crossing in refined.crossings:
         body, parent = crossing.body, tree.parents[crossing.body]
+        if tree.is_root(parent):  # whose acceleration is known but for its own joint, and comes first
+            continue
         a, f = each(classes, crossing.a), each(classes, crossing.f)
         assert a == sorted(a, reverse=True)
         assert len(set(a)) == len(a)
         assert f[1:] == a
-        assert f[0] < f[1]
-        ends = [each(classes, (refined.a[i], refined.f[i])) for i in (body, parent)]
-        assert max(ends[0]) < min(*a, *f) <= max(*a, *f) < min(ends[1]) or parent == 0  # the base's a is known
+        assert f[0] > f[1]  # nothing moves with it: the parent's end of the first frame
+        of_body, of_parent = (each(classes, (refined.a[i], refined.f[i])) for i in (body, parent))
+        assert min(a) > max(of_body)
+        assert max(f) < min(of_parent)
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -73,4 +75,3 @@ def test_the_order_of_an_inverse_dynamics_is_that_of_the_recursion():
     assert last == sorted(last)
     last = [max(place[c] for c in block) for block in refined.f]
     assert last == sorted(last, reverse=True)
-    assert recursive is not None

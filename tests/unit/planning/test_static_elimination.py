@@ -21,9 +21,8 @@ from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import refine
 from nori_dyn.system.trace import trace
-from tests.agreement.test_paper import Figure2
 from tests.robots import load
-from tests.systems import FORWARD, INVERSE, hybrid
+from tests.systems import FORWARD, INVERSE, Figure2, hybrid
 from tests.trees import TREES
 
 
