@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nori_dyn.io.plans import Plan, plan
@@ -21,7 +22,9 @@ from nori_dyn.planning.orderings.problem import Ordering, ordering_problem
 from nori_dyn.planning.orderings.recursive import recursive
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, refine
+from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.system.variables import VariableKey
+from tests.oracles import evaluate
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +87,15 @@ def lifted(system: System, regroup: bool = False) -> tuple[RefinedSystem, NDArra
     problem = ordering_problem(system, refined.symbolic, 0, definitions=refined.definitions)
     classes = lifted_classes(recursive(ordering_problem(system, refined.original, 0)), system, refined)
     return refined, classes, Ordering.of(greedy(problem, classes))
+
+
+def values_at(symbolic: SymbolicSystem, q: Floats, qd: Floats, y: Floats) -> tuple[sp.csc_matrix, Floats]:
+    """Return D and b of a system over expressions at a state."""
+    inputs = (*symbolic.q, *symbolic.qd, *symbolic.y)
+    found = evaluate(symbolic.graph, {x.index: v for x, v in zip(inputs, (*q, *qd, *y), strict=True)})
+    entries = np.array([found[entry.index] for entry in symbolic.entries], dtype=float)
+    D = sp.csc_matrix((entries, (symbolic.rows, symbolic.columns)), shape=symbolic.shape)
+    return D, np.array([found[b.index] for b in symbolic.b], dtype=float)
 
 
 class Truth(NamedTuple):

@@ -20,7 +20,8 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.planning.cost import Cost
-from nori_dyn.planning.planner import Candidate, EliminationPlan, Stability
+from nori_dyn.planning.planner import Candidate, EliminationPlan
+from nori_dyn.planning.search import Stability
 
 FORMAT = "nori_dyn plan"
 VERSION = 2

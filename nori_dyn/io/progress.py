@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nori_dyn.planning.planner import Progress
+from nori_dyn.planning.search import Progress
 
 DELAY = 1.5
 """Seconds before anything is shown."""

@@ -9,13 +9,10 @@ Source: Nori, problem 2 and remark 4; DESIGN 4.3.
 
 from __future__ import annotations
 
-import math
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,75 +22,18 @@ from nori_dyn.errors import PlanError
 from nori_dyn.planning.cost import RULES, Cost, engine_rule
 from nori_dyn.planning.diagnosis import check_square, singular_error
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
-from nori_dyn.planning.lifting import lifted_classes
-from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.markowitz import markowitz
-from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem, ordering_problem
-from nori_dyn.planning.orderings.recursive import recursive
+from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.orderings.registry import AUTO, candidates
 from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
+from nori_dyn.planning.search import LiftedProgram, Progress, Search, Stability, Weight, weight
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, refine
 from nori_dyn.system.trace import SymbolicSystem
 
-STABLE_PIVOT = 1e-4
-"""An order whose pivots keep this share of their usual size at all sampled configurations counts as stable."""
-
-DECADE = 0.1
-"""What a decade nearer to zero weighs, as a share of the operations: digits are lost in proportion."""
-
-MOST_UPDATES = 2.0
-"""An order is given up when it updates this many times the entries that the order of the recursions does."""
-
 PATIENCE = 5.0
 """Time [s] after which no further ordering is begun, with `effort` to be added."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stability:
-    """How well an order of elimination holds at sampled states, in natural units.
-
-    Attributes:
-        states: number of sampled configurations.
-        smallest_pivot: smallest pivot at any of them, relative to its own median over them.
-        smallest_at: the link to which that pivot belongs.
-        growth: largest ratio of an update by a pivot to what was there; 1 or less is as good as full pivoting.
-    """
-
-    states: int
-    smallest_pivot: float
-    smallest_at: str
-    growth: float
-
-    @staticmethod
-    def of(work: Elimination[int], problem: OrderingProblem, system: System) -> Stability:
-        """Return what an elimination with an ensemble has seen."""
-        worst = min(work.pivots, key=lambda step: step.smallest)
-        link = system.tree.names[problem.column_bodies[worst.column]]
-        growth = max((step.growth for step in work.pivots), default=0.0)
-        return Stability(len(problem.samples), worst.smallest, link, growth)
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether no pivot came near zero at any sampled configuration."""
-        return self.smallest_pivot >= STABLE_PIVOT
-
-
-class Progress(Protocol):
-    """What is told of a plan in the making."""
-
-    def __call__(self, stage: str, done: float | None = None) -> None:
-        """Take the name of a stage, and the share of it that is done where that is known."""
-
-
-Weight = tuple[bool, float]
-
-
-def weight(cost: Cost, stability: Stability) -> Weight:
-    """Return what programs are chosen by: stable first, then operations, heavier by each decade nearer to zero."""
-    digits = -math.log10(max(stability.smallest_pivot, sys.float_info.min))
-    return not stability.is_stable, cost.total * (1 + DECADE * digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +158,9 @@ def make_plan(
     check_square(system)
     start = time.monotonic()
     progress("worst-case sparsity")
-    search = _Search(system, output_columns(system, resolved), seed)
+    search = Search(system, output_columns(system, resolved), seed)
     problem = search.problem
-    found: list[tuple[Candidate, Ordering, _Program]] = []
+    found: list[tuple[Candidate, Ordering, LiftedProgram]] = []
     for name, method in methods.items():
         if found and time.monotonic() - start > PATIENCE + effort:
             break
@@ -258,97 +198,6 @@ def make_plan(
         candidates=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Program:
-    order: Ordering
-    regrouped: bool
-    cost: Cost
-    stability: Stability
-
-    @property
-    def weight(self) -> Weight:
-        return weight(self.cost, self.stability)
-
-
-class _Search:
-    """Lifts orders to the refined systems, and counts the programs that they lead to."""
-
-    def __init__(self, system: System, columns: NDArray[np.intp], seed: int) -> None:
-        self._system = system
-        self._columns = columns.tolist()
-        self._rng = np.random.default_rng(seed)
-        self._refinements: list[tuple[bool, RefinedSystem, OrderingProblem]] = []
-        for regrouped in (False, True):
-            refined = refine(system, seed, regrouped)
-            problem = ordering_problem(system, refined.symbolic, seed, definitions=refined.definitions)
-            self._refinements.append((regrouped, refined, problem))
-        self.problem = ordering_problem(system, self.original, seed)
-        self._known: dict[tuple[int, bytes], _Program | None] = {}
-        self._limits = [math.inf] * len(self._refinements)
-
-    @property
-    def original(self) -> SymbolicSystem:
-        """The system as given."""
-        return self._refinements[0][1].original
-
-    @cached_property
-    def _recursions(self) -> _Program:
-        """The program in the order of the recursions."""
-        order = recursive(self.problem)
-        found = [self._program(k, order) for k in range(len(self._refinements))]
-        return min((program for program in found if program), key=lambda program: program.weight)
-
-    def lifted(self, order: Ordering) -> _Program:
-        """Return the best program that an order of the original system leads to, or that of the recursions.
-
-        Raises:
-            ZeroPivotError: the system is singular for all q.
-        """
-        found = [self._recursions, *(self._program(k, order) for k in range(len(self._refinements)))]
-        return min((program for program in found if program), key=lambda program: program.weight)
-
-    def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[_Program]:
-        """Yield better and better programs that break ties at random, for some time."""
-        n = max(problem.symbolic.shape[1] for _, _, problem in self._refinements)
-        best = self.lifted(order)
-        start, count = time.monotonic(), 0
-        while (passed := time.monotonic() - start) < seconds:
-            progress(f"search, {best.cost.total} operations after {count} tries", passed / seconds)
-            program = self._program(count % len(self._refinements), order, self._rng.permutation(n))
-            count += 1
-            if program and program.weight < best.weight:
-                best = program
-                yield program
-
-    def _program(self, which: int, order: Ordering, ties: NDArray[np.intp] | None = None) -> _Program | None:
-        """Return the program of a lifted order; None where it costs far more than the recursions."""
-        _, refined, _ = self._refinements[which]
-        classes = lifted_classes(order, self._system, refined)
-        key = (which, classes.tobytes())
-        if ties is not None:
-            return self._made(which, classes, ties)
-        if key not in self._known:
-            self._known[key] = self._made(which, classes, ties)
-        return self._known[key]
-
-    def _made(self, which: int, classes: NDArray[np.intp], ties: NDArray[np.intp] | None) -> _Program | None:
-        regrouped, refined, problem = self._refinements[which]
-        limit = self._limits[which]
-        try:
-            work = greedy(problem, classes, ties, limit)
-        except CostlyOrderError:
-            return None
-        except ZeroPivotError:  # some definition cannot be used as one
-            work = greedy(replace(problem, definitions={}), classes, ties)
-        self._limits[which] = min(limit, MOST_UPDATES * work.updates)
-        graph = refined.symbolic.graph
-        size = len(graph)
-        chosen = Ordering.of(work)
-        cost = static_elimination(refined, chosen).cost(self._columns)
-        graph.forget(size)
-        return _Program(chosen, regrouped, cost, Stability.of(work, problem, self._system))
 
 
 def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:

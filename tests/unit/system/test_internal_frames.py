@@ -6,15 +6,18 @@ from functools import reduce
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg as spla
 
 from nori_dyn.algebra.planar import is_signed_permutation
 from nori_dyn.model.joints import Revolute
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.system.builder import System
 from nori_dyn.system.internal_frames import internal_links
-from tests.systems import INVERSE, random_states, readings
+from nori_dyn.system.refined import refine
+from tests.oracles import newton_euler
+from tests.systems import INVERSE, PROBLEMS, Truth, random_states, readings, values_at
 from tests.tolerances import SOLVED, assert_close
-from tests.trees import TREES
+from tests.trees import TREES, random_state
 
 
 def product(factors):
@@ -69,3 +72,16 @@ def test_torques_are_those_of_the_robot_with_its_inertia_moved(seed):
             d = np.linalg.solve(system.D(states.q[k]).toarray(), -system.b(states.q[k], states.qd[k], y))
             tau.append(np.concatenate([d[system.column("tau", i)] for i in range(tree.n_links)]))
         assert_close(tau[1], tau[0], SOLVED)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_newtons_laws_hold_with_inertia_moved(seed, problem):
+    tree = random_tree(7, seed, kinds=("revolute", "continuous", "prismatic", "spherical"), chain=0.6)
+    assert sum(link.J.any() for link in internal_links(tree, regroup=True)) >= 2
+    q, qd, qdd, fx = random_state(tree, seed)
+    truth = newton_euler(tree, q, qd, qdd, fx)
+    system = System(tree, PROBLEMS[problem])
+    y = readings(system, Truth(*(x[None] for x in (q, qd, qdd, truth.tau, fx))))[0]
+    D, b = values_at(refine(system, regroup=True).symbolic, q, qd, y)
+    assert_close(spla.splu(D).solve(-b)[: system.shape[1]], truth.d(system), SOLVED)
