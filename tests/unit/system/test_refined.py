@@ -12,7 +12,6 @@ from tests.systems import FORWARD, INVERSE, hybrid, random_states, values_at
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import TREES
 
-
 CASES = [(name, kind) for name in TREES for kind in ("inverse", "forward", "hybrid")]
 CASES = [case for case in CASES if case[0] != "massless" or case[1] == "inverse"]  # what drives a link without mass?
 
