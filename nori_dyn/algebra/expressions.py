@@ -14,6 +14,7 @@ Source: DESIGN 4.2 (own derivation; tests/unit/algebra/test_expressions.py).
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -30,7 +31,7 @@ Operand: TypeAlias = "Expr | float | int"
 
 
 class Op(IntEnum):
-    """What a node computes; RECIPROCAL is 1/left."""
+    """What a node computes; RECIPROCAL is 1/left. SQRT comes from no equation of motion, but from factorisations."""
 
     CONSTANT = 0
     INPUT = 1
@@ -41,6 +42,7 @@ class Op(IntEnum):
     MUL = 6
     NEG = 7
     RECIPROCAL = 8
+    SQRT = 9
 
 
 _UFUNCS: dict[Op, Callable[..., Any]] = {
@@ -51,6 +53,7 @@ _UFUNCS: dict[Op, Callable[..., Any]] = {
     Op.MUL: np.multiply,
     Op.NEG: np.negative,
     Op.RECIPROCAL: np.reciprocal,
+    Op.SQRT: np.sqrt,
 }
 
 
@@ -75,6 +78,7 @@ class Graph:
     __slots__ = (
         "_by_fingerprint",
         "_rng",
+        "_roots",
         "_sines",
         "fingerprints",
         "labels",
@@ -96,6 +100,7 @@ class Graph:
         self.labels: dict[int, str] = {}
         self._by_fingerprint: dict[int, Expr] = {}
         self._sines: dict[int, tuple[Expr, Expr]] = {}
+        self._roots: dict[int, Expr] = {}
         self.zero = self._node(Op.CONSTANT, 0, value=0.0)
         self.one = self._node(Op.CONSTANT, 1, value=1.0)
         self._node(Op.CONSTANT, PRIME - 1, value=-1.0)
@@ -124,6 +129,7 @@ class Graph:
         """Forget all nodes but the first `size`; expressions that refer to later ones must not be used any more."""
         for fingerprint in self.fingerprints[size:]:
             del self._by_fingerprint[fingerprint]
+        self._roots = {i: root for i, root in self._roots.items() if root.index < size}
         for column in (self.ops, self.left, self.right, self.values, self.fingerprints):
             del column[size:]
 
@@ -322,6 +328,18 @@ class Graph:
             return self.neg(self.reciprocal(Expr(self, self.left[i])))
         return self._node(Op.RECIPROCAL, fingerprint, i)
 
+    def sqrt(self, x: Expr) -> Expr:
+        """Return the square root of x, a function of which nothing is known: not even that its square is x.
+
+        A root in the field would be one of two; which of them is the positive one, the field cannot tell.
+        """
+        root = self._roots.get(x.index)
+        if root is None:
+            if self.ops[x.index] is Op.CONSTANT:
+                return self.expr(math.sqrt(self.values[x.index]))
+            root = self._roots[x.index] = self._node(Op.SQRT, self._rng.randrange(2, PRIME), x.index)
+        return root
+
 
 class Expr:
     """One scalar node of a graph, with the plain operators; NumPy arrays of dtype object hold them.
@@ -374,6 +392,10 @@ class Expr:
     def cos(self) -> Expr:
         """Return the cosine of an input [rad]."""
         return self.graph.sin_cos(self)[1]
+
+    def sqrt(self) -> Expr:
+        """Return the square root."""
+        return self.graph.sqrt(self)
 
     def __add__(self, other: Operand) -> Expr:
         return self.graph.add(self, self.graph.expr(other))

@@ -40,6 +40,13 @@ def stack(*parts: Any) -> Array:
     return np.stack(np.broadcast_arrays(*(np.asarray(p) for p in parts)))
 
 
+def spread(M: Array, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:
+    """Return a constant of a spatial shape over batch axes; what has them is left as it is."""
+    if M.ndim == len(shape) + len(batch):
+        return M
+    return np.broadcast_to(M.reshape(shape + (1,) * len(batch)), shape + batch)
+
+
 def add(x: Array, y: Array) -> Array:
     """Return x + y of vectors (n, ...), where one may lack the batch axes of the other."""
     if x.ndim == y.ndim:
@@ -76,6 +83,37 @@ def cross_force(v: Array, f: Array) -> Array:
     """Return v x* f, the cross product of a motion and a force vector (6, ...): RBDA (2.32), Nori section II."""
     w, u = v[:3], v[3:]
     return np.concatenate([cross(w, f[:3]) + cross(u, f[3:]), cross(w, f[3:])])
+
+
+def cross_motion_matrix(v: Array) -> Array:
+    """Return v x as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.31)."""
+    w, u = skew(v[:3]), skew(v[3:])
+    return blocks(w, w * 0, u, w)
+
+
+def cross_force_matrix(v: Array) -> Array:
+    """Return v x* as a matrix (6, 6, ...) for a motion vector (6, ...): RBDA (2.32)."""
+    w, u = skew(v[:3]), skew(v[3:])
+    return blocks(w, u, w * 0, w)
+
+
+def force_cross_matrix(f: Array) -> Array:
+    """Return the matrix (6, 6, ...) that takes v to v x* f, for a force vector f (6, ...).
+
+    Source: Echeandia and Wensing, appendix A.
+    """
+    n, g = skew(f[:3]), skew(f[3:])
+    return blocks(-n, -g, -g, g * 0)
+
+
+def blocks(A: Array, B: Array, C: Array, D: Array) -> Array:
+    """Return [[A, B], [C, D]] of (3, 3, ...) matrices."""
+    return np.concatenate([np.concatenate([A, B], axis=1), np.concatenate([C, D], axis=1)])
+
+
+def transpose(A: Array) -> Array:
+    """Return the transpose (n, m, ...) of (m, n, ...)."""
+    return np.swapaxes(A, 0, 1)
 
 
 def centripetal(w: Array, r: Array) -> Array:
@@ -117,6 +155,18 @@ def spatial_inertia(mass: float, com: Array, I_com: Array) -> NDArray[np.float64
     return I
 
 
+def rigid_parts(I: Array) -> tuple[Array, Array, Any]:
+    """Return J (3, 3, ...), h (3, ...) and m of the inertia [[J, h x], [-h x, m 1]] of a rigid body: RBDA (2.63)."""
+    return I[:3, :3], stack(I[2, 4], I[0, 5], I[1, 3]), I[5, 5]
+
+
+def rigid_inertia(J: Array, h: Array, m: Any) -> Array:
+    """Return the inertia (6, 6, ...) of its parts, see `rigid_parts`."""
+    H = skew(h)
+    eye = np.eye(3).reshape((3, 3) + (1,) * (h.ndim - 1))
+    return blocks(J, H, -H, eye * np.asarray(m))
+
+
 @dataclass(frozen=True, slots=True)
 class Transform:
     """The Plücker transform from a frame A to a frame B, kept as rotation and translation: RBDA (2.24).
@@ -148,17 +198,47 @@ class Transform:
         w, u = m[:3], m[3:]
         return join(matvec(self.E, w), matvec(self.E, add(u, cross(w, self.r))))
 
+    def force_to_parent(self, f: Array) -> Array:
+        """Return A_X*_B f for a force vector f (6, ...) in B, which is the transpose of B_X_A: RBDA table 2.1."""
+        E_T = transpose(self.E)
+        n, g = matvec(E_T, f[:3]), matvec(E_T, f[3:])
+        return join(add(n, cross(self.r, g)), g)
+
+    def form_to_parent(self, M: Array) -> Array:
+        """Return (B_X_A)^T M B_X_A for a matrix M (6, 6, ...) that takes motions to forces in B.
+
+        E, r and M have the same batch axes. Source: RBDA (2.66), for any M; by 3 x 3 blocks, own derivation
+        (tests/unit/algebra/test_spatial.py).
+        """
+        E, E_T, r = self.E, transpose(self.E), skew(self.r)
+        A, B, C, D = (matmul(matmul(E_T, part), E) for part in (M[:3, :3], M[:3, 3:], M[3:, :3], M[3:, 3:]))
+        lower = C - matmul(D, r)
+        return blocks(A - matmul(B, r) + matmul(r, lower), B + matmul(r, D), lower, D)
+
+    def inertia_to_parent(self, I: Array) -> Array:
+        """Return (B_X_A)^T I B_X_A for the inertia I (6, 6, ...) of a rigid body, whose ten numbers it keeps apart.
+
+        Source: RBDA (2.66), table 2.2; own derivation (tests/unit/algebra/test_spatial.py).
+        """
+        E_T, r = transpose(self.E), spread(self.r, (3,), I.shape[2:])
+        J, h, m = rigid_parts(I)
+        J, h = matmul(matmul(E_T, J), self.E), matvec(E_T, h)
+        g = h + np.asarray(m / 2) * r
+        outer = r[:, None] * g + g[:, None] * r
+        eye = np.eye(3).reshape((3, 3) + (1,) * (r.ndim - 1))
+        return rigid_inertia(J + eye * (outer[0, 0] + outer[1, 1] + outer[2, 2]) - outer, h + np.asarray(m) * r, m)
+
     def motion_matrix(self) -> Array:
         """Return the 6 x 6 matrix B_X_A for motion vectors: RBDA (2.24)."""
         corner = -matmul(self.E, skew(self.r))
-        E, zero = self._rotation_like(corner), corner * 0
-        return np.concatenate([np.concatenate([E, zero], axis=1), np.concatenate([corner, E], axis=1)])
+        E = self._rotation_like(corner)
+        return blocks(E, corner * 0, corner, E)
 
     def force_matrix(self) -> Array:
         """Return the 6 x 6 matrix B_X*_A for force vectors: RBDA (2.25)."""
         corner = -matmul(self.E, skew(self.r))
-        E, zero = self._rotation_like(corner), corner * 0
-        return np.concatenate([np.concatenate([E, corner], axis=1), np.concatenate([zero, E], axis=1)])
+        E = self._rotation_like(corner)
+        return blocks(E, corner, corner * 0, E)
 
     def _rotation_like(self, corner: Array) -> Array:
         """Return E with the batch axes of (3, 3, ...) blocks: a pure translation has a constant E."""

@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.io.sensor_configs import UnknownConfigError, load_sensors, sensors, shipped_configs
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.cost import Cost
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.planner import Candidate, EliminationPlan
 

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import NoriError, PlanError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.planning.cost import Cost
 from nori_dyn.planning.planner import Candidate, EliminationPlan
 from nori_dyn.planning.search import Stability
 
@@ -79,6 +79,7 @@ class CostData(_Data):
     additions: int
     multiplications: int
     divisions: int
+    square_roots: int = 0
 
 
 class StabilityData(_Data):
@@ -212,7 +213,7 @@ def candidates_of(data: PlanData) -> tuple[Candidate, ...]:
 
 
 def _cost(data: CostData) -> Cost:
-    return Cost(data.additions, data.multiplications, data.divisions)
+    return Cost(data.additions, data.multiplications, data.divisions, data.square_roots)
 
 
 def permutation_of(values: list[int], n: int | None, what: str) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

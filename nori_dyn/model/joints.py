@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.spatial import Array, Transform, skew, stack, zeros
+from nori_dyn.algebra.scalars import cos, sin
+from nori_dyn.algebra.spatial import Array, Transform, cross, matvec, skew, stack, zeros
 from nori_dyn.errors import ModelError
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ def axis_rotation(axis: tuple[float, float, float], q: Array | float) -> Array:
 
     E = R^T = cos(q) 1 - sin(q) u x + (1 - cos(q)) u u^T (Rodrigues; RBDA (2.19)-(2.20) for the coordinate axes).
     """
-    u = np.asarray(axis)
-    s, c = np.sin(q), np.cos(q)
-    shape = (3, 3) + (1,) * np.ndim(q)
-    eye, cross, outer = (M.reshape(shape) for M in (np.eye(3), skew(u), np.outer(u, u)))
-    E: Array = eye * c - cross * s + outer * (1 - c)
+    u, q = np.asarray(axis), np.asarray(q)
+    s, c = np.asarray(sin(q)), np.asarray(cos(q))
+    shape = (3, 3) + (1,) * q.ndim
+    eye, turn, outer = (M.reshape(shape) for M in (np.eye(3), skew(u), np.outer(u, u)))
+    E: Array = eye * c - turn * s + outer * np.asarray(1 - c)
     return E
 
 
@@ -57,11 +58,19 @@ def quaternion_rotation(quaternion: Array) -> Array:
     )
 
 
+def _quaternion_rates(quaternion: Array, w: Array) -> Array:
+    """Return the derivative (4, ...) of a unit quaternion at an angular velocity w (3, ...) in child axes."""
+    v, s = quaternion[:3], quaternion[3]
+    vector = cross(v, w) + stack(*(s * part for part in w))
+    return np.concatenate([vector, stack(-(v[0] * w[0] + v[1] * w[1] + v[2] * w[2]))]) / 2
+
+
 class Joint(ABC):
     """A joint model. Laws, tested over the registry in tests/contracts/test_joints.py.
 
     - the velocity of the child relative to its parent, from X_J along `integrate`, is S(q) qd;
-    - c_J(q, qd) is the apparent derivative of S along the motion, times qd;
+    - S_rate(q, qd) is the apparent derivative of S along the motion, and c_J that times qd;
+    - rates(q, qd) is the derivative of q along `integrate`;
     - integrate(q, difference(q, p)) is p, as a configuration;
     - nq coordinates and nv freedoms, with one component name a freedom.
     """
@@ -81,6 +90,14 @@ class Joint(ABC):
         """Number of freedoms n_i."""
         return len(self.motion_components)
 
+    @property
+    def plane(self) -> tuple[int, int] | None:
+        """The coordinate axes (i, j) between which the joint turns; None where it turns about none, or not at all."""
+        axis = np.flatnonzero(getattr(self, "axis", (0.0, 0.0, 1.0)))
+        if "angle" not in self.coordinates or len(axis) != 1:
+            return None
+        return (int(axis[0]) + 1) % 3, (int(axis[0]) + 2) % 3
+
     @abstractmethod
     def transform(self, q: Array) -> Transform:
         """Return X_J(q), from the frame on the parent to the child, for q (nq, ...)."""
@@ -89,9 +106,17 @@ class Joint(ABC):
     def S(self, q: Array) -> Array:
         """Return the motion subspace (6, nv) or (6, nv, ...), in child coordinates."""
 
+    def S_rate(self, q: Array, qd: Array) -> Array:
+        """Return the apparent derivative (6, nv) or (6, nv, ...) of S along the motion; zero for a constant S."""
+        return np.zeros((6, self.nv))
+
     def bias(self, q: Array, qd: Array) -> Array:
-        """Return c_J (6, ...), the apparent derivative of S times qd; zero for a constant S."""
-        return zeros((6,), qd)
+        """Return c_J (6, ...), the apparent derivative of S times qd."""
+        return matvec(self.S_rate(q, qd), qd)
+
+    def rates(self, q: Array, qd: Array) -> Array:
+        """Return dq/dt (nq, ...) for the velocity qd (nv, ...)."""
+        return qd
 
     def neutral(self) -> Floats:
         """Return the configuration (nq,) at which X_J is the identity."""
@@ -250,18 +275,18 @@ class Planar(Joint):
 
     def S(self, q: Array) -> Array:
         S = zeros((6, 3), q)
-        s, c = np.sin(q[0]), np.cos(q[0])
+        s, c = sin(q[0]), cos(q[0])
         S[2, 0] = 1
         S[3, 1], S[3, 2] = c, s
         S[4, 1], S[4, 2] = -s, c
         return S
 
-    def bias(self, q: Array, qd: Array) -> Array:
-        s, c = np.sin(q[0]), np.cos(q[0])
-        c_J = zeros((6,), qd)
-        c_J[3] = qd[0] * (c * qd[2] - s * qd[1])
-        c_J[4] = -qd[0] * (c * qd[1] + s * qd[2])
-        return c_J
+    def S_rate(self, q: Array, qd: Array) -> Array:
+        S_rate = zeros((6, 3), qd)
+        turn_s, turn_c = qd[0] * sin(q[0]), qd[0] * cos(q[0])
+        S_rate[3, 1], S_rate[3, 2] = -turn_s, turn_c
+        S_rate[4, 1], S_rate[4, 2] = -turn_c, -turn_s
+        return S_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +303,9 @@ class Spherical(Joint):
 
     def S(self, q: Array) -> Array:
         return np.eye(6, 3)
+
+    def rates(self, q: Array, qd: Array) -> Array:
+        return _quaternion_rates(q, qd)
 
     def integrate(self, q: Floats, motion: Floats) -> Floats:
         from scipy.spatial.transform import Rotation
@@ -307,6 +335,10 @@ class Free(Joint):
 
     def S(self, q: Array) -> Array:
         return np.eye(6)
+
+    def rates(self, q: Array, qd: Array) -> Array:
+        R = np.swapaxes(quaternion_rotation(q[3:]), 0, 1)
+        return np.concatenate([matvec(R, qd[3:]), _quaternion_rates(q[3:], qd[:3])])
 
     def integrate(self, q: Floats, motion: Floats) -> Floats:
         from scipy.spatial.transform import RigidTransform

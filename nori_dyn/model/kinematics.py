@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from nori_dyn.algebra.crossing import Crossing
 from nori_dyn.algebra.spatial import Array, Transform, cross_motion, matvec
 from nori_dyn.model.tree import KinematicTree
 
@@ -21,7 +22,7 @@ class Kinematics:
     """
 
     tree: KinematicTree
-    X_up: tuple[Transform, ...]
+    X_up: tuple[Transform | Crossing, ...]
     S: tuple[Array, ...]
     v: tuple[Array, ...] = ()
     c: tuple[Array, ...] = ()
@@ -39,11 +40,16 @@ def positions(tree: KinematicTree, q: Array) -> Kinematics:
 
 
 def velocities(tree: KinematicTree, q: Array, qd: Array) -> Kinematics:
-    """Return the positions and velocities at states q (nq, ...), qd (nv, ...) over any scalar.
+    """Return the positions and velocities at states q (nq, ...), qd (nv, ...) over any scalar."""
+    return moving(positions(tree, q), q, qd)
+
+
+def moving(at: Kinematics, q: Array, qd: Array) -> Kinematics:
+    """Return positions with the velocities that qd (nv, ...) gives them.
 
     Source: Nori (2); RBDA (5.14)-(5.16).
     """
-    at = positions(tree, q)
+    tree = at.tree
     v: list[Array] = []
     c: list[Array] = []
     for i, joint in enumerate(tree.joints):
@@ -55,4 +61,4 @@ def velocities(tree: KinematicTree, q: Array, qd: Array) -> Kinematics:
         else:
             v.append(at.X_up[i].apply_motion(v[tree.parents[i]]) + vJ)
         c.append(c_J + cross_motion(v[i], vJ))
-    return Kinematics(tree, at.X_up, at.S, tuple(v), tuple(c))
+    return replace(at, v=tuple(v), c=tuple(c))

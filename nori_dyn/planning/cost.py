@@ -1,55 +1,19 @@
-"""Counted operations: of expressions, of an elimination step by step, and by the paper's published rule.
+"""Counted operations of an elimination, step by step, and by the paper's published rule.
 
 Source: Nori section V-D and figs. 1-2 (the published rules, reproduced for comparison only); own counting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TypeAlias
 
-from nori_dyn.algebra.expressions import PRIME, Expr, Op
+from nori_dyn.algebra.counting import Cost
+from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.planning.elimination import Elimination
 
 UNITS = (1, PRIME - 1)
 """Fingerprints of the constants 1 and -1: a factor that costs nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Counted scalar operations; a sign change that stays in the code counts as an addition."""
-
-    additions: int = 0
-    multiplications: int = 0
-    divisions: int = 0
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return self.additions + self.multiplications + self.divisions
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.additions + other.additions,
-            self.multiplications + other.multiplications,
-            self.divisions + other.divisions,
-        )
-
-
-def expression_cost(outputs: Iterable[Expr]) -> Cost:
-    """Count the operations that compute some expressions, each shared one once; sines and cosines are not counted."""
-    outputs = tuple(outputs)
-    if not outputs:
-        return Cost()
-    graph = outputs[0].graph
-    ops = [graph.ops[i] for i in graph.reachable(outputs)]
-    return Cost(
-        additions=sum(op in (Op.ADD, Op.SUB, Op.NEG) for op in ops),
-        multiplications=sum(op is Op.MUL for op in ops),
-        divisions=sum(op is Op.RECIPROCAL for op in ops),
-    )
-
 
 Rule: TypeAlias = Callable[[Elimination[int]], Cost]
 

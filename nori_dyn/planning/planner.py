@@ -18,8 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import PlanError
-from nori_dyn.planning.cost import RULES, Cost, engine_rule
+from nori_dyn.planning.cost import RULES, engine_rule
 from nori_dyn.planning.diagnosis import check_square, singular_error
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.markowitz import markowitz

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.planning.cost import Cost
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.planning.elimination import Elimination, ZeroPivotError
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy

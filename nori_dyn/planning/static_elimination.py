@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Op
 from nori_dyn.algebra.planar import planar_congruence
-from nori_dyn.planning.cost import Cost, expression_cost
 from nori_dyn.planning.elimination import Elimination, Expressions
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.refined import RefinedSystem, Turn

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.planning.cost import Cost, expression_cost
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import PIVOT_LIMIT, pivot_ensemble

@@ -27,6 +27,7 @@ _FORMATS = {
     Op.MUL: "{0} * {1}",
     Op.NEG: "-{0}",
     Op.RECIPROCAL: "1.0 / {0}",
+    Op.SQRT: "ROOT({0})",
 }
 
 PRELUDE = """\
@@ -46,6 +47,11 @@ typedef {real} real;
 
 static inline double mag_double(double x) {{ return fabs(x); }}
 static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
+static inline double root_double(double x) {{ return sqrt(x); }}
+static inline vec root_vec(vec x) {{
+    for (int l = 0; l < LANES; ++l) x[l] = sqrt(x[l]);
+    return x;
+}}
 static inline double max_double(double x, double y) {{ return x > y ? x : y; }}
 static inline vec max_vec(vec x, vec y) {{
     const ivec first = x > y;
@@ -283,7 +289,7 @@ def c_source(job: Job, lanes: int) -> CSource:
 
     def unit(real: str, entry: str, place: str, indent: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
-        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n" + body
+        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n" + body
         calls = "\n".join(f"{indent}chunk{k}({place});" for k in range(writer.n_chunks))
         checks = "\n".join(f"{indent}check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks))
         return text + entry.format(calls=calls, residual_calls=checks, transpose=_transpose(lanes))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
-from nori_dyn.planning.cost import Cost, expression_cost
 
 
 @dataclass(frozen=True, slots=True, eq=False)

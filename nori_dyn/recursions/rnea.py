@@ -1,16 +1,23 @@
-"""The recursive Newton-Euler algorithm: Nori IV-A; RBDA table 5.1."""
+"""The recursive Newton-Euler algorithm, and the parts of tau = H qdd + C(q, qd) qd + g(q) that it gives one by one.
+
+Source: Nori IV-A; RBDA table 5.1, (6.2)-(6.4).
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array, cross_force, matvec
-from nori_dyn.model.kinematics import velocities
+from nori_dyn.algebra.spatial import Array, cross_force, matvec, spread, transpose
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.state import arguments, bodies
+
+WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
-def rnea(tree: KinematicTree, q: Array, qd: Array, qdd: Array, fx: Array | None = None) -> Array:
-    """Return the joint torques that a motion needs.
+def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Array:
+    """Return the joint forces that a motion needs.
 
     Args:
         tree: the robot.
@@ -21,24 +28,61 @@ def rnea(tree: KinematicTree, q: Array, qd: Array, qdd: Array, fx: Array | None 
 
     Returns:
         tau (nv, ...) [N m, N].
+
+    Raises:
+        InputError: a wrong shape, or a number that is not finite.
+
+    Source: Nori (3); RBDA table 5.1.
     """
-    at = velocities(tree, q, qd)
+    q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=qdd, fx=fx)
+    return _newton_euler(tree, q, qd, qdd, fx, tree.gravity)
+
+
+def bias_force(tree: KinematicTree, q: Any, qd: Any, fx: Any = None) -> Array:
+    """Return what tau is beside H qdd, (nv, ...): gravity, velocities and external wrenches. Source: RBDA (6.2)."""
+    return rnea(tree, q, qd, None, fx)
+
+
+def gravity_force(tree: KinematicTree, q: Any) -> Array:
+    """Return the joint forces (nv, ...) that hold a robot at rest."""
+    return rnea(tree, q, None, None)
+
+
+def coriolis_force(tree: KinematicTree, q: Any, qd: Any) -> Array:
+    """Return the joint forces C(q, qd) qd (nv, ...) that velocities need."""
+    q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=None, fx=None)
+    return _newton_euler(tree, q, qd, qdd, fx, WEIGHTLESS)
+
+
+def inertial_force(tree: KinematicTree, q: Any, qdd: Any) -> Array:
+    """Return H qdd (nv, ...), differential inverse dynamics ID_delta. Source: RBDA (6.4), table 6.1."""
+    q, qd, qdd, fx = arguments(tree, q=q, qd=None, qdd=qdd, fx=None)
+    return _newton_euler(tree, q, qd, qdd, fx, WEIGHTLESS)
+
+
+def _newton_euler(
+    tree: KinematicTree,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    fx: Array,
+    gravity: tuple[float, float, float],
+) -> Array:
+    at, I, fx_at = bodies(tree, q, qd, fx)
 
     # Pass 1: accelerations from the root to the leaves, and each body's own force (3a), (3f).
+    a_0 = spread(-np.array([0.0, 0.0, 0.0, *gravity]), (6,), q.shape[1:])
     a: list[Array] = []
     f: list[Array] = []
-    a_0 = -np.array([0.0, 0.0, 0.0, *tree.gravity])
     for i, parent in enumerate(tree.parents):
         a_parent = a_0 if tree.is_root(i) else a[parent]
         a.append(at.X_up[i].apply_motion(a_parent) + matvec(at.S[i], qdd[tree.v_slices[i]]) + at.c[i])
-        force = matvec(tree.I[i], a[i]) + cross_force(at.v[i], matvec(tree.I[i], at.v[i]))
-        f.append(force if fx is None else force - fx[i])
+        f.append(matvec(I[i], a[i]) + cross_force(at.v[i], matvec(I[i], at.v[i])) - fx_at[i])
 
-    # Pass 2: forces from the leaves to the root, and torques (3tau).
-    tau: list[Array] = [f[0]] * tree.n_links
+    # Pass 2: forces from the leaves to the root, and joint forces (3tau).
+    tau: list[Array] = []
     for i in reversed(range(tree.n_links)):
-        tau[i] = matvec(np.swapaxes(at.S[i], 0, 1), f[i])
+        tau.append(matvec(transpose(at.S[i]), f[i]))
         if not tree.is_root(i):
-            parent = tree.parents[i]
-            f[parent] = f[parent] + matvec(np.swapaxes(at.X_up[i].motion_matrix(), 0, 1), f[i])
-    return np.concatenate(tau)
+            f[tree.parents[i]] = f[tree.parents[i]] + at.X_up[i].force_to_parent(f[i])
+    return np.concatenate(tau[::-1])

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.arrays import checked, shaped
 from nori_dyn.errors import InputError
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
 from nori_dyn.program.backends.registry import make_backend
-from nori_dyn.solve.checks import checked, shaped
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.system.builder import System
 

@@ -17,11 +17,11 @@ from functools import reduce
 
 import numpy as np
 
+from nori_dyn.algebra.crossing import Step
 from nori_dyn.algebra.expressions import Expr
-from nori_dyn.algebra.planar import is_signed_permutation
 from nori_dyn.algebra.spatial import Array, Transform, centripetal, cross, gyroscopic, join, matvec
+from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.system.builder import System
-from nori_dyn.system.internal_frames import InternalLink, internal_links
 from nori_dyn.system.trace import SymbolicState, SymbolicSystem, assembled, symbolic_state, trace
 
 Columns = tuple[int, ...]
@@ -157,10 +157,7 @@ class _Builder:
         """Add the frames of a joint and its motion: Nori (3a) in steps, with conventional accelerations."""
         tree, link = self.tree, self.links[i]
         q, qd = self.state.q[tree.q_slices[i]], self.state.qd[tree.v_slices[i]]
-        steps = [Transform(np.eye(3), link.r), *(Transform(self._exact(E), np.zeros(3)) for E in link.rotations)]
-        X_J = link.joint.transform(q)
-        steps += [Transform(np.eye(3), X_J.r), Transform(X_J.E, np.zeros(3))]
-        steps = [X for X in steps if not self._is_identity(X)]
+        steps = [self._exact(step) for step in link.crossing(q).steps]
         if tree.is_root(i):
             w, v, known = self._from_world(steps)
             before: Columns | None = None
@@ -180,13 +177,13 @@ class _Builder:
         self.w.append(w + w_J)
         self.v.append(v + u_J)
 
-    def _from_world(self, steps: list[Transform]) -> tuple[Array, Array, Array]:
+    def _from_world(self, steps: list[Step]) -> tuple[Array, Array, Array]:
         """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
         a = -np.array([0.0, 0.0, 0.0, *self.tree.gravity])
         zero = np.zeros(3)
-        return zero, zero, reduce(lambda a, X: X.apply_motion(a), steps, a)
+        return zero, zero, reduce(lambda a, step: step.X.apply_motion(a), steps, a)
 
-    def _from_parent(self, i: int, steps: list[Transform]) -> tuple[Array, Array, Columns]:
+    def _from_parent(self, i: int, steps: list[Step]) -> tuple[Array, Array, Columns]:
         """Add the massless frames of a joint; return the velocity and the columns of the last acceleration."""
         parent = self.tree.parents[i]
         w, v = self.w[parent], self.v[parent]
@@ -194,42 +191,32 @@ class _Builder:
         accelerations = [self._unknowns(2 * i) for _ in steps]
         self._put(self.f[parent], forces[0], np.eye(6))
         before = self.a[parent]
-        for X, a, f_before, f in zip(steps, accelerations, forces, forces[1:], strict=False):
-            block = X.motion_matrix()
+        for step, a, f_before, f in zip(steps, accelerations, forces, forces[1:], strict=False):
+            X, block = step.X, step.X.motion_matrix()
             self._define(a, a)
             self._put(a, before, block)
             self._bias(a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
             self._define(f_before, f_before)
             self._put(f_before, f, np.swapaxes(block, 0, 1))
             w, v = matvec(X.E, w), matvec(X.E, v + cross(w, X.r))
-            self._add_turn(X.E, a, f)
+            if step.plane is not None:
+                _, _, c, s = step.turn
+                self.turns.append(Turn(a, f, step.plane, c, s))
             before = a
         self._define(forces[-1], forces[-1])
         self._put(forces[-1], self.f[i], np.eye(6))
         self.crossings.append(Crossing(i, tuple(accelerations), tuple(forces)))
         return w, v, before
 
-    def _is_identity(self, X: Transform) -> bool:
-        expr = self.state.graph.expr
-        return all(expr(x).is_zero for x in (X.E - np.eye(3)).flat) and all(expr(x).is_zero for x in X.r)
-
-    def _exact(self, E: Array) -> Array:
-        """Return a fixed rotation that only relabels axes, or turns in a plane, as exactly orthogonal."""
-        if is_signed_permutation(E):
-            return E
-        fixed = int(np.flatnonzero(np.count_nonzero(E, axis=1) == 1)[0])
-        i, j = (k for k in range(3) if k != fixed)
-        c, s = self.state.graph.fixed_turn(E[i, i], E[i, j])
-        exact = E.astype(object)
+    def _exact(self, step: Step) -> Step:
+        """Return a step whose fixed turn, if it is one, is exactly orthogonal."""
+        if step.plane is None or step.X.E.dtype == object:
+            return step
+        i, j, cosine, sine = step.turn
+        c, s = self.state.graph.fixed_turn(cosine, sine)
+        exact = step.X.E.astype(object)
         exact[i, i], exact[i, j], exact[j, i], exact[j, j] = c, s, -s, c
-        return exact
-
-    def _add_turn(self, E: Array, a: Columns, f: Columns) -> None:
-        E = np.array([[self.state.graph.expr(x) for x in row] for row in E], dtype=object)
-        fixed = [k for k in range(3) if E[k, k].fingerprint == 1]
-        if len(fixed) == 1 and not all(x.is_unit or x.is_zero for x in E.flat):
-            i, j = (k for k in range(3) if k not in fixed)
-            self.turns.append(Turn(a, f, (i, j), E[i, i], E[i, j]))
+        return Step(Transform(exact, step.X.r), step.plane)
 
     def balance_body(self, i: int) -> None:
         """Add the equations of a body: Nori (3f), (3tau), and what its unknowns are in the link's own frame."""

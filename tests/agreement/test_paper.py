@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.io.plans import plan
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.cost import RULES, Cost
+from nori_dyn.planning.cost import RULES
 from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS

@@ -87,6 +87,29 @@ def test_bias_is_the_change_of_S_times_qd_along_the_motion(joint, seed):
 
 @every_joint
 @pytest.mark.parametrize("seed", SEEDS)
+def test_S_rate_is_the_change_of_S_along_the_motion(joint, seed):
+    q, qd = state(joint, seed)
+    change = derivative(lambda t: joint.S(joint.integrate(q, t * qd)))
+    assert_close(joint.S_rate(q, qd), change, DIFFERENCES)
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rates_are_the_change_of_q_along_the_motion(joint, seed):
+    q, qd = state(joint, seed)
+    change = derivative(lambda t: _continuous(joint.integrate(q, t * qd), q))
+    assert_close(joint.rates(q, qd), change, DIFFERENCES)
+
+
+def _continuous(q: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Return a configuration with its quaternion, where it has one, on the side of another: q and -q are one turn."""
+    if len(q) >= 4 and q[-4:] @ start[-4:] < 0:
+        return np.concatenate([q[:-4], -q[-4:]])
+    return q
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
 def test_pose_equals_the_textbook(joint, seed):
     q, _ = state(joint, seed)
     X = joint.transform(q)

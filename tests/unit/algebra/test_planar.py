@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.planar import is_signed_permutation, planar_congruence, planar_factors, turn_about, turns_onto_z
-from nori_dyn.planning.cost import expression_cost
 
 AXES = np.vstack([np.eye(3), -np.eye(3)])
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Graph
-from nori_dyn.planning.cost import (
-    RULES,
-    Cost,
-    engine_rule,
-    expression_cost,
-    factorisation_cost,
-    substitution_cost,
-)
+from nori_dyn.planning.cost import RULES, engine_rule, factorisation_cost, substitution_cost
 from nori_dyn.planning.elimination import FIELD, Elimination
 from tests.matrices import symbolic_matrix
 

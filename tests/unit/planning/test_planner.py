@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.errors import MissingExtraError, PlanError, SingularSystemError, SystemShapeError
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.planning import diagnosis
-from nori_dyn.planning.cost import expression_cost
 from nori_dyn.planning.orderings import registry
 from nori_dyn.planning.orderings import umfpack as umfpack_ordering
 from nori_dyn.planning.planner import make_plan

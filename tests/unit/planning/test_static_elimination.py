@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
-from nori_dyn.planning.cost import expression_cost
 from nori_dyn.planning.elimination import FIELD, Elimination, Expressions, ZeroPivotError
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.problem import Ordering, ordering_problem

@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
+from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.model.synthetic import random_tree
-from nori_dyn.planning.cost import Cost
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.planning.planner import make_plan
 from nori_dyn.program.lowering import assembly_program, solution_program

@@ -11,8 +11,9 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.crossing import Crossing
 from nori_dyn.algebra.planar import is_signed_permutation, planar_factors, snapped, turns_onto_z
-from nori_dyn.algebra.spatial import Transform, skew
+from nori_dyn.algebra.spatial import Array, Transform, skew
 from nori_dyn.model.joints import Continuous, Joint, Revolute
 from nori_dyn.model.tree import KinematicTree
 
@@ -42,6 +43,10 @@ class InternalLink:
     I: Floats
     J: Floats
 
+    def crossing(self, q: Array) -> Crossing:
+        """Return the way from the parent's new frame to the link's, at the joint's configuration q (n, ...)."""
+        return Crossing.of(self.r, self.rotations, self.joint.transform(q), self.joint.plane)
+
 
 def internal_links(tree: KinematicTree, regroup: bool) -> tuple[InternalLink, ...]:
     """Return the links of a robot as the program uses them.
@@ -51,7 +56,7 @@ def internal_links(tree: KinematicTree, regroup: bool) -> tuple[InternalLink, ..
         regroup: whether to move inertia across joints.
 
     Source: the frames are those of Denavit and Hartenberg where a link's own would cost more; moving inertia is the
-    regrouping to base parameters of Khalil and Kleinfinger (own derivation; tests/unit/system/test_internal_frames.py).
+    regrouping to base parameters of Khalil and Kleinfinger (own derivation; tests/unit/model/test_internal_frames.py).
     """
     links: list[InternalLink] = []
     for i, (joint, X) in enumerate(zip(tree.joints, tree.X_tree, strict=True)):

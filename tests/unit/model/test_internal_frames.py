@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse.linalg as spla
 
 from nori_dyn.algebra.planar import is_signed_permutation
+from nori_dyn.model.internal_frames import internal_links
 from nori_dyn.model.joints import Revolute
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.system.builder import System
-from nori_dyn.system.internal_frames import internal_links
 from nori_dyn.system.refined import refine
 from tests.oracles import newton_euler
 from tests.systems import INVERSE, PROBLEMS, Truth, random_states, readings, values_at

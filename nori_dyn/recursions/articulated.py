@@ -1,0 +1,70 @@
+"""Articulated-body inertias, from the leaves to the root: what ABA, hybrid dynamics, Minv and Nori's W^L, W^R share.
+
+Source: RBDA ch. 7.2, 7.3; Nori (12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from nori_dyn.algebra.spatial import Array, matmul, transpose
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.recursions.factorisation import NotPositiveDefiniteError, inverse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArticulatedBodies:
+    """The articulated-body inertias of a tree, for each body.
+
+    Attributes:
+        IA: the inertia (6, 6, ...) that a force on the body feels.
+        U: I^A S (6, n_i, ...).
+        D_inverse: (S^T I^A S)^-1 (n_i, n_i, ...).
+        Ia: what of I^A crosses the joint (6, 6, ...): all of it where the joint's acceleration is given.
+    """
+
+    IA: tuple[Array, ...]
+    U: tuple[Array, ...]
+    D_inverse: tuple[Array, ...]
+    Ia: tuple[Array, ...]
+
+
+def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[int] = ()) -> ArticulatedBodies:
+    """Return the articulated-body inertias.
+
+    Args:
+        at: the kinematics.
+        I: the inertias of the bodies.
+        accelerated: numbers of the joints whose acceleration is given, which move no inertia of their own accord.
+
+    Raises:
+        SingularSystemError: a joint moves no inertia.
+
+    Source: Nori (12); RBDA (7.44)-(7.45), (9.12).
+    """
+    tree = at.tree
+    IA = list(I)
+    U, D_inverse, Ia = (list(I) for _ in range(3))
+    for i in reversed(range(tree.n_links)):
+        U[i] = matmul(IA[i], at.S[i])
+        if i in accelerated:
+            Ia[i] = IA[i]
+        else:
+            D_inverse[i] = _inverse(matmul(transpose(at.S[i]), U[i]), tree.joint_names[i])
+            Ia[i] = IA[i] - matmul(matmul(U[i], D_inverse[i]), transpose(U[i]))
+        if not tree.is_root(i):
+            IA[tree.parents[i]] = IA[tree.parents[i]] + at.X_up[i].form_to_parent(Ia[i])
+    return ArticulatedBodies(tuple(IA), tuple(U), tuple(D_inverse), tuple(Ia))
+
+
+def _inverse(D: Array, joint: str) -> Array:
+    try:
+        return inverse(D)
+    except (NotPositiveDefiniteError, ZeroDivisionError):
+        raise SingularSystemError(
+            f"joint '{joint}' moves no inertia: what it carries has no mass, or none that it can move, so that its "
+            "acceleration is not determined. Give the links an inertia, or lock the joint.",
+            (f"qdd:{joint}",),
+        ) from None

@@ -1,0 +1,59 @@
+"""Christoffel symbols of the first kind of the inertia matrix, in O(N d^2).
+
+Source: Echeandia and Wensing (2021), algorithm 2, in root coordinates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import Array, force_cross_matrix, matvec, transpose, zeros
+from nori_dyn.errors import ModelError
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.composites import composite, path, root_coordinates
+from nori_dyn.recursions.coriolis import christoffel_factorisation
+from nori_dyn.recursions.state import arguments
+
+
+def christoffel(tree: KinematicTree, q: Any) -> Array:
+    """Return the Christoffel symbols of the first kind of the inertia matrix M.
+
+    Gamma_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2, so that C_ij = sum_k Gamma_ijk qd_k.
+
+    Args:
+        tree: the robot, all of whose joints have one freedom.
+        q: configuration (nq, ...) [rad, m], over any scalar; batch axes last.
+
+    Returns:
+        Gamma (nv, nv, nv, ...), symmetric in its last two indices.
+
+    Raises:
+        ModelError: a joint of several freedoms: its velocity is no derivative of coordinates; names it.
+        InputError: a wrong shape, or a number that is not finite.
+
+    Source: Echeandia and Wensing (37)-(40), algorithm 2.
+    """
+    for name, joint in zip(tree.joint_names, tree.joints, strict=True):
+        if joint.nv != 1:
+            raise ModelError(
+                f"joint '{name}' is {joint.kind}, of {joint.nv} freedoms: Christoffel symbols are those of joints of "
+                "one freedom. For a floating base, take `coriolis`."
+            )
+    (q,) = arguments(tree, q=q)
+    at = root_coordinates(tree, q)
+    S = [s[:, 0] for s in at.S]
+    I_c = composite(tree, at.I)
+    gamma = zeros((tree.nv,) * 3, q)
+    for k in range(tree.nv):
+        B = christoffel_factorisation(S[k], I_c[k])
+        D = force_cross_matrix(matvec(I_c[k], S[k])) - B
+        above = path(tree, k)
+        for place, j in enumerate(above):
+            F_1, F_2, F_3 = matvec(B, S[j]), matvec(transpose(B), S[j]), matvec(D, S[j])
+            for i in above[place:]:
+                gamma[i, j, k] = gamma[i, k, j] = np.einsum("i...,i...->...", S[i], F_1)
+                gamma[j, i, k] = gamma[j, k, i] = np.einsum("i...,i...->...", S[i], F_2)
+                gamma[k, i, j] = gamma[k, j, i] = np.einsum("i...,i...->...", S[i], F_3)
+    return gamma

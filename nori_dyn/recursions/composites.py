@@ -1,0 +1,77 @@
+"""Composite bodies in the coordinates of the root of their tree, in which no sum over bodies needs a transform.
+
+They stay small wherever a floating base is, as coordinates of the world would not.
+
+Source: Echeandia and Wensing (15), (16).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nori_dyn.algebra.crossing import Crossing
+from nori_dyn.algebra.spatial import Array, Transform, cross_motion, matvec, spread
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.state import bodies
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RootCoordinates:
+    """The bodies of a tree, each in the coordinates of the root link that carries it.
+
+    Attributes:
+        S: motion subspace of each joint (6, n_i, ...).
+        I: inertia of each body (6, 6, ...).
+        v: velocity of each body (6, ...); empty when only positions were asked for.
+        S_rate: derivative of S (6, n_i, ...), by the motion and by axes that move in their own frame; empty likewise.
+        X_root: transform from the coordinates of the world to those of each body's root.
+    """
+
+    S: tuple[Array, ...]
+    I: tuple[Array, ...]
+    v: tuple[Array, ...]
+    S_rate: tuple[Array, ...]
+    X_root: tuple[Transform, ...]
+
+
+def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> RootCoordinates:
+    """Return the bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given."""
+    at, inertias, _ = bodies(tree, q)
+    X_up = [X.X if isinstance(X, Crossing) else X for X in at.X_up]
+    X: list[Transform] = []
+    X_root: list[Transform] = []
+    S: list[Array] = []
+    I: list[Array] = []
+    v: list[Array] = []
+    S_rate: list[Array] = []
+    for i, (joint, parent) in enumerate(zip(tree.joints, tree.parents, strict=True)):
+        root = tree.is_root(i)
+        X_root.append(X_up[i] if root else X_root[parent])
+        X.append(Transform.identity() if root else X_up[i] @ X[parent])
+        back = X[i].inverse()
+        S.append(at.S[i] if root else back.apply_motion(at.S[i]))
+        I.append(inertias[i] if root else X[i].inertia_to_parent(inertias[i]))
+        if qd is not None:
+            part = qd[tree.v_slices[i]]
+            v_J = matvec(S[i], part)
+            v.append(v_J if root else v[parent] + v_J)
+            turning = spread(joint.S_rate(q[tree.q_slices[i]], part), (6, joint.nv), q.shape[1:])
+            S_rate.append(cross_motion(v[i][:, None], S[i]) + (turning if root else back.apply_motion(turning)))
+    return RootCoordinates(tuple(S), tuple(I), tuple(v), tuple(S_rate), tuple(X_root))
+
+
+def composite(tree: KinematicTree, M: tuple[Array, ...]) -> list[Array]:
+    """Return for each body the sum of its own matrix and those of all that it carries, in root coordinates."""
+    sums = list(M)
+    for i in reversed(range(tree.n_links)):
+        if not tree.is_root(i):
+            sums[tree.parents[i]] = sums[tree.parents[i]] + sums[i]
+    return sums
+
+
+def path(tree: KinematicTree, i: int) -> tuple[int, ...]:
+    """Return body i and all bodies on its way to the world, itself first."""
+    found = [i]
+    while not tree.is_root(found[-1]):
+        found.append(tree.parents[found[-1]])
+    return tuple(found)

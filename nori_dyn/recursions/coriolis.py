@@ -1,0 +1,120 @@
+"""The Coriolis matrix, with the inertia matrix and its derivative, in one pass of O(N d).
+
+A factorisation of the body's own v x* I v as B(v, I) v leads to one of the robot's, C qd; which one is chosen by name.
+
+Source: Echeandia and Wensing, "Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body
+systems" (2021), algorithm 1, in root coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import (
+    Array,
+    blocks,
+    cross,
+    cross_force_matrix,
+    matmul,
+    skew,
+    stack,
+    transpose,
+    zeros,
+)
+from nori_dyn.errors import UnknownNameError
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.composites import composite, path, root_coordinates
+from nori_dyn.recursions.state import arguments
+
+BodyFactorisation: TypeAlias = Callable[[Array, Array], Array]
+"""B (6, 6, ...) of a velocity v (6, ...) and an inertia I (6, 6, ...). Laws, tested over the registry in
+tests/unit/recursions/test_coriolis.py: B v = v x* I v, and B + B^T is the derivative of I, v x* I - I v x."""
+
+
+class Coriolis(NamedTuple):
+    """The matrices of the equation of motion, M qdd + C qd + g = tau.
+
+    Attributes:
+        M: inertia matrix (nv, nv, ...).
+        Mdot: its derivative along qd (nv, nv, ...), which is C + C^T.
+        C: Coriolis matrix (nv, nv, ...).
+    """
+
+    M: Array
+    Mdot: Array
+    C: Array
+
+
+def cross_factorisation(v: Array, I: Array) -> Array:
+    """Return B = (v x*) I: Echeandia and Wensing (9)."""
+    return matmul(cross_force_matrix(v), I)
+
+
+def christoffel_factorisation(v: Array, I: Array) -> Array:
+    """Return B = ((v x*) I + (I v) x-bar* - I (v x)) / 2, by which C is that of the Christoffel symbols.
+
+    All its right half is zero, and the left one needs few operations: with I = [[J, h x], [-h x, m 1]] and v = (w, u),
+    B = [[w x (J - tr(J)/2) + (h . u) 1 - u h^T, 0], [-(m u + w x h) x, 0]].
+
+    Source: Niemeyer and Slotine, Echeandia and Wensing (10); the blocks are our own derivation
+    (tests/unit/recursions/test_coriolis.py).
+    """
+    w, u = v[:3], v[3:]
+    J, h, m = I[:3, :3], stack(I[2, 4], I[0, 5], I[1, 3]), I[5, 5]
+    eye = np.eye(3).reshape((3, 3) + (1,) * (J.ndim - 2))
+    half_trace = np.asarray((J[0, 0] + J[1, 1] + J[2, 2]) / 2)
+    power = np.asarray(h[0] * u[0] + h[1] * u[1] + h[2] * u[2])
+    upper = matmul(skew(w), J - eye * half_trace) + eye * power - u[:, None] * h
+    lower = -skew(np.asarray(m) * u + cross(w, h))
+    return blocks(upper, lower * 0, lower, lower * 0)
+
+
+FACTORISATIONS: dict[str, BodyFactorisation] = {
+    "christoffel": christoffel_factorisation,
+    "cross": cross_factorisation,
+}
+"""The factorisations of a body's velocity force, by name."""
+
+
+def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christoffel") -> Coriolis:
+    """Return the inertia matrix, its derivative, and a Coriolis matrix for which Mdot - 2 C is skew-symmetric.
+
+    Args:
+        tree: the robot.
+        q: configuration (nq, ...) [rad, m], over any scalar; batch axes last.
+        qd: velocity (nv, ...) [rad/s, m/s].
+        factorisation: of the body's own force: "christoffel", which for joints of one freedom makes
+            C_ij = sum_k Gamma_ijk qd_k, or "cross".
+
+    Raises:
+        InputError: a wrong shape, or a number that is not finite.
+        UnknownNameError: there is no such factorisation.
+
+    Source: Echeandia and Wensing (19)-(21), algorithm 1, proposition 1.
+    """
+    if factorisation not in FACTORISATIONS:
+        raise UnknownNameError("factorisation", factorisation, FACTORISATIONS)
+    q, qd = arguments(tree, q=q, qd=qd)
+
+    # Pass 1: velocities, and B of each body.
+    at = root_coordinates(tree, q, qd)
+    B = tuple(FACTORISATIONS[factorisation](v, I) for v, I in zip(at.v, at.I, strict=True))
+
+    # Pass 2: composites from the leaves to the root, and their forces on every joint below.
+    I_c, B_c = composite(tree, at.I), composite(tree, B)
+    M, C = (zeros((tree.nv, tree.nv), q) for _ in range(2))
+    for j, at_j in enumerate(tree.v_slices):
+        F_1 = matmul(I_c[j], at.S_rate[j]) + matmul(B_c[j], at.S[j])
+        F_2 = matmul(I_c[j], at.S[j])
+        F_3 = matmul(transpose(B_c[j]), at.S[j])
+        for i in path(tree, j):
+            at_i, S_T = tree.v_slices[i], transpose(at.S[i])
+            C[at_i, at_j] = matmul(S_T, F_1)
+            M[at_i, at_j] = matmul(S_T, F_2)
+            if i != j:
+                C[at_j, at_i] = transpose(matmul(transpose(at.S_rate[i]), F_2) + matmul(S_T, F_3))
+                M[at_j, at_i] = transpose(M[at_i, at_j])
+    return Coriolis(M, C + transpose(C), C)

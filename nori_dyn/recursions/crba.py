@@ -1,0 +1,65 @@
+"""The joint-space inertia matrix: the composite-rigid-body algorithm, and by columns; and forward dynamics with it.
+
+Source: RBDA ch. 6.1, 6.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import Array, matmul, transpose, zeros
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.factorisation import ltdl, solve_ltdl
+from nori_dyn.recursions.rnea import bias_force, inertial_force
+from nori_dyn.recursions.sparsity import expanded_parents
+from nori_dyn.recursions.state import arguments, bodies
+
+
+def crba(tree: KinematicTree, q: Any) -> Array:
+    """Return the joint-space inertia matrix H by the composite-rigid-body algorithm in body coordinates.
+
+    Args:
+        tree: the robot.
+        q: configuration (nq, ...) [rad, m], over any scalar; batch axes last.
+
+    Returns:
+        H (nv, nv, ...), symmetric [kg m^2, kg m, kg].
+
+    Raises:
+        InputError: a wrong shape, or a number that is not finite.
+
+    Source: RBDA (6.17), (6.19), (6.20), table 6.2.
+    """
+    (q,) = arguments(tree, q=q)
+    at, I_c, _ = bodies(tree, q)
+    H = zeros((tree.nv, tree.nv), q)
+    v = tree.v_slices
+    for i in reversed(range(tree.n_links)):
+        F = matmul(I_c[i], at.S[i])
+        H[v[i], v[i]] = matmul(transpose(at.S[i]), F)
+        j = i
+        while not tree.is_root(j):
+            F = at.X_up[j].force_to_parent(F)
+            j = tree.parents[j]
+            H[v[j], v[i]] = matmul(transpose(at.S[j]), F)
+            H[v[i], v[j]] = transpose(H[v[j], v[i]])
+        if not tree.is_root(i):
+            I_c[tree.parents[i]] = I_c[tree.parents[i]] + at.X_up[i].inertia_to_parent(I_c[i])
+    return H
+
+
+def inertia_by_columns(tree: KinematicTree, q: Any) -> Array:
+    """Return H (nv, nv, ...) column by column, each the joint forces of a unit acceleration: RBDA (6.4), table 6.1."""
+    return np.stack([inertial_force(tree, q, unit) for unit in np.eye(tree.nv)], axis=1)
+
+
+def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array:
+    """Return qdd (nv, ...) from H qdd = tau - C, by the factorisation of H; arguments are those of `aba`.
+
+    Source: RBDA ch. 6.1, algorithm of three steps.
+    """
+    q, qd, tau, fx = arguments(tree, q=q, qd=qd, tau=tau, fx=fx)
+    parents = expanded_parents(tree)
+    return solve_ltdl(ltdl(crba(tree, q), parents), parents, tau - bias_force(tree, q, qd, fx))

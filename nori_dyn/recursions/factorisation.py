@@ -1,0 +1,271 @@
+"""LTL and LTDL factorisations of a matrix with branch-induced sparsity, and products and solves with the factors.
+
+H = L^T L or H = L^T D L with L lower triangular: neither ever touches a branch-induced zero, on either side, and there
+is no fill-in. Everything here works over any scalar and with batch axes last, and reads the lower triangle only.
+
+Source: RBDA ch. 6.5, tables 6.3, 6.5 and 6.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nori_dyn.algebra.counting import Cost
+from nori_dyn.algebra.scalars import is_numeric, sqrt
+from nori_dyn.algebra.spatial import Array, transpose
+from nori_dyn.errors import InputError
+from nori_dyn.recursions.sparsity import ancestors, checked_parents, depth_sums, inertia_pattern
+
+SYMMETRY = 1e-9
+"""Largest difference between H and its transpose, relative to the largest entry; a branch-induced zero likewise."""
+
+
+class NotPositiveDefiniteError(InputError):
+    """A matrix that is not positive definite.
+
+    Attributes:
+        freedom: the number of the freedom whose pivot is not positive.
+    """
+
+    def __init__(self, freedom: int, pivot: float) -> None:
+        self.freedom = freedom
+        super().__init__(f"H is not positive definite: the pivot of freedom {freedom} is {pivot:.3g}.")
+
+
+class LTDL(NamedTuple):
+    """H = L^T D L.
+
+    Attributes:
+        L: unit lower triangular (n, n, ...).
+        D: the diagonal (n, ...).
+    """
+
+    L: Array
+    D: Array
+
+
+def ltl(H: Any, parents: Sequence[int]) -> Array:
+    """Return the lower triangular L (n, n, ...) with H = L^T L.
+
+    Args:
+        H: symmetric positive definite (n, n, ...), zero where `inertia_pattern` says so.
+        parents: of each freedom (n), see `expanded_parents`; n - 1 in a row for a matrix without zeros.
+
+    Raises:
+        InputError: parents that are not those of a tree, H of another size, not symmetric, not finite, with entries
+            where the tree has none, or not positive definite: names the entry.
+
+    Source: RBDA table 6.3.
+    """
+    L, parents = _checked(H, parents)
+    ltl_in_place(L, parents)
+    return L
+
+
+def ltdl(H: Any, parents: Sequence[int]) -> LTDL:
+    """Return the unit lower triangular L (n, n, ...) and the diagonal D (n, ...) with H = L^T D L.
+
+    Arguments and errors are those of `ltl`. Source: RBDA table 6.3.
+    """
+    L, parents = _checked(H, parents)
+    ltdl_in_place(L, parents)
+    n = len(L)
+    D = np.array(L[range(n), range(n)])
+    L[range(n), range(n)] = 1
+    return LTDL(L, D)
+
+
+def ltl_in_place(H: Array, parents: Sequence[int]) -> None:
+    """Replace the lower triangle of H (n, n, ...) by that of L, H = L^T L, where the tree has entries.
+
+    Raises:
+        NotPositiveDefiniteError: a pivot is not positive.
+    """
+    for k in reversed(range(len(H))):
+        _check_pivot(H[k, k], k)
+        H[k, k] = sqrt(H[k, k])
+        path = tuple(ancestors(parents, k))
+        for i in path:
+            H[k, i] = H[k, i] / H[k, k]
+        for place, i in enumerate(path):
+            for j in path[place:]:
+                H[i, j] = H[i, j] - H[k, i] * H[k, j]
+
+
+def ltdl_in_place(H: Array, parents: Sequence[int]) -> None:
+    """Replace the lower triangle of H (n, n, ...) by those of L and D, H = L^T D L, where the tree has entries.
+
+    D is on the diagonal, where L is 1.
+
+    Raises:
+        NotPositiveDefiniteError: a pivot is not positive.
+    """
+    for k in reversed(range(len(H))):
+        _check_pivot(H[k, k], k)
+        path = tuple(ancestors(parents, k))
+        for place, i in enumerate(path):
+            a = H[k, i] / H[k, k]
+            for j in path[place:]:
+                H[i, j] = H[i, j] - a * H[k, j]
+            H[k, i] = a
+
+
+def times_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
+    """Return L x (n, ...) for x (n, ...); `unit` takes the diagonal of L for ones. Source: RBDA table 6.5."""
+    y = np.array(x)
+    for i in reversed(range(len(L))):
+        if not unit:
+            y[i] = L[i, i] * y[i]
+        for j in ancestors(parents, i):
+            y[i] = y[i] + L[i, j] * x[j]
+    return y
+
+
+def times_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
+    """Return L^T x (n, ...), see `times_L`."""
+    y = np.array(x)
+    for i in range(len(L)):
+        if not unit:
+            y[i] = L[i, i] * y[i]
+        for j in ancestors(parents, i):
+            y[j] = y[j] + L[i, j] * x[i]
+    return y
+
+
+def solve_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
+    """Return L^-1 x (n, ...), see `times_L`."""
+    y = np.array(x)
+    for i in range(len(L)):
+        for j in ancestors(parents, i):
+            y[i] = y[i] - L[i, j] * y[j]
+        if not unit:
+            y[i] = y[i] / L[i, i]
+    return y
+
+
+def solve_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
+    """Return L^-T x (n, ...), see `times_L`."""
+    y = np.array(x)
+    for i in reversed(range(len(L))):
+        if not unit:
+            y[i] = y[i] / L[i, i]
+        for j in ancestors(parents, i):
+            y[j] = y[j] - L[i, j] * y[i]
+    return y
+
+
+def times_H(H: Array, parents: Sequence[int], x: Array) -> Array:
+    """Return H x (n, ...) for x (n, ...). Source: RBDA table 6.5."""
+    y = np.array(x)
+    for i in range(len(H)):
+        y[i] = H[i, i] * x[i]
+        for j in ancestors(parents, i):
+            y[i] = y[i] + H[i, j] * x[j]
+            y[j] = y[j] + H[i, j] * x[i]
+    return y
+
+
+def solve_ltl(L: Array, parents: Sequence[int], b: Array) -> Array:
+    """Return H^-1 b (n, ...) for H = L^T L."""
+    return solve_L(L, parents, solve_L_transpose(L, parents, b))
+
+
+def solve_ltdl(factors: LTDL, parents: Sequence[int], b: Array) -> Array:
+    """Return H^-1 b (n, ...) for H = L^T D L."""
+    L, D = factors
+    y = solve_L_transpose(L, parents, b, unit=True)
+    return solve_L(L, parents, np.array([x / d for x, d in zip(y, D, strict=True)], dtype=y.dtype), unit=True)
+
+
+def ltl_cost(parents: Sequence[int]) -> Cost:
+    """Return the operations of `ltl`: n square roots, D_1 divisions, D_2 multiplications and additions.
+
+    Source: RBDA table 6.6, as are the other costs.
+    """
+    D_1, D_2 = depth_sums(parents)
+    return Cost(D_2, D_2, D_1, len(parents))
+
+
+def ltdl_cost(parents: Sequence[int]) -> Cost:
+    """Return the operations of `ltdl`: D_1 divisions, D_2 multiplications and additions."""
+    D_1, D_2 = depth_sums(parents)
+    return Cost(D_2, D_2, D_1)
+
+
+def times_L_cost(parents: Sequence[int], unit: bool = False) -> Cost:
+    """Return the operations of `times_L` and `times_L_transpose`."""
+    D_1, _ = depth_sums(parents)
+    return Cost(D_1, D_1 if unit else D_1 + len(parents))
+
+
+def solve_L_cost(parents: Sequence[int], unit: bool = False) -> Cost:
+    """Return the operations of `solve_L` and `solve_L_transpose`."""
+    D_1, _ = depth_sums(parents)
+    return Cost(D_1, D_1, 0 if unit else len(parents))
+
+
+def times_H_cost(parents: Sequence[int]) -> Cost:
+    """Return the operations of `times_H`."""
+    D_1, _ = depth_sums(parents)
+    return Cost(2 * D_1, 2 * D_1 + len(parents))
+
+
+def inverse(A: Array) -> Array:
+    """Return the inverse of a symmetric positive definite matrix (n, n, ...) without zeros.
+
+    Raises:
+        NotPositiveDefiniteError: a pivot is not positive.
+    """
+    n = len(A)
+    chain = tuple(range(-1, n - 1))
+    factors = np.array(A)
+    ltdl_in_place(factors, chain)
+    D = factors[range(n), range(n)]
+    columns = [solve_ltdl(LTDL(factors, D), chain, _column(n, k, A)) for k in range(n)]
+    return transpose(np.array(columns, dtype=factors.dtype))
+
+
+def _column(n: int, k: int, like: Array) -> Array:
+    column = np.zeros((n, *like.shape[2:]), dtype=like.dtype)
+    column[k] = 1
+    return column
+
+
+def _check_pivot(pivot: Any, k: int) -> None:
+    if isinstance(pivot, np.ndarray | np.floating) and is_numeric(np.asarray(pivot)):
+        smallest = np.min(pivot)
+        if not smallest > 0:
+            raise NotPositiveDefiniteError(k, float(smallest))
+
+
+def _checked(H: Any, parents: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
+    """Return a lower triangular copy of H, and its parents."""
+    parents = checked_parents(parents)
+    n = len(parents)
+    H = np.asarray(H)
+    if H.shape[:2] != (n, n):
+        raise InputError(f"H has shape {H.shape}, but there are {n} parents: expected ({n}, {n}).")
+    if is_numeric(H):
+        H = H.astype(float)
+        _check_values(H, parents)
+    lower = np.tril(np.ones((n, n), dtype=bool)).reshape((n, n) + (1,) * (H.ndim - 2))
+    return np.where(lower, H, 0), parents
+
+
+def _check_values(H: Array, parents: Sequence[int]) -> None:
+    def refuse(wrong: Any, what: str) -> None:
+        if wrong.any():
+            i, j = (int(k) for k in np.argwhere(wrong)[0][:2])
+            raise InputError(f"H[{i}, {j}] is {what.format(H[i, j], H[j, i], i=i, j=j)}")
+
+    refuse(~np.isfinite(H), "{0}: values must be finite.")
+    size = SYMMETRY * np.abs(H).max(initial=0.0)
+    refuse(np.abs(H - transpose(H)) > size, "{0} and H[{j}, {i}] is {1}: H must be symmetric.")
+    outside = ~inertia_pattern(parents).reshape((len(H), len(H)) + (1,) * (H.ndim - 2))
+    refuse(
+        (np.abs(H) > size) & outside,
+        "{0}, but freedoms {i} and {j} lie on different branches of the tree: it must be zero.",
+    )

@@ -1,0 +1,69 @@
+"""Branch-induced sparsity of the joint-space inertia matrix: where it is zero because of the tree, and what it saves.
+
+Source: RBDA ch. 6.4, 6.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.errors import InputError
+from nori_dyn.model.tree import WORLD, KinematicTree
+
+
+def expanded_parents(tree: KinematicTree) -> tuple[int, ...]:
+    """Return the parent of each freedom (nv), WORLD for a first one: joints of several freedoms become chains.
+
+    Source: RBDA table 6.4.
+    """
+    parents: list[int] = []
+    for i, (parent, v) in enumerate(zip(tree.parents, tree.v_slices, strict=True)):
+        parents.append(WORLD if tree.is_root(i) else tree.v_slices[parent].stop - 1)
+        parents.extend(range(v.start, v.stop - 1))
+    return tuple(parents)
+
+
+def checked_parents(parents: Sequence[int]) -> tuple[int, ...]:
+    """Return parents as a tuple.
+
+    Raises:
+        InputError: a number that is no earlier one and not WORLD: the parents are not those of a tree.
+    """
+    for k, parent in enumerate(parents):
+        if not isinstance(parent, int | np.integer) or not WORLD <= parent < k:
+            raise InputError(
+                f"parents[{k}] is {parent!r}: expected the number of an earlier freedom, 0 to {k - 1}, "
+                f"or {WORLD} for the world."
+            )
+    return tuple(map(int, parents))
+
+
+def ancestors(parents: Sequence[int], k: int) -> Iterator[int]:
+    """Yield the ancestors of k, its parent first."""
+    k = parents[k]
+    while k != WORLD:
+        yield k
+        k = parents[k]
+
+
+def inertia_pattern(parents: Sequence[int]) -> NDArray[np.bool_]:
+    """Return where a matrix (n, n) of this sparsity may be nonzero: on the paths to the world. Source: RBDA (6.14)."""
+    parents = checked_parents(parents)
+    pattern = np.eye(len(parents), dtype=bool)
+    for k in range(len(parents)):
+        for i in ancestors(parents, k):
+            pattern[k, i] = pattern[i, k] = True
+    return pattern
+
+
+def depth_sums(parents: Sequence[int]) -> tuple[int, int]:
+    """Return D_1 and D_2, by which the costs of the factorisations and products are counted: RBDA table 6.6.
+
+    With d_k freedoms on the path from k to the world, D_1 is the sum of d_k - 1, the number of nonzeros below the
+    diagonal, and D_2 that of d_k (d_k - 1) / 2.
+    """
+    above = [sum(1 for _ in ancestors(parents, k)) for k in range(len(parents))]
+    return sum(above), sum(d * (d + 1) // 2 for d in above)

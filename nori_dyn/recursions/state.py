@@ -1,0 +1,130 @@
+"""What the algorithms here are given and begin with: checked arguments, and all bodies over their scalar and batch.
+
+Every algorithm takes the numbers of one state, or of many with batch axes last (q is (nq,) or (nq, N)), or symbols:
+arrays of objects, or vectors of CasADi's SX or of SymPy, or expressions of ours, from which programs are made.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.scalars import is_numeric
+from nori_dyn.algebra.spatial import Array, matvec, spread
+from nori_dyn.errors import InputError
+from nori_dyn.model.internal_frames import InternalLink, internal_links
+from nori_dyn.model.kinematics import Kinematics, moving
+from nori_dyn.model.tree import KinematicTree
+
+
+def shape_of(tree: KinematicTree, name: str) -> tuple[int, ...]:
+    """Return the shape of an argument of the algorithms: q, qd, qdd, tau or fx."""
+    return {"q": (tree.nq,), "fx": (tree.n_links, 6)}.get(name, (tree.nv,))
+
+
+def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
+    """Return arguments as arrays over the same batch axes, the quaternions in q of unit length.
+
+    Args:
+        tree: the robot.
+        values: q, qd, qdd, tau, fx by name, of the shapes of `shape_of`, with or without batch axes after it; None is
+            zero.
+
+    Raises:
+        InputError: a wrong shape, batch axes that differ, a number that is not finite, a quaternion far from unit
+            length.
+    """
+    shapes = {name: shape_of(tree, name) for name in values}
+    arrays = {
+        name: np.zeros(shapes[name]) if value is None else scalars(name, value, shapes[name])
+        for name, value in values.items()
+    }
+    if "q" in arrays and is_numeric(arrays["q"]):
+        arrays["q"] = np.moveaxis(tree.normalised(np.moveaxis(arrays["q"], 0, -1)), -1, 0)
+    batches = {name: x.shape[len(shapes[name]) :] for name, x in arrays.items()}
+    batch = max(batches.values(), key=len, default=())
+    if not set(batches.values()) <= {(), batch}:
+        listed = ", ".join(f"{name} {axes}" for name, axes in batches.items())
+        raise InputError(f"the arguments differ in their batch axes: {listed}.")
+    return tuple(spread(x, shapes[name], batch) for name, x in arrays.items())
+
+
+def scalars(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """Return a value as an array of a shape, with or without batch axes after it: of floats, or objects for symbols.
+
+    Args:
+        name: what it is, for messages.
+        value: numbers or symbols.
+        shape: the shape expected.
+
+    Raises:
+        InputError: another shape, neither numbers nor symbols, or a number that is not finite.
+    """
+    array = _array(name, value)
+    if not is_numeric(array) and array.shape == (*shape, 1):  # a column of a computer algebra
+        array = array[..., 0]
+    if array.shape[: len(shape)] != shape:
+        raise InputError(f"{name} has shape {array.shape}, expected {shape}, or batch axes after that.")
+    return checked(name, array, array.shape) if is_numeric(array) else array
+
+
+class Bodies(NamedTuple):
+    """The bodies of a tree, in the frames in which the algorithms work: not the links' own, but cheaper ones.
+
+    What joints feel does not depend on them. A wrench does, and is turned.
+
+    Attributes:
+        at: positions and, where they were asked for, velocities.
+        I: inertia of each body (6, 6, ...).
+        fx: external wrench on each body (6, ...).
+    """
+
+    at: Kinematics
+    I: list[Array]
+    fx: list[Array]
+
+
+def bodies(tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | None = None) -> Bodies:
+    """Return the bodies, everything but the link transforms over the batch axes of q.
+
+    Args:
+        tree: the robot.
+        q: (nq, ...).
+        qd: (nv, ...); without it, positions only.
+        fx: (n_links, 6, ...) in link coordinates; none when None.
+    """
+    links, batch = _links(tree), q.shape[1:]
+    X_up = tuple(link.crossing(q[s]) for link, s in zip(links, tree.q_slices, strict=True))
+    parts = zip(links, tree.q_slices, strict=True)
+    S = tuple(spread(link.joint.S(q[s]), (6, link.joint.nv), batch) for link, s in parts)
+    at = Kinematics(tree, X_up, S)
+    turned = [] if fx is None else [_turned(link.C, wrench) for link, wrench in zip(links, fx, strict=True)]
+    return Bodies(at if qd is None else moving(at, q, qd), [spread(link.I, (6, 6), batch) for link in links], turned)
+
+
+@lru_cache(maxsize=16)
+def _links(tree: KinematicTree) -> tuple[InternalLink, ...]:
+    return internal_links(tree, regroup=False)
+
+
+def _turned(C: Array, wrench: Array) -> Array:
+    return np.concatenate([matvec(C, wrench[:3]), matvec(C, wrench[3:])])
+
+
+def _array(name: str, value: Any) -> Array:
+    if hasattr(value, "elements"):  # CasADi, by columns
+        array = np.empty(value.numel(), dtype=object)
+        array[:] = value.elements()
+        return array.reshape(value.shape, order="F")
+    try:
+        array = np.asarray(value)
+        if array.dtype == object and all(isinstance(x, int | float) for x in array.flat):
+            array = array.astype(float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not an array of numbers or symbols: {error}") from None
+    if array.dtype == object and not all(hasattr(x, "__mul__") and not isinstance(x, str | list) for x in array.flat):
+        raise InputError(f"{name} is not an array of numbers or symbols.")
+    return array
