@@ -30,6 +30,16 @@ if TYPE_CHECKING:
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.synthetic import autotree, random_tree
     from nori_dyn.model.tree import KinematicTree
+    from nori_dyn.program.functions import CompiledFunction, compile
+    from nori_dyn.recursions.aba import aba, hybrid_dynamics
+    from nori_dyn.recursions.christoffel import christoffel
+    from nori_dyn.recursions.coordinates import com_coordinates, coordinate_change
+    from nori_dyn.recursions.coriolis import coriolis
+    from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
+    from nori_dyn.recursions.factorisation import ltdl, ltl
+    from nori_dyn.recursions.minverse import minverse
+    from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
+    from nori_dyn.recursions.sparsity import expanded_parents
     from nori_dyn.solve.estimate import Estimate
     from nori_dyn.solve.solver import Solver
     from nori_dyn.system.builder import System
@@ -58,6 +68,16 @@ _HOMES = {
     "measurements.sensor_set": ("SensorSet",),
     "model.synthetic": ("autotree", "random_tree"),
     "model.tree": ("KinematicTree",),
+    "program.functions": ("CompiledFunction", "compile"),
+    "recursions.aba": ("aba", "hybrid_dynamics"),
+    "recursions.christoffel": ("christoffel",),
+    "recursions.coordinates": ("com_coordinates", "coordinate_change"),
+    "recursions.coriolis": ("coriolis",),
+    "recursions.crba": ("crba", "inertia_forward_dynamics"),
+    "recursions.factorisation": ("ltdl", "ltl"),
+    "recursions.minverse": ("minverse",),
+    "recursions.rnea": ("bias_force", "coriolis_force", "gravity_force", "inertial_force", "rnea"),
+    "recursions.sparsity": ("expanded_parents",),
     "solve.estimate": ("Estimate",),
     "solve.solver": ("Solver",),
     "system.builder": ("System",),
@@ -66,6 +86,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BackendError",
+    "CompiledFunction",
     "Estimate",
     "FileFormatError",
     "InputError",
@@ -83,13 +104,31 @@ __all__ = [
     "System",
     "SystemShapeError",
     "__version__",
+    "aba",
     "autotree",
+    "bias_force",
+    "christoffel",
+    "com_coordinates",
+    "compile",
+    "coordinate_change",
+    "coriolis",
+    "coriolis_force",
+    "crba",
+    "expanded_parents",
+    "gravity_force",
+    "hybrid_dynamics",
+    "inertia_forward_dynamics",
+    "inertial_force",
     "load_mjcf",
     "load_robot",
     "load_sensors",
     "load_urdf",
+    "ltdl",
+    "ltl",
+    "minverse",
     "plan",
     "random_tree",
+    "rnea",
     "sensors",
 ]
 

@@ -69,8 +69,10 @@ def skew(v: Array) -> Array:
 
 
 def cross(u: Array, v: Array) -> Array:
-    """Return u x v for vectors (3, ...)."""
-    return stack(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0])
+    """Return u x v for vectors (3, ...); one may have further axes that the other lacks, as a matrix of columns has."""
+    a, b, c = (np.asarray(part) for part in u)  # a symbol itself knows nothing of arrays
+    x, y, z = (np.asarray(part) for part in v)
+    return stack(b * z - c * y, c * x - a * z, a * y - b * x)
 
 
 def cross_motion(v: Array, m: Array) -> Array:

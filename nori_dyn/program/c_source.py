@@ -165,7 +165,7 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
         for (int l = 0; l < LANES; ++l) if (rows[l]) rows[l][k] = x[k][l];
 }}
 
-/* As `run`, for n states: sizes of q, qd and y in n_in; small: how many pivots of each state are too small;
+/* As `run`, for n states: sizes of the input arrays in n_in; small: how many pivots of each state are too small;
    what is not finite, of inputs or outputs, counts as one. */
 void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec *w, double *out,
                const double *limits, int *small, double *residuals) {{
@@ -173,7 +173,7 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec 
     for (ptrdiff_t base = 0; base < n; base += LANES) {{
         const double *from[LANES];
         double *to[LANES];
-        for (int a = 0, first = 0; a < 3; first += n_in[a], ++a) {{
+        for (int a = 0, first = 0; a < N_ARRAYS; first += n_in[a], ++a) {{
             for (int l = 0; l < LANES; ++l) from[l] = in[a] + n_in[a] * (base + l < n ? base + l : n - 1);
             gather(n_in[a], from, x + first);
             const double *const next = in[a] + n_in[a] * (base + LANES);
@@ -213,12 +213,13 @@ class Job:
 
     Attributes:
         graph: the expressions.
-        inputs: the scalars of q, qd and y, in this order.
+        inputs: the scalars of the input arrays, in this order: of q, qd and y for a plan.
         outputs: the expressions returned.
         pivots: the expressions whose size is guarded.
         equations: for the residual, the rows of each equation of D d + b = 0: b, and (entry, place of its unknown in
             `outputs`); empty when not all unknowns are computed.
         quaternions: the place, among the inputs, of the first number of each unit quaternion.
+        n_arrays: number of input arrays.
     """
 
     graph: Graph
@@ -227,6 +228,7 @@ class Job:
     pivots: tuple[Expr, ...]
     equations: tuple[tuple[Row, ...], ...]
     quaternions: tuple[int, ...] = ()
+    n_arrays: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         "PIVOTS": writer.first_pivot,
         "N_OUTPUTS": len(job.outputs),
         "N_INPUTS": len(job.inputs),
+        "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),

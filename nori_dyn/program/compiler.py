@@ -29,6 +29,8 @@ LIBRARIES = ("-lm",)
 CACHE_VARIABLE = "NORI_DYN_CACHE"
 """Environment variable that names another cache folder."""
 
+NO_COMPILER = "{} needs a C compiler, and there is none: install gcc or clang, or pip install 'nori_dyn[compiler]'."
+
 
 class CompilerError(BackendError):
     """A compiler that is missing or fails; carries its own message."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from nori_dyn.algebra.crossing import Crossing
 from nori_dyn.algebra.spatial import Array, Transform, cross_motion, matvec, spread
+from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.state import bodies
 
@@ -37,8 +38,7 @@ class RootCoordinates:
 def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> RootCoordinates:
     """Return the bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given."""
     at, inertias, _ = bodies(tree, q)
-    X_up = [X.X if isinstance(X, Crossing) else X for X in at.X_up]
-    X: list[Transform] = []
+    X = root_transforms(at)
     X_root: list[Transform] = []
     S: list[Array] = []
     I: list[Array] = []
@@ -46,8 +46,7 @@ def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> 
     S_rate: list[Array] = []
     for i, (joint, parent) in enumerate(zip(tree.joints, tree.parents, strict=True)):
         root = tree.is_root(i)
-        X_root.append(X_up[i] if root else X_root[parent])
-        X.append(Transform.identity() if root else X_up[i] @ X[parent])
+        X_root.append(_product(at.X_up[i]) if root else X_root[parent])
         back = X[i].inverse()
         S.append(at.S[i] if root else back.apply_motion(at.S[i]))
         I.append(inertias[i] if root else X[i].inertia_to_parent(inertias[i]))
@@ -58,6 +57,18 @@ def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> 
             turning = spread(joint.S_rate(q[tree.q_slices[i]], part), (6, joint.nv), q.shape[1:])
             S_rate.append(cross_motion(v[i][:, None], S[i]) + (turning if root else back.apply_motion(turning)))
     return RootCoordinates(tuple(S), tuple(I), tuple(v), tuple(S_rate), tuple(X_root))
+
+
+def root_transforms(at: Kinematics) -> list[Transform]:
+    """Return the transform from the coordinates of its root link to each body's, the identity for a root."""
+    X: list[Transform] = []
+    for i, parent in enumerate(at.tree.parents):
+        X.append(Transform.identity() if at.tree.is_root(i) else _product(at.X_up[i]) @ X[parent])
+    return X
+
+
+def _product(X: Transform | Crossing) -> Transform:
+    return X.X if isinstance(X, Crossing) else X
 
 
 def composite(tree: KinematicTree, M: tuple[Array, ...]) -> list[Array]:

@@ -1,7 +1,8 @@
 """The inverse of the joint-space inertia matrix, without the matrix.
 
 It is the articulated-body algorithm at rest, for all unit joint forces at once, each of which reaches only the subtree
-of its joint in the first pass. The listing in the report carries the force set to the parent without the part that
+of its joint in the second pass; forces and motions are in the coordinates of the tree's root, where they need no
+transform. The listing in the report carries the force set to the parent without the part that
 crosses the joint being added to it first; here it is, as the algorithm's own pa asks for.
 
 Source: Carpentier, "Analytical inverse of the joint space inertia matrix" (2018), algorithm 1, corrected: own
@@ -12,11 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from nori_dyn.algebra.spatial import Array, matmul, transpose, zeros
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
+from nori_dyn.recursions.composites import root_transforms
 from nori_dyn.recursions.state import arguments, bodies
 
 
@@ -39,36 +39,31 @@ def minverse(tree: KinematicTree, q: Any) -> Array:
     # Pass 1: positions.
     at, I, _ = bodies(tree, q)
     v = tree.v_slices
-    own = [np.arange(s.start, s.stop) for s in v]
     Minv = zeros((tree.nv, tree.nv), q)
 
-    # Pass 2: articulated-body inertias, and for each unit force the force F that a body's subtree passes on.
+    # Pass 2: articulated-body inertias, and for each unit force the force F that a body passes on to its parent.
     body = articulated_bodies(at, I)
-    carried: list[list[int]] = [[] for _ in range(tree.n_links)]
+    X = root_transforms(at)
+    S = [X_i.inverse().apply_motion(S_i) for X_i, S_i in zip(X, at.S, strict=True)]
+    U = [X_i.force_to_parent(U_i) for X_i, U_i in zip(X, body.U, strict=True)]
+    subtree: list[list[int]] = [list(range(s.start, s.stop)) for s in v]
     F = [zeros((6, tree.nv), q) for _ in range(tree.n_links)]
     for i in reversed(range(tree.n_links)):
+        Minv[v[i], subtree[i]] = -matmul(body.D_inverse[i], matmul(transpose(S[i]), F[i][:, subtree[i]]))
         Minv[v[i], v[i]] = body.D_inverse[i]
-        below = carried[i]
-        if below:
-            Minv[v[i], below] = -matmul(body.D_inverse[i], matmul(transpose(at.S[i]), F[i][:, below]))
         if not tree.is_root(i):
-            parent, subtree = tree.parents[i], [*own[i].tolist(), *below]
-            across = F[i][:, subtree] + matmul(body.U[i], Minv[v[i], subtree])
-            F[parent][:, subtree] = at.X_up[i].force_to_parent(across)
-            carried[parent].extend(subtree)
+            parent = tree.parents[i]
+            F[parent][:, subtree[i]] = F[i][:, subtree[i]] + matmul(U[i], Minv[v[i], subtree[i]])
+            subtree[parent].extend(subtree[i])
 
     # Pass 3: the accelerations P of each body for the unit forces of its own joint and all later ones.
-    P: list[Array] = []
+    P = [zeros((6, tree.nv), q) for _ in range(tree.n_links)]
     for i, parent in enumerate(tree.parents):
         later = slice(v[i].start, tree.nv)
-        if tree.is_root(i):
-            P.append(zeros((6, tree.nv), q))
-        else:
-            moved = at.X_up[i].apply_motion(P[parent][:, later])
-            Minv[v[i], later] = Minv[v[i], later] - matmul(matmul(body.D_inverse[i], transpose(body.U[i])), moved)
-            P.append(zeros((6, tree.nv), q))
-            P[i][:, later] = moved
-        P[i][:, later] = P[i][:, later] + matmul(at.S[i], Minv[v[i], later])
+        if not tree.is_root(i):
+            P[i][:, later] = P[parent][:, later]
+            Minv[v[i], later] = Minv[v[i], later] - matmul(body.D_inverse[i], matmul(transpose(U[i]), P[i][:, later]))
+        P[i][:, later] = P[i][:, later] + matmul(S[i], Minv[v[i], later])
     for i in range(tree.n_links):
         rest = slice(v[i].stop, tree.nv)
         Minv[rest, v[i]] = transpose(Minv[v[i], rest])

@@ -20,9 +20,10 @@ from nori_dyn.model.kinematics import Kinematics, moving
 from nori_dyn.model.tree import KinematicTree
 
 
-def shape_of(tree: KinematicTree, name: str) -> tuple[int, ...]:
-    """Return the shape of an argument of the algorithms: q, qd, qdd, tau or fx."""
-    return {"q": (tree.nq,), "fx": (tree.n_links, 6)}.get(name, (tree.nv,))
+def shapes_of(tree: KinematicTree) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arguments of the algorithms, by name."""
+    v = (tree.nv,)
+    return {"q": (tree.nq,), "qd": v, "qdd": v, "tau": v, "fx": (tree.n_links, 6)}
 
 
 def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
@@ -30,14 +31,14 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
 
     Args:
         tree: the robot.
-        values: q, qd, qdd, tau, fx by name, of the shapes of `shape_of`, with or without batch axes after it; None is
+        values: q, qd, qdd, tau, fx by name, of the shapes of `shapes_of`, with or without batch axes after it; None is
             zero.
 
     Raises:
         InputError: a wrong shape, batch axes that differ, a number that is not finite, a quaternion far from unit
             length.
     """
-    shapes = {name: shape_of(tree, name) for name in values}
+    shapes = {name: shapes_of(tree)[name] for name in values}
     arrays = {
         name: np.zeros(shapes[name]) if value is None else scalars(name, value, shapes[name])
         for name, value in values.items()

@@ -77,7 +77,7 @@ def symbolic_state(system: System, seed: int = 0) -> SymbolicState:
         seed: seed of the random point of the fingerprints.
     """
     graph = Graph(seed)
-    q = _configuration(graph, system.tree)
+    q = configuration_inputs(graph, system.tree)
     qd = [graph.input(f"qd[{k}]") for k in range(system.tree.nv)]
     y = [graph.input(f"y[{k}]") for k in range(system.ny)]
     return SymbolicState(graph, _array(q), _array(qd), _array(y))
@@ -128,7 +128,8 @@ def assembled(
     )
 
 
-def _configuration(graph: Graph, tree: KinematicTree) -> list[Expr]:
+def configuration_inputs(graph: Graph, tree: KinematicTree) -> list[Expr]:
+    """Return inputs (nq) that stand for a configuration: quaternions among them are of unit length."""
     inputs: list[Expr] = []
     for joint, part in zip(tree.joints, tree.q_slices, strict=True):
         labels = [f"q[{k}]" for k in range(part.start, part.stop)]

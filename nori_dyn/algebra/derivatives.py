@@ -1,0 +1,159 @@
+"""First derivatives of expressions, forward and reverse, kept sparse; and expressions with inputs replaced.
+
+Source: Griewank and Walther, Evaluating Derivatives, ch. 3, for the two modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from nori_dyn.algebra.counting import expression_cost
+from nori_dyn.algebra.expressions import Expr, Graph, Op
+
+Direction: TypeAlias = Mapping[int, Expr]
+"""How inputs, by their index, move: the rate of each; the others stand still."""
+
+Sparse: TypeAlias = dict[tuple[int, int], Expr]
+"""The derivatives that are not zero, by the number of the output and of the direction."""
+
+Mode: TypeAlias = Literal["auto", "forward", "reverse"]
+
+
+def directional(outputs: Sequence[Expr], directions: Sequence[Direction], mode: Mode = "auto") -> Sparse:
+    """Return the derivatives of some outputs along some directions.
+
+    Where nodes were merged because inputs obey an equation, as those of a unit quaternion do, the directions must obey
+    its derivative.
+
+    Args:
+        outputs: the expressions, of one graph.
+        directions: how the inputs move.
+        mode: "forward" carries derivatives from the inputs to all outputs, "reverse" from each output to the inputs;
+            "auto" takes whichever needs fewer operations.
+    """
+    if mode != "auto":
+        return _forward(outputs, directions) if mode == "forward" else _reverse(outputs, directions)
+    graph = outputs[0].graph
+    size = len(graph)
+    costs = {}
+    for name in ("forward", "reverse"):
+        costs[name] = expression_cost(directional(outputs, directions, name).values()).total
+        graph.forget(size)
+    return directional(outputs, directions, "forward" if costs["forward"] <= costs["reverse"] else "reverse")
+
+
+def replaced(outputs: Sequence[Expr], values: Mapping[int, Expr]) -> list[Expr]:
+    """Return outputs with some inputs, by their index, replaced by expressions; no sine is taken of these."""
+    graph = outputs[0].graph
+    found = dict(values)
+    for i in graph.reachable(outputs):
+        if i in found:
+            continue
+        parts = [found[part] for part in _operands(graph, i)]
+        changed = any(part.index != old for part, old in zip(parts, _operands(graph, i), strict=True))
+        found[i] = _again(graph, graph.ops[i], parts) if changed else Expr(graph, i)
+    return [found[output.index] for output in outputs]
+
+
+def _again(graph: Graph, op: Op, parts: Sequence[Expr]) -> Expr:
+    match op:
+        case Op.ADD:
+            return parts[0] + parts[1]
+        case Op.SUB:
+            return parts[0] - parts[1]
+        case Op.MUL:
+            return parts[0] * parts[1]
+        case Op.NEG:
+            return -parts[0]
+        case Op.RECIPROCAL:
+            return graph.reciprocal(parts[0])
+        case Op.SQRT:
+            return graph.sqrt(parts[0])
+    raise TypeError(f"an expression under {op.name.lower()} cannot be replaced")
+
+
+def _operands(graph: Graph, i: int) -> tuple[int, ...]:
+    return tuple(part for part in (graph.left[i], graph.right[i]) if part >= 0)
+
+
+def _partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
+    """Return the operands of a node and the derivative of the node by each."""
+    left, right, node = graph.left[i], graph.right[i], Expr(graph, i)
+    match graph.ops[i]:
+        case Op.ADD:
+            return (left, graph.one), (right, graph.one)
+        case Op.SUB:
+            return (left, graph.one), (right, -graph.one)
+        case Op.MUL:
+            return (left, Expr(graph, right)), (right, Expr(graph, left))
+        case Op.NEG:
+            return ((left, -graph.one),)
+        case Op.RECIPROCAL:
+            return ((left, -(node * node)),)
+        case Op.SIN:
+            return ((left, Expr(graph, left).cos()),)
+        case Op.COS:
+            return ((left, -Expr(graph, left).sin()),)
+        case Op.SQRT:
+            return ((left, 0.5 * graph.reciprocal(node)),)
+    return ()
+
+
+def _forward(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse:
+    graph = outputs[0].graph
+    rates: dict[int, dict[int, Expr]] = {}
+    for k, direction in enumerate(directions):
+        for i, rate in direction.items():
+            rates.setdefault(i, {})[k] = rate
+    for i in graph.reachable(outputs):
+        if graph.ops[i] in (Op.CONSTANT, Op.INPUT):
+            continue
+        moving = [(source, partial) for source, partial in _partials(graph, i) if source in rates]
+        found: dict[int, Expr] = {}
+        for source, partial in moving:
+            for k, rate in rates[source].items():
+                _accumulate(found, k, partial * rate)
+        if found:
+            rates[i] = found
+    derivatives = [(m, rates.get(output.index, {})) for m, output in enumerate(outputs)]
+    return {(m, k): rate for m, found in derivatives for k, rate in found.items() if not rate.is_zero}
+
+
+def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse:
+    graph = outputs[0].graph
+    moves = _depends(graph, outputs, {i for direction in directions for i in direction})
+    result: Sparse = {}
+    for m, output in enumerate(outputs):
+        adjoints = {output.index: graph.one}
+        for i in reversed(graph.reachable([output])):
+            adjoint = adjoints.get(i)
+            if adjoint is None or adjoint.is_zero or not moves[i]:
+                continue
+            for source, partial in _partials(graph, i):
+                if moves[source]:
+                    _accumulate(adjoints, source, partial * adjoint)
+        for k, direction in enumerate(directions):
+            total = graph.zero
+            for i, rate in direction.items():
+                if i in adjoints:
+                    total = total + adjoints[i] * rate
+            if not total.is_zero:
+                result[m, k] = total
+    return result
+
+
+def _depends(graph: Graph, outputs: Sequence[Expr], inputs: Iterable[int]) -> bytearray:
+    """Return for each node whether it depends on some inputs."""
+    moves = bytearray(len(graph))
+    for i in inputs:
+        moves[i] = 1
+    for i in graph.reachable(outputs):
+        if any(moves[part] for part in _operands(graph, i)):
+            moves[i] = 1
+    return moves
+
+
+def _accumulate(sums: dict[int, Expr], key: int, value: Expr) -> None:
+    known = sums.get(key)
+    sums[key] = value if known is None else known + value

@@ -1,0 +1,281 @@
+"""Functions of a robot as native programs: `nd.compile`.
+
+Source: DESIGN 4.7; the functions are those of `recursions`, or anybody's over any scalar.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.counting import Cost
+from nori_dyn.algebra.derivatives import Mode
+from nori_dyn.errors import InputError, NoriWarning, SingularSystemError, UnknownNameError
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.backends.base import CHUNK
+from nori_dyn.program.c_source import Job, c_source
+from nori_dyn.program.compiler import NO_COMPILER, CompilerError, find_compiler, load_library
+from nori_dyn.program.native_code import NativeCode, aligned, interface
+from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.program.straight_line import Program
+from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
+
+Floats = NDArray[np.float64]
+
+DOUBLE = np.dtype(np.float64)
+
+BACKENDS = ("native", "numpy", "auto")
+
+
+class CompiledFunction:
+    """A function of a robot as a straight-line program. Not to be shared between threads.
+
+    Attributes:
+        inputs: the arrays that `tick` reads, by name: write into them, as in `inputs.q[:] = ...`.
+        outputs: what `tick` writes: an array, or a tuple of arrays as the function returns.
+        tick: computes the outputs of what is in `inputs`, and checks nothing; with the native backend it is one foreign
+            call.
+        backend: name of the backend.
+        cost: counted operations, sines and cosines not counted.
+    """
+
+    def __init__(self, function: Traced, backend: str = "auto") -> None:
+        self._function = function
+        self._shapes = {name: array.shape for name, array in function.inputs.items()}
+        self._kind = function.kind
+        self._output_shapes = {name: array.shape for name, array in function.outputs.items()}
+        self._shape = next(iter(self._output_shapes.values()))
+        self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
+        self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
+        program = Program.of(self._inputs, self._flat)
+        self.cost: Cost = program.cost
+        self._state = aligned(sum(array.size for array in function.inputs.values()))
+        self._values = aligned(len(self._flat))
+        inputs = self._split(self._state, self._shapes)
+        if "q" in inputs:
+            inputs["q"][:] = function.tree.neutral_configuration()
+        self._arrays = tuple(inputs.values())
+        self.inputs = SimpleNamespace(**inputs)
+        self.outputs = self._formed(self._values)
+        self._runner = self._made(backend, program)
+        self.backend = self._runner.name
+        self.tick = self._runner.ticker()
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._shapes)
+        return (
+            f"CompiledFunction({self._function.name}({names}) of '{self._function.tree.name}', "
+            f"{self.cost.total} operations, backend='{self.backend}')"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the function returns, for the inputs of one state: by position, or by name.
+
+        Raises:
+            InputError: a wrong shape, a number that is not finite, an input missing or too many.
+            SingularSystemError: the result is not finite at this state.
+        """
+        given = args if not kwargs and len(args) == len(self._arrays) else self._named(args, kwargs)
+        for value, array in zip(given, self._arrays, strict=True):
+            if type(value) is not np.ndarray or value.dtype is not DOUBLE or value.shape != array.shape:
+                self._check(given)
+            array[...] = value
+        if not self._runner.solve():
+            self._check(given)
+            raise SingularSystemError(f"{self._function.name} is not finite at this state.")
+        return self._formed(self._values.copy())
+
+    def batch(self, *args: Any, threads: int = 1, **kwargs: Any) -> Any:
+        """Return what the function returns, for N states: inputs and outputs with a leading N.
+
+        Args:
+            args: inputs by position.
+            threads: number of threads, where the backend can use them.
+            kwargs: inputs by name.
+
+        Raises:
+            InputError: a wrong shape, a number that is not finite, an input missing or too many.
+            SingularSystemError: the result is not finite at one of the states; names the first.
+        """
+        given = self._named(args, kwargs)
+        if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
+            raise InputError("a batch needs a leading axis of N states, with N at least 1.")
+        N = len(given[0])
+        arrays = self._check(given, (N,))
+        values, wrong = self._runner.batch([array.reshape(N, -1) for array in arrays], threads)
+        if wrong.any():
+            raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
+        return self._formed(values)
+
+    def derivative(self, *wrt: str, mode: Mode = "auto") -> CompiledFunction:
+        """Return the function whose outputs are the derivatives of this one's by one of its inputs, or by several.
+
+        Each output has further axes, of the input's shape. For q that is (nv,): derivatives along the freedoms, whose
+        directions are those of qd, as Pinocchio's.
+
+        Args:
+            wrt: names of the inputs; for several, the result is a tuple, of all outputs for the first, and so on.
+            mode: "forward" or "reverse" over the expressions, or "auto" for what needs fewer operations.
+
+        Raises:
+            UnknownNameError: there is no such input.
+        """
+        return CompiledFunction(jacobian(self._function, wrt, mode), self.backend)
+
+    def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> list[Floats]:
+        """Return inputs as arrays, quaternions of unit length.
+
+        Raises:
+            InputError: a wrong shape, a number that is not finite, a quaternion far from unit length.
+        """
+        found = []
+        for value, (name, shape) in zip(given, self._shapes.items(), strict=True):
+            array = checked(name, value, batch + shape)
+            found.append(self._function.tree.normalised(array) if name == "q" else array)
+        return found
+
+    def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        names = list(self._shapes)
+        given = dict(zip(names, args, strict=False)) | dict(kwargs)
+        if len(args) + len(kwargs) != len(names) or set(given) != set(names):
+            received = [f"{len(args)} by position", *kwargs]
+            raise InputError(f"the inputs are {', '.join(names)}; given: {', '.join(received)}.")
+        return tuple(given[name] for name in names)
+
+    @staticmethod
+    def _split(values: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
+        edges = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])[:-1]
+        parts = np.split(values, edges, axis=-1)
+        return {n: part.reshape(part.shape[:-1] + s) for part, (n, s) in zip(parts, shapes.items(), strict=True)}
+
+    def _formed(self, values: Floats) -> Any:
+        """Return outputs (..., n) in the form that the function returns."""
+        if self._kind is None:
+            return values.reshape(values.shape[:-1] + self._shape)
+        return self._kind(self._split(values, self._output_shapes).values())
+
+    def _made(self, backend: str, program: Program) -> _Native | _Numpy:
+        if backend not in BACKENDS:
+            raise UnknownNameError("backend", backend, BACKENDS)
+        if backend != "numpy":
+            try:
+                return _Native(self._job(), self._state, self._values)
+            except CompilerError as error:
+                if backend == "native":
+                    raise
+                warnings.warn(f"{error} The function runs through NumPy instead, which is slower.", NoriWarning, 4)
+        return _Numpy(program, [len(scalars) for scalars in self._inputs.values()], self._state, self._values)
+
+    def _job(self) -> Job:
+        scalars = tuple(x for array in self._inputs.values() for x in array)
+        place = {x.index: k for k, x in enumerate(scalars)}
+        q = self._function.inputs.get("q")
+        quaternions = () if q is None else tuple(place[q[s.start].index] for s in self._function.tree.quaternions)
+        return Job(self._function.graph, scalars, self._flat, (), (), quaternions, len(self._inputs))
+
+
+class _Native:
+    """Runs a job by the C compiler's code."""
+
+    name = "native"
+
+    def __init__(self, job: Job, state: Floats, values: Floats) -> None:
+        compiler = find_compiler()
+        if compiler is None:
+            raise CompilerError(NO_COMPILER.format("a native function"))
+        source, ffi = c_source(job, compiler.lanes), interface()
+        self._code = NativeCode(
+            ffi,
+            load_library(ffi, source.single, compiler),
+            lambda: load_library(ffi, source.batch, compiler),
+            compiler,
+            source.n_work,
+            (),
+        )
+        self._kept = state, values  # C keeps nothing alive
+        self._at = self._code.place(state, values, np.inf)
+
+    def ticker(self) -> Callable[[], object]:
+        """Return the function that computes the values of the state, and checks nothing."""
+        return partial(self._code.run, self._at)
+
+    def solve(self) -> bool:
+        """Compute the values of the state, quaternions brought to unit length; return whether all is well."""
+        return not self._code.solve(self._at)
+
+    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the outputs (N, n) of inputs (N, ...), and which of them are wrong (N,)."""
+        values = np.empty((len(inputs[0]), len(self._kept[1])))
+        wrong, _ = self._code.batch(inputs, values, threads)
+        return values, wrong > 0
+
+
+class _Numpy:
+    """Runs a program through Python and NumPy; the methods are those of `_Native`."""
+
+    name = "numpy"
+
+    def __init__(self, program: Program, sizes: list[int], state: Floats, values: Floats) -> None:
+        self._program = PythonProgram(program)
+        self._state, self._values = state, values
+        self._inputs = np.split(state, np.cumsum(sizes)[:-1])
+
+    def ticker(self) -> Callable[[], object]:
+        return self.solve
+
+    def solve(self) -> bool:
+        try:
+            self._values[:] = self._program.single(*self._inputs)
+        except (ZeroDivisionError, OverflowError, ValueError):
+            self._values[:] = np.nan
+        return bool(np.isfinite(self._values).all() and np.isfinite(self._state).all())
+
+    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, NDArray[np.bool_]]:
+        parts = [
+            self._program.batch(*(array[start : start + CHUNK] for array in inputs)).T
+            for start in range(0, len(inputs[0]), CHUNK)
+        ]
+        values = np.concatenate(parts)
+        return values, np.logical_not(np.isfinite(values).all(axis=1))
+
+
+def compile(
+    function: Function,
+    tree: KinematicTree,
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    shapes: Shapes | None = None,
+    backend: str = "auto",
+) -> CompiledFunction:
+    """Return a function of a robot as a straight-line program, compiled: `nd.compile(nd.rnea, tree)`.
+
+    Args:
+        function: one of this package's, or any that takes the tree, then arrays over any scalar, and returns an array
+            or a tuple of arrays; options are given with `functools.partial`.
+        tree: the robot.
+        inputs: names of the parameters that are inputs; those without a default when None.
+        outputs: names of the fields wanted of a named tuple; all when None. What they do not need is not computed.
+        shapes: shapes of parameters other than q, qd, qdd, tau and fx, by name.
+        backend: "native", "numpy", or "auto" for the faster that can run here.
+
+    Raises:
+        UnknownNameError: an input, output or backend that does not exist.
+        InputError: the shape of an input is not known.
+        CompilerError: "native" was asked for and there is no C compiler, or it fails; "auto" warns and takes NumPy.
+    """
+    found = traced(function, tree, inputs, shapes)
+    if outputs is not None:
+        for name in outputs:
+            if name not in found.outputs:
+                raise UnknownNameError("output", name, found.outputs, f"function '{found.name}'")
+        wanted = {name: found.outputs[name] for name in outputs}
+        found = replace(found, outputs=wanted, kind=None if len(wanted) == 1 else tuple)
+    return CompiledFunction(found, backend)
