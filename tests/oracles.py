@@ -387,6 +387,8 @@ def evaluate(graph: Graph, inputs: dict[int, object], sin=np.sin, cos=np.cos) ->
                 values.append(-x)
             case Op.RECIPROCAL:
                 values.append(1 / x)
+            case Op.SQRT:
+                values.append(x**0.5)
     return values
 
 

@@ -83,7 +83,9 @@ class CompiledFunction:
             InputError: a wrong shape, a number that is not finite, an input missing or too many.
             SingularSystemError: the result is not finite at this state.
         """
-        given = args if not kwargs and len(args) == len(self._arrays) else self._named(args, kwargs)
+        given: Sequence[Any] = args if not kwargs and len(args) == len(self._arrays) else self._named(args, kwargs)
+        if not self._runner.sees_bad_input:
+            given = self._check(given)
         for value, array in zip(given, self._arrays, strict=True):
             if type(value) is not np.ndarray or value.dtype is not DOUBLE or value.shape != array.shape:
                 self._check(given)
@@ -183,9 +185,10 @@ class CompiledFunction:
 
 
 class _Native:
-    """Runs a job by the C compiler's code."""
+    """Runs a job as C; `solve` itself sees inputs that are not finite, and quaternions far from unit length."""
 
     name = "native"
+    sees_bad_input = True
 
     def __init__(self, job: Job, state: Floats, values: Floats) -> None:
         compiler = find_compiler()
@@ -222,10 +225,11 @@ class _Numpy:
     """Runs a program through Python and NumPy; the methods are those of `_Native`."""
 
     name = "numpy"
+    sees_bad_input = False
 
     def __init__(self, program: Program, sizes: list[int], state: Floats, values: Floats) -> None:
         self._program = PythonProgram(program)
-        self._state, self._values = state, values
+        self._values = values
         self._inputs = np.split(state, np.cumsum(sizes)[:-1])
 
     def ticker(self) -> Callable[[], object]:
@@ -236,7 +240,7 @@ class _Numpy:
             self._values[:] = self._program.single(*self._inputs)
         except (ZeroDivisionError, OverflowError, ValueError):
             self._values[:] = np.nan
-        return bool(np.isfinite(self._values).all() and np.isfinite(self._state).all())
+        return bool(np.isfinite(self._values).all())
 
     def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, NDArray[np.bool_]]:
         parts = [

@@ -1,0 +1,286 @@
+"""nd.compile: any function of a robot as a program, single, in batches, in place; and its derivatives."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.algebra.spatial import matvec
+from nori_dyn.errors import InputError, NoriWarning, SingularSystemError, UnknownNameError
+from nori_dyn.program import functions as functions_module
+from nori_dyn.program.compiler import CompilerError, find_compiler
+from nori_dyn.recursions.factorisation import ltdl, ltl
+from tests.oracles import derivative, newton_euler
+from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, assert_close
+from tests.trees import TREES, random_state, three_children
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+BACKENDS = (pytest.param("native", marks=needs_compiler), "numpy")
+every_backend = pytest.mark.parametrize("backend", BACKENDS)
+
+
+@pytest.fixture
+def tree():
+    return three_children()
+
+
+def truth(tree, seed=0):
+    """Return a state, and the torques of the textbook in it."""
+    q, qd, qdd, fx = random_state(tree, seed)
+    return q, qd, qdd, fx, newton_euler(tree, q, qd, qdd, fx).tau
+
+
+@every_backend
+@pytest.mark.parametrize("name", [name for name in TREES if name != "massless"])
+def test_inverse_and_forward_dynamics_are_those_of_the_textbook(name, backend):
+    tree = TREES[name]
+    q, qd, qdd, fx, tau = truth(tree)
+    inverse = nd.compile(nd.rnea, tree, inputs=("q", "qd", "qdd", "fx"), backend=backend)
+    forward = nd.compile(nd.aba, tree, inputs=("q", "qd", "tau", "fx"), backend=backend)
+    assert inverse.backend == forward.backend == backend
+    assert_close(inverse(q, qd, qdd, fx), tau, RECURSION)
+    assert_close(forward(q, qd, tau, fx=fx), qdd, RECURSION)
+
+
+@every_backend
+@pytest.mark.parametrize("N", [1, 3, 17])
+def test_a_batch_is_its_states_one_by_one(tree, backend, N):
+    states = [truth(tree, seed) for seed in range(N)]
+    Q, Qd, Qdd, Fx, Tau = (np.array(values) for values in zip(*states, strict=True))
+    f = nd.compile(nd.rnea, tree, inputs=("q", "qd", "qdd", "fx"), backend=backend)
+    found = f.batch(Q, Qd, Qdd, fx=Fx, threads=2)
+    assert_close(found, Tau, RECURSION)
+    assert_close(found[-1], f(Q[-1], Qd[-1], Qdd[-1], Fx[-1]), ROUNDING)
+
+
+@every_backend
+def test_a_tick_reads_and_writes_its_own_arrays(tree, backend):
+    q, qd, qdd, _, _ = truth(tree)
+    f = nd.compile(nd.rnea, tree, backend=backend)
+    before = f.outputs
+    f.inputs.q[:], f.inputs.qd[:], f.inputs.qdd[:] = q, qd, qdd
+    f.tick()
+    assert f.outputs is before
+    assert_close(f.outputs, newton_euler(tree, q, qd, qdd, np.zeros((4, 6))).tau, RECURSION)
+    copy = f(q, qd, qdd)
+    f.tick()
+    assert copy is not f.outputs
+
+
+@every_backend
+def test_a_tuple_stays_what_it_is(tree, backend):
+    q, qd, _, _, _ = truth(tree)
+    f = nd.compile(nd.coriolis, tree, backend=backend)
+    found = f(q, qd)
+    assert type(found) is type(f.outputs)
+    assert found._fields == ("M", "Mdot", "C")
+    expected = nd.coriolis(tree, q, qd)
+    for ours, reference in zip(found, expected, strict=True):
+        assert_close(ours, reference, ROUNDING)
+    batch = f.batch(np.array([q, q]), np.array([qd, qd]))
+    assert batch.C.shape == (2, tree.nv, tree.nv)
+
+
+def test_unwanted_outputs_are_not_computed(tree):
+    everything = nd.compile(nd.coriolis, tree)
+    q, qd, *_ = truth(tree)
+    C = nd.compile(nd.coriolis, tree, outputs=("C",))
+    assert C.cost.total < everything.cost.total
+    assert_close(C(q, qd), everything(q, qd).C, ROUNDING)
+    M, rate = nd.compile(nd.coriolis, tree, outputs=("M", "Mdot"))(q, qd)
+    assert_close(M, nd.crba(tree, q), ROUNDING)
+    assert_close(rate, everything(q, qd).Mdot, ROUNDING)
+
+
+def test_options_are_given_by_partial_and_anybodys_function_will_do(tree):
+    q, qd, *_ = truth(tree)
+    cross = nd.compile(partial(nd.coriolis, factorisation="cross"), tree, outputs=("C",))
+    assert_close(cross(q, qd), nd.coriolis(tree, q, qd, "cross").C, ROUNDING)
+
+    def energy(tree, q, qd, weights):
+        return np.sum(weights * qd * matvec(nd.crba(tree, q), qd)) / 2
+
+    weights = np.arange(tree.nv) + 1.0
+    f = nd.compile(energy, tree, shapes={"weights": (tree.nv,)})
+    assert f(q, qd, weights) == pytest.approx(weights * qd @ (nd.crba(tree, q) @ qd) / 2, rel=1e-13)
+    assert f.batch(q[None], qd[None], weights[None]).shape == (1,)
+
+
+@every_backend
+def test_factorisations_compile(tree, backend):
+    parents = nd.expanded_parents(tree)
+    q, *_ = truth(tree)
+    H = nd.crba(tree, q)
+    root = nd.compile(lambda tree, q: ltl(nd.crba(tree, q), parents), tree, backend=backend)
+    unit = nd.compile(lambda tree, q: ltdl(nd.crba(tree, q), parents), tree, backend=backend)
+    L = root(q)
+    assert_close(L.T @ L, H, ROUNDING)
+    assert_close(root.batch(np.array([q] * 5))[4], L, ROUNDING)
+    L, D = unit(q)
+    assert_close(L.T @ np.diag(D) @ L, H, ROUNDING)
+    assert root.cost.square_roots == tree.nv - 3  # the mass of the whole robot is a constant
+    assert unit.cost.square_roots == 0
+
+
+class TestDerivatives:
+    @every_backend
+    @pytest.mark.parametrize("name", ["mixed_8", "two_roots", "three_children"])
+    @pytest.mark.parametrize("mode", ["forward", "reverse"])
+    def test_inverse_dynamics_by_differences_of_the_textbook(self, name, mode, backend):
+        tree = TREES[name]
+        q, qd, qdd, fx, _ = truth(tree)
+        f = nd.compile(nd.rnea, tree, inputs=("q", "qd", "qdd", "fx"), backend=backend)
+        by_q, by_qd, by_qdd, by_fx = f.derivative("q", "qd", "qdd", "fx", mode=mode)(q, qd, qdd, fx)
+        assert by_fx.shape == (tree.nv, tree.n_links, 6)
+
+        def torque(t, dq=0.0, dqd=0.0, dqdd=0.0, dfx=0.0):
+            moved = tree.integrate(q, dq + np.zeros(tree.nv), t)
+            return newton_euler(tree, moved, qd + t * dqd, qdd + t * dqdd, fx + t * dfx).tau
+
+        for k, unit in enumerate(np.eye(tree.nv)):
+            assert_close(by_q[:, k], derivative(partial(torque, dq=unit)), DIFFERENCES._replace(value=1e-9))
+            assert_close(by_qd[:, k], derivative(partial(torque, dqd=unit)), DIFFERENCES)
+            assert_close(by_qdd[:, k], derivative(partial(torque, dqdd=unit)), DIFFERENCES)
+        wrench = np.random.default_rng(1).normal(size=fx.shape)
+        assert_close(np.tensordot(by_fx, wrench, 2), derivative(partial(torque, dfx=wrench)), DIFFERENCES)
+
+    def test_the_two_modes_agree_and_auto_takes_the_cheaper(self, tree):
+        q, qd, *_ = truth(tree)
+        modes = ("forward", "reverse", "auto")  # each from a graph of its own: equal functions in one are one node
+        made = {mode: nd.compile(nd.coriolis_force, tree).derivative("q", mode=mode) for mode in modes}
+        assert_close(made["forward"](q, qd), made["reverse"](q, qd), ROUNDING)
+        forward, reverse, auto = (made[mode].cost.total for mode in modes)
+        assert auto == min(forward, reverse) < max(forward, reverse)
+
+    def test_second_derivatives(self, tree):
+        q, qd, *_ = truth(tree)
+        f = nd.compile(nd.coriolis_force, tree)
+        second = f.derivative("qd").derivative("qd")(q, qd)  # C(q, qd) qd is quadratic in qd
+        assert_close(np.einsum("ijk,j,k->i", second, qd, qd) / 2, nd.coriolis_force(tree, q, qd), RECURSION)
+
+    def test_forward_dynamics_is_derived_as_the_solution_of_inverse_dynamics(self, tree):
+        q, qd, qdd, fx, tau = truth(tree)
+        f = nd.compile(nd.aba, tree, inputs=("q", "qd", "tau", "fx"))
+
+        def directly(tree, q, qd, tau, fx):  # the same algorithm, under a name that says nothing of what it solves
+            return nd.aba(tree, q, qd, tau, fx)
+
+        direct = nd.compile(directly, tree)
+        for name in ("q", "qd", "tau", "fx"):
+            by_rule, by_way = f.derivative(name), direct.derivative(name)
+            assert_close(by_rule(q, qd, tau, fx), by_way(q, qd, tau, fx), RECURSION)
+        assert f.derivative("q").cost.total < direct.derivative("q").cost.total
+        assert_close(f.derivative("tau")(q, qd, tau, fx), nd.minverse(tree, q), RECURSION)
+
+    def test_by_nothing_or_by_what_is_no_input(self, tree):
+        f = nd.compile(nd.crba, tree)
+        with pytest.raises(InputError, match="by which input"):
+            f.derivative()
+        with pytest.raises(UnknownNameError, match="unknown input 'qd'"):
+            f.derivative("qd")
+
+
+class TestBadInput:
+    @every_backend
+    def test_shapes_and_values_are_refused_by_name(self, tree, backend):
+        q, qd, qdd, *_ = truth(tree)
+        f = nd.compile(nd.rnea, tree, backend=backend)
+        with pytest.raises(InputError, match=r"qd has shape \(2,\), expected"):
+            f(q, np.zeros(2), qdd)
+        with pytest.raises(InputError, match=r"qdd\[3\] is nan"):
+            f(q, qd, np.where(np.arange(tree.nv) == 3, np.nan, qdd))
+        with pytest.raises(InputError, match="quaternion"):
+            f(2 * q, qd, qdd)
+        with pytest.raises(InputError, match="not an array of numbers"):
+            f(q, ["a"] * tree.nv, qdd)
+        with pytest.raises(InputError, match="the inputs are q, qd, qdd"):
+            f(q, qd)
+        with pytest.raises(InputError, match="the inputs are q, qd, qdd"):
+            f(q, qd, qddd=qdd)
+        with pytest.raises(InputError, match=r"qd has shape \(3, 9\), expected \(2, 9\)"):
+            f.batch(np.array([q, q]), np.zeros((3, 9)), np.zeros((2, 9)))
+        wrong = np.array([qd, qd])
+        wrong[1, 4] = np.inf
+        with pytest.raises(InputError, match=r"qd\[1, 4\] is inf"):
+            f.batch(np.array([q, q]), wrong, np.array([qdd, qdd]))
+        with pytest.raises(InputError, match="leading axis"):
+            f.batch(np.zeros((0, tree.nq)), np.zeros((0, 9)), np.zeros((0, 9)))
+
+    def test_lists_and_integers_are_numbers(self, tree):
+        q, qd, qdd, *_ = truth(tree)
+        f = nd.compile(nd.rnea, tree)
+        assert_close(
+            f(q.tolist(), qd, qdd.astype(np.float32)), f(q, qd, qdd.astype(np.float32).astype(float)), ROUNDING
+        )
+
+    def test_quaternions_are_brought_to_unit_length(self, tree):
+        q, qd, qdd, *_ = truth(tree)
+        f = nd.compile(nd.rnea, tree)
+        off = q.copy()
+        off[3:7] *= 1 + 1e-4
+        assert_close(f(off, qd, qdd), f(q, qd, qdd), ROUNDING)
+        assert_close(f.batch(off[None], qd[None], qdd[None])[0], f(q, qd, qdd), ROUNDING)
+        assert np.linalg.norm(off[3:7]) == pytest.approx(1 + 1e-4, abs=1e-12)
+
+    @every_backend
+    def test_a_result_that_is_not_finite_is_no_result(self, tree, backend):
+        f = nd.compile(lambda tree, qd: 1 / qd, tree, backend=backend)
+        qd = np.ones(tree.nv)
+        assert_close(f(qd), qd, ROUNDING)
+        with pytest.raises(SingularSystemError, match="not finite at this state"):
+            f(np.zeros(tree.nv))
+        with pytest.raises(SingularSystemError, match="not finite at state 1 of 2"):
+            f.batch(np.array([qd, 0 * qd]))
+
+    def test_unknown_names(self, tree):
+        with pytest.raises(UnknownNameError, match=r"unknown input 'qdot'.*'rnea'"):
+            nd.compile(nd.rnea, tree, inputs=("q", "qdot"))
+        with pytest.raises(UnknownNameError, match="unknown output 'D'"):
+            nd.compile(nd.coriolis, tree, outputs=("D",))
+        with pytest.raises(UnknownNameError, match="unknown backend 'cuda'"):
+            nd.compile(nd.crba, tree, backend="cuda")
+        with pytest.raises(InputError, match="the shape of input 'x' is not known"):
+            nd.compile(lambda tree, x: x, tree)
+        with pytest.raises(InputError, match="no number and no expression"):
+            nd.compile(lambda tree, q: np.array(["a"]), tree)
+
+    def test_a_robot_without_mass_cannot_be_compiled(self):
+        with pytest.raises(SingularSystemError, match=r"joint '.*' moves no inertia"):
+            nd.compile(nd.aba, TREES["massless"])
+
+
+def test_without_a_compiler_auto_warns_and_native_refuses(tree, monkeypatch):
+    monkeypatch.setattr(functions_module, "find_compiler", lambda: None)
+    with pytest.raises(CompilerError, match="needs a C compiler"):
+        nd.compile(nd.crba, tree, backend="native")
+    with pytest.warns(NoriWarning, match="runs through NumPy instead"):
+        f = nd.compile(nd.crba, tree)
+    assert f.backend == "numpy"
+
+
+@needs_compiler
+def test_functions_in_threads_of_their_own_do_not_disturb_each_other(tree):
+    states = [truth(tree, seed) for seed in range(4)]
+    results = [None] * 4
+
+    def work(k):
+        q, qd, qdd, *_ = states[k]
+        f = nd.compile(nd.rnea, tree)
+        results[k] = [f(q, qd, qdd) for _ in range(200)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, (q, qd, qdd, *_) in enumerate(states):
+        assert_close(np.ptp(results[k], axis=0), np.zeros(tree.nv), ROUNDING)
+        assert_close(results[k][0], nd.rnea(tree, q, qd, qdd), RECURSION)
+
+
+def test_a_function_says_what_it_is(tree):
+    assert repr(nd.compile(nd.crba, tree, backend="numpy")).startswith("CompiledFunction(crba(q) of 'three_children', ")
