@@ -1,4 +1,4 @@
-"""What the benchmarks share: functions that take turns, and quartiles of their times."""
+"""What the benchmarks share: functions that take turns, quartiles of their times, and trees in Pinocchio."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
+
+import nori_dyn as nd
 
 
 def rounds(functions: dict[str, Callable[[], object]], n_rounds: int, seconds: float) -> dict[str, np.ndarray]:
@@ -39,3 +42,20 @@ def arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--plot", type=Path, help="where to draw them")
     return parser.parse_args()
+
+
+def pinocchio_of(tree: nd.KinematicTree) -> pin.Model:
+    """Return a tree of revolute and prismatic joints about or along x, y or z in Pinocchio."""
+    model = pin.Model()
+    joints: list[int] = []
+    for i, joint in enumerate(tree.joints):
+        parent = 0 if tree.is_root(i) else joints[tree.parents[i]]
+        X, I = tree.X_tree[i], tree.I[i]
+        kind = {"revolute": "R", "prismatic": "P"}[joint.kind] + "XYZ"[int(np.argmax(joint.axis))]
+        peer = getattr(pin, f"JointModel{kind}")()
+        joints.append(model.addJoint(parent, peer, pin.SE3(X.E.T, X.r), tree.joint_names[i]))
+        mass = I[3, 3]
+        com = np.array([I[2, 4], I[0, 5], I[1, 3]]) / (mass or 1.0)
+        about_com = I[:3, :3] + mass * pin.skew(com) @ pin.skew(com)
+        model.appendBodyToJoint(joints[-1], pin.Inertia(mass, com, about_com), pin.SE3.Identity())
+    return model

@@ -20,7 +20,7 @@ import numpy as np
 import pinocchio as pin
 
 import nori_dyn as nd
-from benchmarks.common import arguments, quartiles, rounds
+from benchmarks.common import arguments, pinocchio_of, quartiles, rounds
 
 SIZES = (10, 30, 100, 300, 1000)
 SHAPES = {"chain": 1.0, "binary tree": 2.0}
@@ -28,21 +28,6 @@ PROBLEMS = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
 SKEW = 1.5
 PEER_LIMIT = 300
 """Largest robot that Pinocchio is asked for: the memory of its Data grows with the cube, to 15 GB at 600 joints."""
-
-
-def pinocchio_model(tree: nd.KinematicTree) -> pin.Model:
-    """Return a tree of revolute joints about z in Pinocchio."""
-    model = pin.Model()
-    joints: list[int] = []
-    for i in range(tree.n_links):
-        parent = 0 if tree.is_root(i) else joints[tree.parents[i]]
-        X, I = tree.X_tree[i], tree.I[i]
-        joints.append(model.addJoint(parent, pin.JointModelRZ(), pin.SE3(X.E.T, X.r), tree.joint_names[i]))
-        mass = I[3, 3]
-        com = np.array([I[2, 4], I[0, 5], I[1, 3]]) / mass
-        about_com = I[:3, :3] + mass * pin.skew(com) @ pin.skew(com)
-        model.appendBodyToJoint(joints[-1], pin.Inertia(mass, com, about_com), pin.SE3.Identity())
-    return model
 
 
 def measure(shape: str, n: int, problem: str, n_rounds: int, seconds: float) -> dict[str, Any]:
@@ -61,7 +46,7 @@ def measure(shape: str, n: int, problem: str, n_rounds: int, seconds: float) -> 
     functions: dict[str, Callable[[], object]] = {"tick": solver.tick}
     difference = None
     if n <= PEER_LIMIT:
-        model = pinocchio_model(tree)
+        model = pinocchio_of(tree)
         data = model.createData()
         peer = pin.rnea if problem == "inverse_dynamics" else pin.aba
         functions["pinocchio"] = lambda: peer(model, data, q, v, y)

@@ -85,6 +85,9 @@ SINGLE_ENTRY = """
 /* in: q, qd, y; w: workspace; out: outputs; limits: smallest size of each pivot. */
 typedef struct {{ double *in, *w, *out; const double *limits; double residual_limit, residual; }} state;
 
+/* Writes the outputs that no input changes, where `run` leaves them out. */
+void prepare(const state *at) {{ constants(at->in, at->w, at->out); }}
+
 /* Computes the outputs; returns how many pivots are below their limits. */
 int run(const state *at) {{
     const double *const in = at->in, *const limits = at->limits;
@@ -170,6 +173,7 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
 void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec *w, double *out,
                const double *limits, int *small, double *residuals) {{
     vec *const x = w + N_WORK, *const o = x + N_INPUTS;
+    constants(x, w, o);
     for (ptrdiff_t base = 0; base < n; base += LANES) {{
         const double *from[LANES];
         double *to[LANES];
@@ -220,6 +224,7 @@ class Job:
             `outputs`); empty when not all unknowns are computed.
         quaternions: the place, among the inputs, of the first number of each unit quaternion.
         n_arrays: number of input arrays.
+        constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
     """
 
     graph: Graph
@@ -229,6 +234,7 @@ class Job:
     equations: tuple[tuple[Row, ...], ...]
     quaternions: tuple[int, ...] = ()
     n_arrays: int = 3
+    constants_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +294,7 @@ def c_source(job: Job, lanes: int) -> CSource:
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    body = "\n".join([*writer.chunks(), *writer.residual_chunks()])
+    body = "\n".join([*writer.chunks(), writer.constants(), *writer.residual_chunks()])
 
     def unit(real: str, entry: str, place: str, indent: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
@@ -408,11 +414,25 @@ class Writer:
                 lines.extend(f"{place} = t{i};" for place in kept.get(i, ()))
             if chunk == self.n_chunks - 1:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
-                    if i not in self._chunk:
-                        value = notation.fill.format(self._name(i, None))
-                        lines.extend(f"{place} = {value};" for place in places)
+                    if i not in self._chunk and not self._is_written_once(i):
+                        lines.extend(self._fills(i, places))
             lines.append("(void)in; (void)w; (void)out;\n}")
             yield "\n".join(lines)
+
+    def constants(self) -> str:
+        """Return the function that writes the outputs that no input changes, where the job wants them written once."""
+        lines = [f"static void constants({self._notation.parameters}) {{"]
+        for output, name in zip(self.job.outputs, self._notation.outputs, strict=True):
+            if self._is_written_once(output.index):
+                lines.extend(self._fills(output.index, [name]))
+        return "\n".join([*lines, "(void)in; (void)w; (void)out;\n}"])
+
+    def _is_written_once(self, i: int) -> bool:
+        return self.job.constants_once and self.job.graph.ops[i] is Op.CONSTANT
+
+    def _fills(self, i: int, places: Sequence[str]) -> list[str]:
+        value = self._notation.fill.format(self._name(i, None))
+        return [f"{place} = {value};" for place in places]
 
     def residual_chunks(self) -> Iterator[str]:
         """Yield the functions that compare each equation of D d + b with the size of its terms."""

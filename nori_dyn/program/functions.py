@@ -40,7 +40,7 @@ class CompiledFunction:
 
     Attributes:
         inputs: the arrays that `tick` reads, by name: write into them, as in `inputs.q[:] = ...`.
-        outputs: what `tick` writes: an array, or a tuple of arrays as the function returns.
+        outputs: what `tick` writes: an array to read, or a tuple of arrays as the function returns.
         tick: computes the outputs of what is in `inputs`, and checks nothing; with the native backend it is one foreign
             call.
         backend: name of the backend.
@@ -64,7 +64,9 @@ class CompiledFunction:
             inputs["q"][:] = function.tree.neutral_configuration()
         self._arrays = tuple(inputs.values())
         self.inputs = SimpleNamespace(**inputs)
-        self.outputs = self._formed(self._values)
+        seen = self._values.view()
+        seen.flags.writeable = False
+        self.outputs = self._formed(seen)
         self._runner = self._made(backend, program)
         self.backend = self._runner.name
         self.tick = self._runner.ticker()
@@ -181,7 +183,9 @@ class CompiledFunction:
         place = {x.index: k for k, x in enumerate(scalars)}
         q = self._function.inputs.get("q")
         quaternions = () if q is None else tuple(place[q[s.start].index] for s in self._function.tree.quaternions)
-        return Job(self._function.graph, scalars, self._flat, (), (), quaternions, len(self._inputs))
+        return Job(
+            self._function.graph, scalars, self._flat, (), (), quaternions, len(self._inputs), constants_once=True
+        )
 
 
 class _Native:

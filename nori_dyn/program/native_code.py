@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 
 SINGLE = """
 typedef struct { double *in, *w, *out; const double *limits; double residual_limit, residual; } state;
+void prepare(const state *at);
 int run(const state *at);
 int solve(state *at);
 """
@@ -79,9 +80,10 @@ class NativeCode:
     def place(self, inputs: Floats, outputs: Floats, residual_limit: float) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps neither alive."""
         at = self._pointer
-        return self._ffi.new(
-            "state *", (at(inputs), at(self.work), at(outputs), at(self._limits), residual_limit, np.nan)
-        )
+        parts = (at(inputs), at(self.work), at(outputs), at(self._limits), residual_limit, np.nan)
+        placed = self._ffi.new("state *", parts)
+        self._single.prepare(placed)
+        return placed
 
     def batch(self, inputs: Sequence[Floats], outputs: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
         """Run N states; return how many things are wrong with each (N,), and their residuals (N,).

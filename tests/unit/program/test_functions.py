@@ -69,6 +69,8 @@ def test_a_tick_reads_and_writes_its_own_arrays(tree, backend):
     copy = f(q, qd, qdd)
     f.tick()
     assert copy is not f.outputs
+    with pytest.raises(ValueError, match="read-only"):
+        f.outputs[0] = 1.0
 
 
 @every_backend
