@@ -14,6 +14,7 @@ import nori_dyn as nd
 from nori_dyn.program.compiler import find_compiler
 from tests.exported import compile_c
 from tests.robots import ROBOTS
+from tests.tolerances import ROUNDING, SOLVED, assert_close
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -25,13 +26,21 @@ def blocks(language):
 def test_the_lines_of_python_run(tmp_path, monkeypatch, capsys):
     (tmp_path / "panda.urdf").symlink_to(ROBOTS["panda"])
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks("python")
+    first, *others = blocks("python")
     scope: dict = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.NoriWarning)
-        exec(code, scope)
-    assert scope["estimate"].tau.shape == (7,)
-    assert np.isfinite(scope["estimate"].tau).all()
+        exec(first, scope)
+        given = scope["qdd"]
+        assert scope["estimate"].tau.shape == (7,)
+        for code in others:
+            exec(code, scope)
+    tau = scope["estimate"].tau
+    assert_close(scope["qdd"], given, SOLVED)
+    assert_close(scope["Gamma"] @ scope["qd"], scope["C"], ROUNDING)
+    assert_close(scope["tau"], tau, SOLVED)
+    assert_close(scope["taus"], np.stack([tau, tau]), SOLVED)
+    assert_close(scope["by_qdd"], scope["H"], SOLVED)
     assert (tmp_path / "panda.plan").exists()
     assert capsys.readouterr().out
 

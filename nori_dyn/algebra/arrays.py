@@ -1,4 +1,4 @@
-"""Checks of what a solver is given: shapes and finite values, refused by name before any arithmetic."""
+"""Checks of what users give: shapes and finite values, refused by name before any arithmetic."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
         InputError: another shape, or not numbers.
     """
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex numbers")
         array = np.ascontiguousarray(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}") from None

@@ -18,6 +18,7 @@ from nori_dyn.algebra.scalars import is_numeric, sqrt
 from nori_dyn.algebra.spatial import Array, transpose
 from nori_dyn.errors import InputError
 from nori_dyn.recursions.sparsity import ancestors, checked_parents, depth_sums, inertia_pattern
+from nori_dyn.recursions.state import scalars
 
 SYMMETRY = 1e-9
 """Largest difference between H and its transpose, relative to the largest entry; a branch-induced zero likewise."""
@@ -115,7 +116,7 @@ def ltdl_in_place(H: Array, parents: Sequence[int]) -> None:
 
 def times_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
     """Return L x (n, ...) for x (n, ...); `unit` takes the diagonal of L for ones. Source: RBDA table 6.5."""
-    y = np.array(x)
+    y = _copy(x)
     for i in reversed(range(len(L))):
         if not unit:
             y[i] = L[i, i] * y[i]
@@ -126,7 +127,7 @@ def times_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> A
 
 def times_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
     """Return L^T x (n, ...), see `times_L`."""
-    y = np.array(x)
+    y = _copy(x)
     for i in range(len(L)):
         if not unit:
             y[i] = L[i, i] * y[i]
@@ -137,7 +138,7 @@ def times_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = F
 
 def solve_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
     """Return L^-1 x (n, ...), see `times_L`."""
-    y = np.array(x)
+    y = _copy(x)
     for i in range(len(L)):
         for j in ancestors(parents, i):
             y[i] = y[i] - L[i, j] * y[j]
@@ -148,7 +149,7 @@ def solve_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> A
 
 def solve_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
     """Return L^-T x (n, ...), see `times_L`."""
-    y = np.array(x)
+    y = _copy(x)
     for i in reversed(range(len(L))):
         if not unit:
             y[i] = y[i] / L[i, i]
@@ -159,7 +160,7 @@ def solve_L_transpose(L: Array, parents: Sequence[int], x: Array, unit: bool = F
 
 def times_H(H: Array, parents: Sequence[int], x: Array) -> Array:
     """Return H x (n, ...) for x (n, ...). Source: RBDA table 6.5."""
-    y = np.array(x)
+    y = _copy(x)
     for i in range(len(H)):
         y[i] = H[i, i] * x[i]
         for j in ancestors(parents, i):
@@ -234,6 +235,11 @@ def _column(n: int, k: int, like: Array) -> Array:
     return column
 
 
+def _copy(x: Array) -> Array:
+    x = np.asarray(x)
+    return x.astype(float) if is_numeric(x) else x.copy()
+
+
 def _check_pivot(pivot: Any, k: int) -> None:
     if isinstance(pivot, np.ndarray | np.floating) and is_numeric(np.asarray(pivot)):
         smallest = np.min(pivot)
@@ -245,11 +251,10 @@ def _checked(H: Any, parents: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
     """Return a lower triangular copy of H, and its parents."""
     parents = checked_parents(parents)
     n = len(parents)
-    H = np.asarray(H)
-    if H.shape[:2] != (n, n):
-        raise InputError(f"H has shape {H.shape}, but there are {n} parents: expected ({n}, {n}).")
+    if np.shape(H)[:2] != (n, n):
+        raise InputError(f"H has shape {np.shape(H)}, but there are {n} parents: expected ({n}, {n}).")
+    H = scalars("H", H, (n, n))
     if is_numeric(H):
-        H = H.astype(float)
         _check_values(H, parents)
     lower = np.tril(np.ones((n, n), dtype=bool)).reshape((n, n) + (1,) * (H.ndim - 2))
     return np.where(lower, H, 0), parents
@@ -261,7 +266,6 @@ def _check_values(H: Array, parents: Sequence[int]) -> None:
             i, j = (int(k) for k in np.argwhere(wrong)[0][:2])
             raise InputError(f"H[{i}, {j}] is {what.format(H[i, j], H[j, i], i=i, j=j)}")
 
-    refuse(~np.isfinite(H), "{0}: values must be finite.")
     size = SYMMETRY * np.abs(H).max(initial=0.0)
     refuse(np.abs(H - transpose(H)) > size, "{0} and H[{j}, {i}] is {1}: H must be symmetric.")
     outside = ~inertia_pattern(parents).reshape((len(H), len(H)) + (1,) * (H.ndim - 2))

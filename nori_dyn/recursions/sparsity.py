@@ -32,10 +32,14 @@ def checked_parents(parents: Sequence[int]) -> tuple[int, ...]:
     Raises:
         InputError: a number that is no earlier one and not WORLD: the parents are not those of a tree.
     """
+    if not isinstance(parents, Sequence | np.ndarray):
+        raise InputError(
+            f"parents is {parents!r}: expected the number of each freedom's parent, {WORLD} for the world."
+        )
     for k, parent in enumerate(parents):
         if not isinstance(parent, int | np.integer) or not WORLD <= parent < k:
             raise InputError(
-                f"parents[{k}] is {parent!r}: expected the number of an earlier freedom, 0 to {k - 1}, "
+                f"parents[{k}] is {parent!r}: expected the number of an earlier freedom, less than {k}, "
                 f"or {WORLD} for the world."
             )
     return tuple(map(int, parents))

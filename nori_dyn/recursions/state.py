@@ -32,7 +32,7 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
     Args:
         tree: the robot.
         values: q, qd, qdd, tau, fx by name, of the shapes of `shapes_of`, with or without batch axes after it; None is
-            zero.
+            zero, but for q.
 
     Raises:
         InputError: a wrong shape, batch axes that differ, a number that is not finite, a quaternion far from unit
@@ -40,7 +40,7 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
     """
     shapes = {name: shapes_of(tree)[name] for name in values}
     arrays = {
-        name: np.zeros(shapes[name]) if value is None else scalars(name, value, shapes[name])
+        name: np.zeros(shapes[name]) if value is None and name != "q" else scalars(name, value, shapes[name])
         for name, value in values.items()
     }
     if "q" in arrays and is_numeric(arrays["q"]):
