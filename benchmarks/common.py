@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
+import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -42,6 +45,17 @@ def arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--plot", type=Path, help="where to draw them")
     return parser.parse_args()
+
+
+def keep(
+    results: list[dict[str, Any]], options: argparse.Namespace, draw: Callable[[list[dict[str, Any]], Path], None]
+) -> None:
+    """Write the figures and draw them, where the command line says so."""
+    record = {"processor": platform.processor() or platform.machine(), "pinocchio": pin.__version__, "results": results}
+    if options.json:
+        options.json.write_text(json.dumps(record, indent=1))
+    if options.plot:
+        draw(results, options.plot)
 
 
 def pinocchio_of(tree: nd.KinematicTree) -> pin.Model:

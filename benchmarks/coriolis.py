@@ -8,9 +8,7 @@ counted and not timed, and one larger than COUNTED_LIMIT not made: straight-line
 
 from __future__ import annotations
 
-import json
 import math
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 import nori_dyn as nd
-from benchmarks.common import arguments, pinocchio_of, quartiles, rounds
+from benchmarks.common import arguments, keep, pinocchio_of, quartiles, rounds
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
 
 SKEW = 1.5
@@ -145,11 +143,7 @@ def main() -> None:
             counts = ", ".join(f"{count:,}" for count in r["operations"].values())
             line = f"{shape:<15}{n:>7}{shown[0]:>9}{shown[1]:>12}{shown[2]:>20}{ratio:>7}   {counts}"
             print(line, flush=True)
-    record = {"processor": platform.processor() or platform.machine(), "pinocchio": pin.__version__, "results": results}
-    if options.json:
-        options.json.write_text(json.dumps(record, indent=1))
-    if options.plot:
-        draw(results, options.plot)
+    keep(results, options, draw)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ rounds, with the quartiles.
 
 from __future__ import annotations
 
-import json
-import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 import nori_dyn as nd
-from benchmarks.common import arguments, quartiles, rounds
+from benchmarks.common import arguments, keep, quartiles, rounds
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio
 
 PINNED = ("ur5", "panda", "anymal", "g1", "talos_reduced")
@@ -121,11 +119,7 @@ def main() -> None:
                 ratios = " ".join(f"{r['faster_than_pinocchio'][key][1]:.1f}" for key in ("tick", "call", "batch"))
                 line = f"{robot:<15}{base:<10}{r['algorithm']:<18}{r['operations']:>8}{us}   {ratios}"
                 print(line, flush=True)
-    record = {"processor": platform.processor() or platform.machine(), "pinocchio": pin.__version__, "results": results}
-    if options.json:
-        options.json.write_text(json.dumps(record, indent=1))
-    if options.plot:
-        draw(results, options.plot)
+    keep(results, options, draw)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ of Featherstone's autotree, each in a process of its own; nothing comes from a c
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import resource
@@ -20,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 
 import nori_dyn as nd
-from benchmarks.common import arguments, pinocchio_of, quartiles, rounds
+from benchmarks.common import arguments, keep, pinocchio_of, quartiles, rounds
 
 SIZES = (10, 30, 100, 300, 1000)
 SHAPES = {"chain": 1.0, "binary tree": 2.0}
@@ -135,10 +134,7 @@ def main() -> None:
                 print(
                     f"{shape:<12}{n:5d}{problem[:2]:>5} " + "".join(f"{x:9.2f}" for x in figures) + faster, flush=True
                 )
-    if options.json:
-        options.json.write_text(json.dumps({"pinocchio": pin.__version__, "results": results}, indent=1))
-    if options.plot:
-        draw(results, options.plot)
+    keep(results, options, draw)
 
 
 if __name__ == "__main__":

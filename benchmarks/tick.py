@@ -6,15 +6,13 @@ over rounds, with the quartiles; the ratio is taken round by round, so that what
 
 from __future__ import annotations
 
-import json
-import platform
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 import nori_dyn as nd
-from benchmarks.common import arguments, quartiles, rounds
+from benchmarks.common import arguments, keep, quartiles, rounds
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio
 
 PINNED = ("panda", "ur5", "anymal", "g1", "talos_reduced", "talos_full", "iCubGenova04")
@@ -107,11 +105,7 @@ def main() -> None:
                 print(
                     f"{name:<15}{base:<10}{problem:<18}" + "".join(f"{x:8.2f}" for x in us) + f"   {ratio}", flush=True
                 )
-    record = {"processor": platform.processor() or platform.machine(), "pinocchio": pin.__version__, "results": results}
-    if options.json:
-        options.json.write_text(json.dumps(record, indent=1))
-    if options.plot:
-        draw(results, options.plot)
+    keep(results, options, draw)
 
 
 if __name__ == "__main__":

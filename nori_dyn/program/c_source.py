@@ -2,8 +2,7 @@
 
 The source holds operations, numbers and array indices only: no name from a model gets into it.
 
-Source: DESIGN 4.7; the sine and cosine are a Cody-Waite reduction by pi/2 and polynomials fitted here
-(tests/unit/program/test_c_source.py).
+Source: DESIGN 4.7.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
+from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
@@ -29,184 +29,6 @@ _FORMATS = {
     Op.RECIPROCAL: "1.0 / {0}",
     Op.SQRT: "ROOT({0})",
 }
-
-PRELUDE = """\
-#include <float.h>
-#include <math.h>
-#include <stddef.h>
-#include <string.h>
-#define LANES {lanes}
-typedef double vec __attribute__((vector_size(8 * LANES)));
-typedef long long ivec __attribute__((vector_size(8 * LANES)));
-typedef {real} real;
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){{__VA_ARGS__}})
-#endif
-
-static inline double mag_double(double x) {{ return fabs(x); }}
-static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
-static inline double root_double(double x) {{ return sqrt(x); }}
-static inline vec root_vec(vec x) {{
-    for (int l = 0; l < LANES; ++l) x[l] = sqrt(x[l]);
-    return x;
-}}
-static inline double max_double(double x, double y) {{ return x > y ? x : y; }}
-static inline vec max_vec(vec x, vec y) {{
-    const ivec first = x > y;
-    return (vec)(((ivec)x & first) | ((ivec)y & ~first));
-}}
-
-/* Sine and cosine of LANES angles: x = k pi/2 + r with |r| <= pi/4, pi/2 in three parts. */
-static void sin_cos(const vec x, vec *s, vec *c) {{
-    for (int l = 0; l < LANES; ++l)
-        if (!(fabs(x[l]) < 1e6)) {{ /* beyond the reduction, or not a number */
-            for (int m = 0; m < LANES; ++m) {{ (*s)[m] = sin(x[m]); (*c)[m] = cos(x[m]); }}
-            return;
-        }}
-    const vec k = (x * 0x1.45f306dc9c883p-1 + 0x1.8p52) - 0x1.8p52;
-    const ivec quadrant = __builtin_convertvector(k, ivec);
-    const vec r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
-    const vec z = r * r;
-    const vec ps = 0.008333333333333333 + z * (-0.00019841269841268963 + z * (2.755731922232443e-06
-        + z * (-2.505210723603745e-08 + z * (1.6058684329175855e-10 + z * -7.595306678125121e-13))));
-    const vec pc = 0.041666666666666664 + z * (-0.0013888888888887398 + z * (2.480158729876456e-05
-        + z * (-2.7557317271145144e-07 + z * (2.087614614655861e-09 + z * -1.1382623647474604e-11))));
-    const vec sine = r + r * z * (z * ps - 0.16666666666666666);
-    const vec cosine = 1.0 - 0.5 * z + z * z * pc;
-    const ivec swap = -(quadrant & 1), s_sign = (quadrant & 2) << 62, c_sign = ((quadrant + 1) & 2) << 62;
-    *s = (vec)((((ivec)cosine & swap) | ((ivec)sine & ~swap)) ^ s_sign);
-    *c = (vec)((((ivec)sine & swap) | ((ivec)cosine & ~swap)) ^ c_sign);
-}}
-"""
-
-SINGLE_ENTRY = """
-/* in: q, qd, y; w: workspace; out: outputs; limits: smallest size of each pivot. */
-typedef struct {{ double *in, *w, *out; const double *limits; double residual_limit, residual; }} state;
-
-/* Writes the outputs that no input changes, where `run` leaves them out. */
-void prepare(const state *at) {{ constants(at->in, at->w, at->out); }}
-
-/* Computes the outputs; returns how many pivots are below their limits. */
-int run(const state *at) {{
-    const double *const in = at->in, *const limits = at->limits;
-    double *const w = at->w, *const out = at->out;
-    for (int k = 0; k < N_ANGLES; k += LANES) {{
-        vec x = {{0}}, s, c;
-        for (int l = 0; l < LANES && k + l < N_ANGLES; ++l) x[l] = in[angles[k + l]];
-        sin_cos(x, &s, &c);
-        for (int l = 0; l < LANES && k + l < N_ANGLES; ++l) {{
-            w[k + l] = s[l];
-            w[N_ANGLES + k + l] = c[l];
-        }}
-    }}
-{calls}
-    int small = 0;
-    for (int k = 0; k < N_PIVOTS; ++k) small += !(fabs(w[PIVOTS + k]) >= limits[k]);
-    return small;
-}}
-
-/* The relative residual of what `run` left in w and out: the largest of any equation. */
-static double residual(const double *in, const double *w, const double *out) {{
-    double worst = 0, taint = 0;
-{residual_calls}
-    return worst + taint;
-}}
-
-/* As `run`, with all checks, quaternions brought to unit length first; returns 0 only where nothing is suspicious. */
-int solve(state *at) {{
-    double taint = 0;
-    for (int k = 0; k < N_INPUTS; ++k) taint += at->in[k] * 0.0;
-    for (int k = 0; k < N_QUATERNIONS; ++k) {{
-        double *const p = at->in + quaternions[k];
-        const double norm = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
-        if (!(fabs(norm - 1) <= QUATERNION_TOLERANCE)) return 1;
-        for (int l = 0; l < 4; ++l) p[l] /= norm;
-    }}
-    if (taint != 0 || run(at)) return 1;
-    for (int k = 0; k < N_OUTPUTS; ++k) taint += at->out[k] * 0.0;
-    if (HAS_RESIDUAL) {{
-        at->residual = residual(at->in, at->w, at->out);
-        if (!(at->residual <= at->residual_limit)) return 1;
-    }}
-    return taint != 0;
-}}
-"""
-
-BATCH_ENTRY = """
-typedef vec unaligned __attribute__((aligned(8), may_alias));
-
-/* LANES rows of LANES numbers become columns. */
-static inline void transpose(vec *t) {{
-{transpose}
-}}
-
-/* The numbers of LANES rows as vectors across them. */
-static inline void gather(ptrdiff_t n, const double *const *rows, vec *x) {{
-    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
-        vec t[LANES];
-        if (k > n - LANES) k = n - LANES; /* the last block overlaps the one before */
-        for (int l = 0; l < LANES; ++l) t[l] = *(const unaligned *)(rows[l] + k);
-        transpose(t);
-        for (int l = 0; l < LANES; ++l) x[k + l] = t[l];
-    }}
-    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
-        for (int l = 0; l < LANES; ++l) x[k][l] = rows[l][k];
-}}
-
-/* The other way; a row that is 0 is left out. */
-static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
-    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
-        vec t[LANES];
-        if (k > n - LANES) k = n - LANES;
-        for (int l = 0; l < LANES; ++l) t[l] = x[k + l];
-        transpose(t);
-        for (int l = 0; l < LANES; ++l) if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
-    }}
-    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
-        for (int l = 0; l < LANES; ++l) if (rows[l]) rows[l][k] = x[k][l];
-}}
-
-/* As `run`, for n states: sizes of the input arrays in n_in; small: how many pivots of each state are too small;
-   what is not finite, of inputs or outputs, counts as one. */
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec *w, double *out,
-               const double *limits, int *small, double *residuals) {{
-    vec *const x = w + N_WORK, *const o = x + N_INPUTS;
-    constants(x, w, o);
-    for (ptrdiff_t base = 0; base < n; base += LANES) {{
-        const double *from[LANES];
-        double *to[LANES];
-        for (int a = 0, first = 0; a < N_ARRAYS; first += n_in[a], ++a) {{
-            for (int l = 0; l < LANES; ++l) from[l] = in[a] + n_in[a] * (base + l < n ? base + l : n - 1);
-            gather(n_in[a], from, x + first);
-            const double *const next = in[a] + n_in[a] * (base + LANES);
-            const ptrdiff_t ahead = n_in[a] * (n - base - LANES < LANES ? n - base - LANES : LANES);
-            for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(next + k);
-        }}
-        for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
-{calls}
-        ivec count = {{0}};
-        vec finite = {{0}};
-        for (int k = 0; k < N_INPUTS; ++k) finite += x[k] * 0.0;
-        for (int k = 0; k < N_OUTPUTS; ++k) finite += o[k] * 0.0;
-        count -= ~(finite == 0.0);
-        for (int k = 0; k < N_PIVOTS; ++k) {{
-            const vec p = w[PIVOTS + k];
-            count -= ~((p >= limits[k]) | (-p >= limits[k]));
-        }}
-        vec worst = {{0}}, taint = {{0}};
-{residual_calls}
-        for (int l = 0; l < LANES; ++l) to[l] = base + l < n ? out + N_OUTPUTS * (base + l) : 0;
-        scatter(N_OUTPUTS, o, to);
-        for (int l = 0; l < LANES && base + l < n; ++l) {{
-            small[base + l] = (int)count[l];
-            residuals[base + l] = worst[l] + taint[l];
-        }}
-    }}
-}}
-"""
-
 
 Row: TypeAlias = tuple[Expr, tuple[tuple[Expr, int], ...]]
 
