@@ -108,6 +108,11 @@ def force_cross_matrix(f: Array) -> Array:
     return blocks(-n, -g, -g, g * 0)
 
 
+def scaled(x: Any, M: Array) -> Array:
+    """Return x M for a scalar x (...) and an array M, also where x is a symbol that knows nothing of arrays."""
+    return np.asarray(np.asarray(x) * M)
+
+
 def blocks(A: Array, B: Array, C: Array, D: Array) -> Array:
     """Return [[A, B], [C, D]] of (3, 3, ...) matrices."""
     return np.concatenate([np.concatenate([A, B], axis=1), np.concatenate([C, D], axis=1)])
@@ -166,7 +171,7 @@ def rigid_inertia(J: Array, h: Array, m: Any) -> Array:
     """Return the inertia (6, 6, ...) of its parts, see `rigid_parts`."""
     H = skew(h)
     eye = np.eye(3).reshape((3, 3) + (1,) * (h.ndim - 1))
-    return blocks(J, H, -H, eye * np.asarray(m))
+    return blocks(J, H, -H, scaled(m, eye))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +230,10 @@ class Transform:
         E_T, r = transpose(self.E), spread(self.r, (3,), I.shape[2:])
         J, h, m = rigid_parts(I)
         J, h = matmul(matmul(E_T, J), self.E), matvec(E_T, h)
-        g = h + np.asarray(m / 2) * r
+        g = h + scaled(m / 2, r)
         outer = r[:, None] * g + g[:, None] * r
         eye = np.eye(3).reshape((3, 3) + (1,) * (r.ndim - 1))
-        return rigid_inertia(J + eye * (outer[0, 0] + outer[1, 1] + outer[2, 2]) - outer, h + np.asarray(m) * r, m)
+        return rigid_inertia(J + scaled(outer[0, 0] + outer[1, 1] + outer[2, 2], eye) - outer, h + scaled(m, r), m)
 
     def motion_matrix(self) -> Array:
         """Return the 6 x 6 matrix B_X_A for motion vectors: RBDA (2.24)."""

@@ -1,7 +1,7 @@
 """What is the same in the C of every job: sine and cosine, and the entries for single states and for batches.
 
-Templates of `str.format`: what varies stands in single braces. The sine and cosine are a Cody-Waite reduction by pi/2 and
-polynomials fitted here (tests/unit/program/test_native.py).
+Templates of `str.format`: what varies stands in single braces. The sine and cosine are a Cody-Waite reduction by pi/2
+and polynomials fitted here (tests/unit/program/test_native.py).
 
 Source: DESIGN 4.7.
 """

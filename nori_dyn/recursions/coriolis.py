@@ -19,8 +19,9 @@ from nori_dyn.algebra.spatial import (
     cross,
     cross_force_matrix,
     matmul,
+    rigid_parts,
+    scaled,
     skew,
-    stack,
     transpose,
     zeros,
 )
@@ -63,12 +64,12 @@ def christoffel_factorisation(v: Array, I: Array) -> Array:
     (tests/unit/recursions/test_coriolis.py).
     """
     w, u = v[:3], v[3:]
-    J, h, m = I[:3, :3], stack(I[2, 4], I[0, 5], I[1, 3]), I[5, 5]
+    J, h, m = rigid_parts(I)
     eye = np.eye(3).reshape((3, 3) + (1,) * (J.ndim - 2))
-    half_trace = np.asarray((J[0, 0] + J[1, 1] + J[2, 2]) / 2)
-    power = np.asarray(h[0] * u[0] + h[1] * u[1] + h[2] * u[2])
-    upper = matmul(skew(w), J - eye * half_trace) + eye * power - u[:, None] * h
-    lower = -skew(np.asarray(m) * u + cross(w, h))
+    half_trace = (J[0, 0] + J[1, 1] + J[2, 2]) / 2
+    power = h[0] * u[0] + h[1] * u[1] + h[2] * u[2]
+    upper = matmul(skew(w), J - scaled(half_trace, eye)) + scaled(power, eye) - u[:, None] * h
+    lower = -skew(scaled(m, u) + cross(w, h))
     return blocks(upper, lower * 0, lower, lower * 0)
 
 

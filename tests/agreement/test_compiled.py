@@ -1,0 +1,128 @@
+"""Compiled functions and their derivatives on real robots, against Pinocchio, state by state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.program.compiler import find_compiler
+from tests.agreement.test_pinocchio import N_STATES
+from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
+from tests.systems import random_states
+from tests.tolerances import SOLVED, assert_close
+
+SMALL = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "solo12", "hyq")
+LARGE = (("talos_reduced", "fixed"), ("iCubGenova04", "floating"))
+BASES = ("fixed", "floating")
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+
+
+class Everything(NamedTuple):
+    """What the algorithms say of a state."""
+
+    tau: np.ndarray
+    qdd: np.ndarray
+    H: np.ndarray
+    Minv: np.ndarray
+    C: np.ndarray
+
+
+def everything(tree, q, qd, qdd, tau):
+    """Return all that Pinocchio is asked for as well."""
+    return Everything(
+        nd.rnea(tree, q, qd, qdd),
+        nd.aba(tree, q, qd, tau),
+        nd.crba(tree, q),
+        nd.minverse(tree, q),
+        nd.coriolis(tree, q, qd).C,
+    )
+
+
+class Case:
+    """A robot, random states with their torques, and Pinocchio."""
+
+    def __init__(self, name: str, base: str, n: int = N_STATES) -> None:
+        self.tree = load(name, base, clean=False)  # snapped angles move what is ill-conditioned
+        self.model = pinocchio_model(ROBOTS[name], base)
+        self.data = self.model.createData()
+        truth = random_states(self.tree, n, seed=len(name))
+        self.q, self.qd, self.qdd = truth.q, truth.qd, truth.qdd
+        states = [self._state(k) for k in range(n)]
+        self.P = velocity_map(self.tree, self.model, self.q[0])  # constant: no joint here is planar
+        self.tau = np.array([self.P.T @ pin.rnea(self.model, self.data, *state) for state in states])
+        self.states = states
+
+    def _state(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        q, v = to_pinocchio(self.tree, self.model, self.q[k], self.qd[k])
+        return q, v, acceleration_to_pinocchio(self.tree, self.model, self.q[k], self.qd[k], self.qdd[k])
+
+    def algorithms(self) -> Everything:
+        """Return what Pinocchio says of every state."""
+        model, data, P = self.model, self.data, self.P
+        inverse = np.linalg.inv(P)
+        found = []
+        for (q, v, _), tau in zip(self.states, self.tau, strict=True):
+            H = np.triu(pin.crba(model, data, q))
+            Minv = np.triu(pin.computeMinverse(model, data, q))
+            H, Minv = H + np.triu(H, 1).T, Minv + np.triu(Minv, 1).T
+            qdd = inverse @ pin.aba(model, data, q, v, inverse.T @ tau)
+            C = P.T @ pin.computeCoriolisMatrix(model, data, q, v) @ P
+            found.append((tau, qdd, P.T @ H @ P, inverse @ Minv @ inverse.T, C))
+        return Everything(*map(np.array, zip(*found, strict=True)))
+
+    def derivatives(self) -> tuple[np.ndarray, ...]:
+        """Return Pinocchio's derivatives of rnea by q, qd, qdd, and of aba by q, qd, tau, of every state."""
+        model, data, P = self.model, self.data, self.P
+        inverse = np.linalg.inv(P)
+        found = []
+        for (q, v, a), tau in zip(self.states, self.tau, strict=True):
+            by_q, by_v, H = (np.array(x) for x in pin.computeRNEADerivatives(model, data, q, v, a))
+            H = np.triu(H) + np.triu(H, 1).T
+            ours = [P.T @ x @ P for x in (by_q, by_v, H)]
+            by_q, by_v, Minv = (np.array(x) for x in pin.computeABADerivatives(model, data, q, v, inverse.T @ tau))
+            Minv = np.triu(Minv) + np.triu(Minv, 1).T
+            ours += [inverse @ by_q @ P, inverse @ by_v @ P, inverse @ Minv @ inverse.T]
+            found.append(ours)
+        return tuple(map(np.array, zip(*found, strict=True)))
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "base"), [*((name, base) for name in SMALL for base in BASES), *LARGE])
+def test_native_algorithms(name, base):
+    case = Case(name, base)
+    f = nd.compile(everything, case.tree, backend="native")
+    found = f.batch(case.q, case.qd, case.qdd, case.tau)
+    for ours, reference in zip(found, case.algorithms(), strict=True):
+        assert_close(ours, reference, SOLVED)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("name", SMALL)
+def test_derivatives(name, base):
+    case = Case(name, base)
+    inverse = nd.compile(nd.rnea, case.tree, backend="numpy")
+    forward = nd.compile(nd.aba, case.tree, backend="numpy")
+    found = (
+        *inverse.derivative("q", "qd", "qdd", mode="forward").batch(case.q, case.qd, case.qdd),
+        *forward.derivative("q", "qd", "tau", mode="forward").batch(case.q, case.qd, case.tau),
+    )
+    for ours, reference in zip(found, case.derivatives(), strict=True):
+        assert_close(ours, reference, SOLVED)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "base"), [("ur5", "fixed"), ("anymal", "floating")])
+def test_native_derivatives(name, base):
+    case = Case(name, base, n=10)
+    inverse = nd.compile(nd.rnea, case.tree).derivative("q", "qd", "qdd")
+    found = inverse.batch(case.q, case.qd, case.qdd)
+    for ours, reference in zip(found, case.derivatives(), strict=False):
+        assert_close(ours, reference, SOLVED)
+    for k in (0, 9):
+        for ours, row in zip(inverse(case.q[k], case.qd[k], case.qdd[k]), found, strict=True):
+            assert_close(ours, row[k], SOLVED)
