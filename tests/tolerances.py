@@ -20,6 +20,7 @@ SAME_PROGRAM = Tolerance(1e-12, "the same operations in the same order, by anoth
 PEER = Tolerance(1e-11, "another formulation of one body or joint, its own rounding included")
 RECURSION = Tolerance(1e-11, "trees of up to 40 bodies, whose errors grow with the depth; no system is solved")
 DIFFERENCES = Tolerance(1e-11, "central differences of order 8 in doubles: 1e-16 over a step of 1e-2, and growth")
+SECOND_DIFFERENCES = Tolerance(1e-10, "those of differences: their error, over a step of 1e-2 again")
 EXTENDED = Tolerance(1e-11, "nested differences of order 8 in extended precision: 1e-19 over two steps of 1e-3")
 SOLVED = Tolerance(
     1e-9, "the issue's bound for solved systems: rounding times the condition of the inertia matrix, up to 1e5"

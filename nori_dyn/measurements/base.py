@@ -81,9 +81,12 @@ class VariableReading:
         return {self.key: self.matrix}
 
     def bias(self, at: Kinematics, y: Array) -> Array:
-        if self.value is None:
-            return -y
-        return add(zeros((len(self.value),), at.v[self.key.body]), -np.array(self.value))
+        return add(zeros((len(self.components),), at.v[self.key.body]), known_terms(self.value, y))
+
+
+def known_terms(value: tuple[float, ...] | None, y: Array) -> Array:
+    """Return the known part of rows: minus their known values (rows), or minus their readings y (rows, ...)."""
+    return -y if value is None else -np.array(value)
 
 
 def per_component(

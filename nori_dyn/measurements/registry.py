@@ -6,17 +6,33 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from nori_dyn.errors import SensorConfigError
+from nori_dyn.measurements.acceleration import (
+    Accelerometer,
+    AngularAccelerometer,
+    LinkAcceleration,
+    RigidContact,
+)
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.external_wrench import ExternalWrench
+from nori_dyn.measurements.force_torque import ForceTorque
 from nori_dyn.measurements.joint_acceleration import JointAcceleration
 from nori_dyn.measurements.joint_torque import JointTorque
+from nori_dyn.measurements.linear_relation import LinearRelation
+from nori_dyn.measurements.net_wrench import NetWrench
 
 ENTRY_POINTS = "nori_dyn.measurements"
 
 BUILT_IN: dict[str, type[Measurement]] = {
+    "accelerometer": Accelerometer,
+    "angular_accelerometer": AngularAccelerometer,
     "external_wrench": ExternalWrench,
+    "force_torque": ForceTorque,
     "joint_acceleration": JointAcceleration,
     "joint_torque": JointTorque,
+    "linear_relation": LinearRelation,
+    "link_acceleration": LinkAcceleration,
+    "net_wrench": NetWrench,
+    "rigid_contact": RigidContact,
 }
 
 

@@ -18,13 +18,24 @@ from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 
 # One row a sensor: its fields beside `type`. A sensor of the registry that is not here fails a test below.
+FRAME = {"xyz": [0.1, 0, 0.2], "rpy": [0.3, 1, -2]}
 SENSORS: dict[str, list[dict]] = {
+    "accelerometer": [{"links": "all", "frame": FRAME}, {"links": "all", "components": ["az"], "value": 9.81}],
+    "angular_accelerometer": [{"links": "all", "frame": FRAME}],
+    "force_torque": [{"joints": "all", "frame": FRAME, "measures": "child_on_parent"}, {"joints": "all", "value": 1}],
+    "linear_relation": [
+        {"name": "sum", "terms": {"a:link1.wx": 2, "fx:link1.mz": -1}},
+        {"name": "read", "terms": {"f:link1.fz": 2}, "value": None},
+    ],
+    "link_acceleration": [{"links": "all", "components": ["ay", "wx"], "frame": FRAME}],
+    "net_wrench": [{"links": "all", "frame": FRAME}, {"links": "all", "value": 0}],
+    "rigid_contact": [{"links": "all"}, {"links": "all", "frame": FRAME, "value": None}],
     "joint_acceleration": [{"joints": "all"}, {"joints": "all", "value": 0.5}],
     "joint_torque": [{"joints": "all", "sigma": 0.1}, {"joints": "all", "value": -2}],
     "external_wrench": [
         {"links": "all"},
         {"links": "all", "value": 0},
-        {"links": "all", "components": ["mz", "fx"], "frame": {"xyz": [0.1, 0, 0.2], "rpy": [0.3, 1, -2]}},
+        {"links": "all", "components": ["mz", "fx"], "frame": FRAME},
     ],
 }
 

@@ -1,0 +1,114 @@
+"""Accelerations of a frame on a link: accelerometers, link accelerations, and contacts that do not move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import FiniteFloat
+
+from nori_dyn.algebra.spatial import Array, add, cross, join
+from nori_dyn.measurements.base import known_terms
+from nori_dyn.measurements.frame_reading import LinkReading, Place, PlacedRows, variable_reading
+from nori_dyn.model.joints import MOTION
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import VariableKey
+
+
+@dataclass(frozen=True, slots=True)
+class FrameAcceleration(PlacedRows):
+    """Rows of the conventional acceleration of a frame: X a_i + (0, w x u) - y = 0, with (w, u) = X v_i.
+
+    In it gravity is what it is in a_i, an acceleration upwards; `at_rest` takes it out, for a frame that the world
+    holds.
+
+    Attributes:
+        at_rest: whether gravity is taken out.
+    """
+
+    at_rest: bool = False
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        return {VariableKey("a", self.place.body): self.place.X.motion_matrix()[list(self.place.rows)]}
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        X, rows = self.place.X, list(self.place.rows)
+        v = X.apply_motion(at.v[self.place.body])
+        velocity_terms = join(v[:3] * 0, cross(v[:3], v[3:]))
+        if self.at_rest:
+            velocity_terms = add(velocity_terms, -X.apply_motion(self._gravity(at)))
+        return add(velocity_terms[rows], known_terms(self.place.value, y))
+
+    def _gravity(self, at: Kinematics) -> Array:
+        """Return a_0 = -a_g in the coordinates of the body."""
+        path = [self.place.body]
+        while not at.tree.is_root(path[-1]):
+            path.append(at.tree.parents[path[-1]])
+        a: Array = -np.array([0.0, 0.0, 0.0, *at.tree.gravity])
+        for i in reversed(path):
+            a = at.X_up[i].apply_motion(a)
+        return a
+
+
+class Accelerometer(LinkReading):
+    """The proper linear acceleration of a frame [m/s^2], as a sensor there feels it: upwards 9.81 when at rest.
+
+    Source: own derivation (tests/contracts/test_measurements.py); Nori (3a) for a.
+    """
+
+    type: Literal["accelerometer"]
+    components: list[Literal["ax", "ay", "az"]] | None = None
+
+    label: ClassVar[str] = "acc"
+    spatial: ClassVar[tuple[str, ...]] = MOTION
+    read: ClassVar[tuple[str, ...]] = MOTION[3:]
+
+    def reads(self, place: Place) -> Equation:
+        return FrameAcceleration(place, self.type, "Nori (3a)")
+
+
+class AngularAccelerometer(LinkReading):
+    """The angular acceleration of a link, in the axes of a frame [rad/s^2]: Nori (3a)."""
+
+    type: Literal["angular_accelerometer"]
+    components: list[Literal["wx", "wy", "wz"]] | None = None
+
+    label: ClassVar[str] = "angular_acc"
+    spatial: ClassVar[tuple[str, ...]] = MOTION
+    read: ClassVar[tuple[str, ...]] = MOTION[:3]
+
+    def reads(self, place: Place) -> Equation:
+        return variable_reading(place, self, "Nori (3a)", VariableKey("a", place.body), place.X.motion_matrix())
+
+
+class LinkAcceleration(LinkReading):
+    """The spatial acceleration a of links, in a frame, gravity included: Nori (3a), (16)."""
+
+    type: Literal["link_acceleration"]
+    components: list[Literal["wx", "wy", "wz", "ax", "ay", "az"]] | None = None
+
+    label: ClassVar[str] = "a"
+    spatial: ClassVar[tuple[str, ...]] = MOTION
+
+    def reads(self, place: Place) -> Equation:
+        return variable_reading(place, self, "Nori (3a), (16)", VariableKey("a", place.body), place.X.motion_matrix())
+
+
+class RigidContact(LinkReading):
+    """A frame that the world holds: its conventional acceleration is zero, gravity left out [rad/s^2, m/s^2].
+
+    A foot that stands; `components: [ax, ay, az]` is a point that may turn. `value` is another known acceleration.
+    """
+
+    type: Literal["rigid_contact"]
+    components: list[Literal["wx", "wy", "wz", "ax", "ay", "az"]] | None = None
+    value: FiniteFloat | list[FiniteFloat] | None = 0.0
+
+    label: ClassVar[str] = "contact"
+    spatial: ClassVar[tuple[str, ...]] = MOTION
+
+    def reads(self, place: Place) -> Equation:
+        return FrameAcceleration(place, self.type, "RBDA ch. 8.3", at_rest=True)

@@ -1,0 +1,39 @@
+"""A six-axis force-torque sensor in a joint, in any frame fixed to the link that the joint carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from nori_dyn.measurements.frame_reading import Place, PlacedReading, variable_reading
+from nori_dyn.measurements.selectors import Selector, select_joints
+from nori_dyn.model.joints import FORCE
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import VariableKey
+
+
+class ForceTorque(PlacedReading):
+    """The wrench f through joints, or some of its components [N m, N]: Nori (3f), (16).
+
+    Attributes:
+        joints: which joints.
+        measures: "parent_on_child" is the wrench on the link that the joint carries, as f is; "child_on_parent" its
+            opposite.
+    """
+
+    type: Literal["force_torque"]
+    joints: Selector
+    components: list[Literal["mx", "my", "mz", "fx", "fy", "fz"]] | None = None
+    measures: Literal["parent_on_child", "child_on_parent"] = "parent_on_child"
+
+    label: ClassVar[str] = "ft"
+    spatial: ClassVar[tuple[str, ...]] = FORCE
+
+    def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
+        return ((tree.joint_names[i], i, tree.names[i]) for i in select_joints(tree, self.joints))
+
+    def reads(self, place: Place) -> Equation:
+        sign = 1.0 if self.measures == "parent_on_child" else -1.0
+        matrix = sign * place.X.force_matrix()
+        return variable_reading(place, self, "Nori (3f), (16)", VariableKey("f", place.body), matrix)

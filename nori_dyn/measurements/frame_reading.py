@@ -1,0 +1,183 @@
+"""What readings at a frame share: the frame, and the components that are read in it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from nori_dyn.algebra.spatial import Array, Transform
+from nori_dyn.errors import SensorConfigError, UnknownModelNameError, UnknownSensorNameError
+from nori_dyn.measurements.base import Measurement, VariableReading, per_component
+from nori_dyn.measurements.selectors import Selector, select_places
+from nori_dyn.model.joints import axis_rotation
+from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import VariableKey
+
+Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
+
+
+class Pose(BaseModel):
+    """The pose of a frame in link coordinates: position [m], then fixed-axis roll, pitch, yaw [rad]."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    xyz: Vector = [0.0, 0.0, 0.0]
+    rpy: Vector = [0.0, 0.0, 0.0]
+
+    def transform(self) -> Transform:
+        """Return the transform from link coordinates to the frame's."""
+        roll, pitch, yaw = (np.float64(angle) for angle in self.rpy)
+        E = (
+            axis_rotation((1.0, 0.0, 0.0), roll)
+            @ axis_rotation((0.0, 1.0, 0.0), pitch)
+            @ axis_rotation((0.0, 0.0, 1.0), yaw)
+        )
+        return Transform(E, np.array(self.xyz))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where, and what, a sensor reads.
+
+    Attributes:
+        name: of the equation.
+        body: the link.
+        X: transform from link coordinates to those of the reading.
+        components: the names of what is read.
+        rows: their places among the six numbers of a spatial vector.
+        value: the known values (rows); None when the rows take a reading.
+        sigma: standard deviations (rows); None is exact.
+    """
+
+    name: str
+    body: int
+    X: Transform
+    components: tuple[str, ...]
+    rows: tuple[int, ...]
+    value: tuple[float, ...] | None
+    sigma: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """What the equations of a place share that are more than a matrix on one variable.
+
+    Attributes:
+        place: the frame, and what is read in it.
+        group: the sensor's type.
+        source: where it stands in the literature.
+    """
+
+    place: Place
+    group: str
+    source: str
+
+    @property
+    def name(self) -> str:
+        """The name of the reading."""
+        return self.place.name
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The name of each row."""
+        return self.place.components
+
+    @property
+    def sigma(self) -> tuple[float, ...] | None:
+        """Standard deviation of each row; None is exact."""
+        return self.place.sigma
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether each row takes a number of y."""
+        return self.place.value is None
+
+
+class PlacedReading(Measurement):
+    """The reading of components of a spatial vector, in any frame fixed to a link.
+
+    A subclass may have a field `components`, whose names are among `spatial`; when it is not given, those in `read` are
+    read, or all.
+
+    Attributes:
+        frame: a frame on the link by name, or a pose in link coordinates; the link's own when None.
+    """
+
+    frame: str | Pose | None = None
+
+    label: ClassVar[str]
+    spatial: ClassVar[tuple[str, ...]]
+    read: ClassVar[tuple[str, ...] | None] = None
+
+    @abstractmethod
+    def reads(self, place: Place) -> Equation:
+        """Return the equation of a place."""
+
+    @abstractmethod
+    def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
+        """Yield what is read: its name, the link, and the frame where none is given."""
+
+    def on(self, tree: KinematicTree) -> Iterator[Equation]:
+        for name, i, frame in self.owners(tree):
+            yield self.reads(self._place(tree, name, i, self.frame or frame))
+
+    def _place(self, tree: KinematicTree, owner: str, i: int, frame: str | Pose) -> Place:
+        components = tuple(getattr(self, "components", None) or self.read or self.spatial)
+        if len(set(components)) < len(components):
+            raise SensorConfigError(f"{self.type}: a component is listed twice: {', '.join(components)}.")
+        name = f"{self.label}:{owner}"
+        return Place(
+            name=name,
+            body=i,
+            X=frame.transform() if isinstance(frame, Pose) else self._named_frame(tree, frame, i).X,
+            components=components,
+            rows=tuple(self.spatial.index(component) for component in components),
+            value=per_component(f"the value of '{name}'", self.value, components),
+            sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
+        )
+
+    def _named_frame(self, tree: KinematicTree, name: str, i: int) -> Frame:
+        try:
+            frame = tree.frame(name)
+        except UnknownModelNameError as error:
+            raise UnknownSensorNameError("frame", name, error.known, f"robot '{tree.name}'") from None
+        if frame.link != i:
+            carrier = "the world" if frame.on_world else f"link '{tree.names[frame.link]}'"
+            raise SensorConfigError(
+                f"{self.type} on link '{tree.names[i]}': frame '{name}' is fixed to {carrier}. "
+                "Name a frame on the link itself, or give a pose {xyz: [...], rpy: [...]}."
+            )
+        return frame
+
+
+class LinkReading(PlacedReading):
+    """A placed reading of links.
+
+    Attributes:
+        links: which links. A name may be that of a frame on a link: then the frame is that one where `frame` is not
+            given.
+    """
+
+    links: Selector
+
+    def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
+        return ((name, i, name) for name, i in select_places(tree, self.links))
+
+
+def variable_reading(place: Place, sensor: Measurement, source: str, key: VariableKey, matrix: Array) -> Equation:
+    """Return the rows of a place that read `matrix` (6, 6) times one variable."""
+    return VariableReading(
+        name=place.name,
+        source=source,
+        group=sensor.type,
+        components=place.components,
+        key=key,
+        matrix=matrix[list(place.rows)],
+        value=place.value,
+        sigma=place.sigma,
+    )

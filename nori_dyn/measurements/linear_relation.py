@@ -1,0 +1,86 @@
+"""A linear relation among variables: a gear, a differential, a coupling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+
+from nori_dyn.algebra.spatial import Array, add, zeros
+from nori_dyn.errors import UnknownSensorNameError
+from nori_dyn.measurements.base import Measurement, known_terms, per_component
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import VariableKey, tree_variables
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The row sum of factors times numbers of d, minus what it is.
+
+    Attributes:
+        name: "relation:differential".
+        factors: the factors on each variable (1, size).
+        body: a body of the relation.
+        value: what the sum is (1); None when it is read.
+        sigma: its standard deviation (1); None is exact.
+    """
+
+    name: str
+    factors: Mapping[VariableKey, Array]
+    body: int
+    value: tuple[float, ...] | None
+    sigma: tuple[float, ...] | None
+
+    source: ClassVar[str] = "Nori (16)"
+    group: ClassVar[str] = "linear_relation"
+    components: ClassVar[tuple[str, ...]] = ("",)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the row takes a number of y."""
+        return self.value is None
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        return self.factors
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        return add(zeros((1,), at.v[self.body]), known_terms(self.value, y))
+
+
+class LinearRelation(Measurement):
+    """A weighted sum of numbers of d that is known, or read: Nori (16).
+
+    A gear of ratio 3 is `terms: {"qdd:motor": 1, "qdd:load": -3}`, with its torques related by another.
+
+    Attributes:
+        name: what to call it.
+        terms: factor of each number by its name, as in `system.variable_names`: "qdd:l_knee", "fx:l_sole.mz".
+        value: what the sum is, zero unless told otherwise; null where it is read.
+    """
+
+    type: Literal["linear_relation"]
+    name: Annotated[str, Field(min_length=1)]
+    terms: Annotated[dict[str, FiniteFloat], Field(min_length=1)]
+    value: FiniteFloat | list[FiniteFloat] | None = 0.0
+
+    def on(self, tree: KinematicTree) -> Iterator[Equation]:
+        known = {
+            name: (VariableKey(variable.kind, variable.body), len(variable.components), place)
+            for variable in tree_variables(tree)
+            for place, name in enumerate(variable.component_names)
+        }
+        factors: dict[VariableKey, Array] = {}
+        for term, factor in self.terms.items():
+            if term not in known:
+                raise UnknownSensorNameError("variable", term, known, f"robot '{tree.name}'")
+            key, size, place = known[term]
+            factors.setdefault(key, np.zeros((1, size)))[0, place] = factor
+        name = f"relation:{self.name}"
+        value = per_component(f"the value of '{name}'", self.value, ("",))
+        sigma = per_component(f"the sigma of '{name}'", self.sigma, ("",))
+        yield Relation(name, factors, next(iter(factors)).body, value, sigma)

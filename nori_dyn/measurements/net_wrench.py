@@ -1,0 +1,48 @@
+"""The net wrench on a link, which is the rate of change of its momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from nori_dyn.algebra.spatial import Array, add, cross_force, matvec
+from nori_dyn.measurements.base import known_terms
+from nori_dyn.measurements.frame_reading import LinkReading, Place, PlacedRows
+from nori_dyn.model.joints import FORCE
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import VariableKey
+
+
+@dataclass(frozen=True, slots=True)
+class MomentumRate(PlacedRows):
+    """Rows of X* (I_i a_i + v_i x* I_i v_i) - y = 0."""
+
+    @property
+    def _turn(self) -> Array:
+        return self.place.X.force_matrix()[list(self.place.rows)]
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        i = self.place.body
+        return {VariableKey("a", i): self._turn @ at.tree.I[i]}
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        v, I = at.v[self.place.body], at.tree.I[self.place.body]
+        return add(matvec(self._turn, cross_force(v, matvec(I, v))), known_terms(self.place.value, y))
+
+
+class NetWrench(LinkReading):
+    """The net wrench on links but for their weight, or some of its components [N m, N]: Nori (3f).
+
+    It is the rate of change of momentum that they would have without gravity: all that their joints and the outside do.
+    """
+
+    type: Literal["net_wrench"]
+    components: list[Literal["mx", "my", "mz", "fx", "fy", "fz"]] | None = None
+
+    label: ClassVar[str] = "net"
+    spatial: ClassVar[tuple[str, ...]] = FORCE
+
+    def reads(self, place: Place) -> Equation:
+        return MomentumRate(place, self.type, "Nori (3f)")
