@@ -381,6 +381,33 @@ UNFIT = [
         r"no moving joint.*'arm\.\*'",
     ),
     ({"type": "external_wrench", "links": {"match": "w"}}, SensorConfigError, r"no moving link.*pattern 'w'"),
+    ({"type": "accelerometer", "links": "imu"}, UnknownSensorNameError, r"moving link 'imu'"),
+    (
+        {"type": "accelerometer", "links": "link1", "frame": "tool"},
+        SensorConfigError,
+        r"accelerometer on link 'link1': frame 'tool' is fixed to link 'link2'",
+    ),
+    (
+        {"type": "force_torque", "joints": "joint1", "frame": "tool"},
+        SensorConfigError,
+        r"force_torque on link 'link1': frame 'tool' is fixed to link 'link2'",
+    ),
+    ({"type": "force_torque", "joints": "link1"}, UnknownSensorNameError, r"moving joint 'link1'.*'joint1'"),
+    (
+        {"type": "rigid_contact", "links": "link1", "components": ["ax"], "value": [1, 2]},
+        SensorConfigError,
+        r"value of 'contact:link1' has 2 numbers, expected one or 1",
+    ),
+    (
+        {"type": "linear_relation", "name": "gear", "terms": {"qdd:jiont1": 1}},
+        UnknownSensorNameError,
+        r"variable 'qdd:jiont1'.*mean 'qdd:joint\d'",
+    ),
+    (
+        {"type": "linear_relation", "name": "gear", "terms": {"fx:link1": 1}},
+        UnknownSensorNameError,
+        r"variable 'fx:link1'",
+    ),
 ]
 
 
@@ -449,6 +476,16 @@ INVALID = [
         {"type": "external_wrench", "links": "all", "frame": {"rpz": [1, 2, 3]}},
         ("frame", "rpz"),
         "not permitted",
+    ),
+    ({"type": "accelerometer", "links": "all", "components": ["wx"]}, ("components", 0), "'ax'"),
+    ({"type": "force_torque", "joints": "all", "measures": "both"}, ("measures",), "parent_on_child"),
+    ({"type": "force_torque", "joints": "all", "links": "all"}, ("links",), "not permitted"),
+    ({"type": "linear_relation", "name": "", "terms": {"qdd:joint1": 1}}, ("name",), "at least 1"),
+    ({"type": "linear_relation", "name": "x", "terms": {}}, ("terms",), "at least 1"),
+    (
+        {"type": "linear_relation", "name": "x", "terms": {"qdd:joint1": float("nan")}},
+        ("terms", "qdd:joint1"),
+        "finite",
     ),
 ]
 

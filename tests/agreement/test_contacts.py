@@ -1,0 +1,150 @@
+"""Sensor sets that no recursion covers, against Pinocchio: standing on the ground, and force-torque sensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.io.plans import plan
+from nori_dyn.system.builder import System
+from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
+from tests.systems import ACCELERATIONS, TORQUES, random_states, sensor_set
+from tests.tolerances import SOLVED, assert_close
+
+FEET = {
+    "talos_reduced": ("left_sole_link", "right_sole_link"),
+    "iCubGenova04": ("l_sole", "r_sole"),
+    "anymal": ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"),
+}
+POINTS = ("anymal",)
+"""Robots that stand on points: their feet transmit no moment, and may turn."""
+
+
+def standing(name: str):
+    """Return a floating robot, and sensors that know the torques and that the feet do not move."""
+    tree = load(name, "floating", clean=False)
+    feet = list(FEET[name])
+    bodies = [tree.names[tree.frame(foot).link] for foot in feet]
+    entries = [
+        TORQUES,
+        {"type": "external_wrench", "links": {"except": bodies}, "value": 0},
+        {"type": "rigid_contact", "links": feet},
+    ]
+    if name in POINTS:
+        entries[2]["components"] = ["ax", "ay", "az"]
+        entries.append({"type": "external_wrench", "links": feet, "components": ["mx", "my", "mz"], "value": 0})
+    return tree, sensor_set(*entries, name="standing")
+
+
+@pytest.mark.parametrize("name", FEET)
+def test_forward_dynamics_of_a_robot_on_its_feet(name):
+    tree, sensors = standing(name)
+    system = System(tree, sensors)
+    solver = plan(system, cache=False).solver("numpy")
+    model = pinocchio_model(ROBOTS[name], "floating")
+    data = model.createData()
+    truth = random_states(tree, 20, seed=1)
+    rng = np.random.default_rng(1)
+    tau = rng.normal(size=(20, tree.nv))
+    estimate = solver.solve_batch(truth.q, truth.qd, tau)
+    rows = slice(0, 3) if name in POINTS else slice(0, 6)
+    frames = [model.getFrameId(foot) for foot in FEET[name]]
+    for k in range(20):
+        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
+        P = velocity_map(tree, model, truth.q[k])
+        pin.computeJointJacobians(model, data, q)
+        pin.forwardKinematics(model, data, q, v, 0 * v)
+        pin.updateFramePlacements(model, data)
+        J = np.vstack([pin.getFrameJacobian(model, data, f, pin.LOCAL)[rows] for f in frames])
+        drift = np.concatenate(
+            [pin.getFrameClassicalAcceleration(model, data, f, pin.LOCAL).vector[rows] for f in frames]
+        )
+        H = np.triu(pin.crba(model, data, q))
+        H = H + np.triu(H, 1).T
+        bias = pin.nonLinearEffects(model, data, q, v)
+        n = len(drift)
+        KKT = np.block([[H, J.T], [J, np.zeros((n, n))]])
+        solution = np.linalg.solve(KKT, np.concatenate([np.linalg.solve(P.T, tau[k]) - bias, -drift]))
+        rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], estimate.qdd[k])
+        assert_close(rate, solution[: model.nv], SOLVED)
+        forces = -solution[model.nv :].reshape(len(frames), -1)
+        for foot, force in zip(FEET[name], forces, strict=True):
+            frame = tree.frame(foot)
+            there = frame.X.force_matrix() @ estimate.fx[k, frame.link]
+            assert_close(there[3:], force[:3], SOLVED)
+            assert_close(there[:3], force[3:] if len(force) == 6 else np.zeros(3), SOLVED)
+
+
+def test_a_force_torque_sensor_takes_the_place_of_a_known_wrench():
+    """An arm whose tool meets something: the wrist's sensor, and the motion, tell the wrench on it."""
+    tree = load("ur5", "fixed", clean=False)
+    tool = tree.names[-1]
+    sensors = sensor_set(
+        ACCELERATIONS,
+        {"type": "external_wrench", "links": {"except": tool}, "value": 0},
+        {"type": "force_torque", "joints": tree.joint_names[-1], "measures": "child_on_parent"},
+    )
+    system = System(tree, sensors)
+    solver = plan(system, cache=False).solver("numpy")
+    model = pinocchio_model(ROBOTS["ur5"])
+    data = model.createData()
+    truth = random_states(tree, 20, seed=2)
+    fx = np.random.default_rng(2).normal(size=(20, 6))
+    forces = pin.StdVec_Force(model.njoints, pin.Force.Zero())
+    tau, readings = [], []
+    for k in range(20):
+        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
+        forces[model.njoints - 1] = pin.Force(fx[k, 3:], fx[k, :3])
+        tau.append(pin.rnea(model, data, q, v, truth.qdd[k], forces))
+        readings.append(-np.roll(data.f[model.njoints - 1].vector, 3))
+    estimate = solver.solve_batch(truth.q, truth.qd, np.hstack([truth.qdd, readings]))
+    assert_close(estimate.tau, tau, SOLVED)
+    assert_close(estimate.fx[:, -1], fx, SOLVED)
+
+
+def test_inverse_dynamics_from_what_is_on_board():
+    """Accelerometers on the base instead of its acceleration: gravity, and where the base is, are never needed."""
+    tree = load("anymal", "floating", clean=False)
+    base = tree.names[0]
+    known = {"type": "external_wrench", "links": "all"}
+    sensors = sensor_set(
+        {"type": "joint_acceleration", "joints": "actuated"},
+        {"type": "accelerometer", "links": base},
+        {"type": "angular_accelerometer", "links": base},
+        known,
+    )
+    system = System(tree, sensors)
+    solver = plan(system, outputs=("tau",), cache=False).solver("numpy")
+    reference = plan(System(tree, sensor_set(ACCELERATIONS, known)), cache=False).solver("numpy")
+    truth = random_states(tree, 20, seed=3)
+    full = reference.solve_batch(truth.q, truth.qd, np.hstack([truth.qdd, truth.fx.reshape(20, -1)]))
+    w, u, a = truth.qd[:, :3], truth.qd[:, 3:6], full.a[:, 0]
+    imu = [a[:, 3:] + np.cross(w, u), a[:, :3]]
+    Y = np.hstack([truth.qdd[:, 6:], *imu, truth.fx.reshape(20, -1)])
+    elsewhere = truth.q.copy()
+    elsewhere[:, :7] = tree.neutral_configuration()[:7]
+    for q in (truth.q, elsewhere):
+        assert_close(solver.solve_batch(q, truth.qd, Y).tau, full.tau, SOLVED)
+
+
+def test_three_axes_in_each_foot_do_not_suffice():
+    """Nori (18): a humanoid on two three-axis load cells; the wrench between the feet is not all seen."""
+    tree = load("iCubGenova04", "floating")
+    feet = ["l_sole", "r_sole"]
+    bodies = [tree.names[tree.frame(foot).link] for foot in feet]
+    sensors = sensor_set(
+        ACCELERATIONS,
+        {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
+        {"type": "external_wrench", "links": {"except": bodies}, "value": 0},
+        {"type": "external_wrench", "links": feet, "components": ["mx", "my", "fz"]},
+        name="three axes",
+    )
+    system = System(tree, sensors)
+    assert system.shape[0] == system.shape[1]
+    with pytest.raises(SingularSystemError) as raised:
+        plan(system, cache=False)
+    undetermined = raised.value.undetermined
+    assert {f"fx:{body}" for body in bodies} <= {name.split(".")[0] for name in undetermined}
+    assert {name.split(":")[0] for name in undetermined} <= {"fx", "f", "tau"}

@@ -1,0 +1,142 @@
+"""The inverse of the inertia matrix without the matrix, and what is wrong with the printed listing of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.model.kinematics import positions
+from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.recursions.crba import crba
+from nori_dyn.recursions.minverse import minverse
+from tests.oracles import Lagrangian
+from tests.tolerances import EXACT, SOLVED, assert_close
+from tests.trees import TREES
+from tests.unit.recursions.test_aba import HEAVY
+from tests.unit.recursions.test_rnea import motions
+
+
+@pytest.fixture(params=HEAVY)
+def case(request):
+    """Return a tree and random configurations."""
+    return TREES[request.param], motions(request.param)[0].q
+
+
+def test_it_is_the_inverse(case):
+    tree, q = case
+    eye = np.broadcast_to(np.eye(tree.nv)[..., None], (tree.nv, tree.nv, q.shape[-1]))
+    assert_close(np.einsum("ijN,jkN->ikN", crba(tree, q), minverse(tree, q)), eye, SOLVED)
+
+
+def test_it_is_the_inverse_of_lagranges_matrix(case):
+    tree, q = case
+    assert_close(minverse(tree, q[:, 0]), np.linalg.inv(Lagrangian(tree, q[:, 0]).H()), SOLVED)
+
+
+def test_it_is_symmetric(case):
+    tree, q = case
+    M = minverse(tree, q)
+    one_freedom = max(joint.nv for joint in tree.joints) == 1
+    assert_close(M, np.swapaxes(M, 0, 1), EXACT if one_freedom else SOLVED)
+
+
+def test_a_batch_is_each_one(case):
+    tree, q = case
+    batch = minverse(tree, q)
+    for k in range(5):
+        one = minverse(tree, q[:, k])
+        assert one.shape == (tree.nv, tree.nv)
+        assert_close(batch[..., k], one, SOLVED)
+
+
+def test_two_batch_axes_are_one(case):
+    tree, q = case
+    expected = minverse(tree, q).reshape(tree.nv, tree.nv, 4, 25)
+    assert_close(minverse(tree, q.reshape(-1, 4, 25)), expected, SOLVED)
+
+
+def listing(tree, q, propagated):
+    """Return the inverse by algorithm 1 of the report, joints of one freedom, in link coordinates.
+
+    In the second pass the report adds U Minv to F_i and then hands F_i on to the parent, as printed without it.
+    """
+    at, n = positions(tree, q), tree.nv
+    X, S, parents = [X_i.motion_matrix() for X_i in at.X_up], at.S, tree.parents
+    IA, F, P = [np.array(I) for I in tree.I], np.zeros((n, 6, n)), np.zeros((n, 6, n))
+    U, D, M = [None] * n, [0.0] * n, np.zeros((n, n))
+    for i in reversed(range(n)):
+        U[i] = IA[i] @ S[i]
+        D[i] = float((S[i].T @ U[i])[0, 0])
+        below = [k for k in tree.subtree(i) if k != i]
+        M[i, i] = 1 / D[i]
+        M[i, below] -= (S[i].T @ F[i][:, below])[0] / D[i]
+        if parents[i] >= 0:
+            subtree = list(tree.subtree(i))
+            passed = F[i][:, subtree].copy()
+            if propagated:
+                passed += U[i] @ M[i : i + 1, subtree]
+            F[parents[i]][:, subtree] += X[i].T @ passed
+            IA[parents[i]] += X[i].T @ (IA[i] - U[i] @ U[i].T / D[i]) @ X[i]
+    for i in range(n):
+        if parents[i] >= 0:
+            M[i, i:] -= (U[i].T @ X[i] @ P[parents[i]][:, i:])[0] / D[i]
+        P[i][:, i:] = S[i] @ M[i : i + 1, i:]
+        if parents[i] >= 0:
+            P[i][:, i:] += X[i] @ P[parents[i]][:, i:]
+    return np.triu(M) + np.triu(M, 1).T
+
+
+LISTED = {
+    "chain of two": autotree(2, skew=0.3),
+    "chain": autotree(5, skew=0.3, taper=0.9),
+    "branched": autotree(7, branching=1.5),
+    "random": random_tree(9, seed=5, kinds=("revolute", "prismatic", "helical")),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_the_printed_listing_is_wrong_and_the_corrected_one_is_not(name):
+    tree = LISTED[name]
+    q = tree.random_configuration(1)
+    expected = np.linalg.inv(Lagrangian(tree, q).H())
+    assert_close(listing(tree, q, propagated=True), expected, SOLVED)
+    assert_close(minverse(tree, q), expected, SOLVED)
+    assert np.abs(listing(tree, q, propagated=False) - expected).max() > 1e-2 * np.abs(expected).max()
+
+
+def test_for_one_body_the_printed_listing_is_right():
+    tree = TREES["one_body"]
+    q = tree.random_configuration(2)
+    assert_close(listing(tree, q, propagated=False), minverse(tree, q), SOLVED)
+
+
+def test_a_joint_that_moves_no_inertia_is_named():
+    tree, q = TREES["massless"], motions("massless")[0].q
+    for k in (0, slice(None)):
+        with pytest.raises(SingularSystemError, match="joint 'joint4' moves no inertia") as raised:
+            minverse(tree, q[..., k])
+        assert raised.value.undetermined == ("qdd:joint4",)
+
+
+def test_a_massless_link_that_carries_mass_is_no_obstacle():
+    tree = TREES["massless"]
+    I = tree.I.copy()
+    I[3] = I[2]
+    tree = tree.replace(I=I)
+    q = tree.random_configuration(3)
+    assert_close(minverse(tree, q), np.linalg.inv(Lagrangian(tree, q).H()), SOLVED)
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        (np.zeros(4), r"q has shape \(4,\), expected \(5,\)"),
+        (np.array([0, 0, np.nan, 0, 0]), r"q\[2\] is nan: values must be finite"),
+        ("zero", "q"),
+        (["a"] * 5, "q"),
+    ],
+)
+def test_bad_input_is_named(q, message):
+    with pytest.raises(InputError, match=message):
+        minverse(TREES["autotree_chain"], q)
