@@ -8,6 +8,7 @@ import pytest
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.io.plans import plan
+from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.system.builder import System
 from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
 from tests.systems import ACCELERATIONS, TORQUES, random_states, sensor_set
@@ -40,8 +41,8 @@ def standing(name: str):
 
 @pytest.mark.parametrize("name", FEET)
 def test_forward_dynamics_of_a_robot_on_its_feet(name):
-    tree, sensors = standing(name)
-    system = System(tree, sensors)
+    tree, known = standing(name)
+    system = System(tree, known)
     solver = plan(system, cache=False).solver("numpy")
     model = pinocchio_model(ROBOTS[name], "floating")
     data = model.createData()
@@ -81,12 +82,12 @@ def test_a_force_torque_sensor_takes_the_place_of_a_known_wrench():
     """An arm whose tool meets something: the wrist's sensor, and the motion, tell the wrench on it."""
     tree = load("ur5", "fixed", clean=False)
     tool = tree.names[-1]
-    sensors = sensor_set(
+    known = sensor_set(
         ACCELERATIONS,
         {"type": "external_wrench", "links": {"except": tool}, "value": 0},
         {"type": "force_torque", "joints": tree.joint_names[-1], "measures": "child_on_parent"},
     )
-    system = System(tree, sensors)
+    system = System(tree, known)
     solver = plan(system, cache=False).solver("numpy")
     model = pinocchio_model(ROBOTS["ur5"])
     data = model.createData()
@@ -108,16 +109,15 @@ def test_inverse_dynamics_from_what_is_on_board():
     """Accelerometers on the base instead of its acceleration: gravity, and where the base is, are never needed."""
     tree = load("anymal", "floating", clean=False)
     base = tree.names[0]
-    known = {"type": "external_wrench", "links": "all"}
-    sensors = sensor_set(
+    wrenches = {"type": "external_wrench", "links": "all"}
+    on_board = sensor_set(
         {"type": "joint_acceleration", "joints": "actuated"},
         {"type": "accelerometer", "links": base},
         {"type": "angular_accelerometer", "links": base},
-        known,
+        wrenches,
     )
-    system = System(tree, sensors)
-    solver = plan(system, outputs=("tau",), cache=False).solver("numpy")
-    reference = plan(System(tree, sensor_set(ACCELERATIONS, known)), cache=False).solver("numpy")
+    solver = plan(System(tree, on_board), outputs=("tau",), cache=False).solver("numpy")
+    reference = plan(System(tree, sensor_set(ACCELERATIONS, wrenches)), cache=False).solver("numpy")
     truth = random_states(tree, 20, seed=3)
     full = reference.solve_batch(truth.q, truth.qd, np.hstack([truth.qdd, truth.fx.reshape(20, -1)]))
     w, u, a = truth.qd[:, :3], truth.qd[:, 3:6], full.a[:, 0]
@@ -130,21 +130,30 @@ def test_inverse_dynamics_from_what_is_on_board():
 
 
 def test_three_axes_in_each_foot_do_not_suffice():
-    """Nori (18): a humanoid on two three-axis load cells; the wrench between the feet is not all seen."""
+    """Nori (18), as shipped: a humanoid on two three-axis load cells; the wrench between the feet is not all seen."""
     tree = load("iCubGenova04", "floating")
-    feet = ["l_sole", "r_sole"]
-    bodies = [tree.names[tree.frame(foot).link] for foot in feet]
-    sensors = sensor_set(
-        ACCELERATIONS,
-        {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
-        {"type": "external_wrench", "links": {"except": bodies}, "value": 0},
-        {"type": "external_wrench", "links": feet, "components": ["mx", "my", "fz"]},
-        name="three axes",
-    )
-    system = System(tree, sensors)
+    system = System(tree, sensors("icub_feet_three_axes"))
     assert system.shape[0] == system.shape[1]
-    with pytest.raises(SingularSystemError) as raised:
+    with pytest.raises(SingularSystemError, match="rank is 669 of 670") as raised:
         plan(system, cache=False)
     undetermined = raised.value.undetermined
-    assert {f"fx:{body}" for body in bodies} <= {name.split(".")[0] for name in undetermined}
+    feet = {f"fx:{tree.names[tree.frame(foot).link]}" for foot in FEET["iCubGenova04"]}
+    assert feet <= {name.split(".")[0] for name in undetermined}
     assert {name.split(":")[0] for name in undetermined} <= {"fx", "f", "tau"}
+
+
+def test_shipped_sets_of_the_icub():
+    """Torques that hold it up on its feet, from its imu, are those with which it does what it does."""
+    tree = load("iCubGenova04", "floating")
+    truth = random_states(tree, 5, seed=4)
+    torques = np.random.default_rng(4).normal(size=(5, tree.nv))
+    torques[:, :6] = 0
+    stands = plan(System(tree, sensors("icub_standing")), cache=False).solver("numpy")
+    moving = stands.solve_batch(truth.q, truth.qd, torques)
+    on_board = sensor_set(
+        *sensors("icub_imu").to_dict()["measurements"][:-1], {"type": "external_wrench", "links": "all"}
+    )
+    felt = plan(System(tree, on_board), outputs=("tau",), cache=False).solver("numpy")
+    w, u, a = truth.qd[:, :3], truth.qd[:, 3:6], moving.a[:, 0]
+    Y = np.hstack([moving.qdd[:, 6:], a[:, 3:] + np.cross(w, u), a[:, :3], moving.fx.reshape(5, -1)])
+    assert_close(felt.solve_batch(truth.q, truth.qd, Y).tau, torques, SOLVED)
