@@ -66,10 +66,10 @@ def coordinate_change(A: Any, A_rate: Any) -> CoordinateChange:
 
     Source: Echeandia and Wensing (22)-(27).
     """
-    shape = np.shape(A)[:2]
-    if len(shape) != 2 or np.shape(A_rate)[:2] != shape:
-        raise InputError(f"A has shape {np.shape(A)} and A_rate {np.shape(A_rate)}: expected two of (nv, n).")
-    return CoordinateChange(scalars("A", A, shape), scalars("A_rate", A_rate, shape))
+    A, A_rate = scalars("A", A, ()), scalars("A_rate", A_rate, ())
+    if A.ndim < 2 or A.shape[:2] != A_rate.shape[:2]:
+        raise InputError(f"A has shape {A.shape} and A_rate {A_rate.shape}: expected two of (nv, n).")
+    return CoordinateChange(A, A_rate)
 
 
 def com_coordinates(tree: KinematicTree, q: Any, qd: Any) -> CoordinateChange:
@@ -106,8 +106,8 @@ def com_coordinates(tree: KinematicTree, q: Any, qd: Any) -> CoordinateChange:
     P_rate = np.concatenate([force[3:] for force in change], axis=1) / mass - cross(w, P)
 
     E = spread(at.X_root[0].E, (3, 3), q.shape[1:])
-    A = np.array(spread(np.eye(tree.nv), (tree.nv, tree.nv), q.shape[1:]), dtype=P.dtype)
-    A_rate = zeros((tree.nv, tree.nv), q)
+    A, A_rate = (zeros((tree.nv, tree.nv), q) for _ in range(2))
+    A[:] = spread(np.eye(tree.nv), A.shape[:2], q.shape[1:])
     order = [*range(3, 6), *range(3), *range(6, tree.nv)]  # nu begins with the linear speeds, qd with the angular ones
     A, rest = A[:, order], [*range(3), *range(6, tree.nv)]
     A[3:6, :3], A_rate[3:6, :3] = E, -cross(w, E)

@@ -251,9 +251,9 @@ def _checked(H: Any, parents: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
     """Return a lower triangular copy of H, and its parents."""
     parents = checked_parents(parents)
     n = len(parents)
-    if np.shape(H)[:2] != (n, n):
-        raise InputError(f"H has shape {np.shape(H)}, but there are {n} parents: expected ({n}, {n}).")
-    H = scalars("H", H, (n, n))
+    H = scalars("H", H, ())
+    if H.shape[:2] != (n, n):
+        raise InputError(f"H has shape {H.shape}, but there are {n} parents: expected ({n}, {n}).")
     if is_numeric(H):
         _check_values(H, parents)
     lower = np.tril(np.ones((n, n), dtype=bool)).reshape((n, n) + (1,) * (H.ndim - 2))

@@ -45,6 +45,8 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
     }
     if "q" in arrays and is_numeric(arrays["q"]):
         arrays["q"] = np.moveaxis(tree.normalised(np.moveaxis(arrays["q"], 0, -1)), -1, 0)
+    if not all(map(is_numeric, arrays.values())):  # symbols and numbers mix as objects
+        arrays = {name: x.astype(object) for name, x in arrays.items()}
     batches = {name: x.shape[len(shapes[name]) :] for name, x in arrays.items()}
     batch = max(batches.values(), key=len, default=())
     if not set(batches.values()) <= {(), batch}:
