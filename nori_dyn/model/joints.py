@@ -282,7 +282,7 @@ class Planar(Joint):
         return S
 
     def S_rate(self, q: Array, qd: Array) -> Array:
-        S_rate = zeros((6, 3), qd)
+        S_rate = zeros((6, 3), q[:1] * qd[:1])
         turn_s, turn_c = qd[0] * sin(q[0]), qd[0] * cos(q[0])
         S_rate[3, 1], S_rate[3, 2] = -turn_s, turn_c
         S_rate[4, 1], S_rate[4, 2] = -turn_c, -turn_s

@@ -51,7 +51,7 @@ def aba(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array
 
 
 def hybrid_dynamics(
-    tree: KinematicTree, q: Any, qd: Any, tau: Any, qdd: Any, accelerated: Collection[str], fx: Any = None
+    tree: KinematicTree, q: Any, qd: Any, tau: Any, qdd: Any, accelerated: Collection[str] | str, fx: Any = None
 ) -> HybridDynamics:
     """Return the joint forces and accelerations of a robot of which some joints follow given accelerations.
 
@@ -61,7 +61,7 @@ def hybrid_dynamics(
         qd: velocity (nv, ...) [rad/s, m/s].
         tau: joint forces (nv, ...) [N m, N]; those of accelerated joints are not read.
         qdd: accelerations (nv, ...) [rad/s^2, m/s^2]; those of the other joints are not read.
-        accelerated: names of the joints whose acceleration is given; the others' force is.
+        accelerated: names of the joints whose acceleration is given, or one name; the others' force is.
         fx: external wrenches (n_links, 6, ...), couple first, link coordinates [N m, N]; none when None.
 
     Raises:
@@ -71,7 +71,7 @@ def hybrid_dynamics(
 
     Source: RBDA ch. 9.2, table 9.1.
     """
-    led = {tree.joint(name) for name in accelerated}
+    led = {tree.joint(name) for name in ((accelerated,) if isinstance(accelerated, str) else accelerated)}
     q, qd, tau, qdd, fx = arguments(tree, q=q, qd=qd, tau=tau, qdd=qdd, fx=fx)
 
     # Pass 1: velocities.

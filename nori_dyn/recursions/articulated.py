@@ -59,12 +59,17 @@ def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[i
     return ArticulatedBodies(tuple(IA), tuple(U), tuple(D_inverse), tuple(Ia))
 
 
+def no_inertia(joint: str) -> SingularSystemError:
+    """Return the error of a joint, by its name, that moves no inertia."""
+    return SingularSystemError(
+        f"joint '{joint}' moves no inertia: what it carries has no mass, or none that it can move, so that its "
+        "acceleration is not determined. Give the links an inertia, or lock the joint.",
+        (f"qdd:{joint}",),
+    )
+
+
 def _inverse(D: Array, joint: str) -> Array:
     try:
         return inverse(D)
     except (NotPositiveDefiniteError, ZeroDivisionError):
-        raise SingularSystemError(
-            f"joint '{joint}' moves no inertia: what it carries has no mass, or none that it can move, so that its "
-            "acceleration is not determined. Give the links an inertia, or lock the joint.",
-            (f"qdd:{joint}",),
-        ) from None
+        raise no_inertia(joint) from None

@@ -96,8 +96,8 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
 
     Source: Echeandia and Wensing (19)-(21), algorithm 1, proposition 1.
     """
-    if factorisation not in FACTORISATIONS:
-        raise UnknownNameError("factorisation", factorisation, FACTORISATIONS)
+    if str(factorisation) not in FACTORISATIONS:
+        raise UnknownNameError("factorisation", str(factorisation), FACTORISATIONS)
     q, qd = arguments(tree, q=q, qd=qd)
 
     # Pass 1: velocities, and B of each body.

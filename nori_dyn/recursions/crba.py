@@ -11,7 +11,8 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import Array, matmul, transpose, zeros
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.recursions.factorisation import ltdl, solve_ltdl
+from nori_dyn.recursions.articulated import no_inertia
+from nori_dyn.recursions.factorisation import NotPositiveDefiniteError, ltdl, solve_ltdl
 from nori_dyn.recursions.rnea import bias_force, inertial_force
 from nori_dyn.recursions.sparsity import expanded_parents
 from nori_dyn.recursions.state import arguments, bodies
@@ -62,4 +63,9 @@ def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx:
     """
     q, qd, tau, fx = arguments(tree, q=q, qd=qd, tau=tau, fx=fx)
     parents = expanded_parents(tree)
-    return solve_ltdl(ltdl(crba(tree, q), parents), parents, tau - bias_force(tree, q, qd, fx))
+    try:
+        factors = ltdl(crba(tree, q), parents)
+    except NotPositiveDefiniteError as error:
+        joint = next(i for i, v in enumerate(tree.v_slices) if error.freedom < v.stop)
+        raise no_inertia(tree.joint_names[joint]) from None
+    return solve_ltdl(factors, parents, tau - bias_force(tree, q, qd, fx))

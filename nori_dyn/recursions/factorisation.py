@@ -263,13 +263,15 @@ def _checked(H: Any, parents: Sequence[int]) -> tuple[Array, tuple[int, ...]]:
 def _check_values(H: Array, parents: Sequence[int]) -> None:
     def refuse(wrong: Any, what: str) -> None:
         if wrong.any():
-            i, j = (int(k) for k in np.argwhere(wrong)[0][:2])
-            raise InputError(f"H[{i}, {j}] is {what.format(H[i, j], H[j, i], i=i, j=j)}")
+            place = tuple(int(k) for k in np.argwhere(wrong)[0])
+            i, j = place[:2]
+            name = f"H[{', '.join(map(str, place))}]"
+            raise InputError(f"{name} is {what.format(H[place], H[(j, i, *place[2:])], i=i, j=j)}")
 
     size = SYMMETRY * np.abs(H).max(initial=0.0)
-    refuse(np.abs(H - transpose(H)) > size, "{0} and H[{j}, {i}] is {1}: H must be symmetric.")
+    refuse(np.abs(H - transpose(H)) > size, "{0:.6g}, but {1:.6g} across the diagonal: H must be symmetric.")
     outside = ~inertia_pattern(parents).reshape((len(H), len(H)) + (1,) * (H.ndim - 2))
     refuse(
         (np.abs(H) > size) & outside,
-        "{0}, but freedoms {i} and {j} lie on different branches of the tree: it must be zero.",
+        "{0:.6g}, but freedoms {i} and {j} lie on different branches of the tree: it must be zero.",
     )

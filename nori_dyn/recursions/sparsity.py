@@ -37,7 +37,7 @@ def checked_parents(parents: Sequence[int]) -> tuple[int, ...]:
             f"parents is {parents!r}: expected the number of each freedom's parent, {WORLD} for the world."
         )
     for k, parent in enumerate(parents):
-        if not isinstance(parent, int | np.integer) or not WORLD <= parent < k:
+        if isinstance(parent, bool) or not isinstance(parent, int | np.integer) or not WORLD <= parent < k:
             raise InputError(
                 f"parents[{k}] is {parent!r}: expected the number of an earlier freedom, less than {k}, "
                 f"or {WORLD} for the world."
@@ -69,5 +69,6 @@ def depth_sums(parents: Sequence[int]) -> tuple[int, int]:
     With d_k freedoms on the path from k to the world, D_1 is the sum of d_k - 1, the number of nonzeros below the
     diagonal, and D_2 that of d_k (d_k - 1) / 2.
     """
+    parents = checked_parents(parents)
     above = [sum(1 for _ in ancestors(parents, k)) for k in range(len(parents))]
     return sum(above), sum(d * (d + 1) // 2 for d in above)

@@ -67,8 +67,8 @@ def scalars(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         InputError: another shape, neither numbers nor symbols, or a number that is not finite.
     """
     array = _array(name, value)
-    if not is_numeric(array) and array.shape == (*shape, 1):  # a column of a computer algebra
-        array = array[..., 0]
+    if array.shape == (*shape, 1) and (hasattr(value, "elements") or not is_numeric(array)):
+        array = array[..., 0]  # a column of a computer algebra
     if array.shape[: len(shape)] != shape:
         raise InputError(f"{name} has shape {array.shape}, expected {shape}, or batch axes after that.")
     return checked(name, array, array.shape) if is_numeric(array) else array
@@ -118,12 +118,13 @@ def _turned(C: Array, wrench: Array) -> Array:
 
 
 def _array(name: str, value: Any) -> Array:
-    if hasattr(value, "elements"):  # CasADi, by columns
-        array = np.empty(value.numel(), dtype=object)
-        array[:] = value.elements()
-        return array.reshape(value.shape, order="F")
     try:
-        array = np.asarray(value)
+        if hasattr(value, "elements"):  # CasADi, by columns
+            array = np.empty(value.numel(), dtype=object)
+            array[:] = value.elements()
+            array = array.reshape(value.shape, order="F")
+        else:
+            array = np.asarray(value)
         if array.dtype == object and all(isinstance(x, int | float) for x in array.flat):
             array = array.astype(float)
     except (TypeError, ValueError) as error:

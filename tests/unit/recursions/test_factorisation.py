@@ -280,7 +280,7 @@ BAD = {
     "not symmetric": (
         changed((2, 1, 0.5), (1, 2, 0.4)),
         CHAIN,
-        r"H\[1, 2\] is 0\.4 and H\[2, 1\] is 0\.5: .*symmetric",
+        r"H\[1, 2\] is 0\.4, but 0\.5 across the diagonal: .*symmetric",
     ),
     "NaN": (changed((2, 1, np.nan)), CHAIN, r"H\[2, 1\] is nan: values must be finite"),
     "infinite": (changed((0, 0, np.inf)), CHAIN, r"H\[0, 0\] is inf: values must be finite"),
