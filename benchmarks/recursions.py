@@ -92,7 +92,7 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
 
     algorithms = list(dict.fromkeys(r["algorithm"] for r in results))
     figure = Figure(figsize=(2.2 * len(algorithms), 4.2), dpi=130, layout="constrained")
-    for axes, algorithm in zip(figure.subplots(1, len(algorithms), sharey=True), algorithms, strict=True):
+    for axes, algorithm in zip(figure.subplots(1, len(algorithms), sharex=True, sharey=True), algorithms, strict=True):
         own = [r for r in results if r["algorithm"] == algorithm]
         ratios = np.array([r["faster_than_pinocchio"]["tick"] for r in own])
         error = np.abs(ratios[:, [0, 2]] - ratios[:, [1]]).T
