@@ -69,12 +69,15 @@ def traced(
 
     Raises:
         UnknownNameError: an input that the function does not have.
-        InputError: the shape of an input is not known; what the function returns is no array of expressions.
+        InputError: an input is missing, or its shape not known; what the function returns is no array of expressions.
     """
     parameters = dict(list(inspect.signature(function).parameters.items())[1:])
-    if inputs is None:
-        inputs = [name for name, p in parameters.items() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     label = getattr(getattr(function, "func", function), "__name__", "function")
+    needed = [name for name, p in parameters.items() if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    inputs = needed if inputs is None else inputs
+    missing = [name for name in needed if name not in inputs]
+    if missing:
+        raise InputError(f"function '{label}' needs the inputs {', '.join(needed)}: {', '.join(missing)} left out.")
     graph, known = Graph(seed), {**shapes_of(tree), **(shapes or {})}
     arrays: dict[str, Array] = {}
     for name in inputs:

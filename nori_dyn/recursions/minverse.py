@@ -1,9 +1,9 @@
 """The inverse of the joint-space inertia matrix, without the matrix.
 
 It is the articulated-body algorithm at rest, for all unit joint forces at once, each of which reaches only the bodies
-on its way to the world in the second pass; forces and motions are in the coordinates of the tree's root, where they need
-no transform. The listing in the report passes to the parent what the joint's motion adds, but not what came from below:
-pA of the articulated-body algorithm has both, and so has F here.
+on its way to the world in the second pass; forces and motions are in the coordinates of the tree's root, where they
+need no transform. The listing in the report passes to the parent what the joint's motion adds, but not what came from
+below: pA of the articulated-body algorithm has both, and so has F here.
 
 Source: Carpentier, "Analytical inverse of the joint space inertia matrix" (2018), algorithm 1, corrected: own
 derivation (tests/unit/recursions/test_minverse.py).

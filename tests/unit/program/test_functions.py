@@ -239,12 +239,14 @@ class TestBadInput:
             f.batch(np.array([qd, 0 * qd]))
 
     def test_unknown_names(self, tree):
-        with pytest.raises(UnknownNameError, match=r"unknown input 'qdot'.*'rnea'"):
-            nd.compile(nd.rnea, tree, inputs=("q", "qdot"))
+        with pytest.raises(UnknownNameError, match=r"unknown input 'qdot'.*'crba'"):
+            nd.compile(nd.crba, tree, inputs=("q", "qdot"))
         with pytest.raises(UnknownNameError, match="unknown output 'D'"):
             nd.compile(nd.coriolis, tree, outputs=("D",))
         with pytest.raises(UnknownNameError, match="unknown backend 'cuda'"):
             nd.compile(nd.crba, tree, backend="cuda")
+        with pytest.raises(InputError, match="needs the inputs q, qd, qdd: qd, qdd left out"):
+            nd.compile(nd.rnea, tree, inputs=("q",))
         with pytest.raises(InputError, match="the shape of input 'x' is not known"):
             nd.compile(lambda tree, x: x, tree)
         with pytest.raises(InputError, match="no number and no expression"):
