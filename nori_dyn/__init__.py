@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         SingularSystemError,
         SystemShapeError,
     )
+    from nori_dyn.io.functions import compile
     from nori_dyn.io.mjcf import load_mjcf
     from nori_dyn.io.plans import Plan, plan
     from nori_dyn.io.robots import load_robot
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.synthetic import autotree, random_tree
     from nori_dyn.model.tree import KinematicTree
-    from nori_dyn.program.functions import CompiledFunction, compile
+    from nori_dyn.program.functions import CompiledFunction
     from nori_dyn.recursions.aba import aba, hybrid_dynamics
     from nori_dyn.recursions.christoffel import christoffel
     from nori_dyn.recursions.coordinates import com_coordinates, coordinate_change
@@ -60,6 +61,7 @@ _HOMES = {
         "SingularSystemError",
         "SystemShapeError",
     ),
+    "io.functions": ("compile",),
     "io.mjcf": ("load_mjcf",),
     "io.plans": ("Plan", "plan"),
     "io.robots": ("load_robot",),
@@ -68,7 +70,7 @@ _HOMES = {
     "measurements.sensor_set": ("SensorSet",),
     "model.synthetic": ("autotree", "random_tree"),
     "model.tree": ("KinematicTree",),
-    "program.functions": ("CompiledFunction", "compile"),
+    "program.functions": ("CompiledFunction",),
     "recursions.aba": ("aba", "hybrid_dynamics"),
     "recursions.christoffel": ("christoffel",),
     "recursions.coordinates": ("com_coordinates", "coordinate_change"),

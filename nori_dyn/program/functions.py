@@ -6,11 +6,12 @@ Source: DESIGN 4.7; the functions are those of `recursions`, or anybody's over a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, NoriWarning, SingularSystemError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.search import Progress
 from nori_dyn.program.backends.base import CHUNK
 from nori_dyn.program.c_source import Job, c_source
 from nori_dyn.program.compiler import NO_COMPILER, CompilerError, find_compiler, load_library
@@ -35,6 +37,16 @@ DOUBLE = np.dtype(np.float64)
 BACKENDS = ("native", "numpy", "auto")
 
 
+Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
+"""What shows how far long work is, given a title; see `io.progress`."""
+
+
+@contextmanager
+def unwatched(title: str) -> Iterator[Progress]:
+    """Show nothing."""
+    yield lambda stage, done=None: None
+
+
 class CompiledFunction:
     """A function of a robot as a straight-line program. Not to be shared between threads.
 
@@ -47,8 +59,8 @@ class CompiledFunction:
         cost: counted operations, sines and cosines not counted.
     """
 
-    def __init__(self, function: Traced, backend: str = "auto") -> None:
-        self._function = function
+    def __init__(self, function: Traced, backend: str = "auto", watch: Watch = unwatched) -> None:
+        self._function, self._watch = function, watch
         self._shapes = {name: array.shape for name, array in function.inputs.items()}
         self._kind = function.kind
         self._output_shapes = {name: array.shape for name, array in function.outputs.items()}
@@ -132,7 +144,11 @@ class CompiledFunction:
         Raises:
             UnknownNameError: there is no such input.
         """
-        return CompiledFunction(jacobian(self._function, wrt, mode), self.backend)
+        with self._watch(f"compiling derivatives of {self._function.name}") as stage:
+            stage("differentiating")
+            found = jacobian(self._function, wrt, mode)
+            stage("compiling")
+            return CompiledFunction(found, self.backend, self._watch)
 
     def _check(self, given: Sequence[Any], batch: tuple[int, ...] = ()) -> list[Floats]:
         """Return inputs as arrays, quaternions of unit length.
@@ -171,11 +187,11 @@ class CompiledFunction:
             raise UnknownNameError("backend", backend, BACKENDS)
         if backend != "numpy":
             try:
-                return _Native(self._job(), self._state, self._values)
+                return _Native(self._job(), self._state, self._values, self._watch)
             except CompilerError as error:
                 if backend == "native":
                     raise
-                warnings.warn(f"{error} The function runs through NumPy instead, which is slower.", NoriWarning, 4)
+                warnings.warn(f"{error} The function runs through NumPy instead, which is slower.", NoriWarning, 5)
         return _Numpy(program, [len(scalars) for scalars in self._inputs.values()], self._state, self._values)
 
     def _job(self) -> Job:
@@ -194,19 +210,18 @@ class _Native:
     name = "native"
     sees_bad_input = True
 
-    def __init__(self, job: Job, state: Floats, values: Floats) -> None:
+    def __init__(self, job: Job, state: Floats, values: Floats, watch: Watch) -> None:
         compiler = find_compiler()
         if compiler is None:
             raise CompilerError(NO_COMPILER.format("a native function"))
         source, ffi = c_source(job, compiler.lanes), interface()
-        self._code = NativeCode(
-            ffi,
-            load_library(ffi, source.single, compiler),
-            lambda: load_library(ffi, source.batch, compiler),
-            compiler,
-            source.n_work,
-            (),
-        )
+
+        def open_batch() -> Any:
+            with watch("compiling for batches"):
+                return load_library(ffi, source.batch, compiler)
+
+        single = load_library(ffi, source.single, compiler)
+        self._code = NativeCode(ffi, single, open_batch, compiler, source.n_work, ())
         self._kept = state, values  # C keeps nothing alive
         self._at = self._code.place(state, values, np.inf)
 
@@ -255,35 +270,34 @@ class _Numpy:
         return values, np.logical_not(np.isfinite(values).all(axis=1))
 
 
-def compile(
+def compiled(
     function: Function,
     tree: KinematicTree,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     shapes: Shapes | None = None,
     backend: str = "auto",
+    watch: Watch = unwatched,
 ) -> CompiledFunction:
-    """Return a function of a robot as a straight-line program, compiled: `nd.compile(nd.rnea, tree)`.
+    """Return a function of a robot as a program; arguments and errors are those of `nori_dyn.compile`.
 
     Args:
-        function: one of this package's, or any that takes the tree, then arrays over any scalar, and returns an array
-            or a tuple of arrays; options are given with `functools.partial`.
+        function: the function.
         tree: the robot.
-        inputs: names of the parameters that are inputs; those without a default when None.
-        outputs: names of the fields wanted of a named tuple; all when None. What they do not need is not computed.
-        shapes: shapes of parameters other than q, qd, qdd, tau and fx, by name.
-        backend: "native", "numpy", or "auto" for the faster that can run here.
-
-    Raises:
-        UnknownNameError: an input, output or backend that does not exist.
-        InputError: the shape of an input is not known.
-        CompilerError: "native" was asked for and there is no C compiler, or it fails; "auto" warns and takes NumPy.
+        inputs: names of the parameters that are inputs.
+        outputs: names of the fields wanted.
+        shapes: shapes of other parameters, by name.
+        backend: name of the backend.
+        watch: shows how far it is.
     """
-    found = traced(function, tree, inputs, shapes)
-    if outputs is not None:
-        for name in outputs:
-            if name not in found.outputs:
-                raise UnknownNameError("output", name, found.outputs, f"function '{found.name}'")
-        wanted = {name: found.outputs[name] for name in outputs}
-        found = replace(found, outputs=wanted, kind=None if len(wanted) == 1 else tuple)
-    return CompiledFunction(found, backend)
+    with watch(f"compiling {tree.name}") as stage:
+        stage("tracing")
+        found = traced(function, tree, inputs, shapes)
+        if outputs is not None:
+            for name in outputs:
+                if name not in found.outputs:
+                    raise UnknownNameError("output", name, found.outputs, f"function '{found.name}'")
+            wanted = {name: found.outputs[name] for name in outputs}
+            found = replace(found, outputs=wanted, kind=None if len(wanted) == 1 else tuple)
+        stage("compiling")
+        return CompiledFunction(found, backend, watch)
