@@ -16,7 +16,7 @@ from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
 
 SMALL = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "solo12", "hyq")
-LARGE = (("talos_reduced", "fixed"), ("iCubGenova04", "floating"))
+NATIVE = (("ur5", "fixed"), ("panda", "floating"), ("anymal", "floating"), ("talos_reduced", "fixed"))
 BASES = ("fixed", "floating")
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
@@ -92,7 +92,7 @@ class Case:
 
 
 @needs_compiler
-@pytest.mark.parametrize(("name", "base"), [*((name, base) for name in SMALL for base in BASES), *LARGE])
+@pytest.mark.parametrize(("name", "base"), NATIVE)
 def test_native_algorithms(name, base):
     case = Case(name, base)
     f = nd.compile(everything, case.tree, backend="native")

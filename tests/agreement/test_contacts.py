@@ -43,7 +43,7 @@ def standing(name: str):
 def test_forward_dynamics_of_a_robot_on_its_feet(name):
     tree, known = standing(name)
     system = System(tree, known)
-    solver = plan(system, cache=False).solver("numpy")
+    solver = plan(system, outputs=("qdd", "fx"), cache=False).solver("numpy")
     model = pinocchio_model(ROBOTS[name], "floating")
     data = model.createData()
     truth = random_states(tree, 20, seed=1)
