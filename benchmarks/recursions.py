@@ -60,11 +60,12 @@ def measure(robot: str, base: str, n_rounds: int, seconds: float) -> list[dict[s
     found, references = [], peers(model, q, v, rng.normal(size=model.nv))
     for name, program in programs(tree).items():
         inputs = [Q, *V][: len(vars(program.inputs))]
-        for array, values in zip(vars(program.inputs).values(), inputs, strict=True):
-            array[:] = values[0]
+        state = [values[0].copy() for values in inputs]
+        for array, values in zip(vars(program.inputs).values(), state, strict=True):
+            array[:] = values
         functions = {
             "tick": program.tick,
-            "call": lambda program=program, inputs=inputs: program(*(values[0] for values in inputs)),
+            "call": lambda program=program, state=state: program(*state),
             "pinocchio": references[name],
             "batch": lambda program=program, inputs=inputs: program.batch(*inputs),
         }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
+from nori_dyn.algebra.spatial import Array
 from nori_dyn.errors import InputError, NoriWarning, SingularSystemError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.search import Progress
@@ -63,19 +65,17 @@ class CompiledFunction:
         self._function, self._watch = function, watch
         self._shapes = {name: array.shape for name, array in function.inputs.items()}
         self._kind = function.kind
-        self._output_shapes = {name: array.shape for name, array in function.outputs.items()}
-        self._shape = next(iter(self._output_shapes.values()))
+        self._outputs = _parts(function.outputs)
         self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
         self.cost: Cost = program.cost
         self._state = aligned(sum(array.size for array in function.inputs.values()))
         self._values = aligned(len(self._flat))
-        inputs = self._split(self._state, self._shapes)
-        if "q" in inputs:
-            inputs["q"][:] = function.tree.neutral_configuration()
-        self._arrays = tuple(inputs.values())
-        self.inputs = SimpleNamespace(**inputs)
+        self._arrays = tuple(self._state[part].reshape(shape) for part, shape in _parts(function.inputs))
+        self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._arrays, strict=True)))
+        if "q" in self._shapes:
+            self.inputs.q[:] = function.tree.neutral_configuration()
         seen = self._values.view()
         seen.flags.writeable = False
         self.outputs = self._formed(seen)
@@ -170,17 +170,11 @@ class CompiledFunction:
             raise InputError(f"the inputs are {', '.join(names)}; given: {', '.join(received)}.")
         return tuple(given[name] for name in names)
 
-    @staticmethod
-    def _split(values: Floats, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
-        edges = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])[:-1]
-        parts = np.split(values, edges, axis=-1)
-        return {n: part.reshape(part.shape[:-1] + s) for part, (n, s) in zip(parts, shapes.items(), strict=True)}
-
     def _formed(self, values: Floats) -> Any:
         """Return outputs (..., n) in the form that the function returns."""
-        if self._kind is None:
-            return values.reshape(values.shape[:-1] + self._shape)
-        return self._kind(self._split(values, self._output_shapes).values())
+        batch = values.shape[:-1]
+        parts = [values[..., part].reshape(batch + shape) for part, shape in self._outputs]
+        return parts[0] if self._kind is None else self._kind(parts)
 
     def _made(self, backend: str, program: Program) -> _Native | _Numpy:
         if backend not in BACKENDS:
@@ -202,6 +196,12 @@ class CompiledFunction:
         return Job(
             self._function.graph, scalars, self._flat, (), (), quaternions, len(self._inputs), constants_once=True
         )
+
+
+def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:
+    """Return where arrays lie, one after the other, and their shapes."""
+    ends = np.cumsum([0, *(array.size for array in arrays.values())]).tolist()
+    return [(slice(*edges), array.shape) for edges, array in zip(pairwise(ends), arrays.values(), strict=True)]
 
 
 class _Native:
