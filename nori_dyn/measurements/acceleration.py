@@ -64,7 +64,7 @@ class Accelerometer(LinkReading):
 
     label: ClassVar[str] = "acc"
     spatial: ClassVar[tuple[str, ...]] = MOTION
-    read: ClassVar[tuple[str, ...]] = MOTION[3:]
+    default: ClassVar[tuple[str, ...]] = MOTION[3:]
 
     def reads(self, place: Place) -> Equation:
         return FrameAcceleration(place, self.type, "Nori (3a)")
@@ -78,7 +78,7 @@ class AngularAccelerometer(LinkReading):
 
     label: ClassVar[str] = "angular_acc"
     spatial: ClassVar[tuple[str, ...]] = MOTION
-    read: ClassVar[tuple[str, ...]] = MOTION[:3]
+    default: ClassVar[tuple[str, ...]] = MOTION[:3]
 
     def reads(self, place: Place) -> Equation:
         return variable_reading(place, self, "Nori (3a)", VariableKey("a", place.body), place.X.motion_matrix())

@@ -101,8 +101,8 @@ class PlacedRows:
 class PlacedReading(Measurement):
     """The reading of components of a spatial vector, in any frame fixed to a link.
 
-    A subclass may have a field `components`, whose names are among `spatial`; when it is not given, those in `read` are
-    read, or all.
+    A subclass may have a field `components`, whose names are among `spatial`; when it is not given, those in `default`
+    are read, or all.
 
     Attributes:
         frame: a frame on the link by name, or a pose in link coordinates; the link's own when None.
@@ -112,7 +112,7 @@ class PlacedReading(Measurement):
 
     label: ClassVar[str]
     spatial: ClassVar[tuple[str, ...]]
-    read: ClassVar[tuple[str, ...] | None] = None
+    default: ClassVar[tuple[str, ...] | None] = None
 
     @abstractmethod
     def reads(self, place: Place) -> Equation:
@@ -127,7 +127,7 @@ class PlacedReading(Measurement):
             yield self.reads(self._place(tree, name, i, self.frame or frame))
 
     def _place(self, tree: KinematicTree, owner: str, i: int, frame: str | Pose) -> Place:
-        components = tuple(getattr(self, "components", None) or self.read or self.spatial)
+        components = tuple(getattr(self, "components", None) or self.default or self.spatial)
         if len(set(components)) < len(components):
             raise SensorConfigError(f"{self.type}: a component is listed twice: {', '.join(components)}.")
         name = f"{self.label}:{owner}"
