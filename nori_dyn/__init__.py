@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nori_dyn.io.mjcf import load_mjcf
     from nori_dyn.io.plans import Plan, plan
     from nori_dyn.io.robots import load_robot
-    from nori_dyn.io.sensor_configs import load_sensors, sensors
+    from nori_dyn.io.sensor_configs import load_sensors, sensors, sensors_from_model
     from nori_dyn.io.urdf import load_urdf
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.synthetic import autotree, random_tree
@@ -65,7 +65,7 @@ _HOMES = {
     "io.mjcf": ("load_mjcf",),
     "io.plans": ("Plan", "plan"),
     "io.robots": ("load_robot",),
-    "io.sensor_configs": ("load_sensors", "sensors"),
+    "io.sensor_configs": ("load_sensors", "sensors", "sensors_from_model"),
     "io.urdf": ("load_urdf",),
     "measurements.sensor_set": ("SensorSet",),
     "model.synthetic": ("autotree", "random_tree"),
@@ -132,6 +132,7 @@ __all__ = [
     "random_tree",
     "rnea",
     "sensors",
+    "sensors_from_model",
 ]
 
 

@@ -36,7 +36,9 @@ def symbolic_matrix(rows: Sequence[Sequence[Entry]], b: Sequence[Sequence[Entry]
         entries=tuple(entry for _, _, entry in found),
         b=tuple(inputs[v] if isinstance(v, str) else graph.expr(v) for v in column),
         groups=np.zeros(len(rows), dtype=np.intp),
+        bodies=np.zeros(len(rows), dtype=np.intp),
         q=tuple(inputs.values()),
         qd=(),
         y=(),
+        weights=(),
     )

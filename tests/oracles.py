@@ -71,6 +71,8 @@ def joint_pose(joint: Joint, q: Floats) -> tuple[Floats, Floats]:
             return quaternion_matrix(q), still
         case "free":
             return quaternion_matrix(q[..., 3:]), q[..., :3]
+        case "fixed":
+            return eye, still
     raise AssertionError(f"the oracle does not know the joint {joint.kind}")
 
 
@@ -95,6 +97,8 @@ def joint_rates(joint: Joint, R: Floats, qd: Floats) -> tuple[Floats, Floats]:
             return R @ qd, np.zeros(3)
         case "free":
             return R @ qd[:3], R @ qd[3:]
+        case "fixed":
+            return np.zeros(3), np.zeros(3)
     raise AssertionError(f"the oracle does not know the joint {joint.kind}")
 
 
@@ -238,6 +242,8 @@ def _torque(tree: KinematicTree, i: int, R: list[Floats], N: Floats, F: Floats) 
             return R[i].T @ N
         case "free":
             return np.concatenate([R[i].T @ N, R[i].T @ F])
+        case "fixed":
+            return np.zeros(0)
     raise AssertionError(f"the oracle does not know the joint {joint.kind}")
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import mujoco
 import numpy as np
 import pinocchio as pin
+from lxml import etree
 from numpy.typing import NDArray
 
 from nori_dyn.errors import NoriWarning
@@ -69,6 +70,20 @@ def pinocchio_model(path: Path, base: Base = "fixed") -> pin.Model:
     if base == "floating":
         return pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     return pin.buildModelFromUrdf(str(path))
+
+
+def pinocchio_with_revolutes(path: Path, joints: tuple[str, ...], base: Base = "fixed") -> pin.Model:
+    """Return Pinocchio's model of a URDF some of whose fixed joints are revolute, about z, and to be held at zero."""
+    root = etree.parse(str(path)).getroot()
+    for joint in root.findall("joint"):
+        if joint.get("name") in joints:
+            joint.set("type", "revolute")
+            for tag in joint.findall("axis") + joint.findall("limit"):
+                joint.remove(tag)
+            etree.SubElement(joint, "axis", xyz="0 0 1")
+            etree.SubElement(joint, "limit", lower="-1", upper="1", effort="1", velocity="1")
+    text = etree.tostring(root).decode()
+    return pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if base == "floating" else pin.buildModelFromXML(text)
 
 
 def to_pinocchio(tree: KinematicTree, model: pin.Model, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
@@ -148,6 +163,32 @@ def _velocity_block(kind: str, nv: int, q: Floats) -> Floats:
         s, c = np.sin(q[0]), np.cos(q[0])
         return np.array([[0.0, c, s], [0.0, -s, c], [1.0, 0.0, 0.0]])
     return np.eye(nv)
+
+
+def pinocchio_on_contacts(
+    model: pin.Model, q: Floats, v: Floats, tau: Floats, frames: list[int], rows: slice
+) -> tuple[Floats, Floats]:
+    """Return the accelerations (nv,) of a robot some of whose frames do not move, and the wrenches on these.
+
+    Args:
+        model: Pinocchio's model.
+        q, v, tau: the state and the joint forces, as Pinocchio has them.
+        frames: the frames.
+        rows: which of the six components of a frame's acceleration, linear first, are held.
+    """
+    data = model.createData()
+    pin.computeJointJacobians(model, data, q)
+    pin.forwardKinematics(model, data, q, v, 0 * v)
+    pin.updateFramePlacements(model, data)
+    J = np.vstack([pin.getFrameJacobian(model, data, f, pin.LOCAL)[rows] for f in frames])
+    drift = [pin.getFrameClassicalAcceleration(model, data, f, pin.LOCAL).vector[rows] for f in frames]
+    H = np.triu(pin.crba(model, data, q))
+    H = H + np.triu(H, 1).T
+    n = len(J)
+    KKT = np.block([[H, J.T], [J, np.zeros((n, n))]])
+    right = np.concatenate([tau - pin.nonLinearEffects(model, data, q, v), -np.concatenate(drift)])
+    solution = np.linalg.solve(KKT, right)
+    return solution[: model.nv], -solution[model.nv :].reshape(len(frames), -1)
 
 
 def mujoco_model(path: Path) -> mujoco.MjModel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nori_dyn.model.joints import Free, Planar, Revolute, Spherical
+from nori_dyn.model.joints import Fixed, Free, Planar, Revolute, Spherical
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import Frame, KinematicTree
 
@@ -34,12 +34,21 @@ def two_roots() -> KinematicTree:
     return tree.replace(name="two_roots", parents=(-1, 0, 1, -1, 3), joints=joints, frames=frames)
 
 
+def fixed_joints() -> KinematicTree:
+    """Return a robot with joints of no freedoms: at a root, between moving ones, before a fork, and at a leaf."""
+    tree = random_tree(8, seed=15, kinds=("revolute", "prismatic", "helical"))
+    still = {0, 2, 5, 7}
+    joints = tuple(Fixed() if i in still else joint for i, joint in enumerate(tree.joints))
+    return tree.replace(name="fixed_joints", parents=(-1, 0, 1, 2, 2, 0, 5, 6), joints=joints)
+
+
 TREES: dict[str, KinematicTree] = {
     "one_body": random_tree(1, seed=1, kinds=("revolute",)),
     "one_free_body": random_tree(1, seed=2, kinds=("free",)),
     "three_children": three_children(),
     "massless": massless(),
     "two_roots": two_roots(),
+    "fixed_joints": fixed_joints(),
     "autotree_chain": autotree(5, skew=0.3, taper=0.9),
     "autotree_branched": autotree(7, branching=1.5),
     "mixed_8": random_tree(8, seed=3),

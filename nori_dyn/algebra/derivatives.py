@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from nori_dyn.algebra.counting import expression_cost
-from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.algebra.expressions import Expr, Graph, Op, accumulate
 
 Direction: TypeAlias = Mapping[int, Expr]
 """How inputs, by their index, move: the rate of each; the others stand still."""
@@ -70,6 +70,8 @@ def _again(graph: Graph, op: Op, parts: Sequence[Expr]) -> Expr:
             return graph.reciprocal(parts[0])
         case Op.SQRT:
             return graph.sqrt(parts[0])
+        case Op.OPAQUE:
+            return graph.opaque(parts[0])
     raise TypeError(f"an expression under {op.name.lower()} cannot be replaced")
 
 
@@ -95,6 +97,8 @@ def _partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
             return ((left, Expr(graph, left).cos()),)
         case Op.COS:
             return ((left, -Expr(graph, left).sin()),)
+        case Op.OPAQUE:
+            return ((left, graph.one),)
         case Op.SQRT:
             return ((left, 0.5 * graph.reciprocal(node)),)
     return ()
@@ -113,7 +117,7 @@ def _forward(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
         found: dict[int, Expr] = {}
         for source, partial in moving:
             for k, rate in rates[source].items():
-                _accumulate(found, k, partial * rate)
+                accumulate(found, k, partial * rate)
         if found:
             rates[i] = found
     derivatives = [(m, rates.get(output.index, {})) for m, output in enumerate(outputs)]
@@ -122,7 +126,7 @@ def _forward(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
 
 def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse:
     graph = outputs[0].graph
-    moves = _depends(graph, outputs, {i for direction in directions for i in direction})
+    moves = depends_on(graph, outputs, {i for direction in directions for i in direction})
     result: Sparse = {}
     for m, output in enumerate(outputs):
         adjoints = {output.index: graph.one}
@@ -132,7 +136,7 @@ def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
                 continue
             for source, partial in _partials(graph, i):
                 if moves[source]:
-                    _accumulate(adjoints, source, partial * adjoint)
+                    accumulate(adjoints, source, partial * adjoint)
         for k, direction in enumerate(directions):
             total = graph.zero
             for i, rate in direction.items():
@@ -143,7 +147,7 @@ def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
     return result
 
 
-def _depends(graph: Graph, outputs: Sequence[Expr], inputs: Iterable[int]) -> bytearray:
+def depends_on(graph: Graph, outputs: Sequence[Expr], inputs: Iterable[int]) -> bytearray:
     """Return for each node whether it depends on some inputs."""
     moves = bytearray(len(graph))
     for i in inputs:
@@ -152,8 +156,3 @@ def _depends(graph: Graph, outputs: Sequence[Expr], inputs: Iterable[int]) -> by
         if any(moves[part] for part in _operands(graph, i)):
             moves[i] = 1
     return moves
-
-
-def _accumulate(sums: dict[int, Expr], key: int, value: Expr) -> None:
-    known = sums.get(key)
-    sums[key] = value if known is None else known + value

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,14 @@ PRIME = (1 << PRIME_EXPONENT) - 1
 
 Floats: TypeAlias = NDArray[np.float64]
 Operand: TypeAlias = "Expr | float | int"
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Op(IntEnum):
-    """What a node computes; RECIPROCAL is 1/left. SQRT comes from no equation of motion, but from factorisations."""
+    """What a node computes: RECIPROCAL is 1/left, OPAQUE is left.
+
+    SQRT comes from no equation of motion, but from factorisations; OPAQUE from what corrects rounding.
+    """
 
     CONSTANT = 0
     INPUT = 1
@@ -43,6 +47,7 @@ class Op(IntEnum):
     NEG = 7
     RECIPROCAL = 8
     SQRT = 9
+    OPAQUE = 10
 
 
 _UFUNCS: dict[Op, Callable[..., Any]] = {
@@ -54,6 +59,7 @@ _UFUNCS: dict[Op, Callable[..., Any]] = {
     Op.NEG: np.negative,
     Op.RECIPROCAL: np.reciprocal,
     Op.SQRT: np.sqrt,
+    Op.OPAQUE: np.positive,
 }
 
 
@@ -340,6 +346,13 @@ class Graph:
             root = self._roots[x.index] = self._node(Op.SQRT, self._rng.randrange(2, PRIME), x.index)
         return root
 
+    def opaque(self, x: Expr) -> Expr:
+        """Return x, as a function of which nothing is known: what is computed from it stays, even where it is zero.
+
+        So it is with what only rounding makes differ from zero.
+        """
+        return self._node(Op.OPAQUE, self._rng.randrange(2, PRIME), x.index)
+
 
 class Expr:
     """One scalar node of a graph, with the plain operators; NumPy arrays of dtype object hold them.
@@ -431,3 +444,9 @@ class Expr:
         if op is Op.INPUT:
             return f"Expr({self.graph.labels[self.index]})"
         return f"Expr({op.name.lower()} #{self.index})"
+
+
+def accumulate(sums: dict[Key, Expr], key: Key, value: Expr) -> None:
+    """Add a value to one of some sums."""
+    known = sums.get(key)
+    sums[key] = value if known is None else known + value

@@ -28,6 +28,15 @@ Robot = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Lock = Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Freeze a joint; repeatable.")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="JOINT",
+        help="Keep a fixed joint, so that the wrench through it is a variable; repeatable. 'sensors' for all that "
+        "carry a force-torque sensor.",
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse inertias that no distribution of mass has.")]
 
 
@@ -41,8 +50,13 @@ class Base(StrEnum):
 console = Console(highlight=False)
 
 
-def sensor_set(name_or_file: str) -> SensorSet:
-    """Return a shipped set of sensors by name, or one from a file.
+def kept(keep: Sequence[str] | None) -> Sequence[str]:
+    """Return what `load_robot` takes as kept."""
+    return "sensors" if keep == ["sensors"] else tuple(keep or ())
+
+
+def sensor_set(name_or_file: str, robot: str | None = None, tree: KinematicTree | None = None) -> SensorSet:
+    """Return a shipped set of sensors by name, or one from a file, which may take those of the robot's own file.
 
     Raises:
         SensorConfigError: there is none, or it does not follow the schema.
@@ -50,7 +64,7 @@ def sensor_set(name_or_file: str) -> SensorSet:
     if name_or_file in shipped_configs():
         return sensors(name_or_file)
     if Path(name_or_file).suffix in (".yaml", ".yml") or Path(name_or_file).exists():
-        return load_sensors(name_or_file)
+        return load_sensors(name_or_file, robot, tree)
     raise UnknownConfigError("set of sensors", name_or_file, shipped_configs())
 
 

@@ -10,11 +10,13 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Json,
+    Keep,
     Lock,
     Robot,
     Strict,
     console,
     costs_table,
+    kept,
     plan_json,
     print_json,
     sensor_set,
@@ -31,6 +33,7 @@ def plan(
     out: Annotated[Path, typer.Option(help="The plan file to write.")],
     base: Base = Base.FIXED,
     lock: Lock = None,
+    keep: Keep = None,
     outputs: Annotated[
         str | None, typer.Option(help="Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.")
     ] = None,
@@ -48,8 +51,8 @@ def plan(
     Example: nori-dyn plan panda.urdf --sensors inverse_dynamics --out panda.plan
     """
     check_writable(out)
-    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), strict=strict)
-    system = System(tree, sensor_set(sensors))
+    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+    system = System(tree, sensor_set(sensors, robot, tree))
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
     result = make_plan(system, names, ordering, seed, effort, cache)
     result.save(out)

@@ -59,6 +59,11 @@ class Cleaner:
         )
         return self.rotation(R + 0.0)  # -0.0 becomes 0.0
 
+    def angle(self, literal: str) -> float:
+        """Return an angle as printed [rad], the nearest double where it is a quarter turn or zero."""
+        quarters = self._quarters(literal)
+        return float(literal) if quarters is None else quarters * (math.pi / 2)
+
     def rotation(self, R: Floats) -> Floats:
         """Return a rotation (3, 3) whose entries within 1e-12 of 0, and of ±1 where alone, are exact."""
         if not self.active:
@@ -108,17 +113,22 @@ class Cleaner:
         return tuple(lines)
 
     def _sine_cosine(self, literal: str) -> tuple[float, float]:
+        quarters = self._quarters(literal)
+        return (math.sin(float(literal)), math.cos(float(literal))) if quarters is None else _QUARTER[quarters % 4]
+
+    def _quarters(self, literal: str) -> int | None:
+        """Return how many quarter turns an angle is; None where it is taken as printed."""
         angle = float(literal)
         quarters = round(angle / (math.pi / 2)) if self.active else 0
         change = abs(angle - quarters * (math.pi / 2))
         # Zero can be printed exactly, so only what is smaller than any rounding of doubles is taken for it.
         tolerance = max(TOLERANCE, last_unit(literal)) if quarters else TOLERANCE
         if not self.active or change > tolerance:
-            return math.sin(angle), math.cos(angle)
+            return None
         if angle != 0:
             self.n_angles += 1
             self.largest_angle = max(self.largest_angle, change)
-        return _QUARTER[quarters % 4]
+        return quarters
 
 
 def last_unit(literal: str) -> float:

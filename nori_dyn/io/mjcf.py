@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning
+from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.io.cleaning import Cleaner
+from nori_dyn.io.mjcf_model import compiled, site_frame
+from nori_dyn.io.mjcf_sensors import mjcf_sensors, sensor_bodies
 from nori_dyn.io.xml_file import naming_file, read_xml
 from nori_dyn.model.assembly import JointData, LinkData, assemble
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical, quaternion_rotation
@@ -31,6 +33,7 @@ def load_mjcf(
     *,
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
+    kept: Sequence[str] = (),
     strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
@@ -50,6 +53,9 @@ def load_mjcf(
         base: "floating" puts the one body that the world carries on a free joint; a model whose moving bodies
             are on free joints already stays as it is.
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        kept: bodies without joints whose weld to the body that carries them is kept as a joint `BODY/fixed` of no
+            freedoms, so that the wrench f through it is a variable, and locked joints likewise; "sensors" for those
+            with a force or torque sensor in the model.
         strict: refuse inertias that violate the triangle inequality instead of warning.
         gravity: [m/s^2] in world axes; None takes the model's.
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions.
@@ -57,34 +63,26 @@ def load_mjcf(
     Raises:
         MissingExtraError: mujoco is not installed.
         FileFormatError: not a readable file, or not an MJCF model.
-        ModelError: MuJoCo refuses the model, a floating base that makes no sense, an unknown locked joint.
+        ModelError: MuJoCo refuses the model, a floating base that makes no sense, an unknown locked joint, a kept body
+            that is unknown or has joints.
     """
-    root = read_xml(path)
-    if root.tag != "mujoco":
-        hint = " It is a URDF: use load_urdf." if root.tag == "robot" else ""
-        raise FileFormatError(f"{path} is not MJCF: its root element is <{root.tag}> instead of <mujoco>.{hint}")
-    try:
-        import mujoco
-    except ImportError:
-        raise MissingExtraError("reading an MJCF model", "mjcf") from None
-    try:
-        model = mujoco.MjModel.from_xml_path(os.fspath(path))
-    except ValueError as error:
-        raise ModelError(f"{path}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
-
+    mujoco, model = compiled(path)
     reader = _Reader(mujoco, model, Cleaner(active=clean))
-    name = root.get("model") or os.path.splitext(os.path.basename(path))[0]
+    name = read_xml(path).get("model") or os.path.splitext(os.path.basename(path))[0]
+    kept = _sensed(path, locked) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     with naming_file(path):
         float_it, bodies, notes = _base(reader, base)
         for body in bodies:
             reader.add(body, is_root=body == bodies[0])
-        notes += [*reader.cleaner.notes(), *reader.notes(locked)]
+        welds = reader.welds(kept, locked)
+        notes += [*reader.cleaner.notes(), *reader.notes(locked, kept)]
         tree = assemble(
             name,
             reader.links,
             reader.joints,
             base="floating" if float_it else "fixed",
             locked=locked,
+            kept=welds,
             strict=strict,
             gravity=_gravity(mujoco, model) if gravity is None else gravity,
             notes=notes,
@@ -97,6 +95,14 @@ def load_mjcf(
             stacklevel=2,
         )
     return tree
+
+
+def _sensed(path: str | os.PathLike[str], locked: Sequence[str] | Mapping[str, float]) -> list[str]:
+    """Return the bodies without joints, and the locked joints, that carry a force or torque sensor."""
+    entries = [dict(sensor.entry) for sensor in mjcf_sensors(path) if sensor.entry is not None]
+    joints = [entry["joints"] for entry in entries if entry["type"] == "force_torque"]
+    frozen = [locked] if isinstance(locked, str) else list(locked)
+    return [*sensor_bodies(path), *dict.fromkeys(joint for joint in joints if joint in frozen)]
 
 
 @dataclass
@@ -187,27 +193,40 @@ class _Reader:
         m = self.model
         if anchor.any():
             yield f"{name}/body", Transform(np.eye(3), -anchor)
-        bodies = {self.name("body", i) for i in range(m.nbody)}
         for site in np.flatnonzero(m.site_bodyid == body):
-            site_name = self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_SITE, site)
-            if site_name:
+            if self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_SITE, site):
                 R = self.cleaner.rotation(_rotation(m.site_quat[site]))
                 X = Transform(np.ascontiguousarray(R.T), np.array(m.site_pos[site]) - anchor)
-                yield f"{site_name}/site" if site_name in bodies else site_name, X
+                yield site_frame(self.mujoco, m, int(site)), X
 
     def _clean(self, X: Transform) -> Transform:
         return Transform(self.cleaner.rotation(X.E), self.cleaner.position(X.r))
 
-    def notes(self, locked: Sequence[str] | Mapping[str, float]) -> Iterator[str]:
+    def welds(self, kept: Sequence[str], locked: Sequence[str] | Mapping[str, float]) -> list[str]:
+        """Return the joints to keep: the welds of bodies, and locked joints.
+
+        Raises:
+            UnknownModelNameError: neither a body without joints nor a locked joint.
+        """
+        frozen = [locked] if isinstance(locked, str) else list(locked)
+        welded = {joint.child: joint.name for joint in self.joints if joint.joint is None}
+        for name in kept:
+            if name not in welded and name not in frozen:
+                raise UnknownModelNameError("body without joints to keep", name, (*welded, *frozen))
+        return [welded.get(name, name) for name in kept]
+
+    def notes(self, locked: Sequence[str] | Mapping[str, float], kept: Sequence[str]) -> Iterator[str]:
         """Return what was done to the model, for people."""
         n_between = len(self.links) - len(self.anchors)
         if n_between:
             yield f"{n_between} massless links between the joints of bodies that have several"
-        n_fixed = sum(joint.joint is None for joint in self.joints)
+        n_fixed = sum(joint.joint is None and joint.child not in kept for joint in self.joints)
         if n_fixed:
             yield f"{_bodies(n_fixed)} without joints lumped, kept as frames"
         if locked:
             yield f"locked: {', '.join([locked] if isinstance(locked, str) else locked)}"
+        if kept:
+            yield f"kept, without freedoms: {', '.join(kept)}"
 
 
 def _base(reader: _Reader, base: str) -> tuple[bool, list[int], list[str]]:

@@ -24,7 +24,7 @@ from nori_dyn.planning.planner import Candidate, EliminationPlan
 from nori_dyn.planning.search import Stability
 
 FORMAT = "nori_dyn plan"
-VERSION = 2
+VERSION = 3
 """Raised whenever the content, or what is computed from it, changes its meaning."""
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]

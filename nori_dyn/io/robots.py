@@ -14,7 +14,10 @@ from typing import Any, Literal, TypeAlias
 
 from nori_dyn.errors import FileFormatError, ModelError
 from nori_dyn.io.mjcf import load_mjcf
+from nori_dyn.io.mjcf_sensors import mjcf_sensors
+from nori_dyn.io.model_sensors import ModelSensor
 from nori_dyn.io.urdf import load_urdf
+from nori_dyn.io.urdf_sensors import urdf_sensors
 from nori_dyn.io.xml_file import read_xml
 from nori_dyn.model.tree import KinematicTree
 
@@ -22,6 +25,9 @@ Loader: TypeAlias = Callable[..., KinematicTree]
 
 LOADERS: dict[str, Loader] = {"robot": load_urdf, "mujoco": load_mjcf}
 """The loader of each format, by the root element of its files."""
+
+SENSORS: dict[str, Callable[[Path], tuple[ModelSensor, ...]]] = {"robot": urdf_sensors, "mujoco": mjcf_sensors}
+"""What reads the sensors of each format."""
 
 _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # where a module of robot_descriptions says its file is
 
@@ -31,6 +37,7 @@ def load_robot(
     *,
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
+    kept: Sequence[str] = (),
     mimic: Literal["independent", "refuse"] = "independent",
     strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
@@ -43,6 +50,8 @@ def load_robot(
             package such as "panda_description", which downloads the robot when it is first used.
         base: "fixed" or "floating".
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        kept: fixed joints (of an MJCF model, bodies without joints) to keep as joints of no freedoms, or "sensors" for
+            those that carry a force-torque sensor.
         mimic: what to do with mimic joints; URDF only.
         strict: refuse inertias that violate the triangle inequality instead of warning.
         gravity: [m/s^2] in world axes; None is 9.81 downwards, or what an MJCF model says.
@@ -53,21 +62,39 @@ def load_robot(
         ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
         MissingExtraError: an MJCF model, and mujoco is not installed.
     """
-    path = Path(robot)
-    if not os.path.exists(path):
-        path = described_robot(os.fspath(robot))
-    root = read_xml(path).tag
-    if root not in LOADERS:
-        raise FileFormatError(
-            f"{path} is not a robot: its root element is <{root}>, "
-            "where a URDF has <robot> and an MJCF model has <mujoco>."
-        )
-    options: dict[str, Any] = {"base": base, "locked": locked, "strict": strict, "clean": clean}
+    path, root = _found(robot)
+    options: dict[str, Any] = {"base": base, "locked": locked, "kept": kept, "strict": strict, "clean": clean}
     if root == "robot":
         options["mimic"] = mimic
     if gravity is not None:
         options["gravity"] = gravity
     return LOADERS[root](path, **options)
+
+
+def model_sensors(robot: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
+    """Return the sensors that a robot's file describes, in its order; the robot is given as for `load_robot`.
+
+    Raises:
+        FileFormatError: not a robot file, or a sensor in it that lacks something.
+        ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
+        MissingExtraError: an MJCF model, and mujoco is not installed.
+    """
+    path, root = _found(robot)
+    return SENSORS[root](path)
+
+
+def _found(robot: str | os.PathLike[str]) -> tuple[Path, str]:
+    """Return the path of a robot's file, and its root element."""
+    path = Path(robot)
+    if not os.path.exists(path):
+        path = described_robot(os.fspath(robot))
+    root = str(read_xml(path).tag)
+    if root not in LOADERS:
+        raise FileFormatError(
+            f"{path} is not a robot: its root element is <{root}>, "
+            "where a URDF has <robot> and an MJCF model has <mujoco>."
+        )
+    return path, root
 
 
 def described_robot(name: str) -> Path:

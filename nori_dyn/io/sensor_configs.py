@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import yaml
 
 from nori_dyn.errors import SensorConfigError, UnknownNameError
 from nori_dyn.io.files import read_text
+from nori_dyn.io.robots import model_sensors
+from nori_dyn.io.xml_file import naming_file
 from nori_dyn.measurements.sensor_set import InvalidConfigError, SensorSet, config_model
+from nori_dyn.model.tree import KinematicTree
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "sensor_configs", _PACKAGE.parent / "sensor_configs")
@@ -40,8 +44,49 @@ def sensors(name: str) -> SensorSet:
     return load_sensors(shipped[name])
 
 
-def load_sensors(path: str | Path) -> SensorSet:
+def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None = None) -> SensorSet:
+    """Return the sensors that a robot's own file describes, by their names there.
+
+    Of a URDF those of iDynTree's <sensor> extension (force-torque sensors, accelerometers), or where it has none
+    those in Gazebo's elements; of an MJCF model accelerometer, force, torque and jointactuatorfrc. Gyroscopes and
+    encoders give no rows: what they read enters through q and qd. A force-torque sensor in a fixed joint needs that
+    joint: load the robot with `kept="sensors"`.
+
+    A config adds to them, and changes them by type or name (null leaves them out), see `load_sensors`:
+
+        name: mine
+        from_model: {accelerometer: {sigma: 0.1}, l_arm_ft: {sigma: 0.5}, head_imu_0: null}
+        measurements:
+          - {type: joint_acceleration, joints: all}
+
+    Args:
+        model: the robot, as for `load_robot`.
+        tree: the robot as loaded: sensors on what is fixed to its world, which tell nothing, are left out.
+
+    Raises:
+        FileFormatError: not a robot file, or a sensor in it that lacks something.
+        ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
+        SensorConfigError: two of its sensors share a name.
+        MissingExtraError: an MJCF model, and mujoco is not installed.
+    """
+    name = f"sensors of {os.path.basename(model)}"
+    with naming_file(model):
+        return SensorSet.from_dict({"name": name, "measurements": _model_entries(model, tree)})
+
+
+def load_sensors(
+    path: str | Path, model: str | os.PathLike[str] | None = None, tree: KinematicTree | None = None
+) -> SensorSet:
     """Return the set of sensors that a YAML file describes.
+
+    Where it says `from_model: true`, the sensors that the robot's file describes come first, but for those whose names
+    its own measurements have. `from_model` may also be a mapping that changes them: from a type of sensor, or from a
+    name, to fields, or to null, which leaves them out.
+
+    Args:
+        path: the YAML file.
+        model: the robot, as for `load_robot`, where the file has `from_model`.
+        tree: see `sensors_from_model`.
 
     Raises:
         FileFormatError: the file cannot be read.
@@ -55,13 +100,25 @@ def load_sensors(path: str | Path) -> SensorSet:
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "it cannot be parsed"
         raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.") from None
+    wants_model = isinstance(data, dict) and data.get("from_model") and model is not None
+    of_model = _model_entries(model, tree) if wants_model and model is not None else None
     try:
-        return SensorSet.from_dict(data)
+        return SensorSet.from_dict(data, of_model)
     except InvalidConfigError as error:
         raise SensorConfigError(f"{path}:{_line(text, error.path)}: {error}") from None
     except SensorConfigError as error:
         error.args = (f"{path}: {error}",)
         raise
+
+
+def _model_entries(model: str | os.PathLike[str], tree: KinematicTree | None) -> list[dict[str, Any]]:
+    """Return the entries of a robot's sensors that read something."""
+    found = [(sensor.link, dict(sensor.entry)) for sensor in model_sensors(model) if sensor.entry is not None]
+    return [entry for link, entry in found if tree is None or link is None or not _on_world(tree, link)]
+
+
+def _on_world(tree: KinematicTree, link: str) -> bool:
+    return link in tree.frames and tree.frames[link].on_world
 
 
 def schema_json() -> str:

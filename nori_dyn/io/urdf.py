@@ -16,6 +16,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
 from nori_dyn.io.cleaning import Cleaner
 from nori_dyn.io.urdf_document import read_urdf
+from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import Element, naming_file
 from nori_dyn.model.assembly import JointData, LinkData, assemble
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
@@ -30,6 +31,7 @@ def load_urdf(
     *,
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
+    kept: Sequence[str] = (),
     mimic: Literal["independent", "refuse"] = "independent",
     strict: bool = False,
     gravity: tuple[float, float, float] = GRAVITY,
@@ -37,13 +39,15 @@ def load_urdf(
 ) -> KinematicTree:
     """Return the kinematic tree of a URDF file.
 
-    Links on fixed (or locked) joints are lumped into the body that carries them, and kept as frames. Link
-    coordinates are the URDF's: the origin in the joint, the axes as the file has them.
+    Links on fixed (or locked) joints are lumped into the body that carries them, and stay as frames, unless their
+    joint is kept. Link coordinates are the URDF's: the origin in the joint, the axes as the file has them.
 
     Args:
         path: the file.
         base: "fixed" makes the root link part of the world; "floating" puts it on a free joint.
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        kept: fixed or locked joints to keep as joints of no freedoms, so that the wrench f through them is a variable
+            and a force-torque sensor can read it; "sensors" for those that carry one in the file.
         mimic: "independent" follows mimic joints as joints of their own, with a warning; "refuse" raises.
         strict: refuse inertias that violate the triangle inequality instead of warning.
         gravity: [m/s^2] in world axes.
@@ -54,11 +58,12 @@ def load_urdf(
     Raises:
         FileFormatError: not a readable file, not a URDF, or numbers that are none.
         ModelError: an unsupported joint, a zero axis, a cycle, two roots, a missing link, unphysical
-            inertias, an unknown locked joint.
+            inertias, an unknown locked joint, a kept joint that is unknown or moves.
     """
     if mimic not in ("independent", "refuse"):
         raise ModelError(f"mimic must be 'independent' or 'refuse', not {mimic!r}.")
     frozen = [locked] if isinstance(locked, str) else list(locked)
+    kept = _sensed(path, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     document = read_urdf(path)
     robot = _parsed(path, document)
     cleaner = Cleaner(active=clean)
@@ -75,14 +80,22 @@ def load_urdf(
             for joint in robot.joints
             if joint.mimic is not None and joint.type != "fixed" and joint.name not in frozen
         ]
-        notes = [*cleaner.notes(), *_notes(joints, frozen, mimics)]
+        notes = [*cleaner.notes(), *_notes(joints, frozen, kept, mimics)]
         if mimics and mimic == "refuse":
             raise ModelError(
                 f"robot '{robot.name}' has mimic joints: {', '.join(mimics)}. "
                 "Lock them, or load them as independent joints (mimic='independent')."
             )
         tree = assemble(
-            robot.name, links, joints, base=base, locked=locked, strict=strict, gravity=gravity, notes=notes
+            robot.name,
+            links,
+            joints,
+            base=base,
+            locked=locked,
+            kept=kept,
+            strict=strict,
+            gravity=gravity,
+            notes=notes,
         )
     if mimics:
         warnings.warn(
@@ -171,13 +184,24 @@ def _limits(joint: Any) -> tuple[float, float]:
     )
 
 
-def _notes(joints: Sequence[JointData], locked: Sequence[str], mimics: Sequence[str]) -> Iterator[str]:
-    n_fixed = sum(joint.joint is None for joint in joints)
+def _sensed(path: str | os.PathLike[str], locked: Sequence[str]) -> list[str]:
+    """Return the fixed and the locked joints that carry a force-torque sensor."""
+    sensed = sensor_joints(path, fixed=False)
+    fixed = sensor_joints(path)
+    return [joint for joint in sensed if joint in fixed or joint in locked]
+
+
+def _notes(
+    joints: Sequence[JointData], locked: Sequence[str], kept: Sequence[str], mimics: Sequence[str]
+) -> Iterator[str]:
+    n_fixed = sum(joint.joint is None and joint.name not in kept for joint in joints)
     if n_fixed == 1:
         yield "1 fixed joint lumped, its link kept as a frame"
     elif n_fixed:
         yield f"{n_fixed} fixed joints lumped, their links kept as frames"
     if locked:
         yield f"locked: {', '.join(locked)}"
+    if kept:
+        yield f"kept, without freedoms: {', '.join(kept)}"
     if mimics:
         yield f"mimic joints followed as independent: {', '.join(mimics)}"

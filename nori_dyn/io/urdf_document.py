@@ -46,22 +46,22 @@ def read_urdf(path: str | os.PathLike[str]) -> Element:
 
     robot = etree.Element("robot", name=root.get("name") or os.path.splitext(os.path.basename(path))[0])
     for link in root.findall("link"):
-        copy = etree.SubElement(robot, "link", name=_required(path, link, "name", "a <link>"))
+        copy = etree.SubElement(robot, "link", name=required(path, link, "name", "a <link>"))
         inertial = link.find("inertial")
         if inertial is not None:
             part = etree.SubElement(copy, "inertial")
             _copy_numbers(path, inertial, part, _INERTIAL, f"link '{copy.get('name')}': its inertial")
     for joint in root.findall("joint"):
-        name = _required(path, joint, "name", "a <joint>")
-        copy = etree.SubElement(robot, "joint", name=name, type=_required(path, joint, "type", f"joint '{name}'"))
+        name = required(path, joint, "name", "a <joint>")
+        copy = etree.SubElement(robot, "joint", name=name, type=required(path, joint, "type", f"joint '{name}'"))
         _copy_numbers(path, joint, copy, _JOINT, f"joint '{name}': its")
         for tag, attribute in _NAMES.items():
             element = joint.find(tag)
             if element is not None:
-                value = _required(path, element, attribute, f"joint '{name}': its <{tag}>")
+                value = required(path, element, attribute, f"joint '{name}': its <{tag}>")
                 etree.SubElement(copy, tag, {attribute: value})
             elif tag != "mimic":
-                raise FileFormatError(f"{_where(path, joint)}: joint '{name}' has no <{tag}>. Name its {tag} link.")
+                raise FileFormatError(f"{where(path, joint)}: joint '{name}' has no <{tag}>. Name its {tag} link.")
     return robot
 
 
@@ -69,7 +69,7 @@ def _refuse_xacro(path: str | os.PathLike[str], root: Element) -> None:
     for element in root:
         if "xacro" in str(element.tag).split("}")[0]:
             raise FileFormatError(
-                f"{_where(path, element)}: this is a xacro template, not a URDF. "
+                f"{where(path, element)}: this is a xacro template, not a URDF. "
                 "Expand it first: xacro FILE.xacro > FILE.urdf"
             )
 
@@ -91,16 +91,16 @@ def _copy_numbers(
         for attribute, (n, required) in attributes.items():
             text = element.get(attribute)
             if text is None and required:
-                raise FileFormatError(f"{_where(path, element)}: {what} <{tag}> has no {attribute}.")
+                raise FileFormatError(f"{where(path, element)}: {what} <{tag}> has no {attribute}.")
             if text is not None:
-                problem = _not_numbers(text, n, allow_infinite=tag == "limit")
+                problem = not_numbers(text, n, allow_infinite=tag == "limit")
                 if problem:
-                    where = f"{_where(path, element)}: {what} <{tag}>"
-                    raise FileFormatError(f"{where} has {attribute}='{text}': {problem}.")
+                    place = f"{where(path, element)}: {what} <{tag}>"
+                    raise FileFormatError(f"{place} has {attribute}='{text}': {problem}.")
                 copy.set(attribute, text)
 
 
-def _not_numbers(text: str, n: int, allow_infinite: bool) -> str:
+def not_numbers(text: str, n: int, allow_infinite: bool = False) -> str:
     """Return what is wrong with a text that should hold n numbers; empty if nothing is."""
     parts = text.split()
     if len(parts) != n:
@@ -117,12 +117,18 @@ def _not_numbers(text: str, n: int, allow_infinite: bool) -> str:
     return ""
 
 
-def _required(path: str | os.PathLike[str], element: Element, attribute: str, what: str) -> str:
+def required(path: str | os.PathLike[str], element: Element, attribute: str, what: str) -> str:
+    """Return an attribute of an element.
+
+    Raises:
+        FileFormatError: it is not there, or empty.
+    """
     value = element.get(attribute)
     if not value:
-        raise FileFormatError(f"{_where(path, element)}: {what} has no {attribute}.")
+        raise FileFormatError(f"{where(path, element)}: {what} has no {attribute}.")
     return str(value)
 
 
-def _where(path: str | os.PathLike[str], element: Element) -> str:
+def where(path: str | os.PathLike[str], element: Element) -> str:
+    """Return the file and line of an element, for messages."""
     return f"{path}, line {element.sourceline}"

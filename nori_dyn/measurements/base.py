@@ -28,7 +28,9 @@ class Measurement(BaseModel, ABC):
     `Equation`; with the true value as reading, D d + b = 0 holds for a true d.
 
     Attributes:
-        type: the sensor's name in configs.
+        type: the kind of sensor.
+        name: what to call its reading, in y and in messages, instead of by what it reads; for a sensor that reads one
+            thing.
         value: a known constant instead of a reading: one number, or one a component.
         sigma: standard deviation: one number, or one a component; None is exact.
     """
@@ -36,6 +38,7 @@ class Measurement(BaseModel, ABC):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str
+    name: Annotated[str, Field(min_length=1)] | None = None
     value: FiniteFloat | list[FiniteFloat] | None = None
     sigma: Positive | list[Positive] | None = None
 
@@ -46,6 +49,23 @@ class Measurement(BaseModel, ABC):
         Raises:
             SensorConfigError: a name or number of values that does not fit the robot.
         """
+
+    def called(self, by_place: Sequence[str]) -> list[str]:
+        """Return the names of readings: the sensor's own where it has one, else those by what each reads.
+
+        Raises:
+            SensorConfigError: the sensor has a name, and reads several things, or none.
+        """
+        if self.name is None:
+            return list(by_place)
+        if len(by_place) != 1:
+            shown = ", ".join(by_place[:4]) + (", ..." if len(by_place) > 4 else "")
+            reads = f"{len(by_place)} things ({shown})" if by_place else "nothing"
+            raise SensorConfigError(
+                f"the name '{self.name}' is for one reading, and this sensor reads {reads}. "
+                "Leave the name out, or name one joint or link."
+            )
+        return [self.name]
 
 
 @dataclass(frozen=True, slots=True)

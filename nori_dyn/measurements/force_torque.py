@@ -1,10 +1,15 @@
-"""A six-axis force-torque sensor in a joint, in any frame fixed to the link that the joint carries."""
+"""A six-axis force-torque sensor in a joint, in any frame fixed to the link that the joint carries.
+
+One that sits between two links that do not move against each other is in a fixed joint, which must be kept when the
+model is loaded: `load_urdf(path, kept=...)`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
+from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.frame_reading import Place, PlacedReading, variable_reading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.joints import FORCE
@@ -31,7 +36,13 @@ class ForceTorque(PlacedReading):
     spatial: ClassVar[tuple[str, ...]] = FORCE
 
     def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
-        return ((tree.joint_names[i], i, tree.names[i]) for i in select_joints(tree, self.joints))
+        try:
+            bodies = select_joints(tree, self.joints)
+        except UnknownSensorNameError as error:
+            hint = " A fixed joint must be kept when the model is loaded: kept=(joint, ...), or kept='sensors'."
+            error.args = (f"{error}{hint}",)
+            raise
+        return ((tree.joint_names[i], i, tree.names[i]) for i in bodies)
 
     def reads(self, place: Place) -> Equation:
         sign = 1.0 if self.measures == "parent_on_child" else -1.0

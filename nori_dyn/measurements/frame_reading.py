@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
+from nori_dyn.algebra.planar import snapped
 from nori_dyn.algebra.spatial import Array, Transform
 from nori_dyn.errors import SensorConfigError, UnknownModelNameError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement, VariableReading, per_component
@@ -23,21 +24,26 @@ Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 
 
 class Pose(BaseModel):
-    """The pose of a frame in link coordinates: position [m], then fixed-axis roll, pitch, yaw [rad]."""
+    """The pose of a frame in link coordinates: position [m], then fixed-axis roll, pitch, yaw [rad].
+
+    Attributes:
+        relative_to: a frame on the link by name, in whose coordinates the pose is; the link's own when None.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     xyz: Vector = [0.0, 0.0, 0.0]
     rpy: Vector = [0.0, 0.0, 0.0]
+    relative_to: str | None = None
 
     def transform(self) -> Transform:
-        """Return the transform from link coordinates to the frame's."""
+        """Return the transform to the frame from what it is relative to; quarter turns are exact."""
         roll, pitch, yaw = (np.float64(angle) for angle in self.rpy)
         E = (
             axis_rotation((1.0, 0.0, 0.0), roll)
             @ axis_rotation((0.0, 1.0, 0.0), pitch)
             @ axis_rotation((0.0, 0.0, 1.0), yaw)
         )
-        return Transform(E, np.array(self.xyz))
+        return Transform(snapped(E), np.array(self.xyz))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +129,32 @@ class PlacedReading(Measurement):
         """Yield what is read: its name, the link, and the frame where none is given."""
 
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
-        for name, i, frame in self.owners(tree):
+        owners = list(self.owners(tree))
+        names = self.called([f"{self.label}:{owner}" for owner, _, _ in owners])
+        for name, (_, i, frame) in zip(names, owners, strict=True):
             yield self.reads(self._place(tree, name, i, self.frame or frame))
 
-    def _place(self, tree: KinematicTree, owner: str, i: int, frame: str | Pose) -> Place:
+    def _place(self, tree: KinematicTree, name: str, i: int, frame: str | Pose) -> Place:
         components = tuple(getattr(self, "components", None) or self.default or self.spatial)
         if len(set(components)) < len(components):
             raise SensorConfigError(f"{self.type}: a component is listed twice: {', '.join(components)}.")
-        name = f"{self.label}:{owner}"
         return Place(
             name=name,
             body=i,
-            X=frame.transform() if isinstance(frame, Pose) else self._named_frame(tree, frame, i).X,
+            X=self._transform(tree, frame, i),
             components=components,
             rows=tuple(self.spatial.index(component) for component in components),
             value=per_component(f"the value of '{name}'", self.value, components),
             sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
         )
+
+    def _transform(self, tree: KinematicTree, frame: str | Pose, i: int) -> Transform:
+        """Return the transform from the coordinates of link i to a frame's."""
+        if isinstance(frame, str):
+            return self._named_frame(tree, frame, i).X
+        if frame.relative_to is None:
+            return frame.transform()
+        return frame.transform() @ self._named_frame(tree, frame.relative_to, i).X
 
     def _named_frame(self, tree: KinematicTree, name: str, i: int) -> Frame:
         try:

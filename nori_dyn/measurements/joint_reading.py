@@ -16,7 +16,7 @@ from nori_dyn.system.variables import VariableKey
 
 
 class JointReading(Measurement):
-    """The reading of a variable of joints, n_i numbers each.
+    """The reading of a variable of joints, n_i numbers each; of a fixed joint there is none.
 
     Attributes:
         joints: which joints.
@@ -33,8 +33,10 @@ class JointReading(Measurement):
         raise NotImplementedError
 
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
-        for i in select_joints(tree, self.joints):
-            name, components = f"{self.kind}:{tree.joint_names[i]}", self.components(tree.joints[i])
+        bodies = [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+        names = self.called([f"{self.kind}:{tree.joint_names[i]}" for i in bodies])
+        for i, name in zip(bodies, names, strict=True):
+            components = self.components(tree.joints[i])
             yield VariableReading(
                 name=name,
                 source=self.source,

@@ -12,13 +12,6 @@ from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 
 
-class Except(BaseModel):
-    """All but the names given; `actuated` stands for all actuated ones."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    names: Annotated[list[str] | str, Field(alias="except")]
-
-
 class Match(BaseModel):
     """All whose whole name matches a regular expression."""
 
@@ -35,13 +28,20 @@ class Match(BaseModel):
         return pattern
 
 
+class Except(BaseModel):
+    """All but the names given, or but those that match; `actuated` stands for all actuated ones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    names: Annotated[list[str] | str | Match, Field(alias="except")]
+
+
 Selector: TypeAlias = str | list[str] | Except | Match
 
 
 def select_joints(tree: KinematicTree, selector: Selector) -> list[int]:
     """Return the bodies whose joints a selector names, in topological order.
 
-    `all` includes the free joint of a floating base, `actuated` leaves it out.
+    `all` includes the free joint of a floating base, `actuated` leaves it out; fixed joints that were kept are in both.
 
     Raises:
         UnknownSensorNameError: a joint that the robot does not have.

@@ -1,6 +1,7 @@
 """From the links and joints that a model file lists to a kinematic tree.
 
-Checks the graph, locks joints, lumps what is fixed into the body that carries it, adds a floating base.
+Checks the graph, locks joints, lumps what is fixed into the body that carries it unless its joint is kept, adds a
+floating base.
 Source: RBDA ch. 4.1-4.2.
 """
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.model.inertia import check_inertia
-from nori_dyn.model.joints import Free, Joint
+from nori_dyn.model.joints import Fixed, Free, Joint
 from nori_dyn.model.tree import GRAVITY, WORLD, Frame, KinematicTree
 
 FLOATING_JOINT = "root_joint"
@@ -70,6 +71,7 @@ def assemble(
     *,
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
+    kept: Sequence[str] = (),
     strict: bool = False,
     gravity: tuple[float, float, float] = GRAVITY,
     notes: Sequence[str] = (),
@@ -82,12 +84,14 @@ def assemble(
         joints: all joints, fixed ones included, in any order.
         base: "fixed" makes the root link part of the world; "floating" puts it on a free joint.
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
+        kept: fixed or locked joints to keep as joints of no freedoms, so that the wrench through them is a variable.
         strict: refuse inertias that violate the triangle inequality instead of warning.
         gravity: [m/s^2] in world axes.
         notes: what the loader has done so far.
 
     Raises:
-        ModelError: a cycle, two roots, a missing link, two parents, unphysical inertias, an unknown locked joint.
+        ModelError: a cycle, two roots, a missing link, two parents, unphysical inertias, an unknown locked or
+            kept joint, a kept joint that moves.
     """
     if base not in ("fixed", "floating"):
         raise ModelError(f"base must be 'fixed' or 'floating', not {base!r}.")
@@ -100,6 +104,8 @@ def assemble(
         if joint_name not in {j.name for j in joints}:
             known = tuple(j.name for j in joints if j.joint is not None)
             raise UnknownModelNameError("joint to lock", joint_name, known, f"robot '{name}'")
+    kept = (kept,) if isinstance(kept, str) else tuple(kept)
+    _check_kept(name, joints, kept, locked)
 
     by_name = {link.name: link for link in links}
     by_child = {joint.child: joint for joint in joints}
@@ -124,6 +130,8 @@ def assemble(
             joint_name = joint.name
             if model is not None and joint_name in locked:
                 X, model = _lock(joint_name, model, locked[joint_name]) @ X, None
+            if model is None and joint_name in kept:
+                model = Fixed()
 
         if model is None:
             frame = place[link_name] = frames[link_name] = Frame(carrier, X)
@@ -151,6 +159,16 @@ def assemble(
         gravity=gravity,
         notes=tuple(notes),
     )
+
+
+def _check_kept(name: str, joints: Sequence[JointData], kept: Sequence[str], locked: Mapping[str, float]) -> None:
+    models = {joint.name: joint.joint for joint in joints}
+    fixed = tuple(joint for joint, model in models.items() if model is None or joint in locked)
+    for joint in kept:
+        if joint not in fixed:
+            model = models.get(joint)
+            moves = "" if model is None else f" ('{joint}' is {model.kind}; only what is fixed or locked can be kept);"
+            raise UnknownModelNameError(f"fixed joint to keep{moves}", joint, fixed, f"robot '{name}'")
 
 
 def _check_inertias(links: Sequence[LinkData], strict: bool) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.crossing import Crossing
 from nori_dyn.algebra.planar import is_signed_permutation, planar_factors, snapped, turns_onto_z
 from nori_dyn.algebra.spatial import Array, Transform, skew
-from nori_dyn.model.joints import Continuous, Joint, Revolute
+from nori_dyn.model.joints import Continuous, Fixed, Joint, Revolute
 from nori_dyn.model.tree import KinematicTree
 
 Floats = NDArray[np.float64]
@@ -81,8 +81,10 @@ def _chosen_frame(joint: Joint, E: Floats) -> tuple[Joint, tuple[Floats, ...], F
     """Return a joint in its new frame, the fixed rotation to it as factors, and the rotation from the link's frame.
 
     The frame is the link's own where the axis is a coordinate axis and one turn in a plane leads there; otherwise the
-    axis becomes z, by two turns.
+    axis becomes z, by two turns. On a fixed joint it has the parent's axes: no turn is needed.
     """
+    if isinstance(joint, Fixed):
+        return joint, (), E.T
     rotations = planar_factors(E)
     axis = getattr(joint, "axis", None)
     if axis is None or (np.count_nonzero(axis) == 1 and sum(not is_signed_permutation(F) for F in rotations) <= 1):
@@ -93,7 +95,12 @@ def _chosen_frame(joint: Joint, E: Floats) -> tuple[Joint, tuple[Floats, ...], F
 
 
 def _movable(joint: Joint, I: Floats) -> Floats:
-    """Return the part of a link's inertia that its joint does not feel: a rod of any mass along a revolute's axis."""
+    """Return the part of a link's inertia that its joint does not feel.
+
+    All of it on a fixed joint; a rod of any mass along a revolute's axis.
+    """
+    if isinstance(joint, Fixed):
+        return I
     if not isinstance(joint, Revolute | Continuous):
         return np.zeros((6, 6))
     u = np.asarray(joint.axis)

@@ -72,7 +72,7 @@ class Joint(ABC):
     - S_rate(q, qd) is the apparent derivative of S along the motion, and c_J that times qd;
     - rates(q, qd) is the derivative of q along `integrate`;
     - integrate(q, difference(q, p)) is p, as a configuration;
-    - nq coordinates and nv freedoms, with one component name a freedom.
+    - nq coordinates and nv freedoms, with one component name a freedom; a fixed joint has none of either.
     """
 
     kind: ClassVar[str]
@@ -354,6 +354,22 @@ class Free(Joint):
         return np.asarray((X.inv() * Y).as_exp_coords())
 
 
+@dataclass(frozen=True, slots=True)
+class Fixed(Joint):
+    """A joint of no freedoms: it transmits the wrench f, which a sensor in it may read, and does not move."""
+
+    kind: ClassVar[str] = "fixed"
+    coordinates: ClassVar[tuple[Coordinate, ...]] = ()
+    motion_components: ClassVar[tuple[str, ...]] = ()
+    force_components: ClassVar[tuple[str, ...]] = ()
+
+    def transform(self, q: Array) -> Transform:
+        return Transform(np.eye(3), zeros((3,), q))
+
+    def S(self, q: Array) -> Array:
+        return np.zeros((6, 0))
+
+
 def _rotation(quaternion: Floats) -> Rotation:
     from scipy.spatial.transform import Rotation
 
@@ -361,6 +377,7 @@ def _rotation(quaternion: Floats) -> Rotation:
 
 
 JOINTS: dict[str, type[Joint]] = {
-    joint.kind: joint for joint in (Revolute, Continuous, Prismatic, Helical, Cylindrical, Planar, Spherical, Free)
+    joint.kind: joint
+    for joint in (Revolute, Continuous, Prismatic, Helical, Cylindrical, Planar, Spherical, Free, Fixed)
 }
 """Every joint model by its kind."""

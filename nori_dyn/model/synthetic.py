@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import ModelError, UnknownModelNameError
-from nori_dyn.model.joints import JOINTS, Helical, Joint, Revolute, axis_rotation
+from nori_dyn.model.joints import JOINTS, Fixed, Helical, Joint, Revolute, axis_rotation
 from nori_dyn.model.tree import WORLD, KinematicTree
 
 
@@ -63,14 +63,14 @@ def random_tree(
     Args:
         n: number of links.
         seed: seed of everything random.
-        kinds: kinds of joints to draw from; all when None.
+        kinds: kinds of joints to draw from; all that move when None.
         aligned: share of the joints whose axis is a coordinate axis.
         chain: probability that a link hangs on the one before it, instead of on any earlier one.
 
     Source: own; a generator for tests.
     """
     rng = np.random.default_rng(seed)
-    kinds = tuple(JOINTS) if kinds is None else tuple(kinds)
+    kinds = tuple(kind for kind in JOINTS if kind != Fixed.kind) if kinds is None else tuple(kinds)
     for kind in kinds:
         if kind not in JOINTS:
             raise UnknownModelNameError("kind of joint", kind, JOINTS)

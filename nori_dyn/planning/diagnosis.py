@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.errors import SingularSystemError, SystemShapeError
 from nori_dyn.system.builder import System
+from nori_dyn.system.variables import component_names
 
 RANK_TOLERANCE = 1e-12
 
@@ -16,15 +17,18 @@ MAX_DENSE = 4000
 """Largest system whose null space is computed to name what it moves."""
 
 
-def check_square(system: System) -> None:
-    """Check that a system has as many rows as unknowns.
+def check_shape(system: System) -> None:
+    """Check that a system has as many rows as unknowns, or at least as many where rows are weighed.
 
     Raises:
         SystemShapeError: with the rows of each sensor, and what to do.
     """
     n_rows, n_variables = system.shape
-    if n_rows == n_variables:
+    n_exact = sum(row.slice.stop - row.slice.start for row in system.rows if row.is_exact)
+    if n_rows == n_variables or (system.is_weighted and n_exact <= n_variables <= n_rows):
         return
+    if system.is_weighted and n_exact > n_variables:
+        n_rows = n_exact
     counts = Counter[str]()
     for row in system.rows:
         counts[row.equation.group] += len(row.equation.components)
@@ -36,7 +40,10 @@ def check_square(system: System) -> None:
             "nor known need a row: add sensors, or `value: 0` for what is known to be zero."
         )
     else:
-        advice = f"{difference} too many for an exact problem. Remove as many rows, or solve by least squares."
+        advice = (
+            f"{difference} too many that hold exactly. Remove as many rows, or give a `sigma` to those that may "
+            "disagree."
+        )
     raise SystemShapeError(
         f"sensors '{system.sensors.name}' on robot '{system.tree.name}': {n_variables} unknowns and {n_rows} rows "
         f"({listed}), {advice}",
@@ -53,18 +60,71 @@ def singular_error(system: System, rank: int, seed: int) -> SingularSystemError:
         rank: its rank at almost all configurations.
         seed: seed of the configuration at which the null space is taken.
     """
-    undetermined = _moved(system, system.tree.random_configuration(seed), rank)
+    D = system.D(system.tree.random_configuration(seed)).toarray()
+    if system.is_weighted:
+        exact = _kept_rows(system, np.zeros(system.n_weights))
+        values = np.linalg.svd(D[exact], compute_uv=False)
+        if values[-1] <= RANK_TOLERANCE * values[0]:
+            return _contradiction(system, D[exact], np.flatnonzero(exact))
+        rank = int(np.linalg.matrix_rank(D, tol=RANK_TOLERANCE * np.linalg.norm(D)))
+    undetermined = _moved(system, D, rank)
     return _error(system, "the system is singular at every configuration", rank, undetermined)
 
 
-def singular_at(system: System, q: NDArray[np.float64], rcond: float, where: str = "this state") -> SingularSystemError:
-    """Return the error that says which variables a system leaves undetermined at a configuration q (nq,)."""
+def _kept_rows(system: System, weights: NDArray[np.float64] | None) -> NDArray[np.bool_]:
+    """Return which rows count (rows,): those that hold exactly, and those whose weight is not 0."""
+    kept = np.ones(system.shape[0], dtype=bool)
+    if weights is not None:
+        for row in system.rows:
+            if not row.is_exact:
+                kept[row.slice] = weights[list(row.weight_of_rows)] > 0
+    return kept
+
+
+def _contradiction(system: System, D: NDArray[np.float64], rows: NDArray[np.intp]) -> SingularSystemError:
+    """Return the error that names exact rows that depend on each other at every configuration.
+
+    Args:
+        system: the system.
+        D: the exact rows (n_exact, n).
+        rows: their numbers (n_exact,).
+    """
+    names = [name for row in system.rows for name in component_names(row.name, row.equation.components)]
+    first = system.rows[3 * system.tree.n_links].slice.start
+    left = np.linalg.svd(D)[0][:, -1]
+    weight = np.where(rows >= first, np.abs(left), 0.0)  # the dynamics are not at fault
+    found = tuple(names[rows[k]] for k in np.argsort(-weight, kind="stable") if weight[k] > 1e-6 * weight.max())
+    shown = " and ".join([f"'{name}'" for name in found[:6]] + (["others"] if len(found) > 6 else []))
+    return SingularSystemError(
+        f"sensors '{system.sensors.name}' on robot '{system.tree.name}': {shown} say the same thing twice, exactly: "
+        "they contradict each other, or repeat. Remove one, or give a `sigma` to those that may disagree.",
+        found,
+    )
+
+
+def singular_at(
+    system: System,
+    q: NDArray[np.float64],
+    rcond: float,
+    where: str = "this state",
+    weights: NDArray[np.float64] | None = None,
+) -> SingularSystemError:
+    """Return the error that says which variables a system leaves undetermined at a configuration q (nq,).
+
+    Args:
+        system: the system.
+        q: the configuration.
+        rcond: ratio of the pivots found there.
+        where: what to call the state.
+        weights: the weights, where there are any; rows of weight 0 are left out.
+    """
+    D = system.D(q).toarray()[_kept_rows(system, weights)]
     rank = None
     if system.shape[1] <= MAX_DENSE:
-        values = np.linalg.svd(system.D(q).toarray(), compute_uv=False)
+        values = np.linalg.svd(D, compute_uv=False)
         rank = int(np.sum(values > RANK_TOLERANCE * values[0]))
         rank = min(rank, system.shape[1] - 1)
-    undetermined = _moved(system, q, rank)
+    undetermined = _moved(system, D, rank)
     return _error(
         system,
         f"the system is singular at {where} (its pivots span a ratio of {rcond:.2g})",
@@ -73,11 +133,11 @@ def singular_at(system: System, q: NDArray[np.float64], rcond: float, where: str
     )
 
 
-def _moved(system: System, q: NDArray[np.float64], rank: int | None) -> tuple[str, ...]:
-    """Return the names of the unknowns that the null space at q moves, the largest first."""
+def _moved(system: System, D: NDArray[np.float64], rank: int | None) -> tuple[str, ...]:
+    """Return the names of the unknowns that the null space of D moves, the largest first."""
     if rank is None or system.shape[1] > MAX_DENSE:
         return ()
-    null_space = np.linalg.svd(system.D(q).toarray())[2][rank:]
+    null_space = np.linalg.svd(D)[2][rank:]
     weight = np.abs(null_space).max(axis=0)
     return tuple(system.variable_names[k] for k in np.argsort(-weight, kind="stable") if weight[k] > 1e-6)
 

@@ -9,7 +9,7 @@ states, for the choice of stable pivots.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -345,10 +345,23 @@ class Elimination(Generic[T]):
 
     def solution(self) -> dict[int, T]:
         """Return the solution d by column, once all is eliminated: backward substitution."""
+        return self._backward({pivot.row: pivot.rhs for pivot in self.pivots})
+
+    def solution_of(self, rhs: Mapping[int, T]) -> dict[int, T]:
+        """Return the solution d by column for another right-hand side, -b by row; absent ones are zero."""
+        scalars, reduced = self.scalars, dict(rhs)
+        for pivot in self.pivots:
+            value = reduced.get(pivot.row, scalars.zero)
+            if not scalars.is_zero(value):
+                for i, l in pivot.l.items():
+                    reduced[i] = scalars.minus_product(reduced.get(i, scalars.zero), l, value)
+        return self._backward(reduced)
+
+    def _backward(self, rhs: Mapping[int, T]) -> dict[int, T]:
         scalars = self.scalars
         d: dict[int, T] = {}
         for pivot in reversed(self.pivots):
-            value = pivot.rhs
+            value = rhs.get(pivot.row, scalars.zero)
             for j, u in pivot.u.items():
                 value = scalars.minus_product(value, u, d[j])
             d[pivot.column] = scalars.times(value, pivot.reciprocal)

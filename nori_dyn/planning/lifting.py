@@ -17,7 +17,9 @@ def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> N
 
     The bodies keep their order. The massless frames of a joint are crossed from the end that is eliminated first to
     the other, just before that is: what comes from a body is then complete when it is carried on, and not carried
-    further than needed. Accelerations and forces go in step where they go the same way.
+    further than needed. Accelerations and forces go in step where they go the same way. Where rows are weighed the
+    bodies go from the leaves to the root, whatever the order: what a body's sensors tell is then a matrix of the size
+    of its acceleration and force, of whose inverse only the diagonal is ever divided by.
 
     Args:
         order: an order of the original system.
@@ -26,8 +28,10 @@ def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> N
     """
     place = np.empty(len(order.columns), dtype=np.intp)
     place[order.columns] = np.arange(len(order.columns))
-    rank = {(v.kind, v.body): float(place[v.slice].max()) for v in system.variables}
+    rank = {(v.kind, v.body): float(-v.body if system.is_weighted else place[v.slice].max()) for v in system.variables}
     keys: list[Key] = [(-1.0, 0, 0)] * refined.symbolic.shape[1]
+    if system.is_weighted:
+        keys = [(-float(body), 1, 0) for body in refined.symbolic.bodies]
 
     def put(columns: Columns, key: Key) -> None:
         for column in columns:
@@ -49,5 +53,7 @@ def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> N
             for distance, columns in enumerate(reversed(frames)):
                 step = distance if of_body < of_parent else -distance
                 put(columns, (first if together else max(of_body, of_parent), 0, step))
+    for multiplier, unknown in refined.duals.items():
+        keys[multiplier] = keys[unknown]
     ranks = {key: k for k, key in enumerate(sorted(set(keys)))}
     return np.array([ranks[key] for key in keys], dtype=np.intp)

@@ -60,7 +60,10 @@ def _resolve(system: System, name: str) -> Output:
         return Output(name, kind, None)
     try:
         if kind in ("tau", "qdd"):
-            return Output(name, kind, tree.joint(owner))
+            joint = tree.joint(owner)
+            if not tree.joints[joint].nv:
+                raise PlanError(f"output '{name}': joint '{owner}' is fixed, it has no {kind}.")
+            return Output(name, kind, joint)
         frame = tree.frame(owner)
     except ModelError:
         known = tuple(v.name for v in system.variables if v.kind == kind)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import PlanError
 from nori_dyn.planning.cost import RULES, engine_rule
-from nori_dyn.planning.diagnosis import check_square, singular_error
+from nori_dyn.planning.diagnosis import check_shape, singular_error
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.markowitz import markowitz
 from nori_dyn.planning.orderings.problem import Ordering
@@ -156,7 +156,7 @@ def make_plan(
     """
     methods = candidates(ordering)
     resolved = resolve_outputs(system, outputs)
-    check_square(system)
+    check_shape(system)
     start = time.monotonic()
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, resolved), seed)

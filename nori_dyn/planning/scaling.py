@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 ENSEMBLE = 8
 """Number of random states whose solutions tell the size of each unknown."""
 
+WEIGHT_DECADES = 0.0
+"""Decades by which sampled weights differ from those given, at most."""
+
 
 def sampled(
     system: System, symbolic: SymbolicSystem, seed: int, n: int, at_rest: bool = False
@@ -30,13 +33,16 @@ def sampled(
         seed: seed of the states.
         n: number of states.
         at_rest: leave velocities and readings, which the matrix does not depend on, at zero; b is then empty.
+
+    Weights are drawn within `WEIGHT_DECADES` of those of the system.
     """
     tree = system.tree
     rng = np.random.default_rng(seed)
     Q = np.array([tree.random_configuration(rng) for _ in range(n)])
     Qd, Y = (np.zeros((n, k)) if at_rest else rng.normal(size=(n, k)) for k in (tree.nv, system.ny))
-    scalars = (*symbolic.q, *symbolic.qd, *symbolic.y)
-    inputs = {x.index: values for x, values in zip(scalars, np.hstack([Q, Qd, Y]).T, strict=True)}
+    W = system.weights * 10.0 ** rng.uniform(-WEIGHT_DECADES, WEIGHT_DECADES, size=(n, system.n_weights))
+    scalars = [x for part in symbolic.inputs.values() for x in part]
+    inputs = {x.index: values for x, values in zip(scalars, np.hstack([Q, Qd, Y, W]).T, strict=True)}
     wanted = symbolic.entries if at_rest else (*symbolic.entries, *symbolic.b)
     values = symbolic.graph.evaluate(wanted, inputs).T
     nnz = len(symbolic.entries)

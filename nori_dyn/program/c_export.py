@@ -16,7 +16,7 @@ from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import PIVOT_LIMIT, pivot_ensemble
+from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
 from nori_dyn.program.c_header import MARK, Field, header, output_fields
 from nori_dyn.program.c_names import checked_identifier, default_identifier
 from nori_dyn.program.c_source import Job, Notation, Writer
@@ -83,11 +83,10 @@ def c_export(plan: EliminationPlan, name: str | None = None, version: str = "") 
         "main.c": _example(plan, name, fields, q),
         "CMakeLists.txt": CMAKE.format(name=name, mark=MARK),
     }
-    sizes = {"q": plan.system.tree.nq, "qd": plan.system.tree.nv, "y": plan.system.ny}
     return CExport(
         name=name,
         files=files,
-        inputs={field: n for field, n in sizes.items() if n},
+        inputs={field: n for field, n in plan.system.input_sizes.items() if n},
         outputs={field.name: field.part.shape if field.sizes else () for field in fields},
         cost=cost,
         n_sines=n_sines,
@@ -101,7 +100,7 @@ def _job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
     program, n = solution.program, len(solution.columns)
     unknowns, pivots = program.outputs[:n], program.outputs[n:]
     outputs = [value for part in parts for value in _turned(program.graph, unknowns[part.slice], part.matrix)]
-    inputs = (*program.inputs["q"], *program.inputs["qd"], *program.inputs["y"])
+    inputs = tuple(x for scalars in program.inputs.values() for x in scalars)
     return Job(program.graph, inputs, tuple(outputs), pivots, ())
 
 
@@ -122,18 +121,17 @@ def _pivot_limits(plan: EliminationPlan, solution: SolutionProgram) -> tuple[Flo
     pivots = solution.program.outputs[len(solution.columns) :]
     if not pivots:
         return np.zeros(0), neutral
-    Q, Qd, Y = pivot_ensemble(plan)
-    states = (np.vstack([neutral, Q]), np.vstack([Qd[:1], Qd]), np.vstack([Y[:1], Y]))
+    Q, *others = pivot_ensemble(plan)
+    states = (np.vstack([neutral, Q]), *(np.vstack([array[:1], array]) for array in others))
     sizes = np.abs(PythonProgram(Program.of(solution.program.inputs, pivots)).batch(*states))
-    limits = PIVOT_LIMIT * np.median(sizes[:, 1:], axis=1)
+    limits = guard_limits(solution.guards, sizes[:, 1:].T)
     keeps = np.all(sizes >= limits[:, None], axis=0)
     return limits, states[0][int(np.argmax(keeps))]
 
 
 def _input_places(plan: EliminationPlan, quaternions: Sequence[int]) -> list[str]:
     """Return how C refers to each input: quaternions are read from the workspace, where they are normalised."""
-    tree, ny = plan.system.tree, plan.system.ny
-    places = [f"in->{field}[{k}]" for field, n in (("q", tree.nq), ("qd", tree.nv), ("y", ny)) for k in range(n)]
+    places = [f"in->{field}[{k}]" for field, n in plan.system.input_sizes.items() for k in range(n)]
     for number, start in enumerate(quaternions):
         places[start : start + 4] = [f"w[{4 * number + k}]" for k in range(4)]
     return places

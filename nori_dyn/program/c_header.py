@@ -106,6 +106,9 @@ def header(
     inputs = [_member(_configuration(tree), "q", [f"{NAME}_NQ"]), _member(_velocity(tree), "qd", [f"{NAME}_NV"])]
     if system.ny:
         inputs.append(_member(_readings(system), "y", [f"{NAME}_NY"]))
+    if system.is_weighted:
+        sizes["N_WEIGHTS"] = (system.n_weights, "weights of the sensors")
+        inputs.append(_member(_weights(system), "weights", [f"{NAME}_N_WEIGHTS"]))
     outputs = [_member(_output(system, field), field.name, field.sizes) for field in fields]
     return HEADER.format(
         name=name,
@@ -182,7 +185,7 @@ def _about(plan: EliminationPlan, name: str, field: str, cost: str, version: str
     yield f"    static {name}_workspace work;"
     yield f"    static {name}_inputs in;"
     yield f"    static {name}_outputs out;"
-    yield f"    // write in.q, in.qd{', in.y' if system.ny else ''}"
+    yield f"    // write in.q, in.qd{', in.y' if system.ny else ''}{', in.weights' if system.is_weighted else ''}"
     yield f"    if ({name}_solve(&in, &work, &out) == {name.upper()}_OK) // read out.{field}"
     yield ""
     gravity = ", ".join(f"{component:g}" for component in tree.gravity)
@@ -289,6 +292,12 @@ def _readings(system: System) -> Iterator[str]:
             unit = _reading_unit(system.tree, row, component)
             rows.append((f"y[{len(rows)}]", comment_text(name), unit and f"[{unit}]", comment_text(row.equation.group)))
     yield from _table(rows)
+
+
+def _weights(system: System) -> Iterator[str]:
+    yield f"weights: 1 / sigma^2 of the sensors ({system.n_weights}), 0 to leave one out: place, name, as configured."
+    named = zip(system.weight_names, system.weights.tolist(), strict=True)
+    yield from _table([(f"weights[{k}]", comment_text(name), f"{w:g}") for k, (name, w) in enumerate(named)])
 
 
 def _reading_unit(tree: KinematicTree, row: RowBlock, component: str) -> str:

@@ -28,6 +28,7 @@ _FORMATS = {
     Op.NEG: "-{0}",
     Op.RECIPROCAL: "1.0 / {0}",
     Op.SQRT: "ROOT({0})",
+    Op.OPAQUE: "{0}",
 }
 
 Row: TypeAlias = tuple[Expr, tuple[tuple[Expr, int], ...]]
@@ -192,18 +193,33 @@ class Writer:
         for k, pivot in enumerate(job.pivots):
             self._slot.setdefault(pivot.index, self.first_pivot + k)
         self.n_work = self.first_pivot + len(job.pivots)
-        for i in self._crossing(kept):
-            if i not in self._slot:
-                self._slot[i] = self.n_work
-                self.n_work += 1
+        self._allocate(self._last_readers(kept))
 
-    def _crossing(self, kept: Sequence[Expr]) -> Iterator[int]:
-        """Yield the statements whose value is read outside their own chunk."""
+    def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
+        """Return for each statement whose value is read outside its own chunk the last chunk that does."""
+        last: dict[int, int] = {}
         for i in self.statements:
             for source in (self.job.graph.left[i], self.job.graph.right[i]):
                 if source in self._chunk and self._chunk[source] != self._chunk[i]:
-                    yield source
-        yield from (node.index for node in kept if node.index in self._chunk)
+                    last[source] = self._chunk[i]
+        return last | {node.index: self.n_chunks for node in kept if node.index in self._chunk}
+
+    def _allocate(self, last: dict[int, int]) -> None:
+        """Give each of these values a place in the workspace; one that is not read any more gives its place up."""
+        free: list[int] = []
+        ending: dict[int, list[int]] = {}
+        chunk = 0
+        for i in self.statements:
+            if i not in last or i in self._slot:
+                continue
+            while chunk < self._chunk[i]:
+                free += ending.pop(chunk, ())
+                chunk += 1
+            if not free:
+                free.append(self.n_work)
+                self.n_work += 1
+            self._slot[i] = free.pop()
+            ending.setdefault(last[i], []).append(self._slot[i])
 
     def _name(self, i: int, chunk: int | None) -> str:
         """Return how a chunk refers to a node."""

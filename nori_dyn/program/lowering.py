@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.static_elimination import Guard
 from nori_dyn.program.straight_line import Program
 from nori_dyn.system.trace import SymbolicSystem
 
 
 def assembly_program(symbolic: SymbolicSystem) -> Program:
     """Return the program that computes the structural nonzeros of D (nnz), then b (rows)."""
-    return Program.of(_inputs(symbolic), (*symbolic.entries, *symbolic.b))
+    return Program.of(symbolic.inputs, (*symbolic.entries, *symbolic.b))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,15 +24,15 @@ class SolutionProgram:
     """The elimination as a program.
 
     Attributes:
-        program: returns the unknowns in `columns`, then the pivots, then, when `checked`, D (nnz) and b (rows).
+        program: returns the unknowns in `columns`, then what is guarded, then, when `checked`, D (nnz) and b (rows).
         columns: the unknowns that it returns.
-        n_pivots: number of pivots: those that are not constant and that the unknowns depend on.
+        guards: what is guarded: of pivots that are not constant and that the unknowns depend on.
         checked: whether D and b are returned too, for the residual.
     """
 
     program: Program
     columns: NDArray[np.intp]
-    n_pivots: int
+    guards: tuple[Guard, ...]
     checked: bool
 
 
@@ -45,13 +45,9 @@ def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: boo
         checked: return D and b as well.
     """
     symbolic, solved = plan.symbolic, plan.solved
-    pivots = solved.guarded(columns)
-    outputs = [*(solved.unknowns[column] for column in columns), *pivots]
+    guards = solved.guards(columns)
+    outputs = [*(solved.unknowns[column] for column in columns), *(guard.value for guard in guards)]
     if checked:
         outputs += [*symbolic.entries, *symbolic.b]
-    program = Program.of(_inputs(symbolic), outputs)
-    return SolutionProgram(program, np.array(columns, dtype=np.intp), len(pivots), checked)
-
-
-def _inputs(symbolic: SymbolicSystem) -> dict[str, tuple[Expr, ...]]:
-    return {"q": symbolic.q, "qd": symbolic.qd, "y": symbolic.y}
+    program = Program.of(symbolic.inputs, outputs)
+    return SolutionProgram(program, np.array(columns, dtype=np.intp), guards, checked)

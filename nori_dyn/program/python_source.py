@@ -26,6 +26,7 @@ _FORMATS = {
     Op.NEG: "{0} = -{1}",
     Op.RECIPROCAL: "{0} = 1.0 / {1}",
     Op.SQRT: "{0} = ({1}) ** 0.5",
+    Op.OPAQUE: "{0} = {1}",
 }
 
 

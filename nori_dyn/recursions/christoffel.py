@@ -23,7 +23,7 @@ def christoffel(tree: KinematicTree, q: Any) -> Array:
     Gamma_ijk = (dM_ij/dq_k + dM_ik/dq_j - dM_jk/dq_i) / 2, so that C_ij = sum_k Gamma_ijk qd_k.
 
     Args:
-        tree: the robot, all of whose joints have one freedom.
+        tree: the robot, all of whose joints have one freedom, or none.
         q: configuration (nq, ...) [rad, m], over any scalar; batch axes last.
 
     Returns:
@@ -36,20 +36,23 @@ def christoffel(tree: KinematicTree, q: Any) -> Array:
     Source: Echeandia and Wensing (37)-(40), algorithm 2.
     """
     for name, joint in zip(tree.joint_names, tree.joints, strict=True):
-        if joint.nv != 1:
+        if joint.nv > 1:
             raise ModelError(
                 f"joint '{name}' is {joint.kind}, of {joint.nv} freedoms: Christoffel symbols are those of joints of "
                 "one freedom. For a floating base, take `coriolis`."
             )
     (q,) = arguments(tree, q=q)
     at = root_coordinates(tree, q)
-    S = [s[:, 0] for s in at.S]
-    I_c = composite(tree, at.I)
+    moving = [i for i, joint in enumerate(tree.joints) if joint.nv]
+    freedom = {body: k for k, body in enumerate(moving)}
+    S = [at.S[i][:, 0] for i in moving]
+    composites = composite(tree, at.I)
+    I_c = [composites[i] for i in moving]
     gamma = zeros((tree.nv,) * 3, q)
     for k in range(tree.nv):
         B = christoffel_factorisation(S[k], I_c[k])
         D = force_cross_matrix(matvec(I_c[k], S[k])) - B
-        above = path(tree, k)
+        above = [freedom[i] for i in path(tree, moving[k]) if i in freedom]
         for place, j in enumerate(above):
             F_1, F_2, F_3 = matvec(B, S[j]), matvec(transpose(B), S[j]), matvec(D, S[j])
             for i in above[place:]:

@@ -221,6 +221,8 @@ def inverse(A: Array) -> Array:
         NotPositiveDefiniteError: a pivot is not positive.
     """
     n = len(A)
+    if n == 0:
+        return A
     chain = tuple(range(-1, n - 1))
     factors = np.array(A)
     ltdl_in_place(factors, chain)

@@ -17,12 +17,17 @@ from nori_dyn.model.tree import WORLD, KinematicTree
 def expanded_parents(tree: KinematicTree) -> tuple[int, ...]:
     """Return the parent of each freedom (nv), WORLD for a first one: joints of several freedoms become chains.
 
+    A freedom beyond fixed joints hangs on the last one before these.
+
     Source: RBDA table 6.4.
     """
     parents: list[int] = []
+    last: list[int] = []  # the last freedom on the way to each body
     for i, (parent, v) in enumerate(zip(tree.parents, tree.v_slices, strict=True)):
-        parents.append(WORLD if tree.is_root(i) else tree.v_slices[parent].stop - 1)
-        parents.extend(range(v.start, v.stop - 1))
+        before = WORLD if tree.is_root(i) else last[parent]
+        freedoms = range(v.start, v.stop)
+        parents.extend([before, *freedoms[:-1]][: len(freedoms)])
+        last.append(freedoms[-1] if freedoms else before)
     return tuple(parents)
 
 

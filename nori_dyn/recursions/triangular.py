@@ -48,7 +48,7 @@ def id_permutations(system: System) -> Permutations:
         SystemShapeError: the sensors are not those of inverse dynamics.
     """
     up, down = range(system.tree.n_links), range(system.tree.n_links)[::-1]
-    known = [(kind, i) for i in up for kind in ("fx", "qdd")]
+    known = [(kind, i) for i in up for kind in ("fx", "qdd") if _exists(system, kind, i)]
     found = [(kind, i) for i in down for kind in ("f", "tau")]
     accelerations = [("a", i) for i in up]
     return Permutations(
@@ -66,7 +66,7 @@ def fd_permutations(system: System) -> Permutations:
         SystemShapeError: the sensors are not those of forward dynamics.
     """
     up, down = range(system.tree.n_links), range(system.tree.n_links)[::-1]
-    known = [(kind, i) for i in up for kind in ("fx", "tau")]
+    known = [(kind, i) for i in up for kind in ("fx", "tau") if _exists(system, kind, i)]
     forces, accelerations = [("f", i) for i in down], [("a", i) for i in up]
     torques, rates = [("tau", i) for i in up], [("qdd", i) for i in up]
     return Permutations(
@@ -98,6 +98,12 @@ def fd_transformations(system: System, q: Any) -> Transformations:
         for j in tree.children[i]:
             steps[3][f, _equation(system, "a", j)] = at.X_up[j].force_to_parent(body.IA[j])
     return Transformations(steps[3] @ steps[2] @ steps[1] @ steps[0], W_R)
+
+
+def _exists(system: System, kind: str, i: int) -> bool:
+    """Return whether a variable has any components: a fixed joint's have none."""
+    part = system.column(kind, i)
+    return bool(part.stop > part.start)
 
 
 def _equation(system: System, kind: str, i: int) -> slice:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from nori_dyn.errors import InputError, SensorConfigError, UnknownNameError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation, Sensors
-from nori_dyn.system.newton_euler import newton_euler
+from nori_dyn.system.newton_euler import DYNAMICS, newton_euler
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
 
 
@@ -31,22 +31,44 @@ class RowBlock:
         equation: the equation.
         slice: its rows of D and b.
         y: its part of y; empty where it takes no reading.
+        weights: its part of the weights, one number for all its rows or one each; empty where its rows are exact.
     """
 
     name: str
     equation: Equation
     slice: builtins.slice
     y: builtins.slice
+    weights: builtins.slice
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the rows hold exactly; others are weighed."""
+        return _width(self.weights) == 0
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether these are equations of motion."""
+        return self.equation.group == DYNAMICS
+
+    @property
+    def weight_of_rows(self) -> tuple[int, ...]:
+        """For each row the number of its weight."""
+        n, first = self.slice.stop - self.slice.start, self.weights.start
+        return (first,) * n if self.weights.stop - first == 1 else tuple(range(first, first + n))
 
 
 class System:
     """D(q) d + b(q, qd, y) = 0 for a robot and a set of sensors; every name is checked when it is built.
+
+    Rows with a sigma, and the readings of a set that has more rows than unknowns but no sigma at all, are weighed: they
+    hold in the sense of weighted least squares, and all others exactly.
 
     Attributes:
         tree: the robot.
         sensors: the set of sensors.
         variables: the blocks of d, in the order of the columns.
         rows: the blocks of equations, in the order of the rows: the dynamics first, then the measurements.
+        weights: 1 / sigma^2 of the rows that are weighed (n_weights), in the order of `weight_names`.
 
     Args:
         tree: the robot.
@@ -61,17 +83,26 @@ class System:
     def __init__(self, tree: KinematicTree, sensors: Sensors) -> None:
         self.tree = tree
         self.sensors = sensors
-        self.variables: tuple[Variable, ...] = tuple(tree_variables(tree))
-        self._columns = {VariableKey(v.kind, v.body): v.slice for v in self.variables}
+        variables = tuple(tree_variables(tree))
+        self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
+        self._columns = {VariableKey(v.kind, v.body): v.slice for v in variables}
         dynamics = list(newton_euler(tree))
         if sum(len(e.components) for e in dynamics) != 12 * tree.n_links + tree.nv:
             raise AssertionError("the dynamics of a tree have 12 rows a body and one a freedom")
-        self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks([*dynamics, *sensors.equations(tree)]))
+        equations = [*dynamics, *sensors.equations(tree)]
+        n_rows = sum(len(equation.components) for equation in equations)
+        sigmas = [equation.sigma for equation in equations]
+        if n_rows > self.variables[-1].slice.stop and not any(sigmas):
+            sigmas = [(1.0,) * len(e.components) if e.is_measured else None for e in equations]
+        self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks(equations, sigmas))
+        weights = [np.array(s)[: _width(row.weights)] ** -2.0 for row, s in zip(self.rows, sigmas, strict=True) if s]
+        self.weights: NDArray[np.float64] = np.concatenate([np.zeros(0), *weights])
+        self.weights.flags.writeable = False
 
-    def _row_blocks(self, equations: list[Equation]) -> Iterator[RowBlock]:
-        start = y = 0
+    def _row_blocks(self, equations: list[Equation], sigmas: Sequence[tuple[float, ...] | None]) -> Iterator[RowBlock]:
+        start = y = weight = 0
         names: set[str] = set()
-        for equation in equations:
+        for equation, sigma in zip(equations, sigmas, strict=True):
             for name in component_names(equation.name, equation.components):
                 if name in names:
                     raise SensorConfigError(
@@ -80,8 +111,10 @@ class System:
                 names.add(name)
             n = len(equation.components)
             n_y = n if equation.is_measured else 0
-            yield RowBlock(equation.name, equation, slice(start, start + n), slice(y, y + n_y))
-            start, y = start + n, y + n_y
+            n_weights = 0 if sigma is None else 1 if len(set(sigma)) == 1 else n
+            parts = slice(start, start + n), slice(y, y + n_y), slice(weight, weight + n_weights)
+            yield RowBlock(equation.name, equation, *parts)
+            start, y, weight = start + n, y + n_y, weight + n_weights
 
     def __repr__(self) -> str:
         rows, columns = self.shape
@@ -111,6 +144,33 @@ class System:
     def ny(self) -> int:
         """Length of y."""
         return len(self.measurement_names)
+
+    @cached_property
+    def weight_names(self) -> tuple[str, ...]:
+        """The name of each weight (n_weights): that of an equation whose rows share one, or of a row."""
+        names: list[str] = []
+        for row in self.rows:
+            if _width(row.weights) == 1:
+                names.append(row.name)
+            elif not row.is_exact:
+                names.extend(component_names(row.name, row.equation.components))
+        return tuple(names)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+        return len(self.weights)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some rows are weighed; otherwise all hold exactly."""
+        return self.n_weights > 0
+
+    @property
+    def input_sizes(self) -> dict[str, int]:
+        """Length of each array of a state, in the order in which one is given; weights only where there are any."""
+        sizes = {"q": self.tree.nq, "qd": self.tree.nv, "y": self.ny}
+        return {**sizes, "weights": self.n_weights} if self.is_weighted else sizes
 
     def column(self, kind: str, body: int) -> slice:
         """Return where a variable lies in d."""
@@ -164,23 +224,48 @@ class System:
         blocks: dict[str, list[int]] = {}
         for row in self.measurements:  # two may share a name, with different components
             blocks.setdefault(row.name, []).extend(range(row.y.start, row.y.stop))
-        where |= blocks
-        for name, value in y.items():
-            if name not in where:
-                raise UnknownReadingError("measurement", name, where, f"y of sensors '{self.sensors.name}'")
-            part = where[name]
-            try:
-                values = np.atleast_1d(np.asarray(value, dtype=float))
-            except (TypeError, ValueError):
-                raise InputError(f"y['{name}'] is {value!r}: it must be a number, or an array of them.") from None
-            if values.shape != (len(part),):
-                raise InputError(f"y['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
+        for part, values in self._by_name("y", "measurement", y, where | blocks):
             flat[part] = values
             given[part] = True
         if not given.all():
             missing = [name for name, there in zip(self.measurement_names, given, strict=True) if not there]
             raise InputError(f"y lacks {len(missing)} of {self.ny} measurements: {', '.join(missing[:8])}.")
         return flat
+
+    def weighting(self, weights: NDArray[np.float64] | Mapping[str, Any] | None) -> NDArray[np.float64]:
+        """Return the weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
+
+        A name is one of `weight_names`, or that of a sensor whose components have a weight each.
+
+        Raises:
+            InputError: a name that is unknown, a wrong number of them.
+        """
+        if weights is None:
+            return self.weights
+        if not isinstance(weights, Mapping):
+            return np.asarray(weights, dtype=float)
+        flat = self.weights.copy()
+        where = {name: [k] for k, name in enumerate(self.weight_names)}
+        where |= {row.name: list(range(row.weights.start, row.weights.stop)) for row in self.rows if not row.is_exact}
+        for part, values in self._by_name("weights", "weight", weights, where):
+            flat[part] = values
+        return flat
+
+    def _by_name(
+        self, what: str, kind: str, given: Mapping[str, Any], where: Mapping[str, list[int]]
+    ) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
+        """Yield places and values of numbers that are given by name."""
+        for name, value in given.items():
+            if name not in where:
+                raise UnknownReadingError(kind, name, where, f"{what} of sensors '{self.sensors.name}'")
+            part = where[name]
+            try:
+                values = np.atleast_1d(np.asarray(value, dtype=float))
+            except (TypeError, ValueError):
+                raise InputError(f"{what}['{name}'] is {value!r}: it must be a number, or an array of them.") from None
+            if values.shape != (len(part),):
+                raise InputError(f"{what}['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
+            yield part, values
 
     def _checked(self, name: str, value: Any, size: int) -> NDArray[np.float64]:
         array = np.asarray(value, dtype=float)
@@ -196,6 +281,10 @@ class System:
         """A hash of the robot and its sensors: two systems with equal ones have the same equations."""
         parts = f"{self.tree.fingerprint} {self.sensors.fingerprint}"
         return hashlib.sha256(parts.encode()).hexdigest()
+
+
+def _width(part: slice) -> int:
+    return int(part.stop - part.start)
 
 
 class UnknownReadingError(UnknownNameError, InputError):

@@ -15,6 +15,9 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
 
+DYNAMICS = "dynamics"
+"""The group of the equations of motion."""
+
 
 @dataclass(frozen=True, slots=True)
 class _BodyEquation:
@@ -24,7 +27,7 @@ class _BodyEquation:
     body: int
     components: tuple[str, ...]
 
-    group: ClassVar[str] = "dynamics"
+    group: ClassVar[str] = DYNAMICS
     is_measured: ClassVar[bool] = False
     sigma: ClassVar[None] = None
 

@@ -4,7 +4,8 @@ A link transform is a shift, turns in a plane, and the joint's own motion. With 
 elimination carries forces and accelerations across one at a time, instead of by their product. The accelerations in it
 are the conventional ones, of points instead of the spatial ones, so that no linear velocity is needed.
 
-Every unknown and every row of D d + b = 0 is one here, under the same number; further ones follow.
+Every unknown and every row of D d + b = 0 is one here, under the same number; further ones follow. Where rows are
+weighed, both systems are the optimality conditions of what they would be otherwise; unknowns of d keep their numbers.
 
 Source: DESIGN 4.3; Featherstone, RBDA ch. 2.11 for the conventional acceleration; own derivation otherwise
 (tests/unit/system/test_refined.py).
@@ -12,17 +13,26 @@ Source: DESIGN 4.3; Featherstone, RBDA ch. 2.11 for the conventional acceleratio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import product
 
 import numpy as np
 
 from nori_dyn.algebra.crossing import Step
-from nori_dyn.algebra.expressions import Expr
+from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.spatial import Array, Transform, centripetal, cross, gyroscopic, join, matvec
 from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicState, SymbolicSystem, assembled, symbolic_state, trace
+from nori_dyn.system.optimality import WeighedRow, Weighing, optimality, weighing
+from nori_dyn.system.trace import (
+    SymbolicState,
+    SymbolicSystem,
+    assembled,
+    symbolic_state,
+    trace,
+    variable_groups,
+)
 
 Columns = tuple[int, ...]
 
@@ -32,14 +42,14 @@ class Turn:
     """A massless frame after a turn in a plane.
 
     Attributes:
-        a: columns of its acceleration (6).
-        f: columns of the force through it (6).
+        motions: columns (6) of what turns as accelerations do: its acceleration, and the multiplier of its force.
+        forces: columns (6) of what turns as forces do: the force through it, and the multiplier of its acceleration.
         plane: the two axes that turn.
         c, s: the coordinate rotation is [[c, s], [-s, c]] on these axes.
     """
 
-    a: Columns
-    f: Columns
+    motions: tuple[Columns, ...]
+    forces: tuple[Columns, ...]
     plane: tuple[int, int]
     c: Expr
     s: Expr
@@ -66,20 +76,26 @@ class RefinedSystem:
 
     Attributes:
         symbolic: the refined system.
-        original: the system as given, over the same expressions; its unknowns and rows come first in `symbolic`.
+        original: the system as given, over the same expressions; its unknowns d come first in `symbolic`.
+        n_variables: number of these.
         definitions: the row that defines each unknown that others only pass on, by its column; the entry there is -1.
+        duals: for each multiplier an unknown that goes together with it, by their columns.
         a, f: for each body the columns of its own acceleration and force, in its internal frame.
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
+        weighed: the rows that are weighed.
     """
 
     symbolic: SymbolicSystem
     original: SymbolicSystem
+    n_variables: int
     definitions: dict[int, int]
+    duals: dict[int, int]
     a: tuple[Columns, ...]
     f: tuple[Columns, ...]
     crossings: tuple[Crossing, ...]
     turns: tuple[Turn, ...]
+    weighed: tuple[WeighedRow, ...]
 
 
 def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSystem:
@@ -98,15 +114,35 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         builder.balance_body(i)
     original = trace(system, state=state)  # after the cheap expressions, so that it finds them
     builder.add_measurements(original)
+    symbolic = assembled(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
+    definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
+    weighed: tuple[WeighedRow, ...] = ()
+    if system.is_weighted:
+        given = optimality(state, original, builder.given_weighing, {})
+        conditions = optimality(state, symbolic, builder.weighing(), definitions)
+        pairs = builder.paired_rows()
+        duals = {multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()}
+        turns = [_doubled(turn, definitions, conditions.multipliers) for turn in turns]
+        original, symbolic, definitions = given.symbolic, conditions.symbolic, conditions.definitions
+        weighed = conditions.weighed
     return RefinedSystem(
-        symbolic=assembled(state, (builder.n, builder.n), builder.entries, builder.b, builder.groups),
+        symbolic=symbolic,
         original=original,
-        definitions=builder.definitions,
+        n_variables=system.shape[1],
+        definitions=definitions,
+        duals=duals,
         a=tuple(builder.a),
         f=tuple(builder.f),
         crossings=tuple(builder.crossings),
-        turns=tuple(builder.turns),
+        turns=tuple(turns),
+        weighed=weighed,
     )
+
+
+def _doubled(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
+    """Return a turn with the multipliers that it turns as well."""
+    of_a, of_f = (tuple(multipliers[definitions[c]] for c in columns) for columns in (turn.motions[0], turn.forces[0]))
+    return replace(turn, motions=(*turn.motions, of_f), forces=(*turn.forces, of_a))
 
 
 class _Builder:
@@ -115,11 +151,14 @@ class _Builder:
         self.tree = system.tree
         self.state = state
         self.links = links
-        self.n = system.shape[1]
+        self.n_rows, self.n = system.shape
+        self._first_new = self.n
         self.entries: dict[tuple[int, int], Expr] = {}
-        self.b: list[Expr] = [state.graph.zero] * self.n
-        self.groups = [v.group for v in system.variables for _ in range(v.slice.start, v.slice.stop)]
+        self.b: list[Expr] = [state.graph.zero] * self.n_rows
+        self.groups = variable_groups(system)
         self.definitions: dict[int, int] = {}
+        self.given_weighing = weighing(system, state)
+        self._first_measurement = system.rows[3 * system.tree.n_links].slice.start
         self.crossings: list[Crossing] = []
         self.turns: list[Turn] = []
         motion = [2 * i for i in range(self.tree.n_links)]
@@ -129,12 +168,17 @@ class _Builder:
         self.v: list[Array] = []
 
     def _unknowns(self, group: int) -> Columns:
-        """Return six new unknowns, each with a row of its own under the same number."""
+        """Return six new unknowns, each with a row of its own."""
         new = tuple(range(self.n, self.n + 6))
         self.n += 6
+        self.n_rows += 6
         self.b.extend([self.state.graph.zero] * 6)
         self.groups.extend([group] * 6)
         return new
+
+    def rows_of(self, columns: Columns) -> Columns:
+        """Return the rows that came with new unknowns."""
+        return tuple(column - self._first_new + self.system.shape[0] for column in columns)
 
     def _put(self, rows: Columns, columns: Columns, block: Array) -> None:
         for (r, c), value in np.ndenumerate(block):
@@ -168,7 +212,7 @@ class _Builder:
         v_J = matvec(S, qd)
         w_J, u_J = v_J[:3], v_J[3:]
         bias = join(cross(w, w_J), 2 * cross(w, u_J) + cross(w_J, u_J)) + link.joint.bias(q, qd) + known
-        rows = self.a[i]
+        rows = self.rows_of(self.a[i])
         self._put(rows, self.a[i], -np.eye(6))
         self._put(rows, tuple(self._own(i, "qdd")), S)
         if before is not None:
@@ -189,22 +233,24 @@ class _Builder:
         w, v = self.w[parent], self.v[parent]
         forces = [self._unknowns(2 * i + 1) for _ in range(len(steps) + 1)]
         accelerations = [self._unknowns(2 * i) for _ in steps]
-        self._put(self.f[parent], forces[0], np.eye(6))
+        self._put(self.rows_of(self.f[parent]), forces[0], np.eye(6))
         before = self.a[parent]
         for step, a, f_before, f in zip(steps, accelerations, forces, forces[1:], strict=False):
             X, block = step.X, step.X.motion_matrix()
-            self._define(a, a)
-            self._put(a, before, block)
-            self._bias(a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
-            self._define(f_before, f_before)
-            self._put(f_before, f, np.swapaxes(block, 0, 1))
+            of_a, of_f = self.rows_of(a), self.rows_of(f_before)
+            self._define(a, of_a)
+            self._put(of_a, before, block)
+            self._bias(of_a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
+            self._define(f_before, of_f)
+            self._put(of_f, f, np.swapaxes(block, 0, 1))
             w, v = matvec(X.E, w), matvec(X.E, v + cross(w, X.r))
             if step.plane is not None:
                 _, _, c, s = step.turn
-                self.turns.append(Turn(a, f, step.plane, c, s))
+                self.turns.append(Turn((a,), (f,), step.plane, c, s))
             before = a
-        self._define(forces[-1], forces[-1])
-        self._put(forces[-1], self.f[i], np.eye(6))
+        of_f = self.rows_of(forces[-1])
+        self._define(forces[-1], of_f)
+        self._put(of_f, self.f[i], np.eye(6))
         self.crossings.append(Crossing(i, tuple(accelerations), tuple(forces)))
         return w, v, before
 
@@ -222,15 +268,15 @@ class _Builder:
         """Add the equations of a body: Nori (3f), (3tau), and what its unknowns are in the link's own frame."""
         link, w = self.links[i], self.w[i]
         turn = np.kron(np.eye(2), link.C)
-        rows = self.f[i]
+        rows = self.rows_of(self.f[i])
         self._put(rows, self.f[i], -np.eye(6))
         self._put(rows, self.a[i], link.I)
-        self._put(rows, self._own(i, "fx"), -turn)
+        self._put(rows, *self._external(i, turn))
         self._bias(rows, _inertial_force(link.I, w))
 
         q = self.state.q[self.tree.q_slices[i]]
         tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
-        of_a, of_f, of_tau = (tuple(range(*row.slice.indices(self.n))) for row in self.system.rows[3 * i : 3 * i + 3])
+        of_a, of_f, of_tau = (self._given_rows(i, which) for which in range(3))
         self._put(of_tau, tau, -np.eye(len(tau)))
         self._put(of_tau, self.f[i], np.swapaxes(link.joint.S(q), 0, 1))
 
@@ -243,18 +289,78 @@ class _Builder:
         self._put(of_f, self.a[i], turn.T @ link.J)
         self._bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
 
+    def _external(self, i: int, turn: Array) -> tuple[Columns, Array]:
+        """Return columns of the external wrench on a body, and what it is of the force of the body.
+
+        Where it is weighed it comes in the internal frame: there a weight that all directions share stays one number.
+        """
+        fx = self._own(i, "fx")
+        if not self.system.is_weighted or np.count_nonzero(turn) == 6:
+            return fx, -turn
+        internal = self._unknowns(2 * i + 1)
+        rows = self.rows_of(internal)
+        self._define(fx, rows)
+        self._put(rows, internal, turn.T)
+        return internal, -np.eye(6)
+
     def _own(self, i: int, kind: str) -> Columns:
         """Return the columns of a variable of the original system."""
         part = self.system.column(kind, i)
         return tuple(range(part.start, part.stop))
 
+    def _given_rows(self, i: int, which: int) -> Columns:
+        """Return the rows of the first, second or third equation of motion of a body, as given."""
+        part = self.system.rows[3 * i + which].slice
+        return tuple(range(part.start, part.stop))
+
     def add_measurements(self, original: SymbolicSystem) -> None:
-        """Add the rows of the sensors, which are those of the original system."""
-        first = self.system.rows[3 * self.tree.n_links].slice.start
+        """Add the rows of the sensors, which are those of the original system.
+
+        What is weighed reads what the body has in its internal frame instead.
+        """
+        first = self._first_measurement
+        self.b[first : self.system.shape[0]] = original.b[first:]
+        weighed = self.given_weighing.weights
+        inside: dict[int, list[tuple[int, Expr]]] = {}
+        for (row, column), entry in self.entries.items():
+            inside.setdefault(row, []).append((column, entry))
         for row, column, entry in zip(original.rows.tolist(), original.columns.tolist(), original.entries, strict=True):
-            if row >= first:
-                self.entries[row, column] = entry
-        self.b[first : len(original.b)] = original.b[first:]
+            if row < first:
+                continue
+            definition = self.definitions.get(column)
+            if row not in weighed or definition is None:
+                accumulate(self.entries, (row, column), entry)
+                continue
+            for other, factor in inside[definition]:
+                if other != column:
+                    accumulate(self.entries, (row, other), entry * factor)
+            self.b[row] = self.b[row] + entry * self.b[definition]
+
+    def weighing(self) -> Weighing:
+        """Return how the rows hold: noise of the motion and balance of a body is in its internal frame."""
+        given = self.given_weighing.covariances
+        covariances = dict(given)
+        for i, link in enumerate(self.links):
+            turn = np.kron(np.eye(2), link.C)
+            for which, columns in enumerate((self.a[i], self.f[i])):
+                rows, inner = self._given_rows(i, which), self.rows_of(columns)
+                noise = [covariances.pop((row, row)) for row in rows if (row, row) in given]
+                alike = len({x.index for x in noise}) == 1
+                for r, c in product(range(len(noise)), repeat=2):
+                    terms = (turn[r, k] * turn[c, k] * noise[k] for k in range(6))
+                    value = noise[0] * float(r == c) if alike else sum(terms, self.state.graph.zero)
+                    covariances[inner[r], inner[c]] = value
+        return Weighing(self.given_weighing.weights, covariances)
+
+    def paired_rows(self) -> dict[int, int]:
+        """Return for each row an unknown that goes together with its multiplier, by its column.
+
+        That is the unknown that it defines, the one that it came with, or any that it reads.
+        """
+        pairs = dict(sorted(self.entries, reverse=True))
+        for block in (*self.a, *self.f):
+            pairs.update(zip(self.rows_of(block), block, strict=True))
+        return pairs | {row: column for column, row in self.definitions.items()}
 
 
 def _inertial_force(I: Array, w: Array) -> Array:

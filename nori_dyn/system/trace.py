@@ -25,18 +25,21 @@ class SymbolicState:
 
     Attributes:
         graph: the expressions.
-        q, qd, y: the inputs (nq,), (nv,), (ny,), object arrays.
+        q, qd, y, weights: the inputs (nq,), (nv,), (ny,), (n_weights,), object arrays.
     """
 
     graph: Graph
     q: Array
     qd: Array
     y: Array
+    weights: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymbolicSystem:
     """D(q) d + b(q, qd, y) = 0 with an expression in each entry that is not zero for all q.
+
+    Where rows are weighed it may also be the optimality conditions of that, see `optimality`.
 
     Attributes:
         graph: the expressions.
@@ -45,10 +48,12 @@ class SymbolicSystem:
         columns: column of each (nnz).
         entries: value of each (nnz).
         b: each number of b (rows).
-        groups: for each column its `Variable.group` (columns).
+        groups: for each column the number of those that have its natural size, its `Variable.group` (columns).
+        bodies: for each column its body (columns).
         q: the inputs that stand for q (nq).
         qd: the inputs that stand for qd (nv).
         y: the inputs that stand for y (ny).
+        weights: the inputs that stand for the weights (n_weights).
     """
 
     graph: Graph
@@ -58,9 +63,17 @@ class SymbolicSystem:
     entries: tuple[Expr, ...]
     b: tuple[Expr, ...]
     groups: NDArray[np.intp]
+    bodies: NDArray[np.intp]
     q: tuple[Expr, ...]
     qd: tuple[Expr, ...]
     y: tuple[Expr, ...]
+    weights: tuple[Expr, ...]
+
+    @property
+    def inputs(self) -> dict[str, tuple[Expr, ...]]:
+        """The inputs by name, in the order in which a state is given; weights only where there are any."""
+        state = {"q": self.q, "qd": self.qd, "y": self.y}
+        return {**state, "weights": self.weights} if self.weights else state
 
     @property
     def pattern(self) -> sp.csc_array:
@@ -80,11 +93,12 @@ def symbolic_state(system: System, seed: int = 0) -> SymbolicState:
     q = configuration_inputs(graph, system.tree)
     qd = [graph.input(f"qd[{k}]") for k in range(system.tree.nv)]
     y = [graph.input(f"y[{k}]") for k in range(system.ny)]
-    return SymbolicState(graph, _array(q), _array(qd), _array(y))
+    weights = [graph.input(f"weights[{k}]") for k in range(system.n_weights)]
+    return SymbolicState(graph, _array(q), _array(qd), _array(y), _array(weights))
 
 
 def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> SymbolicSystem:
-    """Return a system over expressions.
+    """Return a system over expressions, all rows of it, weighed or not.
 
     Args:
         system: the system.
@@ -101,8 +115,12 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
             if not entry.is_zero:
                 entries[row.start + r, column.start + c] = entry
     b = [graph.expr(value) for block in system.bias(at, state.y) for value in block]
-    groups = [v.group for v in system.variables for _ in range(v.slice.start, v.slice.stop)]
-    return assembled(state, system.shape, entries, b, groups)
+    return assembled(state, system.shape, entries, b, variable_groups(system))
+
+
+def variable_groups(system: System) -> list[int]:
+    """Return the `Variable.group` of each column of a system."""
+    return [v.group for v in system.variables for _ in range(v.slice.start, v.slice.stop)]
 
 
 def assembled(
@@ -111,8 +129,12 @@ def assembled(
     entries: Mapping[tuple[int, int], Expr],
     b: Sequence[Expr],
     groups: Sequence[int],
+    bodies: Sequence[int] | None = None,
 ) -> SymbolicSystem:
-    """Return the system of some entries by (row, column); those that are zero for all q are left out."""
+    """Return the system of some entries by (row, column); those that are zero for all q are left out.
+
+    The bodies are those of the groups, where they are not given.
+    """
     places = sorted((column, row) for (row, column), entry in entries.items() if not entry.is_zero)
     return SymbolicSystem(
         graph=state.graph,
@@ -122,9 +144,11 @@ def assembled(
         entries=tuple(entries[row, column] for column, row in places),
         b=tuple(b),
         groups=np.array(groups, dtype=np.intp),
+        bodies=np.array(groups, dtype=np.intp) // 2 if bodies is None else np.array(bodies, dtype=np.intp),
         q=tuple(state.q),
         qd=tuple(state.qd),
         y=tuple(state.y),
+        weights=tuple(state.weights),
     )
 
 

@@ -10,7 +10,15 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.io.plans import plan
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.system.builder import System
-from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
+from tests.robots import (
+    ROBOTS,
+    acceleration_to_pinocchio,
+    load,
+    pinocchio_model,
+    pinocchio_on_contacts,
+    to_pinocchio,
+    velocity_map,
+)
 from tests.systems import ACCELERATIONS, TORQUES, random_states, sensor_set
 from tests.tolerances import SOLVED, assert_close
 
@@ -45,7 +53,6 @@ def test_forward_dynamics_of_a_robot_on_its_feet(name):
     system = System(tree, known)
     solver = plan(system, outputs=("qdd", "fx"), cache=False).solver("numpy")
     model = pinocchio_model(ROBOTS[name], "floating")
-    data = model.createData()
     truth = random_states(tree, 20, seed=1)
     rng = np.random.default_rng(1)
     tau = rng.normal(size=(20, tree.nv))
@@ -55,22 +62,9 @@ def test_forward_dynamics_of_a_robot_on_its_feet(name):
     for k in range(20):
         q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
         P = velocity_map(tree, model, truth.q[k])
-        pin.computeJointJacobians(model, data, q)
-        pin.forwardKinematics(model, data, q, v, 0 * v)
-        pin.updateFramePlacements(model, data)
-        J = np.vstack([pin.getFrameJacobian(model, data, f, pin.LOCAL)[rows] for f in frames])
-        drift = np.concatenate(
-            [pin.getFrameClassicalAcceleration(model, data, f, pin.LOCAL).vector[rows] for f in frames]
-        )
-        H = np.triu(pin.crba(model, data, q))
-        H = H + np.triu(H, 1).T
-        bias = pin.nonLinearEffects(model, data, q, v)
-        n = len(drift)
-        KKT = np.block([[H, J.T], [J, np.zeros((n, n))]])
-        solution = np.linalg.solve(KKT, np.concatenate([np.linalg.solve(P.T, tau[k]) - bias, -drift]))
+        expected, forces = pinocchio_on_contacts(model, q, v, np.linalg.solve(P.T, tau[k]), frames, rows)
         rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], estimate.qdd[k])
-        assert_close(rate, solution[: model.nv], SOLVED)
-        forces = -solution[model.nv :].reshape(len(frames), -1)
+        assert_close(rate, expected, SOLVED)
         for foot, force in zip(FEET[name], forces, strict=True):
             frame = tree.frame(foot)
             there = frame.X.force_matrix() @ estimate.fx[k, frame.link]

@@ -12,6 +12,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.io import robots as robots_module
 from tests.robots import ROBOTS, pinocchio_model
+from tests.unit.io.test_model_sensors import ARM, ORIGIN, OWN, WRENCH
 
 PANDA = str(ROBOTS["panda"])
 FINGERS = ("--lock", "panda_finger_joint1", "--lock", "panda_finger_joint2")
@@ -195,3 +196,58 @@ def test_demo_runs_the_main_job(run, tmp_path, monkeypatch):
     assert (found["rows"], found["n_links"], found["nv"]) == (670, 33, 38)
     assert found["largest_difference"] < 1e-12
     assert found["orderings"][0]["fill_in"] == 0
+
+
+ICUB = str(ROBOTS["iCubGenova04"])
+
+
+def test_info_lists_the_sensors_of_a_robots_file(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, output, _ = run("info", ICUB, "--keep", "sensors")
+    assert status == 0
+    assert "Sensors of its file: 62 accelerometer, 15 gyroscope, 6 force_torque" in " ".join(output.split())
+    assert max(map(len, output.splitlines())) <= 80
+    assert "head_imu_0" not in output
+    status, output, _ = run("info", ICUB, "--verbose")
+    assert status == 0
+    assert max(map(len, output.splitlines())) <= 80
+    assert "head_imu_0" in output
+    assert "through qd" in " ".join(output.split())
+    found = json.loads(run("info", ICUB, "--json", "--keep", "l_arm_ft_sensor")[1])
+    assert len(found["sensors"]) == 83
+    (sensor,) = (sensor for sensor in found["sensors"] if sensor["name"] == "l_arm_ft")
+    assert (sensor["type"], sensor["on"]) == ("force_torque", "l_arm_ft_sensor")
+    assert sensor["measurement"]["measures"] == "child_on_parent"
+    assert [link["kind"] for link in found["links"] if link["joint"] == "l_arm_ft_sensor"] == ["fixed"]
+    assert json.loads(run("info", PANDA, "--json")[1])["sensors"] == []
+
+
+def test_info_of_a_robot_with_unreadable_sensors_says_so(run, tmp_path):
+    path = tmp_path / "odd.urdf"
+    with open(ICUB) as file:
+        path.write_text(file.read().replace("<frame>sensor</frame>", "<frame>world</frame>"))
+    status, output, _ = run("info", path)
+    assert status == 0
+    assert "its sensors cannot be read" in " ".join(output.split())
+
+
+def test_plan_keeps_joints_and_takes_the_sensors_of_the_model(run, tmp_path):
+    sensors, out = tmp_path / "wrist.yaml", tmp_path / "arm.plan"
+    sensors.write_text(
+        "name: wrist\nfrom_model: {accelerometer: null}\nmeasurements:\n"
+        "  - {type: joint_acceleration, joints: all}\n"
+        "  - {type: external_wrench, links: {except: hand}, value: 0}\n"
+    )
+    robot = tmp_path / "arm.urdf"
+    sensor = WRENCH.format(parent=OWN, frame="sensor", direction="child_to_parent", origin=ORIGIN)
+    robot.write_text(ARM.format(sensors=sensor))
+    arguments = ("plan", robot, "--sensors", sensors, "--out", out, "--json")
+    status, output, _ = run(*arguments, "--keep", "sensors")
+    assert status == 0
+    assert json.loads(output)["measurements"] == 1 + 6
+    assert nd.Plan.load(out).system.measurement_names[0] == "ft.mx"
+    assert run(*arguments, "--keep", "wrist")[0] == 0
+    status, _, errors = run(*arguments)
+    assert status == 1
+    assert "kept" in errors
+    assert "mean 'wrist'" in run(*arguments, "--keep", "wrst")[2]

@@ -16,6 +16,7 @@ from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.selectors import Except, Match, select_joints, select_places
 from nori_dyn.measurements.sensor_set import InvalidConfigError, SensorSet, config_model
 from nori_dyn.model.joints import FORCE, MOTION
+from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
@@ -235,6 +236,7 @@ def owners(tree: KinematicTree, entry: dict) -> list[str]:
         (["joint5", "joint1", "joint5"], ["joint1", "joint5"]),
         ({"except": ["joint1", "joint4"]}, ["joint2", "joint3", "joint5"]),
         ({"except": "actuated"}, ["joint4"]),
+        ({"except": {"match": "joint[1-3]"}}, ["joint4", "joint5"]),
         ({"except": "all"}, []),
         ({"except": "joint1"}, ["joint2", "joint3", "joint4", "joint5"]),
         ({"match": "joint[2-4]"}, ["joint2", "joint3", "joint4"]),
@@ -256,6 +258,7 @@ def test_joint_selectors(tree, kind, selector, expected):
         (["link2", "tool", "palm"], ["link2", "tool", "palm"]),
         ({"except": ["link1", "link4"]}, ["link2", "link3", "link5"]),
         ({"except": ["tool"]}, ["link1", "link3", "link4", "link5"]),
+        ({"except": {"match": "to.*|link1"}}, ["link3", "link4", "link5"]),
         ({"match": "link[2-4]"}, ["link2", "link3", "link4"]),
         ({"match": ".*"}, ["link1", "link2", "link3", "link4", "link5"]),
         ({"match": "(to|link).*"}, ["link1", "link2", "link3", "link4", "link5"]),
@@ -582,3 +585,76 @@ def test_a_square_set_determines_the_motion(known):
     y = np.concatenate([truth.qdd if known == "joint_acceleration" else truth.tau, fx.ravel()])
     d = spla.spsolve(bound.D(q).tocsc(), -bound.b(q, qd, y))
     assert_close(d, truth.d(bound), SOLVED)
+
+
+NAMED = [
+    {"type": "joint_acceleration", "joints": "joint2"},
+    {"type": "joint_torque", "joints": {"match": "joint5"}},
+    {"type": "external_wrench", "links": ["tool"], "components": ["fz", "mx"]},
+    {"type": "accelerometer", "links": "link4", "frame": POSE, "sigma": 0.1},
+    {"type": "angular_accelerometer", "links": "tool"},
+    {"type": "link_acceleration", "links": "palm"},
+    {"type": "rigid_contact", "links": "link5"},
+    {"type": "force_torque", "joints": "joint3"},
+    {"type": "net_wrench", "links": "link3"},
+]
+
+
+@pytest.mark.parametrize("entry", NAMED, ids=[entry["type"] for entry in NAMED])
+def test_a_reading_can_be_called_by_its_sensors_name(tree, entry):
+    plain, named = system(tree, entry).rows[-1], system(tree, {**entry, "name": "mine"}).rows[-1]
+    assert named.name == "mine"
+    assert named.equation.components == plain.equation.components
+    if named.equation.is_measured:
+        bound = system(tree, {**entry, "name": "mine"})
+        assert bound.reading({"mine": np.arange(bound.ny)}).tolist() == list(range(bound.ny))
+    q, qd, *_ = random_state(tree, 1)
+    (block,), (expected,) = (
+        system(tree, e).rows[-1].equation.blocks(velocities(tree, q, qd)).values()
+        for e in ({**entry, "name": "mine"}, entry)
+    )
+    assert_close(block, expected, ROUNDING)
+
+
+def test_every_sensor_can_be_named():
+    assert {entry["type"] for entry in NAMED} | {"linear_relation"} == set(measurement_types())
+
+
+@pytest.mark.parametrize(
+    "entry", [{"type": "joint_torque", "joints": "all"}, {"type": "accelerometer", "links": "all"}]
+)
+def test_a_name_is_for_one_reading(tree, entry):
+    with pytest.raises(SensorConfigError, match=r"name 'mine' is for one reading, and this sensor reads 5 things \("):
+        system(tree, {**entry, "name": "mine"})
+
+
+def test_two_sensors_of_one_name_are_refused():
+    twice = [
+        {"type": "accelerometer", "links": "link1", "name": "imu"},
+        {"type": "joint_torque", "joints": "joint1", "name": "imu"},
+    ]
+    with pytest.raises(InvalidConfigError, match="two sensors are named 'imu'") as caught:
+        sensor_set(*twice)
+    assert caught.value.path == ("measurements", 1, "name")
+    relation = {"type": "linear_relation", "name": "imu", "terms": {"qdd:joint1": 1}}
+    assert len(sensor_set(twice[0], relation).measurements) == 2
+
+
+def test_a_pose_may_be_relative_to_a_frame(tree):
+    """On the frame `tool` of link 2, a pose in its coordinates."""
+    entry = {"type": "external_wrench", "links": "link2", "frame": {**POSE, "relative_to": "tool"}}
+    (block,) = system(tree, entry).rows[-1].equation.blocks(None).values()
+    placement = pin.SE3(tree.frames["tool"].X.E.T, tree.frames["tool"].X.r) * pin.SE3(
+        pin.rpy.rpyToMatrix(*POSE["rpy"]), np.array(POSE["xyz"])
+    )
+    order = np.r_[3:6, 0:3]
+    assert_close(block, placement.inverse().toDualActionMatrix()[np.ix_(order, order)], PEER)
+    wrong = {**entry, "links": "link1"}
+    with pytest.raises(SensorConfigError, match="frame 'tool' is fixed to link 'link2'"):
+        system(tree, wrong)
+
+
+def test_quarter_turns_of_a_pose_are_exact(tree):
+    entry = {"type": "external_wrench", "links": "link1", "frame": {"rpy": [np.pi / 2, 2.2e-16, -np.pi]}}
+    (block,) = system(tree, entry).rows[-1].equation.blocks(None).values()
+    assert set(np.abs(block).ravel()) == {0.0, 1.0}

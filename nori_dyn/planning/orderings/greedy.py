@@ -74,7 +74,7 @@ def greedy(
     heapq.heapify(heap)
     waiting: dict[tuple[int, int], float] = {}
     while len(work.pivots) < work.n:
-        found = _next_stable(work, heap, waiting, key)
+        found = _next_stable(work, heap, waiting, key, bool(problem.symbolic.weights))
         if found is None:
             raise ZeroPivotError("the system is singular for all q", rank=len(work.pivots))
         row, column = found
@@ -93,9 +93,17 @@ def greedy(
 
 
 def _next_stable(
-    work: Elimination[int], heap: list[Key], waiting: dict[tuple[int, int], float], key: Callable[[int, int], Key]
+    work: Elimination[int],
+    heap: list[Key],
+    waiting: dict[tuple[int, int], float],
+    key: Callable[[int, int], Key],
+    is_quasidefinite: bool,
 ) -> tuple[int, int] | None:
-    """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
+    """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0.
+
+    On the diagonal of optimality conditions, of which one part is positive and the other negative definite, a pivot
+    cannot vanish: Vanderbei, Symmetric quasi-definite matrices (1995).
+    """
     while heap:
         item = heapq.heappop(heap)
         row, column = item[-2:]
@@ -107,7 +115,12 @@ def _next_stable(
             continue
         if work.is_unit(row, column):
             return row, column
-        risk = math.inf if work.changes_sign(row, column) else work.growth(row, column)
+        if work.changes_sign(row, column):
+            risk = math.inf
+        elif row == column and is_quasidefinite:
+            return row, column
+        else:
+            risk = work.growth(row, column)
         if risk <= GROWTH_LIMIT:
             return row, column
         waiting[row, column] = risk

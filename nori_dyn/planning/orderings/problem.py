@@ -40,7 +40,7 @@ class OrderingProblem:
     @property
     def column_bodies(self) -> NDArray[np.intp]:
         """The body of each column (n): its place in the tree."""
-        return self.symbolic.groups // 2
+        return self.symbolic.bodies
 
     @property
     def natural_samples(self) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.static_elimination import Guard
 
 Floats = NDArray[np.float64]
 
@@ -105,31 +106,29 @@ class Backend(Protocol):
     def sees_bad_input(self) -> bool:
         """Whether `solve_batch` itself finds states that are not finite, and gives nan and a rcond of nan for them."""
 
-    def quick(self, q: Any, qd: Any, y: Any) -> tuple[Floats, float] | None:
+    def quick(self, *state: Any) -> tuple[Floats, float] | None:
         """Return the unknowns of one state and its residual without further ado.
 
         None where the backend has no such way, or where anything is out of the ordinary with the state or its solution:
         then `solve`, after the checks of what is given.
         """
 
-    def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
-        """Solve one state: q (nq,), qd (nv,), y (ny,)."""
+    def solve(self, *state: Floats) -> Solution:
+        """Solve one state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any."""
 
-    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
-        """Solve N states: Q (N, nq), Qd (N, nv), Y (N, ny), on some threads where the backend can."""
+    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
+        """Solve N states: the same arrays with a leading N, on some threads where the backend can."""
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        """Return a function that solves the state in one array (q, qd, y) and writes the unknowns into another."""
+        """Return a function that solves the state in one array (q, qd, y, weights) and writes the unknowns."""
 
 
-def copying_ticker(
-    backend: Backend, sizes: tuple[int, int, int], state: Floats, values: Floats
-) -> Callable[[], Status]:
-    """Return a ticker made of `solve`, for backends without one of their own; sizes are those of q, qd and y."""
-    q, qd, y = np.split(state, np.cumsum(sizes)[:2])
+def copying_ticker(backend: Backend, plan: EliminationPlan, state: Floats, values: Floats) -> Callable[[], Status]:
+    """Return a ticker made of `solve`, for backends without one of their own."""
+    parts = state_parts(plan, state)
 
     def tick() -> Status:
-        solution = backend.solve(q, qd, y)
+        solution = backend.solve(*parts)
         values[:] = solution.values
         return Status.of(solution)
 
@@ -151,13 +150,40 @@ def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: NDArray
 
 
 def equation_starts(plan: EliminationPlan) -> NDArray[np.intp]:
-    """Return the first row of each equation of a plan's system."""
-    return np.array([row.slice.start for row in plan.system.rows], dtype=np.intp)
+    """Return the first row of each equation of a plan's system; the conditions of a weighed one go body by body."""
+    starts = [row.slice.start for row in plan.system.rows if row.slice.stop > row.slice.start]
+    return np.array(starts, dtype=np.intp)
 
 
-def pivot_ensemble(plan: EliminationPlan) -> tuple[Floats, Floats, Floats]:
-    """Return random configurations (ENSEMBLE, nq) at rest, for the usual size of the pivots, which depend on q only."""
-    tree = plan.system.tree
+def computes_residual(plan: EliminationPlan, columns: NDArray[np.intp]) -> bool:
+    """Return whether the unknowns wanted are enough for the residual: all of d, in an exact problem."""
+    return not plan.system.is_weighted and len(set(columns.tolist())) == plan.system.shape[1]
+
+
+def state_parts(plan: EliminationPlan, state: Floats) -> list[Floats]:
+    """Return the arrays of a state, q, qd, y and the weights where there are any, as views of one array."""
+    return np.split(state, np.cumsum([*plan.system.input_sizes.values()])[:-1])
+
+
+def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
+    """Return random configurations (ENSEMBLE, nq) at rest, for the usual size of the pivots.
+
+    These depend on q only, where they have a usual size at all: see `StaticElimination.guards`.
+    """
+    system = plan.system
     rng = np.random.default_rng(plan.seed)
-    Q = np.array([tree.random_configuration(rng) for _ in range(ENSEMBLE)])
-    return Q, np.zeros((ENSEMBLE, tree.nv)), np.zeros((ENSEMBLE, plan.system.ny))
+    Q = np.array([system.tree.random_configuration(rng) for _ in range(ENSEMBLE)])
+    states = [Q, np.zeros((ENSEMBLE, system.tree.nv)), np.zeros((ENSEMBLE, system.ny))]
+    return [*states, np.tile(system.weights, (ENSEMBLE, 1))] if system.is_weighted else states
+
+
+def guard_limits(guards: Sequence[Guard], sizes: Floats) -> Floats:
+    """Return the smallest size that each guarded value may have (n_guards,).
+
+    Args:
+        guards: what is guarded.
+        sizes: their sizes over `pivot_ensemble` (ENSEMBLE, n_guards).
+    """
+    usual = PIVOT_LIMIT * np.median(sizes, axis=0) if len(guards) else np.zeros(0)
+    own = [np.nan if guard.least is None else guard.least for guard in guards]
+    return np.where(np.isnan(own), usual, own)

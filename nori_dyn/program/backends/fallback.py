@@ -1,4 +1,4 @@
-"""What to do with a state that the planned order does not handle: assemble it and pivot afresh."""
+"""What to do with a state that the planned order does not handle: factorise it afresh, with pivoting."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Floats, equation_starts, relative_residual
 from nori_dyn.program.backends.factorisation import SuperLU
+from nori_dyn.program.backends.least_squares import LeastSquares
 from nori_dyn.program.lowering import assembly_program
 from nori_dyn.program.python_source import PythonProgram
 
 
 class Fallback:
-    """SuperLU on the assembled system, made when it is first needed.
+    """SuperLU on the assembled system, or least squares by QR where rows are weighed; made when it is first needed.
 
     Args:
         plan: the plan.
@@ -34,11 +35,18 @@ class Fallback:
     def _factorisation(self) -> SuperLU:
         return SuperLU(self._plan)
 
-    def solve(self, q: Floats, qd: Floats, y: Floats) -> tuple[Floats, float, float]:
+    @cached_property
+    def _least_squares(self) -> LeastSquares:
+        return LeastSquares(self._plan)
+
+    def solve(self, *state: Floats) -> tuple[Floats, float, float]:
         """Return the unknowns of one state, its relative residual and rcond; nan for a state that is not finite."""
-        if not all(np.isfinite(x).all() for x in (q, qd, y)):
+        if not all(np.isfinite(x).all() for x in state):
             return np.full(len(self._columns), np.nan), np.nan, np.nan
-        assembled = self._assembly.single(q, qd, y)
+        if self._plan.system.is_weighted:
+            d, residual, rcond = self._least_squares.solve(*state)
+            return d[self._columns], residual, rcond
+        assembled = self._assembly.single(*state)
         nnz = len(self._plan.symbolic.rows)
         values, b = assembled[:nnz], assembled[nnz:]
         d, rcond = self._factorisation.solve(values, b)

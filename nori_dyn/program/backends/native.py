@@ -16,12 +16,14 @@ from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
-    PIVOT_LIMIT,
     RESIDUAL_LIMIT,
     Floats,
     Solution,
     Status,
+    computes_residual,
+    guard_limits,
     pivot_ensemble,
+    state_parts,
 )
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.c_source import CSource, Job, Row, c_source
@@ -61,14 +63,14 @@ class NativeBackend:
         self._plan, self._compiler = plan, compiler
         self._columns = output_columns(plan.system, plan.outputs)
         self._n_outputs = len(self._columns)
-        self._checked = check_residual and len(set(self._columns.tolist())) == plan.system.shape[1]
-        self._sizes = (plan.system.tree.nq, plan.system.tree.nv, plan.system.ny)
+        self._checked = check_residual and computes_residual(plan, self._columns)
+        self._sizes = tuple(plan.system.input_sizes.values())
         self._fallback = Fallback(plan, self._columns)
         self._ffi = interface()
         self._code = self._loaded()
         self._state, self._values = aligned(sum(self._sizes)), aligned(self._n_outputs)
-        self._inputs = np.split(self._state, np.cumsum(self._sizes)[:2])
-        self._shapes = tuple((size,) for size in self._sizes)
+        self._inputs = state_parts(plan, self._state)
+        self._shapes = [(size,) for size in self._sizes]
         self._at, self._solve = self._code.place(self._state, self._values, RESIDUAL_LIMIT), self._code.solve
 
     def _loaded(self) -> NativeCode:
@@ -111,63 +113,58 @@ class NativeBackend:
             np.concatenate(parts, out=state)
             code.run(at)
             sizes.append(np.abs(code.work[source.first_pivot : source.first_pivot + source.n_pivots]))
-        return [float(x) for x in PIVOT_LIMIT * np.median(sizes, axis=0)]
+        guards = self._plan.solved.guards(self._columns.tolist())
+        return [float(x) for x in guard_limits(guards, np.array(sizes))]
 
-    def quick(self, q: Any, qd: Any, y: Any) -> tuple[Floats, float] | None:
+    def quick(self, *state: Any) -> tuple[Floats, float] | None:
         """Return the unknowns of one state and their residual in one foreign call, with all checks.
 
         None where anything is out of the ordinary: the caller then goes the long way, which says what.
         """
-        to_q, to_qd, to_y = self._inputs
-        of_q, of_qd, of_y = self._shapes
-        if not (
-            type(q) is type(qd) is type(y) is np.ndarray
-            and q.dtype is qd.dtype is y.dtype is DOUBLE
-            and q.shape == of_q
-            and qd.shape == of_qd
-            and y.shape == of_y
-        ):
-            return None
-        to_q[:], to_qd[:], to_y[:] = q, qd, y
+        for given, to, shape in zip(state, self._inputs, self._shapes, strict=True):
+            if type(given) is not np.ndarray or given.dtype is not DOUBLE or given.shape != shape:
+                return None
+            to[:] = given
         if self._solve(self._at):
             return None
         return self._values.copy(), self._at.residual
 
-    def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
-        found = self.quick(q, qd, y)
+    def solve(self, *state: Floats) -> Solution:
+        found = self.quick(*state)
         if found is not None:
             return Solution(found[0], np.asarray(found[1]), np.asarray(False), np.asarray(1.0))
-        values, residual, rcond = self._fallback.solve(q, qd, y)
+        values, residual, rcond = self._fallback.solve(*state)
         return Solution(values, np.asarray(residual), np.asarray(True), np.asarray(rcond))
 
-    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
-        values = np.empty((len(Q), self._n_outputs))
-        wrong, residual = self._code.batch((Q, Qd, Y), values, threads)
+    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
+        N = len(states[0])
+        values = np.empty((N, self._n_outputs))
+        wrong, residual = self._code.batch(states, values, threads)
         suspicious = wrong > 0
         if self._checked:
             suspicious |= ~(residual <= RESIDUAL_LIMIT)
         else:
             residual[:] = np.nan
-        rcond = np.ones(len(Q))
+        rcond = np.ones(N)
         for k in np.flatnonzero(suspicious):
-            values[k], residual[k], rcond[k] = self._fallback.solve(Q[k], Qd[k], Y[k])
+            values[k], residual[k], rcond[k] = self._fallback.solve(*(array[k] for array in states))
         return Solution(values, residual, suspicious, rcond)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         at, run, good = self._code.place(state, values, RESIDUAL_LIMIT), self._code.run, Status()
-        kept, q, qd, y = (state, values), *np.split(state, np.cumsum(self._sizes)[:2])  # C keeps nothing alive
+        kept, parts = (state, values), state_parts(self._plan, state)  # C keeps nothing alive
 
         def tick() -> Status:
             if not run(at):
                 return good
-            kept[1][:], residual, rcond = self._fallback.solve(q, qd, y)
+            kept[1][:], residual, rcond = self._fallback.solve(*parts)
             return Status.of(Solution(values, np.asarray(residual), np.asarray(True), np.asarray(rcond)))
 
         return tick
 
 
 def _job(plan: EliminationPlan, columns: NDArray[np.intp], checked: bool) -> Job:
-    """Return what the C is to compute: the unknowns, the guarded pivots, and the residual where it is checked."""
+    """Return what the C is to compute: the unknowns, what is guarded, and the residual where it is checked."""
     symbolic = plan.symbolic
     solution = solution_program(plan, columns.tolist(), checked=False)
     n = len(columns)
@@ -183,9 +180,10 @@ def _job(plan: EliminationPlan, columns: NDArray[np.intp], checked: bool) -> Job
         equations = tuple(tuple(rows[block.slice]) for block in plan.system.rows)
     return Job(
         graph=symbolic.graph,
-        inputs=(*symbolic.q, *symbolic.qd, *symbolic.y),
+        inputs=tuple(x for scalars in symbolic.inputs.values() for x in scalars),
         outputs=outputs[:n],
         pivots=outputs[n:],
         equations=equations,
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
+        n_arrays=len(symbolic.inputs),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
     CHUNK,
-    PIVOT_LIMIT,
     RESIDUAL_LIMIT,
     Floats,
     Solution,
     Status,
+    computes_residual,
     copying_ticker,
     equation_starts,
+    guard_limits,
     pivot_ensemble,
     relative_residual,
 )
@@ -39,9 +40,9 @@ class NumpyBackend:
     sees_bad_input = False
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
-        self._symbolic = plan.symbolic
+        self._plan, self._symbolic = plan, plan.symbolic
         columns = output_columns(plan.system, plan.outputs)
-        checked = check_residual and len(set(columns.tolist())) == plan.system.shape[1]
+        checked = check_residual and computes_residual(plan, columns)
         self._solution = solution_program(plan, columns.tolist(), checked)
         self._place = np.empty(plan.system.shape[1], dtype=np.intp)
         self._place[columns] = np.arange(len(columns))
@@ -51,26 +52,26 @@ class NumpyBackend:
         nnz = len(self._symbolic.rows)
         ones = (np.ones(nnz), (self._symbolic.rows, np.arange(nnz)))
         self._row_sums = sp.csr_array(ones, shape=(self._symbolic.shape[0], nnz))
-        first = len(columns)
-        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + self._solution.n_pivots]
-        self._limits = PIVOT_LIMIT * np.median(np.abs(ensemble), axis=1)
+        guards, first = self._solution.guards, len(columns)
+        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + len(guards)]
+        self._limits = guard_limits(guards, np.abs(ensemble).T)
 
-    def quick(self, q: Any, qd: Any, y: Any) -> None:
+    def quick(self, *state: Any) -> None:
         return None
 
-    def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
+    def solve(self, *state: Floats) -> Solution:
         try:
-            out = self._program.single(q, qd, y)[:, None]
+            out = self._program.single(*state)[:, None]
         except (ZeroDivisionError, OverflowError):
             out = np.full((self._program.n_outputs, 1), np.nan)
-        one = self._judged(out, q[None], qd[None], y[None])
+        one = self._judged(out, [array[None] for array in state])
         return Solution(one.values[0], one.residual[0], one.fell_back[0], one.rcond[0])
 
-    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
+    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
         parts = []
-        for start in range(0, len(Q), CHUNK):
-            state = [values[start : start + CHUNK] for values in (Q, Qd, Y)]
-            parts.append(self._judged(self._program.batch(*state), *state))
+        for start in range(0, len(states[0]), CHUNK):
+            part = [array[start : start + CHUNK] for array in states]
+            parts.append(self._judged(self._program.batch(*part), part))
         return Solution(
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.residual for part in parts]),
@@ -79,22 +80,21 @@ class NumpyBackend:
         )
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        symbolic = self._symbolic
-        return copying_ticker(self, (len(symbolic.q), len(symbolic.qd), len(symbolic.y)), state, values)
+        return copying_ticker(self, self._plan, state, values)
 
-    def _judged(self, out: Floats, Q: Floats, Qd: Floats, Y: Floats) -> Solution:
+    def _judged(self, out: Floats, states: Sequence[Floats]) -> Solution:
         """Return the solution of the program's outputs (n_outputs, N), suspicious states solved afresh."""
-        n, n_pivots, N = len(self._solution.columns), self._solution.n_pivots, out.shape[1]
+        n, n_guards, N = len(self._solution.columns), len(self._solution.guards), out.shape[1]
         values = np.ascontiguousarray(out[:n].T)
         residual, rcond = np.full(N, np.nan), np.ones(N)
         with np.errstate(all="ignore"):
-            trusted = np.all(np.abs(out[n : n + n_pivots]) >= self._limits[:, None], axis=0)
+            trusted = np.all(np.abs(out[n : n + n_guards]) >= self._limits[:, None], axis=0)
             trusted &= np.isfinite(out).all(axis=0)
             if self._solution.checked:
-                residual = self._residuals(out[n + n_pivots :], out[self._place])
+                residual = self._residuals(out[n + n_guards :], out[self._place])
                 trusted &= residual <= RESIDUAL_LIMIT
         for k in np.flatnonzero(~trusted):
-            values[k], residual[k], rcond[k] = self._fallback.solve(Q[k], Qd[k], Y[k])
+            values[k], residual[k], rcond[k] = self._fallback.solve(*(array[k] for array in states))
         return Solution(values, residual, ~trusted, rcond)
 
     def _residuals(self, assembled: Floats, d: Floats) -> Floats:

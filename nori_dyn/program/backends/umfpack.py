@@ -40,25 +40,25 @@ class UmfpackBackend:
         self._assembly = PythonProgram(assembly_program(plan.symbolic))
         self._factorisation = Umfpack(plan)
 
-    def quick(self, q: Any, qd: Any, y: Any) -> None:
+    def quick(self, *state: Any) -> None:
         return None
 
-    def solve(self, q: Floats, qd: Floats, y: Floats) -> Solution:
-        values, residual, rcond = self._solve_assembled(self._assembly.single(q, qd, y))
+    def solve(self, *state: Floats) -> Solution:
+        values, residual, rcond = self._solve_assembled(self._assembly.single(*state))
         return Solution(values, np.asarray(residual), np.asarray(False), np.asarray(rcond))
 
-    def solve_batch(self, Q: Floats, Qd: Floats, Y: Floats, threads: int = 1) -> Solution:
-        values = np.empty((len(Q), len(self._columns)))
-        residual, rcond = np.empty(len(Q)), np.empty(len(Q))
-        for start in range(0, len(Q), CHUNK):
-            part = slice(start, start + CHUNK)
-            for k, state in enumerate(self._assembly.batch(Q[part], Qd[part], Y[part]).T, start):
+    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
+        N = len(states[0])
+        values = np.empty((N, len(self._columns)))
+        residual, rcond = np.empty(N), np.empty(N)
+        for start in range(0, N, CHUNK):
+            part = [array[start : start + CHUNK] for array in states]
+            for k, state in enumerate(self._assembly.batch(*part).T, start):
                 values[k], residual[k], rcond[k] = self._solve_assembled(np.ascontiguousarray(state))
-        return Solution(values, residual, np.zeros(len(Q), dtype=bool), rcond)
+        return Solution(values, residual, np.zeros(N, dtype=bool), rcond)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        symbolic = self._plan.symbolic
-        return copying_ticker(self, (len(symbolic.q), len(symbolic.qd), len(symbolic.y)), state, values)
+        return copying_ticker(self, self._plan, state, values)
 
     def _solve_assembled(self, assembled: Floats) -> tuple[Floats, float, float]:
         nnz = len(self._plan.symbolic.rows)

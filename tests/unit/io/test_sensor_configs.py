@@ -9,15 +9,46 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.io.sensor_configs import schema_json, shipped_configs
 from nori_dyn.measurements.registry import measurement_types
-from tests.robots import load
+from tests.robots import ROBOTS, load
+
+
+def any_robot():
+    return nd.autotree(3), nd.random_tree(12, 0)
+
+
+def walkers(*names: str):
+    return lambda: tuple(load(name, "floating") for name in names)
+
+
+# One row a shipped set: the robots that it is for, and how many rows it has to spare.
+SHIPPED = {
+    "inverse_dynamics": (any_robot, 0),
+    "forward_dynamics": (any_robot, 0),
+    "hybrid_dynamics": (any_robot, 0),
+    "floating_base": (walkers("anymal", "talos_reduced"), 0),
+    "icub_feet_three_axes": (walkers("iCubGenova04"), 0),
+    "icub_imu": (walkers("iCubGenova04"), 0),
+    "icub_standing": (walkers("iCubGenova04"), 0),
+    "quadruped_point_feet": (walkers("anymal", "solo12", "go2", "hyq"), 0),
+    "quadruped_foot_forces": (walkers("anymal", "solo12", "go2", "hyq"), 0),
+    "load_cells_five": (walkers("iCubGenova04", "talos_reduced"), 4),
+    "four_cells_a_foot": (walkers("iCubGenova04", "talos_reduced"), 4),
+    "three_axes_a_foot": (walkers("iCubGenova04", "talos_reduced"), 6),
+    "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
+    "nori_code": (lambda: (nd.autotree(30, skew=0.3),), 0),
+}
 
 
 @pytest.mark.parametrize("name", shipped_configs())
 def test_what_is_shipped_fits_the_robots_that_it_is_for(name):
-    icub = (load("iCubGenova04", "floating"),)
-    for tree in icub if name.startswith("icub_") else (nd.autotree(3), nd.random_tree(12, 0)):
-        rows, columns = nd.System(tree, nd.sensors(name)).shape
-        assert rows == columns
+    robots, spare = SHIPPED[name]
+    for tree in robots():
+        system = nd.System(tree, nd.sensors(name))
+        assert system.shape[0] == system.shape[1] + spare
+        assert system.is_weighted == (spare > 0)
+    assert nd.sensors(name).name == name
+    assert nd.sensors(name).source
+    assert shipped_configs()[name].read_text().startswith("# ")
 
 
 def test_the_contract_of_the_shipped_sets():
@@ -102,3 +133,74 @@ def test_no_code_is_run_from_a_config(tmp_path):
 def test_the_schema_names_every_sensor():
     text = json.dumps(json.loads(schema_json()))
     assert all(name in text for name in measurement_types())
+
+
+# Configs that take the sensors of the robot's own file.
+FROM_MODEL = """\
+name: mine
+from_model: {from_model}
+measurements:
+  - {{type: joint_acceleration, joints: all}}
+{more}
+"""
+ICUB = ROBOTS["iCubGenova04"]
+
+
+def from_model(tmp_path, changes: str, more: str = ""):
+    path = tmp_path / "mine.yaml"
+    path.write_text(FROM_MODEL.format(from_model=changes, more=more))
+    return path
+
+
+def by_name(sensors):
+    return {measurement.name: measurement for measurement in sensors.measurements if measurement.name}
+
+
+def test_a_config_adds_to_the_sensors_of_the_model(tmp_path):
+    found = nd.load_sensors(from_model(tmp_path, "true"), model=ICUB)
+    assert (found.name, len(found.measurements)) == ("mine", 6 + 62 + 1)
+    assert found.measurements[:-1] == nd.sensors_from_model(ICUB).measurements
+    assert found.measurements[-1].type == "joint_acceleration"
+    assert nd.SensorSet.from_dict(found.to_dict()) == found
+    assert len(nd.load_sensors(from_model(tmp_path, "false"), model=ICUB).measurements) == 1
+    tree = load("iCubGenova04", "fixed", kept="sensors")  # root_link is the world: its accelerometer tells nothing
+    assert set(by_name(found)) - set(by_name(nd.load_sensors(from_model(tmp_path, "true"), ICUB, tree))) == {
+        "root_link_ems_acc_eb5"
+    }
+
+
+def test_a_config_changes_the_sensors_of_the_model_by_type_and_by_name(tmp_path):
+    changes = "{accelerometer: {sigma: 0.1}, head_imu_0: {sigma: 0.2, components: [ax]}, force_torque: null}"
+    found = by_name(nd.load_sensors(from_model(tmp_path, changes), model=ICUB))
+    assert len(found) == 62
+    assert found["l_arm_ft_imu"].sigma == 0.1
+    assert (found["head_imu_0"].sigma, found["head_imu_0"].components) == (0.2, ["ax"])
+
+
+def test_a_measurement_takes_the_place_of_a_sensor_of_its_name(tmp_path):
+    more = "  - {type: force_torque, name: l_arm_ft, joints: l_arm_ft_sensor, sigma: 3}"
+    found = by_name(nd.load_sensors(from_model(tmp_path, "true", more), model=ICUB))
+    assert len(found) == 68
+    assert (found["l_arm_ft"].sigma, found["l_arm_ft"].measures) == (3.0, "parent_on_child")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ("{acelerometer: {sigma: 1}}", "type or name of a sensor of the model 'acelerometer'.*mean 'accelerometer'"),
+        ("{head_imu_0: {sigma: -1}}", r"yaml:2: sensor 'head_imu_0' of the model, as changed: .*sigma"),
+        ("{head_imu_0: {colour: red}}", "colour"),
+        ("3", "from_model"),
+    ],
+)
+def test_changes_that_make_no_sense_are_refused(tmp_path, changes, message):
+    with pytest.raises(nd.SensorConfigError, match=message) as caught:
+        nd.load_sensors(from_model(tmp_path, changes), model=ICUB)
+    assert "mine.yaml" in str(caught.value)
+
+
+def test_a_config_that_needs_a_model_says_so(tmp_path):
+    with pytest.raises(
+        nd.SensorConfigError, match=r"mine\.yaml:2: from_model takes .*load_sensors\(path, model=FILE\)"
+    ):
+        nd.load_sensors(from_model(tmp_path, "true"))

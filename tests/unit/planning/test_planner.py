@@ -93,12 +93,13 @@ def test_too_few_rows_are_counted_by_sensor():
     assert "add sensors" in message
 
 
-def test_too_many_rows_are_counted_by_sensor():
-    system = System(TREE, sensor_set(WRENCHES, ACCELERATIONS, TORQUES, name="rich"))
+def test_too_many_exact_rows_are_counted_by_sensor():
+    soft = {"type": "link_acceleration", "links": "all", "sigma": 0.1}
+    system = System(TREE, sensor_set(WRENCHES, ACCELERATIONS, TORQUES, soft, name="rich"))
     with pytest.raises(SystemShapeError, match="100 unknowns and 105 rows") as raised:
         make_plan(system)
     message = str(raised.value)
-    for part in ("joint_acceleration 5", "joint_torque 5", "5 too many", "least squares"):
+    for part in ("joint_acceleration 5", "joint_torque 5", "5 too many that hold exactly", "`sigma`"):
         assert part in message
 
 

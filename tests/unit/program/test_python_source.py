@@ -168,7 +168,7 @@ def test_solution_program_returns_what_it_says(outputs):
     states = random_states(tree, 3, seed=4)
     Y = np.random.default_rng(5).normal(size=(3, system.ny))
     out = PythonProgram(made.program).batch(states.q, states.qd, Y)
-    n, n_pivots = len(columns), made.n_pivots
+    n, n_pivots = len(columns), len(made.guards)
     for k in range(3):
         D, b = system.D(states.q[k]).toarray(), system.b(states.q[k], states.qd[k], Y[k])
         assert_close(out[:n, k], np.linalg.solve(D, -b)[columns], SOLVED)

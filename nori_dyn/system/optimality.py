@@ -1,0 +1,169 @@
+"""The optimality conditions of weighted least squares with exact rows: a square system like any other.
+
+Some rows hold exactly, D d + b = 0; others are weighed: minimise the sum of w_k (Y_k d + b_k)^2. With a multiplier for
+each exact row the minimum is where
+
+    H d + D^T lambda + g = 0,   H = Y^T W Y,   g = Y^T W b_Y
+    D d - C lambda + b = 0
+
+and C = 0. An exact row with noise of covariance C, instead of a weight, keeps its place there, so that a small noise is
+as good as none. The weights are inputs like q. What eliminates a row of D with its -1 eliminates the multiplier of the
+row with the same -1 in D^T: the system has two of everything that the exact one has.
+
+Source: Bjoerck, Numerical Methods for Least Squares Problems, ch. 5 (equality constraints); DESIGN 4.6.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.system.builder import System
+from nori_dyn.system.trace import SymbolicState, SymbolicSystem, assembled
+
+ROUNDING = 1e-14
+"""Constants of H this near to 0 or to a unit, relative to the largest of their reading, are taken for it: what a
+rotation of doubles leaves of E^T E."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weighing:
+    """How the rows of a system hold.
+
+    Attributes:
+        weights: the number of the weight of each row that is weighed.
+        covariances: covariance of the noise of other rows by (row, row); absent ones are zero.
+    """
+
+    weights: Mapping[int, int]
+    covariances: Mapping[tuple[int, int], Expr]
+
+
+def weighing(system: System, state: SymbolicState) -> Weighing:
+    """Return how the rows of a system hold: sensors have weights, equations of motion have noise."""
+    weights: dict[int, int] = {}
+    covariances: dict[tuple[int, int], Expr] = {}
+    for block in system.rows:
+        if block.is_exact:
+            continue
+        for row, weight in zip(range(block.slice.start, block.slice.stop), block.weight_of_rows, strict=True):
+            if block.is_dynamic:
+                covariances[row, row] = 1 / state.weights[weight]
+            else:
+                weights[row] = weight
+    return Weighing(weights, covariances)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeighedRow:
+    """One row Y_k d + b_k.
+
+    Attributes:
+        entries: Y_k by column.
+        b: b_k.
+        weight: w_k.
+    """
+
+    entries: Mapping[int, Expr]
+    b: Expr
+    weight: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optimality:
+    """Optimality conditions; the unknowns of the system that they are of come first, in the same order.
+
+    Attributes:
+        symbolic: the conditions: first the derivative by each unknown, then the exact rows.
+        multipliers: column of the multiplier of each exact row.
+        definitions: as in `RefinedSystem`, of unknowns and multipliers.
+        weighed: the rows that are weighed, in order.
+    """
+
+    symbolic: SymbolicSystem
+    multipliers: dict[int, int]
+    definitions: dict[int, int]
+    weighed: tuple[WeighedRow, ...]
+
+
+def optimality(
+    state: SymbolicState, system: SymbolicSystem, weighing: Weighing, definitions: Mapping[int, int]
+) -> Optimality:
+    """Return the optimality conditions of a system with weighed rows.
+
+    Args:
+        state: the inputs.
+        system: all its rows.
+        weighing: how they hold.
+        definitions: the exact row that defines an unknown, by its column; the entry there is -1.
+    """
+    m, n = system.shape
+    exact = [row for row in range(m) if row not in weighing.weights]
+    multipliers = {row: n + k for k, row in enumerate(exact)}
+    entries: dict[tuple[int, int], Expr] = {}
+    bodies, groups = system.bodies.tolist(), system.groups.tolist()
+    body_of_row: dict[int, int] = {}
+    weighed: defaultdict[int, dict[int, Expr]] = defaultdict(dict)
+    for row, column, entry in zip(system.rows.tolist(), system.columns.tolist(), system.entries, strict=True):
+        if row in multipliers:
+            at = multipliers[row]
+            entries[at, column] = entries[column, at] = entry
+            body_of_row[row] = max(body_of_row.get(row, 0), bodies[column])
+        else:
+            weighed[row][column] = entry
+    for (row, column), covariance in weighing.covariances.items():
+        entries[multipliers[row], multipliers[column]] = -covariance
+    H, g = _information(state, system, weighing, weighed)
+    body_of_row |= {row: bodies[column] for column, row in definitions.items()}
+    group_of_row = {row: groups[column] for column, row in definitions.items()}
+    n_groups = max(groups) + 1
+    symbolic = assembled(
+        state,
+        (n + len(exact), n + len(exact)),
+        entries | H,
+        [g.get(column, state.graph.zero) for column in range(n)] + [system.b[row] for row in exact],
+        groups + [n_groups + group_of_row.get(row, n_groups + body_of_row[row]) for row in exact],
+        bodies + [body_of_row[row] for row in exact],
+    )
+    places = {column: multipliers[row] for column, row in definitions.items()}
+    rows = [WeighedRow(weighed[row], system.b[row], state.weights[w]) for row, w in sorted(weighing.weights.items())]
+    return Optimality(symbolic, multipliers, places | {place: column for column, place in places.items()}, tuple(rows))
+
+
+def _information(
+    state: SymbolicState, system: SymbolicSystem, weighing: Weighing, weighed: Mapping[int, Mapping[int, Expr]]
+) -> tuple[dict[tuple[int, int], Expr], dict[int, Expr]]:
+    """Return H by (row, column), and g by row; rows with one weight are added up before they are weighed."""
+    together: defaultdict[int, list[int]] = defaultdict(list)
+    for row in weighed:
+        together[weighing.weights[row]].append(row)
+    H: dict[tuple[int, int], Expr] = {}
+    g: dict[int, Expr] = {}
+    for which, rows in together.items():
+        weight = state.weights[which]
+        squares: dict[tuple[int, int], Expr] = {}
+        readings: dict[int, Expr] = {}
+        for row in rows:
+            for i, x in weighed[row].items():
+                accumulate(readings, i, x * system.b[row])
+                for j, y in weighed[row].items():
+                    accumulate(squares, (i, j), x * y)
+        for place, square in _tidy(squares).items():
+            accumulate(H, place, weight * square)
+        for i, reading in readings.items():
+            accumulate(g, i, weight * reading)
+    return H, g
+
+
+def _tidy(squares: dict[tuple[int, int], Expr]) -> dict[tuple[int, int], Expr]:
+    """Return sums of squares, constants among them freed of what a rotation's rounding leaves."""
+    size = max((abs(x.value) for x in squares.values() if x.is_constant), default=0.0)
+    found = {}
+    for place, x in squares.items():
+        if x.is_constant and abs(x.value) <= ROUNDING * size:
+            continue
+        near_unit = x.is_constant and abs(abs(x.value) - 1) <= ROUNDING * size
+        found[place] = x.graph.expr(round(x.value)) if near_unit else x
+    return found

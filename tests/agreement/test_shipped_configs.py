@@ -1,0 +1,213 @@
+"""The shipped sets of sensors on real robots: what they promise, by Pinocchio; the redundant ones by their rank."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+from tests.agreement.test_energy import in_pinocchio
+from tests.oracles import newton_euler
+from tests.robots import (
+    ROBOTS,
+    acceleration_to_pinocchio,
+    load,
+    pinocchio_model,
+    pinocchio_on_contacts,
+    pinocchio_with_revolutes,
+    to_pinocchio,
+    velocity_map,
+)
+from tests.systems import random_states
+from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
+
+Floats = np.ndarray
+LINEAR = slice(0, 3)
+
+QUADRUPEDS = {
+    "anymal": ("LF_FOOT", "LH_FOOT", "RF_FOOT", "RH_FOOT"),
+    "solo12": ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
+    "go2": ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
+    "hyq": ("lf_foot", "rf_foot", "lh_foot", "rh_foot"),
+}
+every_quadruped = pytest.mark.parametrize("name", QUADRUPEDS)
+
+
+def solver(tree: KinematicTree, config: str, *outputs: str):
+    system = System(tree, nd.sensors(config))
+    assert system.shape[0] == system.shape[1]
+    return nd.plan(system, outputs=outputs, cache=False).solver("numpy")
+
+
+@every_quadruped
+def test_forward_dynamics_of_a_quadruped_on_point_feet(name):
+    tree, feet = load(name, "floating", clean=False), QUADRUPEDS[name]
+    model = pinocchio_model(ROBOTS[name], "floating")
+    truth = random_states(tree, 10, seed=1)
+    tau = np.random.default_rng(1).normal(size=(10, tree.nv))
+    tau[:, :6] = 0
+    estimate = solver(tree, "quadruped_point_feet", "qdd", "fx").solve_batch(truth.q, truth.qd, tau)
+    frames = [model.getFrameId(foot) for foot in feet]
+    for k in range(10):
+        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
+        torques = np.linalg.solve(velocity_map(tree, model, truth.q[k]).T, tau[k])
+        expected, forces = pinocchio_on_contacts(model, q, v, torques, frames, LINEAR)
+        rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], estimate.qdd[k])
+        assert_close(rate, expected, SOLVED)
+        for foot, force in zip(feet, forces, strict=True):
+            frame = tree.frame(foot)
+            there = frame.X.force_matrix() @ estimate.fx[k, frame.link]
+            assert_close(there, np.r_[np.zeros(3), force], SOLVED)
+
+
+@every_quadruped
+def test_inverse_dynamics_of_a_quadruped_with_sensors_in_its_feet(name):
+    tree = load(name, "floating", clean=False)
+    model = pinocchio_model(ROBOTS[name], "floating")
+    data = model.createData()
+    estimator = solver(tree, "quadruped_foot_forces", "tau")
+    names = estimator.plan.system.measurement_names
+    rng = np.random.default_rng(2)
+    truth = random_states(tree, 10, seed=2)
+    pushes = rng.normal(size=(10, 4, 3))
+    Y = np.hstack([truth.qdd, pushes.reshape(10, -1)])
+    order = list(dict.fromkeys(n.split(":")[1].split(".")[0] for n in names if n.startswith("fx:")))
+    assert sorted(order) == sorted(QUADRUPEDS[name])
+    found = estimator.solve_batch(truth.q, truth.qd, Y)
+    for k in range(10):
+        forces = pin.StdVec_Force(model.njoints, pin.Force.Zero())
+        for foot, push in zip(order, pushes[k], strict=True):
+            frame = model.frames[model.getFrameId(foot)]
+            forces[frame.parentJoint] += frame.placement.act(pin.Force(push, np.zeros(3)))
+        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
+        rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
+        expected = velocity_map(tree, model, truth.q[k]).T @ pin.rnea(model, data, q, v, rate, forces)
+        assert_close(found.tau[k], expected, SOLVED)
+
+
+@pytest.mark.parametrize("name", ["anymal", "go2", "iCubGenova04", "talos_reduced", "g1"])
+def test_inverse_dynamics_of_a_floating_base_from_what_is_on_board(name):
+    """An accelerometer and an angular one in the base, as Pinocchio has it move, give the torques of its RNEA."""
+    tree = load(name, "floating", clean=False)
+    model = pinocchio_model(ROBOTS[name], "floating")
+    data = model.createData()
+    truth = random_states(tree, 10, seed=3)
+    Y, expected = np.empty((10, tree.nv)), np.empty((10, tree.nv))
+    base = model.getFrameId(tree.names[0])
+    for k in range(10):
+        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
+        rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
+        expected[k] = velocity_map(tree, model, truth.q[k]).T @ pin.rnea(model, data, q, v, rate)
+        pin.forwardKinematics(model, data, q, v, rate)
+        pin.updateFramePlacements(model, data)
+        a = pin.getFrameClassicalAcceleration(model, data, base, pin.LOCAL)
+        proper = a.linear - data.oMf[base].rotation.T @ np.array(tree.gravity)
+        Y[k] = np.concatenate([truth.qdd[k, 6:], proper, a.angular])
+    estimator = solver(tree, "floating_base", "tau")
+    assert_close(estimator.solve_batch(truth.q, truth.qd, Y).tau, expected, SOLVED)
+    elsewhere = truth.q.copy()
+    elsewhere[:, :7] = tree.neutral_configuration()[:7]
+    assert_close(estimator.solve_batch(elsewhere, truth.qd, Y).tau, expected, SOLVED)
+
+
+def test_a_sensor_in_the_wrist_tells_what_the_tool_meets():
+    fingers = ("panda_finger_joint1", "panda_finger_joint2")
+    tree = load("panda", clean=False, locked=fingers, kept=("panda_hand_joint",))
+    model = pinocchio_with_revolutes(
+        ROBOTS["panda"], ("panda_hand_joint",)
+    )  # after the arm's seven, before the fingers
+    data = model.createData()
+    hand = model.getJointId("panda_hand_joint")
+    truth = random_states(tree, 10, seed=4)
+    fx = np.random.default_rng(4).normal(size=(10, 6))
+    Y, expected = [], []
+    for k in range(10):
+        q, v, a = (np.r_[part[k], np.zeros(3)] for part in (truth.q, truth.qd, truth.qdd))
+        forces = pin.StdVec_Force(model.njoints, pin.Force.Zero())
+        forces[hand] = pin.Force(fx[k, 3:], fx[k, :3])
+        expected.append(pin.rnea(model, data, q, v, a, forces)[:7])
+        Y.append(np.concatenate([truth.qdd[k], -np.roll(data.f[hand].vector, 3)]))
+    estimate = solver(tree, "wrist_sensor", "tau", "fx").solve_batch(truth.q, truth.qd, np.array(Y))
+    assert_close(estimate.tau, expected, SOLVED)
+    assert_close(estimate.fx[:, tree.link("panda_hand")], fx, SOLVED)
+
+
+def test_the_set_of_the_published_code():
+    """From the readings of a motion, the four accelerations that are not read, the torques, and the moments about z."""
+    tree = nd.autotree(30, skew=1.5, taper=0.95)
+    system = System(tree, nd.sensors("nori_code"))
+    assert (system.ny, system.shape) == (7 * 30, (600, 600))
+    estimator = nd.plan(system, outputs=("qdd", "tau", "fx"), cache=False).solver("numpy")
+    model, _, q_order, v_order = in_pinocchio(tree)
+    data = model.createData()
+    truth = random_states(tree, 5, seed=5)
+    for q, qd, qdd, fx in zip(truth.q, truth.qd, truth.qdd, truth.fx, strict=True):
+        forces = pin.StdVec_Force()
+        forces.extend([pin.Force.Zero(), *(pin.Force(wrench[3:], wrench[:3]) for wrench in fx)])
+        tau = np.empty(tree.nv)
+        tau[v_order] = pin.rnea(model, data, q[q_order], qd[v_order], qdd[v_order], forces)
+        motion = newton_euler(tree, q, qd, qdd, fx)
+        seen = [0, 1, 3, 4, 5]
+        y = np.concatenate([qdd[2:-2], motion.f[0, seen], fx[-1, seen], fx[:-1].ravel()])
+        found = estimator.solve(q, qd, y)
+        assert_close(found.tau, tau, ILL_SOLVED)  # its condition is up to 1e5, and that of the motion to be found
+        assert_close(found.qdd, qdd, ILL_SOLVED)
+        assert_close(found.fx, fx, ILL_SOLVED)
+
+
+# Sets with rows to spare: how many more than unknowns, and what rank is lost where both soles are on flat ground.
+SPARE = {"load_cells_five": (4, 1), "four_cells_a_foot": (4, 1), "three_axes_a_foot": (6, 0)}
+HUMANOIDS = {"iCubGenova04": ("l_sole", "r_sole"), "talos_reduced": ("left_sole_link", "right_sole_link")}
+
+
+def rank(system: System, q: Floats) -> int:
+    """Return the rank by singular values, of which none must be near the bound."""
+    values = np.linalg.svd(system.D(q).toarray(), compute_uv=False) / 10
+    assert not ((values > 1e-12) & (values < 1e-6)).any()
+    return int((values > 1e-9).sum())
+
+
+@pytest.mark.parametrize("name", HUMANOIDS)
+@pytest.mark.parametrize("config", SPARE)
+def test_rank_of_load_cells_with_rows_to_spare(config, name):
+    tree = load(name, "floating")
+    system = System(tree, nd.sensors(config))
+    spare, lost = SPARE[config]
+    n = system.shape[1]
+    assert system.shape[0] == n + spare
+    assert system.is_weighted
+    assert all(not row.is_exact for row in system.measurements)
+    rng = np.random.default_rng(6)
+    for _ in range(3):
+        assert rank(system, tree.random_configuration(rng)) == n
+    flat = tree.neutral_configuration()
+    left, right = (sole_normal(tree, flat, sole) for sole in HUMANOIDS[name])
+    assert np.abs(np.cross(left, right)).max() < 1e-9
+    assert rank(system, flat) == n - lost
+
+
+def sole_normal(tree: KinematicTree, q: Floats, sole: str) -> Floats:
+    """Return the axis z of a frame in the axes of the base."""
+    frame = tree.frame(sole)
+    n, i = frame.X.E.T[:, 2], frame.link
+    while not tree.is_root(i):
+        X = tree.joints[i].transform(q[tree.q_slices[i]]) @ tree.X_tree[i]
+        n, i = X.E.T @ n, tree.parents[i]
+    return n
+
+
+def test_four_cells_see_three_numbers_of_the_wrench():
+    """As the config says: the sums that four forces across the sole make, and how uncertain those are."""
+    (entry,) = (m for m in nd.sensors("four_cells_a_foot").measurements if m.type == "external_wrench" and m.sigma)
+    assert entry.components == ["mx", "my", "fz"]
+    corners = np.array([(x, y, 0.0) for x in (0.07, -0.07) for y in (0.025, -0.025)])
+    cells = np.array([[*np.cross(corner, (0, 0, 1)), 0, 0, 1] for corner in corners]).T
+    np.testing.assert_allclose(cells[[2, 3, 4]], 0)
+    seen = cells[[0, 1, 5]]
+    np.testing.assert_allclose(np.vstack([corners[:, 1], -corners[:, 0], np.ones(4)]), seen)
+    covariance = seen @ seen.T
+    np.testing.assert_allclose(covariance, np.diag(entry.sigma) ** 2, atol=1e-12)
+    assert np.linalg.matrix_rank(seen) == 3

@@ -1,0 +1,258 @@
+"""Weighted least squares with exact dynamics, against QR in extended precision."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
+from tests.least_squares import constrained_least_squares
+from tests.robots import load
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+
+ROBOTS = ("iCubGenova04", "talos_reduced", "g1", "solo12")
+
+RELATIVE = 1e-8
+"""The weights span nine decades, and the elimination works with their ratios."""
+
+PLACED = {"frame": {"xyz": [0.1, 0.02, 0.03], "rpy": [0.1, 0.2, 0.3]}}
+
+
+def redundant(tree):
+    """Return every joint acceleration, torque and wrench with a sigma, and accelerometers; no torque at the base."""
+    return sensor_set(
+        {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.1},
+        {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0},
+        {"type": "joint_torque", "joints": "actuated", "sigma": 0.1},
+        {"type": "external_wrench", "links": "all", "sigma": [1, 1, 1, 2, 2, 2]},
+        {"type": "accelerometer", "links": list(tree.names[::3]), "sigma": 0.1, **PLACED},
+        name="redundant",
+    )
+
+
+@lru_cache
+def planned(robot):
+    tree = load(robot, "floating")
+    return nd.plan(nd.System(tree, redundant(tree)))
+
+
+def state(system, seed):
+    rng = np.random.default_rng(seed)
+    q, qd, y = system.tree.random_configuration(rng), rng.normal(size=system.tree.nv), rng.normal(size=system.ny)
+    return q, qd, y, 10.0 ** rng.uniform(-3, 6, system.n_weights)
+
+
+def reference(system, q, qd, y, weights):
+    """Return the minimiser of the same problem in extended precision, from its definition: D, b, and what is exact."""
+    exact = np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
+    each = [weights[k] for row in system.rows if not row.is_exact for k in row.weight_of_rows]
+    D, b = system.D(q).tocsr(), system.b(q, qd, y)
+    return constrained_least_squares(D[exact], b[exact], D[~exact], b[~exact], each)
+
+
+def unknowns(system, estimate):
+    """Return d of an estimate."""
+    found = []
+    for v in system.variables:
+        values = estimate[v.kind]
+        found.append(values[system.tree.v_slices[v.body]] if v.kind in ("tau", "qdd") else values[v.body])
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_estimates_equal_qr_in_extended_precision(robot):
+    plan = planned(robot)
+    solver = plan.solver("native")
+    for seed in range(3 if robot == "solo12" else 1):
+        q, qd, y, weights = state(plan.system, seed)
+        estimate = solver.solve(q, qd, y, weights)
+        d = reference(plan.system, q, qd, y, weights).d
+        assert np.linalg.norm(unknowns(plan.system, estimate) - d) <= RELATIVE * np.linalg.norm(d)
+        assert not estimate.fell_back
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy", "umfpack"])
+def test_all_backends_and_ways_to_call_give_the_same(backend):
+    plan = planned("solo12")
+    system, solver, peer = plan.system, plan.solver(backend), plan.solver("native")
+    Q, Qd, Y, W = (np.array(part) for part in zip(*(state(system, seed) for seed in range(9)), strict=True))
+    W = system.weights * 10 ** (np.log10(W) / 5)
+    batch = solver.solve_batch(Q, Qd, Y, W)
+    for k in range(9):
+        single, expected = solver.solve(Q[k], Qd[k], Y[k], W[k]), peer.solve(Q[k], Qd[k], Y[k], W[k])
+        solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:], solver.inputs.weights[:] = Q[k], Qd[k], Y[k], W[k]
+        solver.tick().raise_for_status()
+        for name in ("a", "f", "tau", "fx", "qdd"):
+            for values in (single[name], batch[name][k], getattr(solver.outputs, name)):
+                assert_close(values, expected[name], SOLVED)
+
+
+def test_weights_are_those_of_the_sigmas_until_told_otherwise():
+    plan = planned("solo12")
+    system, solver = plan.system, plan.solver()
+    q, qd, y, _ = state(system, 0)
+    configured = solver.solve(q, qd, y)
+    np.testing.assert_array_equal(configured.tau, solver.solve(q, qd, y, system.weights).tau)
+    np.testing.assert_array_equal(configured.tau, solver.solve_batch(q[None], qd[None], y[None]).tau[0])
+    solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = q, qd, y
+    solver.tick()
+    assert_close(solver.outputs.tau, configured.tau, SOLVED)
+    link = system.tree.names[3]
+    weights = system.weights.copy()
+    weights[0], first = 25.0, system.weight_names.index(f"fx:{link}.mx")
+    weights[first : first + 6] = range(1, 7)
+    changed = solver.solve(q, qd, y, {system.weight_names[0]: 25.0, f"fx:{link}": [1, 2, 3, 4, 5, 6]})
+    np.testing.assert_array_equal(changed.tau, solver.solve(q, qd, y, weights).tau)
+
+
+def test_changed_weights_equal_a_fresh_plan():
+    plan = planned("solo12")
+    tree = plan.system.tree
+    other = nd.plan(
+        nd.System(
+            tree,
+            sensor_set(
+                *(
+                    {**m.model_dump(by_alias=True, exclude_none=True), **({"sigma": 0.37} if m.sigma else {})}
+                    for m in plan.system.sensors.measurements
+                ),
+                name="other",
+            ),
+        )
+    )
+    q, qd, y, _ = state(plan.system, 1)
+    weights = np.full(plan.system.n_weights, 0.37**-2)
+    assert_close(plan.solver().solve(q, qd, y, weights).tau, other.solver().solve(q, qd, y).tau, SOLVED)
+
+
+def test_a_weight_of_zero_is_the_set_without_the_sensor():
+    tree = load("solo12", "floating")
+    imu = {"type": "accelerometer", "links": tree.names[0], "sigma": 0.1}
+    rest = list(redundant(tree).measurements)
+    entries = [m.model_dump(by_alias=True, exclude_none=True) for m in rest[:-1]]
+    small, full = (nd.plan(nd.System(tree, sensor_set(*more))) for more in (entries, [*entries, imu]))
+    q, qd, y, _ = state(full.system, 2)
+    without = small.solver().solve(q, qd, y[:-3])
+    solver = full.solver()
+    assert np.abs(solver.solve(q, qd, y).tau - without.tau).max() > 1e-4
+    assert_close(solver.solve(q, qd, y, {f"acc:{tree.names[0]}": 0}).tau, without.tau, SOLVED)
+    y[-2] = np.nan
+    assert_close(solver.solve(q, qd, y, missing="drop").tau, without.tau, SOLVED)
+    batch = solver.solve_batch(*(np.tile(x, (2, 1)) for x in (q, qd, y)), missing="drop")
+    assert_close(batch.tau[1], without.tau, SOLVED)
+    with pytest.raises(InputError, match=f"'acc:{tree.names[0]}.ay'.*is nan"):
+        solver.solve(q, qd, y)
+
+
+def test_a_reading_that_holds_exactly_cannot_be_dropped():
+    tree = nd.autotree(3)
+    system = nd.System(
+        tree,
+        sensor_set(
+            {"type": "joint_acceleration", "joints": "all"},
+            {"type": "external_wrench", "links": "all", "sigma": 1},
+        ),
+    )
+    y = np.zeros(system.ny)
+    y[1] = np.nan
+    with pytest.raises(InputError, match=r"'qdd:joint2'.*is nan"):
+        nd.plan(system).solver().solve(np.zeros(3), np.zeros(3), y, missing="drop")
+
+
+def test_what_is_left_undetermined_is_refused_and_not_answered():
+    """All wrenches free, and one joint's acceleration neither measured nor implied once its weight is zero."""
+    tree = nd.autotree(4, skew=0.3)
+    sensors = sensor_set(
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        {"type": "joint_torque", "joints": {"except": "joint2"}, "sigma": 0.1},
+        {"type": "external_wrench", "links": "all", "value": 0},
+    )
+    solver = nd.plan(nd.System(tree, sensors)).solver()
+    q, qd, y, _ = state(solver.system, 3)
+    solver.solve(q, qd, y, {"qdd:joint2": 0})  # its torque is not known, but its acceleration is by the others
+    with pytest.raises(SingularSystemError, match="rank is 78 of 80"):
+        solver.solve(q, qd, y, {"qdd:joint2": 0, "qdd:joint1": 0, "qdd:joint3": 0, "tau:joint1": 0, "tau:joint3": 0})
+    solver.inputs.weights[:] = 0
+    solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = q, qd, y
+    assert not solver.tick().ok
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"qdd:joint9": 1}, "weight 'qdd:joint9'.*qdd:joint"),
+        ({"qdd:joint1": -1}, "'qdd:joint1' is -1"),
+        ({"qdd:joint1": np.nan}, "'qdd:joint1'.*nan"),
+        ({"qdd:joint1": [1, 2]}, "expected 1 numbers"),
+        (np.ones(3), r"weights has shape \(3,\)"),
+    ],
+)
+def test_wrong_weights_are_named(weights, message):
+    system = nd.System(nd.autotree(2), sensor_set(*SOFT))
+    with pytest.raises(InputError, match=message):
+        nd.plan(system).solver().solve(np.zeros(2), np.zeros(2), np.zeros(system.ny), weights)
+
+
+SOFT = (
+    {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+    {"type": "external_wrench", "links": "all", "sigma": 1},
+)
+
+
+def test_exact_problems_have_no_weights():
+    system = nd.System(nd.autotree(2), nd.sensors("inverse_dynamics"))
+    solver = nd.plan(system).solver()
+    assert solver.inputs.weights.shape == (0,)
+    with pytest.raises(InputError, match="they have no weights"):
+        solver.solve(np.zeros(2), np.zeros(2), np.zeros(2), np.ones(2))
+
+
+def test_without_any_sigma_all_readings_of_a_redundant_set_weigh_the_same():
+    tree = nd.autotree(3)
+    exact = {"type": "external_wrench", "links": "all", "value": 0}
+    kinds = ("joint_acceleration", "joint_torque")
+    plain, unit = (
+        nd.System(tree, sensor_set(*({"type": kind, "joints": "all", **sigma} for kind in kinds), exact))
+        for sigma in ({}, {"sigma": 1})
+    )
+    q, qd, y, _ = state(plain, 0)
+    assert plain.weight_names == unit.weight_names == (*plain.measurement_names,)
+    assert_close(nd.plan(plain).solver().solve(q, qd, y).tau, nd.plan(unit).solver().solve(q, qd, y).tau, SOLVED)
+
+
+def test_exact_rows_that_contradict_each_other_are_named():
+    tree = nd.autotree(3)
+    twice = sensor_set(
+        *SOFT,
+        {"type": "joint_torque", "joints": "joint2"},
+        {"type": "linear_relation", "name": "gear", "terms": {"tau:joint2": 2}, "value": 1},
+    )
+    with pytest.raises(SingularSystemError, match=r"'relation:gear'.*'tau:joint2'|'tau:joint2'.*'relation:gear'"):
+        nd.plan(nd.System(tree, twice))
+
+
+def test_soft_rows_that_do_not_suffice_are_refused():
+    few = sensor_set({"type": "joint_acceleration", "joints": "all", "sigma": 1})
+    with pytest.raises(SystemShapeError, match="too few"):
+        nd.plan(nd.System(nd.autotree(3), few))
+    blind = sensor_set(
+        {"type": "link_acceleration", "links": "all", "sigma": 1},
+        {"type": "joint_torque", "joints": "all", "sigma": 1},
+    )
+    with pytest.raises(SingularSystemError, match="fx:link"):
+        nd.plan(nd.System(nd.autotree(3), blind))
+
+
+def test_results_do_not_depend_on_the_order_of_the_sensors():
+    tree = load("solo12", "floating")
+    entries = [m.model_dump(by_alias=True, exclude_none=True) for m in redundant(tree).measurements]
+    systems = [nd.System(tree, sensor_set(*order)) for order in (entries, entries[::-1])]
+    q, qd, y, _ = state(systems[0], 4)
+    by_name = dict(zip(systems[0].measurement_names, y, strict=True))
+    first, second = (nd.plan(system).solver().solve(q, qd, by_name) for system in systems)
+    for name in ("a", "f", "tau", "fx", "qdd"):
+        assert_close(first[name], second[name], SOLVED)

@@ -1,0 +1,222 @@
+"""Fixed joints that are kept: of no freedoms, the wrench through them a variable; the robot moves as without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import scipy.sparse.linalg as spla
+
+import nori_dyn as nd
+from nori_dyn.errors import ModelError, UnknownModelNameError
+from nori_dyn.measurements.selectors import Except, select_joints
+from nori_dyn.model.joints import Fixed
+from tests.oracles import newton_euler
+from tests.robots import (
+    ROBOTS,
+    acceleration_to_pinocchio,
+    load,
+    pinocchio_model,
+    pinocchio_with_revolutes,
+    to_pinocchio,
+    velocity_map,
+)
+from tests.systems import (
+    ACCELERATIONS,
+    FORWARD,
+    INVERSE,
+    PROBLEMS,
+    TORQUES,
+    WRENCHES,
+    random_states,
+    readings,
+    sensor_set,
+)
+from tests.tolerances import RECURSION, SOLVED, assert_close
+from tests.trees import TREES, random_state
+
+FT = tuple(f"{name}_ft_sensor" for name in ("l_leg", "r_leg", "l_foot", "r_foot", "l_arm", "r_arm"))
+HAND = ("panda_joint8", "panda_hand_joint")
+FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
+
+
+def pair(name: str, base: str, kept: tuple[str, ...]):
+    """Return a robot with some fixed joints kept, and with all of them lumped."""
+    return load(name, base, clean=False, kept=kept), load(name, base, clean=False)
+
+
+CASES = [("iCubGenova04", "floating", FT), ("panda", "fixed", HAND), ("panda", "fixed", ("panda_joint8",))]
+every_case = pytest.mark.parametrize(("name", "base", "kept"), CASES)
+
+
+@every_case
+def test_a_kept_joint_is_a_joint_of_no_freedoms(name, base, kept):
+    tree, lumped = pair(name, base, kept)
+    assert tree.n_links == lumped.n_links + len(kept)
+    assert (tree.nq, tree.nv) == (lumped.nq, lumped.nv)
+    assert {n for n, joint in zip(tree.joint_names, tree.joints, strict=True) if isinstance(joint, Fixed)} == set(kept)
+    assert [n for n in tree.joint_names if n not in kept] == list(lumped.joint_names)
+    assert tree.fingerprint != lumped.fingerprint
+    assert_close(sum(I[5, 5] for I in tree.I), sum(I[5, 5] for I in lumped.I), RECURSION)
+    assert any(note == f"kept, without freedoms: {', '.join(kept)}" for note in tree.notes)
+
+
+@every_case
+def test_the_robot_moves_as_with_its_joints_lumped(name, base, kept):
+    tree, lumped = pair(name, base, kept)
+    model = pinocchio_model(ROBOTS[name], base)
+    data = model.createData()
+    rng = np.random.default_rng(1)
+    q = tree.random_configuration(rng)
+    qd, qdd = rng.normal(size=(2, tree.nv))
+    tau = nd.rnea(tree, q, qd, qdd)
+    P = velocity_map(lumped, model, q)
+    rate = acceleration_to_pinocchio(lumped, model, q, qd, qdd)
+    assert_close(tau, P.T @ pin.rnea(model, data, *to_pinocchio(lumped, model, q, qd), rate), SOLVED)
+    assert_close(nd.aba(tree, q, qd, tau), qdd, SOLVED)
+    found = pin.aba(model, data, *to_pinocchio(lumped, model, q, qd), np.linalg.solve(P.T, tau))
+    assert_close(rate, found, SOLVED)
+    assert_close(nd.crba(tree, q), nd.crba(lumped, q), RECURSION)
+    assert_close(nd.minverse(tree, q), nd.minverse(lumped, q), SOLVED)
+    for ours, expected in zip(nd.coriolis(tree, q, qd), nd.coriolis(lumped, q, qd), strict=True):
+        assert_close(ours, expected, RECURSION)
+    assert nd.expanded_parents(tree) == nd.expanded_parents(lumped)
+    L, D = nd.ltdl(nd.crba(tree, q), nd.expanded_parents(tree))
+    assert_close(L.T @ np.diag(D) @ L, nd.crba(lumped, q), RECURSION)
+    if base == "fixed":
+        assert_close(nd.christoffel(tree, q), nd.christoffel(lumped, q), RECURSION)
+
+
+def test_the_wrench_through_a_kept_joint_is_that_of_newton_and_euler():
+    """It is what carries all that comes after: Pinocchio's, with the joint there and held, and the textbook's."""
+    name = "iCubGenova04"
+    tree, lumped = pair(name, "floating", FT)
+    model = pinocchio_with_revolutes(ROBOTS[name], FT, "floating")
+    data = model.createData()
+    system = nd.System(tree, INVERSE)
+    fixed_model = pinocchio_model(ROBOTS[name], "floating")
+    truth = random_states(tree, 3, seed=3, wrench=0.0)
+    for q, qd, qdd in zip(truth.q, truth.qd, truth.qdd, strict=True):
+        d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.concatenate([qdd, np.zeros(6 * tree.n_links)])))
+        textbook = newton_euler(tree, q, qd, qdd, np.zeros((tree.n_links, 6)))
+        q_pin, v_pin = to_pinocchio(lumped, fixed_model, q, qd)
+        a_pin = acceleration_to_pinocchio(lumped, fixed_model, q, qd, qdd)
+        parts = [np.zeros(size) for size in (model.nq, model.nv, model.nv)]
+        for k, joint in enumerate(fixed_model.names):
+            if k:
+                there = model.getJointId(joint)
+                nq, nv = fixed_model.joints[k].nq, fixed_model.joints[k].nv
+                at, to = fixed_model.idx_qs[k], model.idx_qs[there]
+                parts[0][to : to + nq] = q_pin[at : at + nq]
+                at, to = fixed_model.idx_vs[k], model.idx_vs[there]
+                parts[1][to : to + nv], parts[2][to : to + nv] = v_pin[at : at + nv], a_pin[at : at + nv]
+        pin.rnea(model, data, *parts)
+        for joint in FT:
+            i = tree.joint(joint)
+            expected = np.roll(data.f[model.getJointId(joint)].vector, 3)
+            assert_close(d[system.column("f", i)], expected, SOLVED)
+            assert_close(textbook.f[i], expected, SOLVED)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("backend", ["numpy", "native"])
+def test_plans_of_a_robot_with_kept_joints(problem, backend):
+    tree, lumped = pair("panda", "fixed", HAND)
+    truth = random_states(tree, 8, seed=5)
+    truth.fx[:, [tree.link("panda_link8"), tree.link("panda_hand")]] = 0
+    ours = truth._replace(tau=np.random.default_rng(5).normal(size=(8, tree.nv)))
+    theirs = ours._replace(fx=ours.fx[:, [tree.names.index(name) for name in lumped.names]])
+    found, expected = (
+        nd.plan(nd.System(t, PROBLEMS[problem]), cache=False)
+        .solver(backend)
+        .solve_batch(s.q, s.qd, readings(nd.System(t, PROBLEMS[problem]), s))
+        for t, s in ((tree, ours), (lumped, theirs))
+    )
+    assert_close(found.tau, expected.tau, SOLVED)
+    assert_close(found.qdd, expected.qdd, SOLVED)
+    assert found.residual.max() < 1e-12
+    hand = tree.joint("panda_hand_joint")
+    for k in range(8):
+        motion = newton_euler(tree, ours.q[k], ours.qd[k], found.qdd[k], ours.fx[k])
+        assert_close(found.f[k, hand], motion.f[hand], SOLVED)
+
+
+def test_a_plan_file_keeps_kept_joints(tmp_path):
+    tree = load("panda", locked=FINGERS, kept=HAND)
+    plan = nd.plan(nd.System(tree, FORWARD), outputs=("qdd", "f:panda_hand"), cache=False)
+    plan.save(tmp_path / "arm.plan")
+    again = nd.Plan.load(tmp_path / "arm.plan")
+    assert again.system.tree.fingerprint == tree.fingerprint
+    assert again.system.tree.joints[again.system.tree.joint("panda_joint8")] == Fixed()
+    q, qd = tree.random_configuration(1), np.ones(tree.nv)
+    y = np.ones(plan.system.ny)
+    one, other = (p.solver("numpy").solve(q, qd, y) for p in (plan, again))
+    assert_close(one["f:panda_hand"], other["f:panda_hand"], RECURSION)
+
+
+def test_a_kept_joint_costs_little_where_its_wrench_is_not_wanted():
+    """Its inertia is moved to the body before; what is left is the way of gravity and velocities across it."""
+    systems = [nd.System(load("panda", kept=kept), nd.sensors("forward_dynamics")) for kept in (HAND, ())]
+    with_joints, lumped = (nd.plan(system, outputs=("qdd",), cache=False).cost.total for system in systems)
+    assert with_joints <= 1.05 * lumped
+
+
+def test_selectors_of_a_robot_with_kept_joints():
+    tree = TREES["fixed_joints"]
+    fixed = [i for i, joint in enumerate(tree.joints) if isinstance(joint, Fixed)]
+    assert select_joints(tree, "all") == select_joints(tree, "actuated") == list(range(tree.n_links))
+    assert select_joints(tree, Except(**{"except": "actuated"})) == []
+    for entry in (ACCELERATIONS, TORQUES):
+        system = nd.System(tree, sensor_set(entry))
+        assert system.ny == tree.nv
+        assert not {tree.joint_names[i] for i in fixed} & {row.name.split(":")[1] for row in system.measurements}
+    assert nd.System(tree, sensor_set({**ACCELERATIONS, "joints": tree.joint_names[fixed[1]]})).ny == 0
+    wrenches = nd.System(tree, sensor_set({"type": "force_torque", "joints": "all"}))
+    assert wrenches.ny == 6 * tree.n_links
+    names = {variable.name for variable in wrenches.variables}
+    assert not {f"{kind}:{tree.joint_names[i]}" for kind in ("tau", "qdd") for i in fixed} & names
+
+
+def test_a_force_torque_sensor_in_a_kept_joint_reads_its_wrench():
+    tree = TREES["fixed_joints"]
+    q, qd, qdd, fx = random_state(tree, 7)
+    truth = newton_euler(tree, q, qd, qdd, fx)
+    known = sensor_set(
+        ACCELERATIONS, {**WRENCHES, "links": {"except": "link5"}}, {"type": "force_torque", "joints": "joint3"}
+    )
+    system = nd.System(tree, known)
+    y = np.concatenate([qdd, np.delete(fx, 4, axis=0).ravel(), truth.f[2]])
+    assert system.shape[0] == system.shape[1]
+    d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, y))
+    assert_close(d, truth.d(system), SOLVED)
+
+
+def test_a_locked_joint_can_be_kept():
+    tree = load("panda", locked=(*FINGERS, "panda_joint7"), kept="panda_joint7")
+    assert tree.joints[tree.joint("panda_joint7")] == Fixed()
+    lumped = load("panda", locked=(*FINGERS, "panda_joint7"))
+    q = tree.random_configuration(2)
+    assert_close(nd.crba(tree, q), nd.crba(lumped, q), RECURSION)
+
+
+def test_a_fixed_joint_on_the_world_can_be_kept():
+    """The load cell under a robot: the wrench through it carries the whole robot."""
+    tree = load("ur5", kept="world_joint")
+    base = tree.joint("world_joint")
+    assert tree.is_root(base)
+    system = nd.System(tree, nd.sensors("inverse_dynamics"))
+    q, still = tree.random_configuration(3), np.zeros(tree.nv)
+    d = spla.spsolve(system.D(q).tocsc(), -system.b(q, still, still))
+    weight = 9.81 * tree.I[:, 5, 5].sum()
+    assert tree.I[base, 5, 5] > 0
+    assert_close(d[system.column("f", base)][3:], [0.0, 0.0, weight], SOLVED)
+
+
+def test_a_joint_that_does_not_exist_is_refused_with_the_closest():
+    with pytest.raises(UnknownModelNameError, match=r"fixed joint to keep 'panda_joint_8'.*mean 'panda_joint8'"):
+        load("panda", kept=("panda_joint_8",))
+
+
+def test_a_joint_that_moves_is_refused():
+    with pytest.raises(ModelError, match=r"'panda_joint7' is revolute; only what is fixed.*mean 'panda_joint8'"):
+        load("panda", kept=("panda_joint7",))
