@@ -24,13 +24,17 @@ if TYPE_CHECKING:
     )
     from nori_dyn.io.functions import compile
     from nori_dyn.io.mjcf import load_mjcf
+    from nori_dyn.io.plan_sets import PlanSet, plan_set
     from nori_dyn.io.plans import Plan, plan
     from nori_dyn.io.robots import load_robot
     from nori_dyn.io.sensor_configs import load_sensors, sensors, sensors_from_model
     from nori_dyn.io.urdf import load_urdf
+    from nori_dyn.measurements.berdy import berdy_map
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.synthetic import autotree, random_tree
     from nori_dyn.model.tree import KinematicTree
+    from nori_dyn.observability.poses import NoConfigurationError, configurations_where
+    from nori_dyn.observability.report import ObservabilityReport, observability
     from nori_dyn.program.functions import CompiledFunction
     from nori_dyn.recursions.aba import aba, hybrid_dynamics
     from nori_dyn.recursions.christoffel import christoffel
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from nori_dyn.recursions.sparsity import expanded_parents
     from nori_dyn.solve.estimate import Estimate
     from nori_dyn.solve.solver import Solver
+    from nori_dyn.solve.switching import SwitchingSolver
     from nori_dyn.system.builder import System
 
 __version__ = "0.1.0"
@@ -63,13 +68,17 @@ _HOMES = {
     ),
     "io.functions": ("compile",),
     "io.mjcf": ("load_mjcf",),
+    "io.plan_sets": ("PlanSet", "plan_set"),
     "io.plans": ("Plan", "plan"),
     "io.robots": ("load_robot",),
     "io.sensor_configs": ("load_sensors", "sensors", "sensors_from_model"),
     "io.urdf": ("load_urdf",),
+    "measurements.berdy": ("berdy_map",),
     "measurements.sensor_set": ("SensorSet",),
     "model.synthetic": ("autotree", "random_tree"),
     "model.tree": ("KinematicTree",),
+    "observability.poses": ("NoConfigurationError", "configurations_where"),
+    "observability.report": ("ObservabilityReport", "observability"),
     "program.functions": ("CompiledFunction",),
     "recursions.aba": ("aba", "hybrid_dynamics"),
     "recursions.christoffel": ("christoffel",),
@@ -82,6 +91,7 @@ _HOMES = {
     "recursions.sparsity": ("expanded_parents",),
     "solve.estimate": ("Estimate",),
     "solve.solver": ("Solver",),
+    "solve.switching": ("SwitchingSolver",),
     "system.builder": ("System",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -94,24 +104,30 @@ __all__ = [
     "InputError",
     "KinematicTree",
     "MissingExtraError",
+    "NoConfigurationError",
     "ModelError",
     "NoriError",
     "NoriWarning",
+    "ObservabilityReport",
     "Plan",
     "PlanError",
+    "PlanSet",
     "SensorConfigError",
     "SensorSet",
     "SingularSystemError",
     "Solver",
+    "SwitchingSolver",
     "System",
     "SystemShapeError",
     "__version__",
     "aba",
     "autotree",
+    "berdy_map",
     "bias_force",
     "christoffel",
     "com_coordinates",
     "compile",
+    "configurations_where",
     "coordinate_change",
     "coriolis",
     "coriolis_force",
@@ -128,7 +144,9 @@ __all__ = [
     "ltdl",
     "ltl",
     "minverse",
+    "observability",
     "plan",
+    "plan_set",
     "random_tree",
     "rnea",
     "sensors",

@@ -41,7 +41,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, cross
-from nori_dyn.model.kinematics import Kinematics, velocities
+from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import Frame, KinematicTree
 from tests.oracles import Truth
 
@@ -267,6 +267,19 @@ class Berdy:
                 a_0 = -np.array([0.0, 0.0, 0.0, *tree.gravity])
                 found[f"f:{link}"] = found[f"tau:{joint}"] = np.zeros(6)
                 found[f"qdd:{joint}"] = found[f"a:{link}"] - at.X_up[i].apply_motion(a_0) - at.c[i]
+        return found
+
+    def to_nori_variances(self, tree: KinematicTree, q: Floats, P: Floats) -> dict[str, Floats]:
+        """Return the variances of the tau and fx of `to_nori`, for a floating base, given that of its d (n, n)."""
+        at = positions(tree, q)
+        found: dict[str, Floats] = {}
+        for block in self.variables:
+            own = P[block.slice, block.slice]
+            if block.kind == "fx":
+                found[f"fx:{block.owner}"] = np.diag(own)[SWAP]
+            elif block.kind == "f":
+                S = at.S[tree.joint_names.index(block.owner)]
+                found[f"tau:{block.owner}"] = np.diag(S.T @ own[np.ix_(SWAP, SWAP)] @ S)
         return found
 
     def from_nori(self, tree: KinematicTree, q: Floats, qd: Floats, motion: Truth) -> Floats:

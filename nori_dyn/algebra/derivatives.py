@@ -43,6 +43,28 @@ def directional(outputs: Sequence[Expr], directions: Sequence[Direction], mode: 
     return directional(outputs, directions, "forward" if costs["forward"] <= costs["reverse"] else "reverse")
 
 
+def gradient(outputs: Sequence[Expr], factors: Sequence[Expr], inputs: Sequence[Expr]) -> list[Expr]:
+    """Return the derivative by each input of the sum of factor_m output_m, the factors held fast: one reverse sweep.
+
+    Args:
+        outputs: the expressions, of one graph.
+        factors: as many.
+        inputs: what to derive by.
+    """
+    graph = outputs[0].graph
+    moves = depends_on(graph, outputs, [x.index for x in inputs])
+    adjoints: dict[int, Expr] = {}
+    for output, factor in zip(outputs, factors, strict=True):
+        accumulate(adjoints, output.index, factor)
+    for i in reversed(graph.reachable(outputs)):
+        adjoint = adjoints.get(i)
+        if adjoint is not None and not adjoint.is_zero and moves[i]:
+            for source, partial in _partials(graph, i):
+                if moves[source]:
+                    accumulate(adjoints, source, partial * adjoint)
+    return [adjoints.get(x.index, graph.zero) for x in inputs]
+
+
 def replaced(outputs: Sequence[Expr], values: Mapping[int, Expr]) -> list[Expr]:
     """Return outputs with some inputs, by their index, replaced by expressions; no sine is taken of these."""
     graph = outputs[0].graph
@@ -126,17 +148,10 @@ def _forward(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
 
 def _reverse(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse:
     graph = outputs[0].graph
-    moves = depends_on(graph, outputs, {i for direction in directions for i in direction})
     result: Sparse = {}
+    inputs = [Expr(graph, i) for i in sorted({i for direction in directions for i in direction})]
     for m, output in enumerate(outputs):
-        adjoints = {output.index: graph.one}
-        for i in reversed(graph.reachable([output])):
-            adjoint = adjoints.get(i)
-            if adjoint is None or adjoint.is_zero or not moves[i]:
-                continue
-            for source, partial in _partials(graph, i):
-                if moves[source]:
-                    accumulate(adjoints, source, partial * adjoint)
+        adjoints = dict(zip((x.index for x in inputs), gradient([output], [graph.one], inputs), strict=True))
         for k, direction in enumerate(directions):
             total = graph.zero
             for i, rate in direction.items():

@@ -349,8 +349,10 @@ class Graph:
     def opaque(self, x: Expr) -> Expr:
         """Return x, as a function of which nothing is known: what is computed from it stays, even where it is zero.
 
-        So it is with what only rounding makes differ from zero.
+        So it is with what only rounding makes differ from zero; that is not so of a constant, which stays what it is.
         """
+        if self.ops[x.index] is Op.CONSTANT:
+            return x
         return self._node(Op.OPAQUE, self._rng.randrange(2, PRIME), x.index)
 
 

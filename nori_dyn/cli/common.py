@@ -68,6 +68,18 @@ def sensor_set(name_or_file: str, robot: str | None = None, tree: KinematicTree 
     raise UnknownConfigError("set of sensors", name_or_file, shipped_configs())
 
 
+def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
+    """Return sensors in the contact state that is named on the command line: "l_foot,r_foot", or "none".
+
+    Raises:
+        UnknownSensorNameError: there is no such contact.
+    """
+    if contacts is None:
+        return known
+    named = () if contacts.strip() in ("", "none") else contacts.split(",")
+    return known.in_contact(*(name.strip() for name in named))
+
+
 def print_json(data: dict[str, Any]) -> None:
     """Print figures as JSON."""
     typer.echo(json.dumps(data, indent=2))

@@ -16,6 +16,7 @@ from nori_dyn.cli.common import (
     Strict,
     console,
     costs_table,
+    in_contact,
     kept,
     plan_json,
     print_json,
@@ -34,6 +35,10 @@ def plan(
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
+    contacts: Annotated[
+        str | None,
+        typer.Option(help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none."),
+    ] = None,
     outputs: Annotated[
         str | None, typer.Option(help="Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.")
     ] = None,
@@ -52,7 +57,7 @@ def plan(
     """
     check_writable(out)
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-    system = System(tree, sensor_set(sensors, robot, tree))
+    system = System(tree, in_contact(sensor_set(sensors, robot, tree), contacts))
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
     result = make_plan(system, names, ordering, seed, effort, cache)
     result.save(out)

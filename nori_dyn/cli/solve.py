@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from nori_dyn.cli.common import Json, console, print_json
 from nori_dyn.errors import InputError
@@ -15,6 +17,15 @@ from nori_dyn.io.files import check_writable
 from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
 from nori_dyn.io.plans import Plan
 from nori_dyn.io.progress import progress
+from nori_dyn.solve.states import unusable
+from nori_dyn.system.builder import System
+
+
+class Missing(StrEnum):
+    """What to do with readings of no use."""
+
+    REFUSE = "refuse"
+    DROP = "drop"
 
 
 def solve(
@@ -31,6 +42,13 @@ def solve(
         ),
     ] = None,
     dt: Annotated[float | None, typer.Option(help="Time between samples [s], for --differentiate.")] = None,
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            help="What to do with readings that are empty or not numbers, or at an end of their sensor's range: refuse "
+            "the log, or drop the sensor in that sample, if it has a sigma."
+        ),
+    ] = Missing.REFUSE,
     as_json: Json = False,
 ) -> None:
     """Run a plan over a log of states and readings.
@@ -50,11 +68,12 @@ def solve(
     with progress(f"solving {len(log.q)} samples"):
         solver = loaded.solver(backend)
         start = time.perf_counter()
-        estimate = solver.solve_batch(log.q, log.qd, log.y)
+        estimate = solver.solve_batch(log.q, log.qd, log.y, missing=missing.value)
         seconds = time.perf_counter() - start
     write_estimate(out, estimate, loaded.system)
     worst = float(np.nanmax(estimate.residual)) if not np.isnan(estimate.residual).all() else None
     fell_back = int(np.count_nonzero(estimate.fell_back))
+    dropped = _dropped(loaded.system, log.y) if missing is Missing.DROP else {}
     if as_json:
         print_json(
             {
@@ -64,6 +83,7 @@ def solve(
                 "largest_residual": worst,
                 "fell_back": fell_back,
                 "differentiated": list(log.differentiated),
+                "dropped": dropped,
                 "out": str(out),
             }
         )
@@ -74,7 +94,16 @@ def solve(
         f"{len(log.q)} samples{made}, backend {estimate.backend}: {1e6 * seconds / len(log.q):.1f} us a sample. "
         f"Largest relative residual {residual}, {fell_back} fell back to fresh pivots."
     )
+    if dropped:
+        shown = ", ".join(f"'{name}' {n}" for name, n in dropped.items())
+        typer.echo(f"dropped, of {len(log.q)} samples: {shown}", err=True)
     console.print(f"Estimates written to {out}.")
+
+
+def _dropped(system: System, Y: NDArray[np.float64]) -> dict[str, int]:
+    """Return in how many of N samples a sensor was dropped, by its name, where it was at all."""
+    counts = np.count_nonzero(unusable(system, Y), axis=0).tolist()
+    return {name: n for name, n in zip(system.weight_names, counts, strict=True) if n}
 
 
 def register(app: typer.Typer) -> None:

@@ -1,8 +1,9 @@
 """Logs: states and readings from CSV or NPZ, and estimates back to the same.
 
 A CSV has one column a number: `q[3]` or `q:joint` (`q:joint[1]` where a joint has several), `qd[3]`, `dq[3]` or
-`qd:joint`, and each measurement by its name (`qdd:joint`) or as `y[3]`; other columns are left alone. An NPZ has
-arrays q (N, nq), qd (N, nv), y (N, ny), or one array a measurement; pickled objects are refused.
+`qd:joint`, and each measurement by its name (`qdd:joint`) or as `y[3]`; other columns are left alone, and an
+empty cell is nan. An NPZ has arrays q (N, nq), qd (N, nv), y (N, ny), or one array a measurement; pickled objects are
+refused.
 """
 
 from __future__ import annotations
@@ -88,13 +89,7 @@ def read_log(path: str | Path, system: System, differentiation: Differentiation 
         FileFormatError: the file cannot be read, or is neither CSV nor NPZ.
         InputError: columns that the system needs are missing or of another length.
     """
-    name = str(path)
-    if name.endswith(".npz"):
-        columns = _npz_columns(path, system)
-    elif name.endswith((".csv", ".csv.gz")):
-        columns = _csv_columns(path)
-    else:
-        raise FileFormatError(f"{path}: is neither .csv, .csv.gz nor .npz.")
+    columns = _columns(path, system)
     tree = system.tree
     q = _gather(path, columns, "q", _joint_labels(system, "q", nq=True), tree.nq)
     qd = _gather(path, columns, "qd", _joint_labels(system, "qd", nq=False), tree.nv)
@@ -125,6 +120,16 @@ def read_log(path: str | Path, system: System, differentiation: Differentiation 
             hint = " Joint accelerations can be made from the velocities: see --differentiate."
         raise InputError(f"{path}: lacks {len(missing)} of {system.ny} measurements: {shown}.{hint}")
     return Log(q, qd, y, tuple(differentiated))
+
+
+def read_configurations(path: str | Path, system: System) -> Floats:
+    """Return the configurations (N, nq) in a CSV (`.csv`, `.csv.gz`) or NPZ file, which may hold more.
+
+    Raises:
+        FileFormatError: the file cannot be read, or is neither CSV nor NPZ.
+        InputError: columns of q are missing or of another length.
+    """
+    return _gather(path, _columns(path, system), "q", _joint_labels(system, "q", nq=True), system.tree.nq)
 
 
 def write_estimate(path: str | Path, estimate: Estimate, system: System) -> None:
@@ -194,6 +199,15 @@ def _gather(path: str | Path, columns: Mapping[str, Floats], kind: str, labels: 
     return np.column_stack(found)
 
 
+def _columns(path: str | Path, system: System) -> dict[str, Floats]:
+    name = str(path)
+    if name.endswith(".npz"):
+        return _npz_columns(path, system)
+    if name.endswith((".csv", ".csv.gz")):
+        return _csv_columns(path)
+    raise FileFormatError(f"{path}: is neither .csv, .csv.gz nor .npz.")
+
+
 def _csv_columns(path: str | Path) -> dict[str, Floats]:
     content = read_bytes(path)
     try:
@@ -207,12 +221,28 @@ def _csv_columns(path: str | Path) -> dict[str, Floats]:
     if not body.strip():
         raise InputError(f"{path}: holds no samples.")
     try:
-        table = np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2)
+        table = _table(body)
     except ValueError as error:
         raise FileFormatError(f"{path}: is not a table of numbers below one line of names: {error}.") from None
     if table.shape[1] != len(names):
         raise FileFormatError(f"{path}: has {len(names)} names for {table.shape[1]} columns.")
     return dict(zip(names, table.T, strict=True))
+
+
+def _table(body: str) -> Floats:
+    """Return the numbers of a CSV's rows (N, columns), nan where a cell is empty.
+
+    Raises:
+        ValueError: it is no table of numbers.
+    """
+    try:
+        return np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2)
+    except ValueError:  # the slower way, for empty cells
+        return np.loadtxt(io.StringIO(body), delimiter=",", ndmin=2, converters=_number, encoding="utf-8")
+
+
+def _number(cell: str) -> float:
+    return float(cell) if cell.strip() else np.nan
 
 
 def _npz_columns(path: str | Path, system: System) -> dict[str, Floats]:

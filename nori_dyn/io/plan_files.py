@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, is_dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
@@ -24,7 +24,7 @@ from nori_dyn.planning.planner import Candidate, EliminationPlan
 from nori_dyn.planning.search import Stability
 
 FORMAT = "nori_dyn plan"
-VERSION = 3
+VERSION = 4
 """Raised whenever the content, or what is computed from it, changes its meaning."""
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
@@ -35,6 +35,9 @@ SpatialMatrix = Annotated[list[SpatialVector], Field(min_length=6, max_length=6)
 
 class _Data(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+Content = TypeVar("Content", bound=BaseModel)
 
 
 class TransformData(_Data):
@@ -103,15 +106,10 @@ class CandidateData(_Data):
     stability: StabilityData
 
 
-class PlanData(_Data):
-    """The content of a plan file."""
+class OrderData(_Data):
+    """What was planned for a system, by its fingerprint."""
 
-    format: Literal["nori_dyn plan"]
-    version: int
     fingerprint: str
-    tree: TreeData
-    sensors: dict[str, Any]
-    outputs: list[str] | None
     ordering: str
     row_permutation: list[int]
     column_permutation: list[int]
@@ -120,6 +118,16 @@ class PlanData(_Data):
     regrouped: bool
     candidates: list[CandidateData] = Field(min_length=1)
     seed: int
+
+
+class PlanData(OrderData):
+    """The content of a plan file."""
+
+    format: Literal["nori_dyn plan"]
+    version: int
+    tree: TreeData
+    sensors: dict[str, Any]
+    outputs: list[str] | None
 
 
 def plan_to_text(plan: EliminationPlan, output_names: list[str] | None) -> str:
@@ -131,13 +139,14 @@ def plan_to_text(plan: EliminationPlan, output_names: list[str] | None) -> str:
     sensors = plan.system.sensors
     if not isinstance(sensors, SensorSet):
         raise PlanError(f"{plan!r} cannot be saved: its sensors are a {type(sensors).__name__}, not a SensorSet.")
-    data = PlanData(
-        format="nori_dyn plan",
-        version=VERSION,
+    content = {"tree": tree_data(plan.system.tree), "sensors": sensors.to_dict(), "outputs": output_names}
+    return sealed(FORMAT, {**content, **order_data(plan).model_dump()})
+
+
+def order_data(plan: EliminationPlan) -> OrderData:
+    """Return what was planned."""
+    return OrderData(
         fingerprint=plan.system.fingerprint,
-        tree=_tree_data(plan.system.tree),
-        sensors=sensors.to_dict(),
-        outputs=output_names,
         ordering=plan.ordering,
         row_permutation=plan.row_permutation.tolist(),
         column_permutation=plan.column_permutation.tolist(),
@@ -147,7 +156,11 @@ def plan_to_text(plan: EliminationPlan, output_names: list[str] | None) -> str:
         candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.candidates],
         seed=plan.seed,
     )
-    body = data.model_dump()
+
+
+def sealed(format: str, content: dict[str, Any]) -> str:
+    """Return the text of a file: its format and version, its content, and a checksum of all this."""
+    body = {"format": format, "version": VERSION, **content}
     return json.dumps({**body, "checksum": _checksum(body)}) + "\n"
 
 
@@ -157,23 +170,36 @@ def plan_from_text(text: str) -> PlanData:
     Raises:
         PlanError: it is truncated, changed, from another version, or no plan file at all.
     """
+    return unsealed(text, FORMAT, PlanData, "a plan file", "`nori-dyn plan`")
+
+
+def unsealed(text: str, format: str, model: type[Content], what: str, maker: str) -> Content:
+    """Return the content of a file that `sealed` made, checked.
+
+    Args:
+        text: of the file.
+        format: what it must be.
+        model: what its content must be.
+        what: what to call such a file.
+        maker: what makes one.
+
+    Raises:
+        PlanError: it is truncated, changed, from another version, or no such file at all.
+    """
     try:
         body = json.loads(text)
     except ValueError as error:
-        raise PlanError(
-            f"it is not a plan file, or is truncated ({error}). Make it anew with `nori-dyn plan`."
-        ) from None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise PlanError("it is not a plan file. Make one with `nori-dyn plan`.")
+        raise PlanError(f"it is not {what}, or is truncated ({error}). Make it anew with {maker}.") from None
+    if not isinstance(body, dict) or body.get("format") != format:
+        raise PlanError(f"it is not {what}. Make one with {maker}.")
     if body.get("version") != VERSION:
         raise PlanError(
-            f"it is of version {body.get('version')!r}, this program reads {VERSION}. "
-            "Make it anew with `nori-dyn plan`."
+            f"it is of version {body.get('version')!r}, this program reads {VERSION}. Make it anew with {maker}."
         )
     if body.pop("checksum", None) != _checksum(body):
-        raise PlanError("its content was changed or damaged. Make it anew with `nori-dyn plan`.")
+        raise PlanError(f"its content was changed or damaged. Make it anew with {maker}.")
     try:
-        return PlanData.model_validate(body)
+        return model.model_validate(body)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -196,7 +222,7 @@ def tree_of(data: TreeData) -> KinematicTree:
     )
 
 
-def candidates_of(data: PlanData) -> tuple[Candidate, ...]:
+def candidates_of(data: OrderData) -> tuple[Candidate, ...]:
     """Return the counted orderings of a plan file."""
     return tuple(
         Candidate(
@@ -232,6 +258,11 @@ def permutation_of(values: list[int], n: int | None, what: str) -> np.ndarray[tu
 
 def _checksum(body: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def tree_data(tree: KinematicTree) -> dict[str, Any]:
+    """Return the data of a kinematic tree, as `tree_of` takes them."""
+    return _tree_data(tree).model_dump()
 
 
 def _tree_data(tree: KinematicTree) -> TreeData:

@@ -14,6 +14,7 @@ from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
     VERSION,
+    OrderData,
     PlanData,
     candidates_of,
     permutation_of,
@@ -29,6 +30,7 @@ from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.c_export import CExport
 from nori_dyn.program.compiler import cache_root
+from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
 
@@ -48,7 +50,19 @@ class Plan(EliminationPlan):
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
         """
-        return Solver(self, backend, check_residual)
+        return Solver(self, backend, check_residual, progress)
+
+    def monitor(self, backend: str = "auto") -> Monitor:
+        """Return what judges estimates and readings: deviations, residuals, tests, faults; see `Monitor`.
+
+        Args:
+            backend: as for `solver`.
+
+        Raises:
+            PlanError: no row is weighed, or the equations of motion are.
+            BackendError: there is no such backend.
+        """
+        return Monitor(self, backend, progress)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
@@ -89,7 +103,7 @@ class Plan(EliminationPlan):
         text = read_text(path)
         try:
             loaded = _restored(plan_from_text(text), system)
-            _check(loaded)
+            check_pivots(loaded)
             return loaded
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
@@ -126,7 +140,7 @@ def plan(
             return _restored(plan_from_text(read_text(entry)), system)
         except (PlanError, FileFormatError):
             pass  # a damaged entry is made anew
-    with progress(f"planning {system.tree.name}") as stage:
+    with progress(f"planning {system.tree.name} with {system.sensors.name}") as stage:
         made = make_plan(system, outputs, ordering, seed, effort, stage)
     result = Plan(**{field.name: getattr(made, field.name) for field in fields(made)})
     if entry is not None and isinstance(system.sensors, SensorSet):
@@ -159,10 +173,19 @@ def _restored(data: PlanData, system: System | None) -> Plan:
             f"it belongs to another system: robot '{data.tree.name}' with sensors '{data.sensors.get('name')}', "
             f"not {system!r} (or the model or sensors have changed since). Plan again."
         )
-    n = system.shape[1]
+    return plan_of(system, data.outputs, data)
+
+
+def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> Plan:
+    """Return the plan of a system from the data of its order.
+
+    Raises:
+        PlanError: an output that the system does not have, or no permutations.
+    """
+    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `check_pivots`
     return Plan(
         system=system,
-        outputs=resolve_outputs(system, data.outputs),
+        outputs=resolve_outputs(system, outputs),
         ordering=data.ordering,
         row_permutation=permutation_of(data.row_permutation, n, "row permutation"),
         column_permutation=permutation_of(data.column_permutation, n, "column permutation"),
@@ -174,13 +197,15 @@ def _restored(data: PlanData, system: System | None) -> Plan:
     )
 
 
-def _check(plan: Plan) -> None:
+def check_pivots(plan: Plan) -> None:
     """Check that the permutations of a plan from elsewhere lead to no zero pivot.
 
     Raises:
         PlanError: they do, or are of another size than the system.
     """
-    if len(plan.program_rows) != plan.refined.symbolic.shape[0]:
+    if not len(plan.row_permutation) == len(plan.column_permutation) == plan.symbolic.shape[0]:
+        raise PlanError("its permutations are not of the size of its system.")
+    if not len(plan.program_rows) == len(plan.program_columns) == plan.refined.symbolic.shape[0]:
         raise PlanError("its program's permutations are not of the size of its system.")
     try:
         plan.elimination()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
 from nori_dyn.algebra.spatial import Array, add, zeros
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation
+from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
+Ends = Annotated[list[FiniteFloat | None], Field(min_length=2, max_length=2)]
 
 
 class Measurement(BaseModel, ABC):
@@ -33,6 +35,8 @@ class Measurement(BaseModel, ABC):
             thing.
         value: a known constant instead of a reading: one number, or one a component.
         sigma: standard deviation: one number, or one a component; None is exact.
+        range: the readings between which the sensor works, [lowest, highest], or one such pair a component; null where
+            there is no end. A reading at an end or beyond is saturated: it says less than it seems to.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,6 +45,19 @@ class Measurement(BaseModel, ABC):
     name: Annotated[str, Field(min_length=1)] | None = None
     value: FiniteFloat | list[FiniteFloat] | None = None
     sigma: Positive | list[Positive] | None = None
+    range: Ends | Annotated[list[Ends], Field(min_length=1)] | None = None
+
+    @field_validator("range")
+    @classmethod
+    def _is_a_range_of_readings(
+        cls, ends: list[float | None] | list[list[float | None]] | None, info: ValidationInfo
+    ) -> list[float | None] | list[list[float | None]] | None:
+        if ends is not None and info.data.get("value") is not None:
+            raise ValueError("a known value takes no reading: leave the range out, or set `value: null`")
+        for low, high in _pairs(ends):
+            if not low < high:
+                raise ValueError(f"the range from {low:g} to {high:g} holds nothing")
+        return ends
 
     @abstractmethod
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
@@ -81,6 +98,7 @@ class VariableReading:
         matrix: M (rows, size of the variable).
         value: the known values (rows); None when the rows take a reading.
         sigma: standard deviations (rows); None is exact.
+        ranges: the readings between which the sensor works (rows); None is all.
     """
 
     name: str
@@ -91,6 +109,7 @@ class VariableReading:
     matrix: Array
     value: tuple[float, ...] | None
     sigma: tuple[float, ...] | None
+    ranges: Ranges | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -124,3 +143,26 @@ def per_component(
     if len(values) != len(components):
         raise SensorConfigError(f"{what} has {len(values)} numbers, expected one or {len(components)}.")
     return tuple(map(float, values))
+
+
+def range_per_component(what: str, sensor: Measurement, components: Sequence[str]) -> Ranges | None:
+    """Return the range of a sensor's reading, one pair a component, infinite where there is no end.
+
+    Raises:
+        SensorConfigError: a list of another length.
+    """
+    pairs = _pairs(sensor.range)
+    if not pairs:
+        return None
+    if len(pairs) == 1:
+        return tuple(pairs) * len(components)
+    if len(pairs) != len(components):
+        raise SensorConfigError(f"the range of '{what}' has {len(pairs)} pairs, expected one or {len(components)}.")
+    return tuple(pairs)
+
+
+def _pairs(ends: Sequence[float | None] | Sequence[Sequence[float | None]] | None) -> list[tuple[float, float]]:
+    """Return the ends of one range, or of several, as pairs."""
+    one = [end for end in ends or () if not isinstance(end, Sequence)]
+    pairs = [end for end in ends or () if isinstance(end, Sequence)] + ([one] if one else [])
+    return [(-math.inf if low is None else low, math.inf if high is None else high) for low, high in pairs]

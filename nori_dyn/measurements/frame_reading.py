@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from nori_dyn.algebra.planar import snapped
 from nori_dyn.algebra.spatial import Array, Transform
 from nori_dyn.errors import SensorConfigError, UnknownModelNameError, UnknownSensorNameError
-from nori_dyn.measurements.base import Measurement, VariableReading, per_component
+from nori_dyn.measurements.base import Measurement, VariableReading, per_component, range_per_component
 from nori_dyn.measurements.selectors import Selector, select_places
 from nori_dyn.model.joints import axis_rotation
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.system.equation import Equation
+from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
@@ -58,6 +58,7 @@ class Place:
         rows: their places among the six numbers of a spatial vector.
         value: the known values (rows); None when the rows take a reading.
         sigma: standard deviations (rows); None is exact.
+        ranges: the readings between which the sensor works (rows); None is all.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Place:
     rows: tuple[int, ...]
     value: tuple[float, ...] | None
     sigma: tuple[float, ...] | None
+    ranges: Ranges | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,11 @@ class PlacedRows:
     def sigma(self) -> tuple[float, ...] | None:
         """Standard deviation of each row; None is exact."""
         return self.place.sigma
+
+    @property
+    def ranges(self) -> Ranges | None:
+        """For each row the readings between which the sensor works; None is all."""
+        return self.place.ranges
 
     @property
     def is_measured(self) -> bool:
@@ -141,11 +148,12 @@ class PlacedReading(Measurement):
         return Place(
             name=name,
             body=i,
-            X=self._transform(tree, frame, i),
+            X=tree.constant(self._transform(tree, frame, i)),
             components=components,
             rows=tuple(self.spatial.index(component) for component in components),
             value=per_component(f"the value of '{name}'", self.value, components),
             sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
+            ranges=range_per_component(name, self, components),
         )
 
     def _transform(self, tree: KinematicTree, frame: str | Pose, i: int) -> Transform:
@@ -195,4 +203,5 @@ def variable_reading(place: Place, sensor: Measurement, source: str, key: Variab
         matrix=matrix[list(place.rows)],
         value=place.value,
         sigma=place.sigma,
+        ranges=place.ranges,
     )

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from nori_dyn.measurements.base import Measurement, VariableReading, per_component
+from nori_dyn.measurements.base import Measurement, VariableReading, per_component, range_per_component
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.tree import KinematicTree
@@ -46,4 +46,5 @@ class JointReading(Measurement):
                 matrix=np.eye(len(components)),
                 value=per_component(f"the value of '{name}'", self.value, components),
                 sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
+                ranges=range_per_component(name, self, components),
             )

@@ -11,10 +11,10 @@ from pydantic import Field, FiniteFloat
 
 from nori_dyn.algebra.spatial import Array, add, zeros
 from nori_dyn.errors import UnknownSensorNameError
-from nori_dyn.measurements.base import Measurement, known_terms, per_component
+from nori_dyn.measurements.base import Measurement, known_terms, per_component, range_per_component
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation
+from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey, tree_variables
 
 
@@ -28,6 +28,7 @@ class Relation:
         body: a body of the relation.
         value: what the sum is (1); None when it is read.
         sigma: its standard deviation (1); None is exact.
+        ranges: the readings between which its sensor works (1); None is all.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Relation:
     body: int
     value: tuple[float, ...] | None
     sigma: tuple[float, ...] | None
+    ranges: Ranges | None
 
     source: ClassVar[str] = "Nori (16)"
     group: ClassVar[str] = "linear_relation"
@@ -83,4 +85,5 @@ class LinearRelation(Measurement):
         name = f"relation:{self.name}"
         value = per_component(f"the value of '{name}'", self.value, ("",))
         sigma = per_component(f"the sigma of '{name}'", self.sigma, ("",))
-        yield Relation(name, factors, next(iter(factors)).body, value, sigma)
+        ranges = range_per_component(name, self, ("",))
+        yield Relation(name, factors, next(iter(factors)).body, value, sigma, ranges)

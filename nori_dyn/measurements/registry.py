@@ -19,6 +19,7 @@ from nori_dyn.measurements.joint_acceleration import JointAcceleration
 from nori_dyn.measurements.joint_torque import JointTorque
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.net_wrench import NetWrench
+from nori_dyn.measurements.prior import Prior
 
 ENTRY_POINTS = "nori_dyn.measurements"
 
@@ -32,6 +33,7 @@ BUILT_IN: dict[str, type[Measurement]] = {
     "linear_relation": LinearRelation,
     "link_acceleration": LinkAcceleration,
     "net_wrench": NetWrench,
+    "prior": Prior,
     "rigid_contact": RigidContact,
 }
 

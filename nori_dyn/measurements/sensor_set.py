@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from types import GenericAlias
 from typing import Annotated, Any
@@ -15,10 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from nori_dyn.errors import NoriError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.contacts import Contact, ContactState, contact_state, described
+from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation
+from nori_dyn.system.equation import Equation, Ranged
 
 
 class InvalidConfigError(SensorConfigError):
@@ -41,6 +43,10 @@ class SensorSet:
         name: its name.
         measurements: the sensors, in the order of their rows.
         source: where the set stands in the literature.
+        dynamics: how far the equations of motion may be off; they hold exactly when None.
+        contacts: places that touch the world at times, each with its rows for either case; they come after
+            `measurements`. A set that has any is many sets: `in_contact` chooses one, `nd.plan_set` plans them all, and
+            `nd.System` refuses it.
 
     Raises:
         InvalidConfigError: two sensors of one name; says which is the second.
@@ -49,17 +55,14 @@ class SensorSet:
     name: str
     measurements: tuple[Measurement, ...]
     source: str = ""
+    dynamics: DynamicsNoise | None = None
+    contacts: tuple[Contact, ...] = ()
 
     def __post_init__(self) -> None:
-        seen: set[tuple[bool, str]] = set()
-        for k, measurement in enumerate(self.measurements):
-            key = (isinstance(measurement, LinearRelation), str(measurement.name))  # relations have names of their own
-            if measurement.name is not None and key in seen:
-                raise InvalidConfigError(
-                    f"two sensors are named '{measurement.name}'. Rename or remove one of the two.",
-                    ("measurements", k, "name"),
-                )
-            seen.add(key)
+        seen = _named(self.measurements, set(), ("measurements",))
+        for contact in self.contacts:  # closed or open, never both: its two cases may share names
+            cases = {"closed": contact.closed, "open": contact.open}.items()
+            seen = set().union(*(_named(rows, seen, ("contacts", contact.name, case)) for case, rows in cases))
 
     @staticmethod
     def from_dict(data: Any, of_model: Sequence[Mapping[str, Any]] | None = None) -> SensorSet:
@@ -74,9 +77,8 @@ class SensorSet:
             InvalidConfigError: content that does not follow the schema; says where.
             UnknownSensorNameError: a sensor type that does not exist.
         """
-        entries = data.get("measurements") if isinstance(data, Mapping) else None
-        for entry in entries if isinstance(entries, Sequence) else ():
-            named = entry.get("type") if isinstance(entry, Mapping) else None
+        for entry in _entries(data):
+            named = entry.get("type")
             if isinstance(named, str) and named not in measurement_types():
                 raise UnknownSensorNameError("sensor type", named, measurement_types())
         try:
@@ -85,47 +87,139 @@ class SensorSet:
             message, path = _most_specific(error, data)
             place = ".".join(map(str, path)) or "the top level"
             raise InvalidConfigError(f"at {place}: {message}", path) from None
+        contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
         if not config.from_model:
-            return SensorSet(config.name, tuple(config.measurements), config.source)
+            return SensorSet(config.name, tuple(config.measurements), config.source, config.dynamics, contacts)
         if of_model is None:
             raise InvalidConfigError(
                 "from_model takes the sensors that a robot's file describes. Name it: load_sensors(path, model=FILE).",
                 ("from_model",),
             )
         changes = {} if config.from_model is True else config.from_model
-        own = {measurement.name for measurement in config.measurements}
+        rows = (row for contact in contacts for row in (*contact.closed, *contact.open))
+        own = {measurement.name for measurement in (*config.measurements, *rows)}
         inherited = [entry for entry in _changed(of_model, changes) if entry["name"] not in own]
         try:
             first = SensorSet.from_dict({"name": config.name, "measurements": inherited})
         except InvalidConfigError as error:  # its path is one in the robot's own sensors
             named = next((inherited[k]["name"] for k in error.path[1:2] if isinstance(k, int)), "")
             raise InvalidConfigError(f"sensor '{named}' of the model, as changed: {error}", ("from_model",)) from None
-        return SensorSet(config.name, (*first.measurements, *config.measurements), config.source)
+        measurements = (*first.measurements, *config.measurements)
+        return SensorSet(config.name, measurements, config.source, config.dynamics, contacts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the config, as `from_dict` takes it."""
         measurements = [m.model_dump(by_alias=True, exclude_defaults=False) for m in self.measurements]
-        return {"name": self.name, "source": self.source, "measurements": measurements}
+        noise = {} if self.dynamics is None else {"dynamics": self.dynamics.model_dump(by_alias=True)}
+        contacts = {"contacts": {c.name: c.to_dict() for c in self.contacts}} if self.contacts else {}
+        return {"name": self.name, "source": self.source, **noise, "measurements": measurements, **contacts}
 
     @property
     def fingerprint(self) -> str:
         """A hash of all that the equations depend on beside the tree."""
-        return hashlib.sha256(json.dumps(self.to_dict()["measurements"], sort_keys=True).encode()).hexdigest()
+        content = self.to_dict()
+        parts = content["measurements"], *(content[key] for key in ("dynamics", "contacts") if key in content)
+        return hashlib.sha256(json.dumps(parts[0] if len(parts) == 1 else parts, sort_keys=True).encode()).hexdigest()
+
+    def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
+        """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
+        return None if self.dynamics is None else self.dynamics.of(equation, n)
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """The names of the contacts, in the order of the config."""
+        return tuple(contact.name for contact in self.contacts)
+
+    def contact_state(self, closed: Iterable[str]) -> ContactState:
+        """Return the names of some contacts in the order of the config.
+
+        Raises:
+            UnknownSensorNameError: there is no such contact.
+        """
+        return contact_state(self.contact_names, closed, f"sensors '{self.name}'")
+
+    def in_contact(self, *closed: str) -> SensorSet:
+        """Return the set in a state: some contacts closed, all others open; it has no contacts any more.
+
+        Args:
+            closed: names of those that are closed, in any order; none when all are open.
+
+        Raises:
+            UnknownSensorNameError: there is no such contact.
+        """
+        state = self.contact_state(closed)
+        rows = [row for c in self.contacts for row in (c.closed if c.name in state else c.open)]
+        name = f"{self.name} ({described(state)})" if self.contacts else self.name
+        return replace(self, name=name, measurements=(*self.measurements, *rows), contacts=())
 
     def equations(self, tree: KinematicTree) -> list[Equation]:
         """Return the measurement rows on a robot.
 
         Raises:
-            SensorConfigError: names what the robot does not have, and the sensor that asked for it.
+            SensorConfigError: names what the robot does not have, and the sensor that asked for it; or a set with
+                contacts, of which no state is chosen.
         """
+        if self.contacts:
+            names = ", ".join(self.contact_names)
+            listed = ", ".join(f"'{name}'" for name in self.contact_names)
+            raise SensorConfigError(
+                f"sensors '{self.name}' have contacts ({names}), and it is not said which are closed. Choose a state "
+                f"with .in_contact({listed}) or --contacts {names.replace(' ', '')}, or plan all of them with "
+                "nori_dyn.plan_set."
+            )
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):
             try:
-                equations.extend(measurement.on(tree))
+                equations.extend(_with_ranges(measurement, list(measurement.on(tree))))
             except NoriError as error:
                 error.args = (f"sensors '{self.name}', measurement {number} ({measurement.type}): {error}",)
                 raise
         return equations
+
+
+def _with_ranges(measurement: Measurement, equations: list[Equation]) -> list[Equation]:
+    """Return the equations of a sensor, whose range, where it has one, they must know.
+
+    Raises:
+        SensorConfigError: they do not.
+    """
+    if measurement.range is not None and not all(isinstance(e, Ranged) and e.ranges is not None for e in equations):
+        raise SensorConfigError(f"a '{measurement.type}' takes no range. Leave it out.")
+    return equations
+
+
+def _named(
+    measurements: Sequence[Measurement], taken: set[tuple[bool, str]], path: tuple[str | int, ...]
+) -> set[tuple[bool, str]]:
+    """Return the names of sensors beside those that are taken.
+
+    Raises:
+        InvalidConfigError: one is taken.
+    """
+    seen = set(taken)
+    for k, measurement in enumerate(measurements):
+        key = (isinstance(measurement, LinearRelation), str(measurement.name))  # relations have names of their own
+        if measurement.name is not None and key in seen:
+            raise InvalidConfigError(
+                f"two sensors are named '{measurement.name}'. Rename or remove one of the two.", (*path, k, "name")
+            )
+        seen.add(key)
+    return seen
+
+
+def _entries(data: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries of all sensors in a config's content that may follow no schema."""
+    if not isinstance(data, Mapping):
+        return
+    contacts = data.get("contacts")
+    cases = contacts.values() if isinstance(contacts, Mapping) else ()
+    lists = [case.get(key) for case in cases if isinstance(case, Mapping) for key in ("closed", "open")]
+    for entries in (data.get("measurements"), *lists):
+        yield from (entry for entry in entries or () if isinstance(entry, Mapping)) if _is_list(entries) else ()
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _changed(
@@ -172,11 +266,17 @@ def config_model() -> type[BaseModel]:
     union: Any = reduce(operator.or_, measurement_types().values())
     entry = operator.getitem(Annotated, (union, Field(discriminator="type")))
     entries: Any = GenericAlias(list, (entry,))
+    contact = create_model(
+        "ContactConfig", __config__=ConfigDict(extra="forbid"), closed=(entries, ...), open=(entries, ...)
+    )
+    contacts: Any = GenericAlias(dict, (Annotated[str, Field(pattern=r"^[\w.-]+$")], contact))
     return create_model(
         "SensorConfig",
         __config__=ConfigDict(extra="forbid"),
         name=(Annotated[str, Field(min_length=1)], ...),
         source=(str, ""),
+        dynamics=(DynamicsNoise | None, None),
         from_model=(bool | dict[str, dict[str, Any] | None], False),
         measurements=(entries, ...),
+        contacts=(contacts, {}),
     )

@@ -196,6 +196,10 @@ class KinematicTree:
     def _joint_index(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.joint_names)}
 
+    def constant(self, X: Transform) -> Transform:
+        """Return a constant transform over the scalar of the tree; as it is, where that is floats."""
+        return X
+
     def graph(self) -> nx.DiGraph[int]:
         """Return the tree as a directed graph from parents to children, WORLD included."""
         import networkx as nx

@@ -216,6 +216,10 @@ class Elimination(Generic[T]):
         values = self.samples[row][column]
         return not (values.min() > 0 or values.max() < 0)
 
+    def is_negative(self, i: int) -> bool:
+        """Return whether there is an entry on the diagonal that is below zero all over the ensemble."""
+        return self.samples is not None and i in self.samples[i] and bool(self.samples[i][i].max() < 0)
+
     def growth(self, row: int, column: int) -> float:
         """Return the most that a pivot would make of the other entries over the ensemble.
 

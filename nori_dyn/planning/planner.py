@@ -120,10 +120,15 @@ class EliminationPlan:
         """The refined system."""
         return refine(self.system, self.seed, self.regrouped)
 
+    @property
+    def program_order(self) -> Ordering:
+        """The order in which the program eliminates."""
+        return Ordering(self.program_rows, self.program_columns)
+
     @cached_property
     def solved(self) -> StaticElimination:
         """Every unknown as an expression."""
-        return static_elimination(self.refined, Ordering(self.program_rows, self.program_columns))
+        return static_elimination(self.refined, self.program_order)
 
     def elimination(self) -> Elimination[int]:
         """Return the elimination of D in the planned order, step by step."""

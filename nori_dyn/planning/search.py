@@ -24,7 +24,7 @@ from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem, order
 from nori_dyn.planning.orderings.recursive import recursive
 from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.system.builder import System
-from nori_dyn.system.refined import RefinedSystem, refine
+from nori_dyn.system.refined import RefinedSystem, can_regroup, refine
 from nori_dyn.system.trace import SymbolicSystem
 
 STABLE_PIVOT = 1e-4
@@ -112,7 +112,7 @@ class Search:
         self._columns = columns.tolist()
         self._rng = np.random.default_rng(seed)
         self._refinements: list[tuple[bool, RefinedSystem, OrderingProblem]] = []
-        for regrouped in (False, True):
+        for regrouped in (False, True) if can_regroup(system) else (False,):
             refined = refine(system, seed, regrouped)
             problem = ordering_problem(system, refined.symbolic, seed, definitions=refined.definitions)
             self._refinements.append((regrouped, refined, problem))

@@ -51,7 +51,7 @@ class StaticElimination:
 
     Attributes:
         refined: the system.
-        unknowns: each unknown d of the system as given, in order.
+        unknowns: each unknown of the refined system; those of d come first.
         pivots: the pivots that are not constants, in order and up to their sign.
     """
 
@@ -83,23 +83,33 @@ def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimina
     Raises:
         ZeroPivotError: a pivot is zero for all q.
     """
+    work = eliminated(refined, order)
+    d = work.solution()
+    if refined.weighed or refined.noisy:
+        d = _corrected(work, refined, d)
+    return StaticElimination(
+        refined=refined,
+        unknowns=tuple(d[column] for column in range(len(d))),
+        pivots=tuple(_unsigned(step.value) for step in work.pivots if not step.value.is_constant),
+    )
+
+
+def eliminated(refined: RefinedSystem, order: Ordering) -> Elimination[Expr]:
+    """Return the elimination of a refined system over expressions, in an order.
+
+    Raises:
+        ZeroPivotError: a pivot is zero for all q.
+    """
     work = Elimination(refined.symbolic, Expressions(refined.symbolic.graph))
     turns = _Turns(refined)
     for row, column in zip(order.rows.tolist(), order.columns.tolist(), strict=True):
         turns.before(work, column)
         work.pivot(row, column)
-    d = work.solution()
-    if refined.weighed:
-        d = _corrected(work, refined, d)
-    return StaticElimination(
-        refined=refined,
-        unknowns=tuple(d[column] for column in range(refined.n_variables)),
-        pivots=tuple(_unsigned(step.value) for step in work.pivots if not step.value.is_constant),
-    )
+    return work
 
 
 def _corrected(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Expr]) -> dict[int, Expr]:
-    """Return a solution after one more with what the weighed rows are off as right-hand side.
+    """Return a solution after one more with what the rows that are not exact are off as right-hand side.
 
     Where weights differ by decades the first has lost as many digits; this brings them back, with the same factors.
 
@@ -108,12 +118,11 @@ def _corrected(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Exp
     graph = refined.symbolic.graph
     gradient: dict[int, Expr] = {}
     for row in refined.weighed:
-        off = row.b
-        for column, entry in row.entries.items():
-            off = off + entry * d[column]
-        off = graph.opaque(off)
+        off = graph.opaque(row.at(d))
         for column, entry in row.entries.items():
             accumulate(gradient, column, entry * (row.weight * off))
+    for noisy in refined.noisy:
+        gradient[noisy.multiplier] = graph.opaque(noisy.at(d))
     step = work.solution_of({row: -value for row, value in gradient.items()})
     return {column: value + step[column] for column, value in d.items()}
 

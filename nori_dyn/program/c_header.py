@@ -284,6 +284,8 @@ def _readings(system: System) -> Iterator[str]:
     text = f"y: the readings ({system.ny}): place, name, unit, sensor."
     if any(row.name.startswith("fx:") for row in system.measurements):
         text += " A wrench is in the coordinates of its link, or of the frame that the sensor names."
+    if system.ranges is not None:
+        text += " Ranges of sensors are not checked: leave a saturated one out by a weight of 0."
     yield text
     rows: list[tuple[str, ...]] = []
     for row in system.measurements:

@@ -146,9 +146,10 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
         for (int l = 0; l < LANES; ++l) if (rows[l]) rows[l][k] = x[k][l];
 }}
 
-/* As `run`, for n states: sizes of the input arrays in n_in; small: how many pivots of each state are too small;
+/* As `run`, for n states: sizes of the input arrays in n_in, what lies between states in step (0: all have the
+   same); small: how many pivots of each state are too small;
    what is not finite, of inputs or outputs, counts as one. */
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec *w, double *out,
+void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step, vec *w, double *out,
                const double *limits, int *small, double *residuals) {{
     vec *const x = w + N_WORK, *const o = x + N_INPUTS;
     constants(x, w, o);
@@ -156,10 +157,10 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, vec 
         const double *from[LANES];
         double *to[LANES];
         for (int a = 0, first = 0; a < N_ARRAYS; first += n_in[a], ++a) {{
-            for (int l = 0; l < LANES; ++l) from[l] = in[a] + n_in[a] * (base + l < n ? base + l : n - 1);
+            for (int l = 0; l < LANES; ++l) from[l] = in[a] + step[a] * (base + l < n ? base + l : n - 1);
             gather(n_in[a], from, x + first);
-            const double *const next = in[a] + n_in[a] * (base + LANES);
-            const ptrdiff_t ahead = n_in[a] * (n - base - LANES < LANES ? n - base - LANES : LANES);
+            const double *const next = in[a] + step[a] * (base + LANES);
+            const ptrdiff_t ahead = step[a] * (n - base - LANES < LANES ? n - base - LANES : LANES);
             for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(next + k);
         }}
         for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);

@@ -26,8 +26,8 @@ int run(const state *at);
 int solve(state *at);
 """
 BATCH = """
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, double *w, double *out,
-               const double *limits, int *small, double *residuals);
+void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step, double *w,
+               double *out, const double *limits, int *small, double *residuals);
 """
 
 ALIGNMENT = 64
@@ -89,7 +89,8 @@ class NativeCode:
         """Run N states; return how many things are wrong with each (N,), and their residuals (N,).
 
         Args:
-            inputs: arrays (N, size), in the order of the job.
+            inputs: arrays (N, size), in the order of the job; one whose states are all in one place, as
+                `np.broadcast_to` makes it, is not copied.
             outputs: where the outputs go (N, n_outputs).
             threads: number of threads.
         """
@@ -112,14 +113,16 @@ class NativeCode:
         self, library: Any, inputs: list[Floats], outputs: Floats, wrong: NDArray[np.int32], residuals: Floats
     ) -> None:
         ffi, at = self._ffi, self._pointer
-        inputs = [np.ascontiguousarray(X) for X in inputs]
+        inputs = [X if X.strides == (0, X.itemsize) else np.ascontiguousarray(X) for X in inputs]
         work = aligned(len(self.work) * self._compiler.lanes)
         starts = ffi.new("double *[]", [at(X) for X in inputs])
         sizes = ffi.new("ptrdiff_t[]", [X.shape[1] for X in inputs])
+        steps = ffi.new("ptrdiff_t[]", [X.strides[0] // X.itemsize for X in inputs])
         library.run_batch(
             len(outputs),
             starts,
             sizes,
+            steps,
             at(work),
             at(outputs),
             at(self._limits),

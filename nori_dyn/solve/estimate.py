@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class Estimate:
         layout: where the outputs lie.
         unknowns: the unknowns (size,) or (N, size); they become the estimate's own.
         residual, backend, fell_back: see above.
+        turned: whether outputs in the coordinates of a frame are turned already; they are turned in place otherwise.
     """
 
     __slots__ = ("_layout", "_unknowns", "_values", "backend", "fell_back", "residual")
@@ -43,16 +44,30 @@ class Estimate:
         residual: Floats | float,
         backend: str,
         fell_back: NDArray[np.bool_] | np.bool_ | bool,
+        turned: bool = False,
     ) -> None:
         self._layout = layout
         self._unknowns = unknowns
-        self._values: Mapping[str, Floats] | None = layout.read(unknowns) if layout.turns else None
+        self._values: Mapping[str, Floats] | None = layout.read(unknowns) if layout.turns and not turned else None
         self.residual = residual
         self.backend = backend
         self.fell_back = fell_back
 
     def __repr__(self) -> str:
         return f"Estimate({', '.join(self.values)}; backend='{self.backend}')"
+
+    @staticmethod
+    def joined(parts: Sequence[Estimate], places: Sequence[NDArray[np.intp]]) -> Estimate:
+        """Return the estimate of N states, of which each part has some.
+
+        Args:
+            parts: estimates with a leading axis, of the same outputs.
+            places: for each part the numbers of its states; all of them together are 0..N-1.
+        """
+        order = np.argsort(np.concatenate(places))
+        arrays = [(part._unknowns, np.asarray(part.residual), np.asarray(part.fell_back)) for part in parts]
+        unknowns, residual, fell_back = (np.concatenate(of_parts)[order] for of_parts in zip(*arrays, strict=True))
+        return Estimate(parts[0]._layout, unknowns, residual, parts[0].backend, fell_back, turned=True)
 
     @property
     def values(self) -> Mapping[str, Floats]:

@@ -17,8 +17,8 @@ from nori_dyn.algebra.spatial import Array
 from nori_dyn.errors import InputError, SensorConfigError, UnknownNameError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation, Sensors
-from nori_dyn.system.newton_euler import DYNAMICS, newton_euler
+from nori_dyn.system.equation import Equation, NoisyDynamics, Ranged, Ranges, Sensors
+from nori_dyn.system.newton_euler import DYNAMICS, exact, newton_euler
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
 
 
@@ -51,17 +51,27 @@ class RowBlock:
         return self.equation.group == DYNAMICS
 
     @property
+    def has_multiplier(self) -> bool:
+        """Whether the rows are kept as such where others are weighed: exact ones, and noisy equations of motion."""
+        return self.is_exact or self.is_dynamic
+
+    @property
     def weight_of_rows(self) -> tuple[int, ...]:
         """For each row the number of its weight."""
         n, first = self.slice.stop - self.slice.start, self.weights.start
         return (first,) * n if self.weights.stop - first == 1 else tuple(range(first, first + n))
+
+    @property
+    def ranges(self) -> Ranges | None:
+        """For each row the readings between which its sensor works; None is all."""
+        return self.equation.ranges if isinstance(self.equation, Ranged) and self.equation.is_measured else None
 
 
 class System:
     """D(q) d + b(q, qd, y) = 0 for a robot and a set of sensors; every name is checked when it is built.
 
     Rows with a sigma, and the readings of a set that has more rows than unknowns but no sigma at all, are weighed: they
-    hold in the sense of weighted least squares, and all others exactly.
+    hold in the sense of weighted least squares, and all others exactly. Equations of motion may be among them.
 
     Attributes:
         tree: the robot.
@@ -86,7 +96,8 @@ class System:
         variables = tuple(tree_variables(tree))
         self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
         self._columns = {VariableKey(v.kind, v.body): v.slice for v in variables}
-        dynamics = list(newton_euler(tree))
+        sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
+        dynamics = list(newton_euler(tree, sigma))
         if sum(len(e.components) for e in dynamics) != 12 * tree.n_links + tree.nv:
             raise AssertionError("the dynamics of a tree have 12 rows a body and one a freedom")
         equations = [*dynamics, *sensors.equations(tree)]
@@ -144,6 +155,31 @@ class System:
     def ny(self) -> int:
         """Length of y."""
         return len(self.measurement_names)
+
+    @cached_property
+    def ranges(self) -> NDArray[np.float64] | None:
+        """The readings between which the sensors work (2, ny), infinite where they have no range; None if none has."""
+        if not any(row.ranges for row in self.measurements):
+            return None
+        free = (-np.inf, np.inf)
+        pairs = [pair for row in self.measurements for pair in row.ranges or [free] * _width(row.y)]
+        ranges = np.ascontiguousarray(np.array(pairs).T)
+        ranges.flags.writeable = False
+        return ranges
+
+    def saturated(self, y: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return whether each reading (..., ny) is at an end of its sensor's range, or beyond."""
+        if self.ranges is None:
+            return np.zeros(y.shape, dtype=bool)
+        low, high = self.ranges
+        found: NDArray[np.bool_] = (y <= low) | (y >= high)
+        return found
+
+    @cached_property
+    def weight_of_readings(self) -> NDArray[np.intp]:
+        """For each reading the number of its weight (ny,), -1 where it holds exactly."""
+        numbers = [(-1,) * _width(row.y) if row.is_exact else row.weight_of_rows for row in self.measurements]
+        return np.array([k for part in numbers for k in part], dtype=np.intp)
 
     @cached_property
     def weight_names(self) -> tuple[str, ...]:

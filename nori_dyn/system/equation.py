@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from nori_dyn.algebra.spatial import Array
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.variables import VariableKey
+
+Ranges: TypeAlias = tuple[tuple[float, float], ...]
+"""The lowest and the highest reading of each row; infinite where there is no end."""
 
 
 class Equation(Protocol):
@@ -50,6 +53,15 @@ class Equation(Protocol):
         """Return the rows of b (rows, ...), given the equation's own part of y (rows, ...), empty if not measured."""
 
 
+@runtime_checkable
+class Ranged(Protocol):
+    """What an equation may have besides: readings that its sensor cannot tell from others, at the ends of its range."""
+
+    @property
+    def ranges(self) -> Ranges | None:
+        """For each row the readings between which the sensor works; None, as without the attribute, is all."""
+
+
 class Sensors(Protocol):
     """A set of sensors, before it meets a robot."""
 
@@ -63,3 +75,11 @@ class Sensors(Protocol):
 
     def equations(self, tree: KinematicTree) -> Sequence[Equation]:
         """Return the measurement rows on a tree; every name is checked here."""
+
+
+@runtime_checkable
+class NoisyDynamics(Protocol):
+    """What a set of sensors also has where the equations of motion are not exact."""
+
+    def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
+        """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""

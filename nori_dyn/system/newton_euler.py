@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,18 +18,21 @@ from nori_dyn.system.variables import VariableKey
 DYNAMICS = "dynamics"
 """The group of the equations of motion."""
 
+Sigma = Callable[[str, int], tuple[float, ...] | None]
+"""From an equation, "3a", "3f" or "3tau", and its number of rows to their standard deviations; None is exact."""
+
 
 @dataclass(frozen=True, slots=True)
 class _BodyEquation:
-    """What the three equations of a body share: they are exact and take no reading."""
+    """What the three equations of a body share: they take no reading, and are exact unless told otherwise."""
 
     name: str
     body: int
     components: tuple[str, ...]
+    sigma: tuple[float, ...] | None
 
     group: ClassVar[str] = DYNAMICS
     is_measured: ClassVar[bool] = False
-    sigma: ClassVar[None] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,19 @@ class JointForce(_BodyEquation):
         return zeros((len(self.components),), at.v[self.body])
 
 
-def newton_euler(tree: KinematicTree) -> Iterator[Equation]:
-    """Yield (3a), (3f), (3tau) of each body, in topological order."""
+def exact(equation: str, n: int) -> None:
+    """Return the standard deviations of equations of motion that hold exactly."""
+
+
+def newton_euler(tree: KinematicTree, sigma: Sigma = exact) -> Iterator[Equation]:
+    """Yield (3a), (3f), (3tau) of each body, in topological order.
+
+    Args:
+        tree: the robot.
+        sigma: how far they may be off.
+    """
     for i, joint in enumerate(tree.joints):
-        yield AccelerationPropagation(f"3a:{tree.names[i]}", i, MOTION)
-        yield ForceBalance(f"3f:{tree.names[i]}", i, FORCE)
-        yield JointForce(f"3tau:{tree.joint_names[i]}", i, joint.force_components)
+        yield AccelerationPropagation(f"3a:{tree.names[i]}", i, MOTION, sigma("3a", 6))
+        yield ForceBalance(f"3f:{tree.names[i]}", i, FORCE, sigma("3f", 6))
+        freedoms = joint.force_components
+        yield JointForce(f"3tau:{tree.joint_names[i]}", i, freedoms, sigma("3tau", len(freedoms)))

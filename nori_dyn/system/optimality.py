@@ -70,6 +70,35 @@ class WeighedRow:
     b: Expr
     weight: Expr
 
+    def at(self, d: Mapping[int, Expr]) -> Expr:
+        """Return Y_k d + b_k, given the unknowns by column."""
+        return _value(self.entries, self.b, d)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyRow:
+    """One row D_k d + b_k that is not weighed, but has noise.
+
+    Attributes:
+        entries: D_k by column.
+        b: b_k.
+        multiplier: row of the conditions that it is.
+    """
+
+    entries: Mapping[int, Expr]
+    b: Expr
+    multiplier: int
+
+    def at(self, d: Mapping[int, Expr]) -> Expr:
+        """Return D_k d + b_k, given the unknowns by column."""
+        return _value(self.entries, self.b, d)
+
+
+def _value(entries: Mapping[int, Expr], b: Expr, d: Mapping[int, Expr]) -> Expr:
+    for column, entry in entries.items():
+        b = b + entry * d[column]
+    return b
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimality:
@@ -80,12 +109,14 @@ class Optimality:
         multipliers: column of the multiplier of each exact row.
         definitions: as in `RefinedSystem`, of unknowns and multipliers.
         weighed: the rows that are weighed, in order.
+        noisy: those that have noise instead.
     """
 
     symbolic: SymbolicSystem
     multipliers: dict[int, int]
     definitions: dict[int, int]
     weighed: tuple[WeighedRow, ...]
+    noisy: tuple[NoisyRow, ...]
 
 
 def optimality(
@@ -106,11 +137,14 @@ def optimality(
     bodies, groups = system.bodies.tolist(), system.groups.tolist()
     body_of_row: dict[int, int] = {}
     weighed: defaultdict[int, dict[int, Expr]] = defaultdict(dict)
+    noisy: dict[int, dict[int, Expr]] = {row: {} for row, _ in weighing.covariances}
     for row, column, entry in zip(system.rows.tolist(), system.columns.tolist(), system.entries, strict=True):
         if row in multipliers:
             at = multipliers[row]
             entries[at, column] = entries[column, at] = entry
             body_of_row[row] = max(body_of_row.get(row, 0), bodies[column])
+            if row in noisy:
+                noisy[row][column] = entry
         else:
             weighed[row][column] = entry
     for (row, column), covariance in weighing.covariances.items():
@@ -128,8 +162,10 @@ def optimality(
         bodies + [body_of_row[row] for row in exact],
     )
     places = {column: multipliers[row] for column, row in definitions.items()}
+    of_both = places | {place: column for column, place in places.items()}
     rows = [WeighedRow(weighed[row], system.b[row], state.weights[w]) for row, w in sorted(weighing.weights.items())]
-    return Optimality(symbolic, multipliers, places | {place: column for column, place in places.items()}, tuple(rows))
+    uncertain = [NoisyRow(entries, system.b[row], multipliers[row]) for row, entries in noisy.items()]
+    return Optimality(symbolic, multipliers, of_both, tuple(rows), tuple(uncertain))
 
 
 def _information(

@@ -24,7 +24,7 @@ from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.spatial import Array, Transform, centripetal, cross, gyroscopic, join, matvec
 from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.system.builder import System
-from nori_dyn.system.optimality import WeighedRow, Weighing, optimality, weighing
+from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
 from nori_dyn.system.trace import (
     SymbolicState,
     SymbolicSystem,
@@ -79,11 +79,13 @@ class RefinedSystem:
         original: the system as given, over the same expressions; its unknowns d come first in `symbolic`.
         n_variables: number of these.
         definitions: the row that defines each unknown that others only pass on, by its column; the entry there is -1.
+            So do rows with noise: their multipliers and what they define go by each other, with pivots of 1 or more.
         duals: for each multiplier an unknown that goes together with it, by their columns.
         a, f: for each body the columns of its own acceleration and force, in its internal frame.
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
         weighed: the rows that are weighed.
+        noisy: those that have noise instead.
     """
 
     symbolic: SymbolicSystem
@@ -96,6 +98,7 @@ class RefinedSystem:
     crossings: tuple[Crossing, ...]
     turns: tuple[Turn, ...]
     weighed: tuple[WeighedRow, ...]
+    noisy: tuple[NoisyRow, ...]
 
 
 def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSystem:
@@ -104,10 +107,10 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     Args:
         system: the system.
         seed: seed of the random point of the fingerprints.
-        regroup: whether to move inertia across joints, see `internal_links`.
+        regroup: whether to move inertia across joints, see `internal_links`; not where `can_regroup` says no.
     """
     state = symbolic_state(system, seed)
-    builder = _Builder(system, state, internal_links(system.tree, regroup))
+    builder = _Builder(system, state, internal_links(system.tree, regroup and can_regroup(system)))
     for i in range(system.tree.n_links):
         builder.cross_joint(i)
     for i in range(system.tree.n_links):
@@ -117,14 +120,16 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     symbolic = assembled(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
     definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
     weighed: tuple[WeighedRow, ...] = ()
+    noisy: tuple[NoisyRow, ...] = ()
     if system.is_weighted:
         given = optimality(state, original, builder.given_weighing, {})
         conditions = optimality(state, symbolic, builder.weighing(), definitions)
         pairs = builder.paired_rows()
         duals = {multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()}
         turns = [_doubled(turn, definitions, conditions.multipliers) for turn in turns]
-        original, symbolic, definitions = given.symbolic, conditions.symbolic, conditions.definitions
-        weighed = conditions.weighed
+        original, symbolic = given.symbolic, conditions.symbolic
+        definitions = conditions.definitions | builder.noisy_definitions(conditions)
+        weighed, noisy = conditions.weighed, conditions.noisy
     return RefinedSystem(
         symbolic=symbolic,
         original=original,
@@ -136,7 +141,13 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         crossings=tuple(builder.crossings),
         turns=tuple(turns),
         weighed=weighed,
+        noisy=noisy,
     )
+
+
+def can_regroup(system: System) -> bool:
+    """Return whether inertia may be moved across joints: only where joints do not give way, so that (3a) is exact."""
+    return all(system.rows[3 * i].is_exact for i in range(system.tree.n_links))
 
 
 def _doubled(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
@@ -164,6 +175,7 @@ class _Builder:
         motion = [2 * i for i in range(self.tree.n_links)]
         self.a = [self._unknowns(group) for group in motion]
         self.f = [self._unknowns(group + 1) for group in motion]
+        self.external: list[Columns] = []
         self.w: list[Array] = []
         self.v: list[Array] = []
 
@@ -271,7 +283,9 @@ class _Builder:
         rows = self.rows_of(self.f[i])
         self._put(rows, self.f[i], -np.eye(6))
         self._put(rows, self.a[i], link.I)
-        self._put(rows, *self._external(i, turn))
+        external, wrench = self._external(i, turn)
+        self.external.append(external)
+        self._put(rows, external, wrench)
         self._bias(rows, _inertial_force(link.I, w))
 
         q = self.state.q[self.tree.q_slices[i]]
@@ -351,6 +365,28 @@ class _Builder:
                     value = noise[0] * float(r == c) if alike else sum(terms, self.state.graph.zero)
                     covariances[inner[r], inner[c]] = value
         return Weighing(self.given_weighing.weights, covariances)
+
+    def noisy_definitions(self, conditions: Optimality) -> dict[int, int]:
+        """Return definitions by rows with noise, in the conditions.
+
+        These are of a, of tau, and of the external wrench if something weighed is known of all of it, or else of f: the
+        unknown and the multiplier then leave what the noise C and the information H on the unknown make of each other,
+        1 / (C + 1 / H), however small or large they are.
+        """
+        H = set(zip(conditions.symbolic.rows.tolist(), conditions.symbolic.columns.tolist(), strict=True))
+        noisy = {row.multiplier for row in conditions.noisy}
+        found: dict[int, int] = {}
+        for i, external in enumerate(self.external):
+            of_force = external if all((column, column) in H for column in external) else self.f[i]
+            for columns, rows in (
+                (self.a[i], self.rows_of(self.a[i])),
+                (of_force, self.rows_of(self.f[i])),
+                (self._own(i, "tau"), self._given_rows(i, 2)),
+            ):
+                places = [conditions.multipliers[row] for row in rows]
+                if noisy.issuperset(places):
+                    found |= dict(zip((*columns, *places), (*places, *columns), strict=True))
+        return found
 
     def paired_rows(self) -> dict[int, int]:
         """Return for each row an unknown that goes together with its multiplier, by its column.

@@ -6,7 +6,7 @@ Source: Nori, end of section IV-D (the worst-case pattern); DESIGN 4.2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,6 +74,16 @@ class SymbolicSystem:
         """The inputs by name, in the order in which a state is given; weights only where there are any."""
         state = {"q": self.q, "qd": self.qd, "y": self.y}
         return {**state, "weights": self.weights} if self.weights else state
+
+    def with_entries(self, entries: Mapping[tuple[int, int], Expr]) -> SymbolicSystem:
+        """Return a copy with other structural nonzeros, by (row, column)."""
+        places = sorted((column, row) for row, column in entries)
+        return replace(
+            self,
+            rows=np.array([row for _, row in places], dtype=np.intp),
+            columns=np.array([column for column, _ in places], dtype=np.intp),
+            entries=tuple(entries[row, column] for column, row in places),
+        )
 
     @property
     def pattern(self) -> sp.csc_array:

@@ -95,6 +95,58 @@ def test_figures_as_json(run, panda_plan, tmp_path):
     assert found["largest_residual"] < 1e-12
 
 
+HELD = """
+name: arm_with_a_gauge
+measurements:
+  - {type: joint_acceleration, joints: all, sigma: 0.1}
+  - {type: joint_torque, joints: panda_joint2, sigma: 0.5, range: [-80, 80]}
+  - {type: external_wrench, links: all, value: 0}
+"""
+
+
+def write_gaps(path, rng):
+    """Write a log whose third and last samples lack a number, and whose fourth saturates a sensor; return it."""
+    names = [f"{kind}:panda_joint{k + 1}" for kind in ("q", "qd", "qdd") for k in range(7)]
+    values = rng.uniform(-1, 1, size=(5, 22))
+    values[3, 21] = 80.0
+    rows = [[repr(x) for x in row] for row in values.tolist()]
+    rows[2][15], rows[4][21] = "", " "
+    path.write_text("\n".join(",".join(row) for row in [[*names, "tau:panda_joint2"], *rows]) + "\n")
+    values[2, 15] = values[4, 21] = np.nan
+    return values
+
+
+def test_a_log_with_gaps_is_refused_or_does_without_the_sensors(run, tmp_path):
+    sensors, plan, log = (tmp_path / name for name in ("held.yaml", "held.plan", "log.csv"))
+    sensors.write_text(HELD)
+    assert run("plan", PANDA, "--sensors", sensors, "--out", plan, *FINGERS)[0] == 0
+    values = write_gaps(log, np.random.default_rng(8))
+    arguments = ("solve", "--plan", plan, "--input", log, "--out", tmp_path / "out.npz")
+    status, _, errors = run(*arguments)
+    assert status == 1
+    assert "Y[2, 1] ('qdd:panda_joint2') is nan" in errors
+    status, output, errors = run(*arguments, "--missing", "drop")
+    assert status == 0
+    assert "5 samples" in output
+    assert errors == "dropped, of 5 samples: 'qdd:panda_joint2' 1, 'tau:panda_joint2' 2\n"
+    found = json.loads(run(*arguments, "--missing", "drop", "--json")[1])
+    assert found["dropped"] == {"qdd:panda_joint2": 1, "tau:panda_joint2": 2}
+    solver = nd.Plan.load(plan).solver()
+    expected = solver.solve_batch(values[:, :7], values[:, 7:14], values[:, 14:], missing="drop")
+    with np.load(tmp_path / "out.npz") as archive:
+        np.testing.assert_array_equal(archive["tau"], expected.tau)
+    assert run(*arguments, "--missing", "ignore")[0] == 2
+
+
+def test_an_empty_cell_of_the_state_is_refused(run, panda_plan, tmp_path):
+    log = tmp_path / "log.csv"
+    write_states(log, np.random.default_rng(9))
+    lines = log.read_text().splitlines()
+    log.write_text("\n".join([*lines[:2], "," + lines[2].split(",", 1)[1], *lines[3:]]))
+    arguments = ("solve", "--plan", panda_plan, "--input", log, "--out", tmp_path / "x.csv", "--missing", "drop")
+    assert "Q[1, 0] is nan" in run(*arguments)[2]
+
+
 def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for arguments in (("info", PANDA), ("info", panda_plan)):
@@ -103,7 +155,7 @@ def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
         assert max(map(len, output.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("command", ["plan", "solve", "info", "export", "demo", "schema"])
+@pytest.mark.parametrize("command", ["plan", "solve", "info", "observe", "export", "demo", "schema"])
 def test_every_command_has_help_with_an_example(run, command):
     status, output, _ = run(command, "--help")
     assert status == 0

@@ -29,9 +29,14 @@ SENSORS: dict[str, list[dict]] = {
     ],
     "link_acceleration": [{"links": "all", "components": ["ay", "wx"], "frame": FRAME}],
     "net_wrench": [{"links": "all", "frame": FRAME}, {"links": "all", "value": 0}],
+    "prior": [
+        {"variables": "all", "sigma": 2},
+        {"variables": ["a", "fx"], "conventional": True, "mean": [1, 2, 3, 4, 5, 6], "sigma": 2},
+        {"variables": ["a", "f", "fx:link1"], "conventional": True, "mean": None, "sigma": [1, 2, 3, 4, 5, 6]},
+    ],
     "rigid_contact": [{"links": "all"}, {"links": "all", "frame": FRAME, "value": None}],
     "joint_acceleration": [{"joints": "all"}, {"joints": "all", "value": 0.5}],
-    "joint_torque": [{"joints": "all", "sigma": 0.1}, {"joints": "all", "value": -2}],
+    "joint_torque": [{"joints": "all", "sigma": 0.1, "range": [-1, 1]}, {"joints": "all", "value": -2}],
     "external_wrench": [
         {"links": "all"},
         {"links": "all", "value": 0},
@@ -87,6 +92,9 @@ def test_blocks_have_the_shape_of_their_rows_and_variable(tree, entry):
         y = np.ones(n_readings(equation))
         assert equation.bias(at, y).shape == (rows,)
         assert equation.sigma is None or len(equation.sigma) == rows
+        ranges = getattr(equation, "ranges", None)
+        assert ranges is None or (equation.is_measured and len(ranges) == rows)
+        assert all(low < high for low, high in ranges or ())
         assert equation.name
         assert equation.source
         assert equation.group

@@ -11,6 +11,7 @@ import scipy.sparse.linalg as spla
 
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements import registry
+from nori_dyn.measurements.acceleration import Accelerometer
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.selectors import Except, Match, select_joints, select_places
@@ -67,6 +68,11 @@ ROWS: dict[str, list[dict]] = {
         {"joints": {"match": "joint[235]"}, "frame": POSE, "measures": "child_on_parent"},
     ],
     "net_wrench": [{"links": "all"}, {"links": "tool"}, {"links": "link3", "frame": POSE, "components": ["mz"]}],
+    "prior": [
+        {"variables": "all", "mean": None, "sigma": 2},
+        {"variables": ["qdd", "a:link3"], "joints": "actuated", "conventional": True, "mean": None, "sigma": 0.1},
+        {"variables": ["fx:link2", "f"], "joints": "actuated", "mean": None, "sigma": [1, 2, 3, 4, 5, 6]},
+    ],
     "linear_relation": [
         {"name": "gear", "terms": {"qdd:joint2": 1, "qdd:joint5": -3.5}, "value": None},
         {"name": "sum", "terms": {"fx:link3.mz": 2, "a:link1.wx": 1, "fx:link3.fx": -1}, "value": None, "sigma": 2},
@@ -124,7 +130,7 @@ class Moving:
         (entry,) = bound.sensors.measurements
         found = []
         for row in bound.measurements:
-            _, owner = row.name.split(":")
+            _, owner = row.name.split(":", 1)
             values = getattr(self, entry.type)(entry, owner, bound)
             found.extend([values[c] for c in row.equation.components] if isinstance(values, dict) else values)
         return np.array(found)
@@ -170,6 +176,16 @@ class Moving:
     def linear_relation(self, entry, owner, bound):
         d = dict(zip(bound.variable_names, self.truth.d(bound), strict=True))
         return [sum(factor * d[name] for name, factor in entry.terms.items())]
+
+    def prior(self, entry, owner, bound):
+        kind, of = owner.split(":")
+        if kind == "a" and entry.conventional:
+            there = Accelerometer(type="accelerometer", links=of)
+            body, linear = self.tree.names.index(of), self.accelerometer(there, of, bound)
+            return dict(zip(MOTION[:3], self.truth.a[body, :3], strict=True)) | linear
+        if kind in ("tau", "qdd"):
+            return getattr(self.truth, kind)[self.tree.v_slices[self.tree.joint_names.index(of)]]
+        return getattr(self.truth, kind)[self.tree.names.index(of)]
 
     def link_acceleration(self, entry, owner, bound):
         body, placement = self.frame(entry, owner)
@@ -320,6 +336,34 @@ def test_sigma_is_one_number_or_one_a_component(tree):
     assert [row.equation.sigma for row in bound.measurements] == [(2.0, 2.0, 2.0), (0.1, 3.0), None]
 
 
+@every_entry
+def test_a_range_is_that_of_each_reading(tree, entry):
+    """A prior is no sensor, and has none."""
+    ranged = {**entry, "range": [-5, None]}
+    if entry["type"] == "prior":
+        with pytest.raises(SensorConfigError, match="range"):
+            system(tree, ranged)
+        return
+    plain, bound = system(tree, entry), system(tree, ranged)
+    assert plain.ranges is None
+    assert_close(bound.ranges[0], np.full(bound.ny, -5.0), ROUNDING)
+    assert (bound.ranges[1] == np.inf).all()
+    assert bound.fingerprint != plain.fingerprint
+    content = json.loads(json.dumps(sensor_set(ranged).to_dict()))
+    assert SensorSet.from_dict(content) == sensor_set(ranged)
+
+
+def test_a_range_is_one_pair_or_one_a_component(tree):
+    bound = system(
+        tree,
+        {"type": "joint_torque", "joints": "joint3", "range": [-1, 2]},
+        {"type": "external_wrench", "links": "link1", "components": ["mx", "fz"], "range": [[-1, 1], [0, None]]},
+        {"type": "joint_acceleration", "joints": "joint1"},
+    )
+    ranges = [row.ranges for row in bound.measurements]
+    assert ranges == [((-1.0, 2.0),) * 3, ((-1.0, 1.0), (0.0, np.inf)), None]
+
+
 def test_components_of_one_wrench_may_be_known_and_measured(tree):
     """A point contact: its forces are measured, its moments are zero."""
     bound = system(
@@ -377,6 +421,11 @@ UNFIT = [
         {"type": "external_wrench", "links": "link1", "sigma": [1, 2]},
         SensorConfigError,
         r"sigma of 'fx:link1' has 2 numbers, expected one or 6",
+    ),
+    (
+        {"type": "external_wrench", "links": "link1", "range": [[1, 2], [3, 4]]},
+        SensorConfigError,
+        r"range of 'fx:link1' has 2 pairs, expected one or 6",
     ),
     (
         {"type": "joint_torque", "joints": {"match": "arm.*"}},
@@ -467,6 +516,12 @@ INVALID = [
     ({"type": "joint_torque", "joints": "all", "sigma": 0}, ("sigma",), "greater than 0"),
     ({"type": "joint_torque", "joints": "all", "sigma": [1, -1]}, ("sigma", 1), "greater than 0"),
     ({"type": "joint_torque", "joints": "all", "value": float("nan")}, ("value",), "finite"),
+    ({"type": "joint_torque", "joints": "all", "range": [2, 1]}, ("range",), "from 2 to 1 holds nothing"),
+    ({"type": "joint_torque", "joints": "all", "range": [[0, 1], [1, 1]]}, ("range",), "from 1 to 1 holds nothing"),
+    ({"type": "joint_torque", "joints": "all", "range": []}, ("range",), "at least 2 items"),
+    ({"type": "joint_torque", "joints": "all", "range": [0, float("inf")]}, ("range", 1), "finite"),
+    ({"type": "joint_torque", "joints": "all", "range": [0, 1], "value": 0}, ("range",), "known value takes no"),
+    ({"type": "rigid_contact", "links": "all", "range": [0, 1]}, ("range",), "`value: null`"),
     ({"type": "joint_torque", "joints": "all", "value": [0, float("inf")]}, ("value", 1), "finite"),
     ({"type": "external_wrench", "links": "all", "components": ["mq"]}, ("components", 0), "'mx'"),
     ({"type": "external_wrench", "links": "all", "frame": {"xyz": [1, 2]}}, ("frame", "xyz"), "3 items"),
@@ -597,6 +652,7 @@ NAMED = [
     {"type": "rigid_contact", "links": "link5"},
     {"type": "force_torque", "joints": "joint3"},
     {"type": "net_wrench", "links": "link3"},
+    {"type": "prior", "variables": ["fx:link3"], "sigma": 1},
 ]
 
 

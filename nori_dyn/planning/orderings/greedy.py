@@ -37,7 +37,8 @@ def greedy(
     Pivots that cost nothing (a row or column of one entry) come first whatever their class, rows before columns,
     so that a matrix that can be permuted to a triangle is permuted to a lower one. Then 1 and -1 come before
     other entries, and an entry that comes near zero over the sampled states waits until there is no other. An unknown
-    that a row defines is eliminated with that row.
+    that a row defines is eliminated with that row; in optimality conditions, which are symmetric, what is left of them
+    is so again after the mirror image of that pivot, which follows at once.
 
     Args:
         problem: the square system.
@@ -53,6 +54,7 @@ def greedy(
     classes = column_class.tolist()
     defined_by = problem.definitions
     defining = set(defined_by.values())
+    is_symmetric = bool(problem.symbolic.weights)
 
     def allowed(row: int, column: int) -> bool:
         return defined_by[column] == row if column in defined_by else row not in defining
@@ -70,14 +72,25 @@ def greedy(
             column,
         )
 
+    def cannot_vanish(row: int, column: int) -> bool:
+        """Return whether an entry is on the diagonal of optimality conditions.
+
+        One part of these is positive and the other negative definite: Vanderbei, Symmetric quasi-definite matrices
+        (1995). But noise of rows may be as good as none, and is then no pivot.
+        """
+        return is_symmetric and row == column and not (has_noise and work.is_negative(row))
+
+    has_noise = is_symmetric and any(map(work.is_negative, range(work.n)))
     heap: list[Key] = [key(i, j) for i, row in enumerate(work.rows) for j in row if allowed(i, j)]
     heapq.heapify(heap)
     waiting: dict[tuple[int, int], float] = {}
+    mirror: tuple[int, int] | None = None
     while len(work.pivots) < work.n:
-        found = _next_stable(work, heap, waiting, key, bool(problem.symbolic.weights))
+        found = mirror or _next_stable(work, heap, waiting, key, cannot_vanish)
         if found is None:
             raise ZeroPivotError("the system is singular for all q", rank=len(work.pivots))
         row, column = found
+        mirror = (column, row) if is_symmetric and mirror is None and defined_by.get(column) == row else None
         step = work.pivot(row, column)
         if work.updates > limit:
             raise CostlyOrderError(f"more than {limit:.0f} updates")
@@ -97,13 +110,9 @@ def _next_stable(
     heap: list[Key],
     waiting: dict[tuple[int, int], float],
     key: Callable[[int, int], Key],
-    is_quasidefinite: bool,
+    cannot_vanish: Callable[[int, int], bool],
 ) -> tuple[int, int] | None:
-    """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0.
-
-    On the diagonal of optimality conditions, of which one part is positive and the other negative definite, a pivot
-    cannot vanish: Vanderbei, Symmetric quasi-definite matrices (1995).
-    """
+    """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
     while heap:
         item = heapq.heappop(heap)
         row, column = item[-2:]
@@ -117,7 +126,7 @@ def _next_stable(
             return row, column
         if work.changes_sign(row, column):
             risk = math.inf
-        elif row == column and is_quasidefinite:
+        elif cannot_vanish(row, column):
             return row, column
         else:
             risk = work.growth(row, column)

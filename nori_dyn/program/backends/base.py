@@ -150,9 +150,16 @@ def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: NDArray
 
 
 def equation_starts(plan: EliminationPlan) -> NDArray[np.intp]:
-    """Return the first row of each equation of a plan's system; the conditions of a weighed one go body by body."""
-    starts = [row.slice.start for row in plan.system.rows if row.slice.stop > row.slice.start]
-    return np.array(starts, dtype=np.intp)
+    """Return the first row of each equation of a plan's system.
+
+    Of the conditions of a weighed one that is: of the derivative by each variable, and of each row with a multiplier.
+    """
+    system = plan.system
+    sizes = [row.slice.stop - row.slice.start for row in system.rows if row.has_multiplier]
+    if system.is_weighted:
+        sizes = [v.slice.stop - v.slice.start for v in system.variables] + sizes
+    sizes = [size for size in sizes if size]
+    return np.cumsum([0, *sizes[:-1]], dtype=np.intp)
 
 
 def computes_residual(plan: EliminationPlan, columns: NDArray[np.intp]) -> bool:

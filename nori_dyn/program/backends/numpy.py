@@ -60,11 +60,12 @@ class NumpyBackend:
         return None
 
     def solve(self, *state: Floats) -> Solution:
+        batch = [array[None] for array in state]
         try:
             out = self._program.single(*state)[:, None]
         except (ZeroDivisionError, OverflowError):
-            out = np.full((self._program.n_outputs, 1), np.nan)
-        one = self._judged(out, [array[None] for array in state])
+            out = self._program.batch(*batch)  # it goes on with infinities, which may not matter
+        one = self._judged(out, batch)
         return Solution(one.values[0], one.residual[0], one.fell_back[0], one.rcond[0])
 
     def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
@@ -89,7 +90,9 @@ class NumpyBackend:
         residual, rcond = np.full(N, np.nan), np.ones(N)
         with np.errstate(all="ignore"):
             trusted = np.all(np.abs(out[n : n + n_guards]) >= self._limits[:, None], axis=0)
-            trusted &= np.isfinite(out).all(axis=0)
+            is_guard = np.zeros(len(out), dtype=bool)
+            is_guard[n : n + n_guards] = True  # infinite where nothing cancels
+            trusted &= np.isfinite(out[~is_guard]).all(axis=0)
             if self._solution.checked:
                 residual = self._residuals(out[n + n_guards :], out[self._place])
                 trusted &= residual <= RESIDUAL_LIMIT

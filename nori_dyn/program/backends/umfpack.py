@@ -44,7 +44,11 @@ class UmfpackBackend:
         return None
 
     def solve(self, *state: Floats) -> Solution:
-        values, residual, rcond = self._solve_assembled(self._assembly.single(*state))
+        try:
+            assembled = self._assembly.single(*state)
+        except ZeroDivisionError:  # an equation of motion whose weight is zero
+            return Solution(np.full(len(self._columns), np.nan), np.asarray(np.nan), np.asarray(False), np.asarray(0.0))
+        values, residual, rcond = self._solve_assembled(assembled)
         return Solution(values, np.asarray(residual), np.asarray(False), np.asarray(rcond))
 
     def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:

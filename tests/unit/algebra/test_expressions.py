@@ -325,3 +325,11 @@ def test_nodes_refer_to_earlier_nodes_and_no_two_are_equal(tree):
     graph, _, _ = as_expressions([tree])
     assert len(set(graph.fingerprints)) == len(graph)
     assert all(max(left, right) < i for i, (left, right) in enumerate(zip(graph.left, graph.right, strict=True)))
+
+
+def test_an_opaque_value_hides_what_it_is_but_for_constants():
+    graph = Graph(0)
+    x = graph.input("x")
+    assert not (graph.opaque(x - x + x) - x).is_zero
+    assert graph.opaque(graph.zero).is_zero
+    assert graph.opaque(graph.expr(2.5)).value == 2.5

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.io import plan_files
 from nori_dyn.io import plans as plans_module
 from nori_dyn.io.plan_files import VERSION
 from nori_dyn.io.plans import cache_folder
@@ -225,3 +226,33 @@ def test_sensors_of_ones_own_class_are_planned_but_not_saved(tmp_path):
     assert np.isfinite(solved(plan).tau).all()
     with pytest.raises(nd.PlanError, match="not a SensorSet"):
         plan.save(tmp_path / "plan")
+
+
+def weighted_system():
+    """Return a system with rows to spare: what is eliminated has more rows than it has unknowns."""
+    entries = [
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        {"type": "joint_torque", "joints": "all", "sigma": 0.1},
+        {"type": "external_wrench", "links": "all", "value": 0},
+    ]
+    return nd.System(nd.autotree(3), nd.SensorSet.from_dict({"name": "soft", "measurements": entries}))
+
+
+def test_weighted_plans_are_saved_and_found_in_the_cache(tmp_path, counted):
+    one = nd.plan(weighted_system())
+    assert nd.plan(weighted_system()).candidates == one.candidates
+    assert len(counted) == 1
+    one.save(tmp_path / "plan")
+    np.testing.assert_array_equal(solved(nd.Plan.load(tmp_path / "plan")).tau, solved(one).tau)
+
+
+@pytest.mark.parametrize("name", ["row_permutation", "column_permutation"])
+def test_weighted_plans_with_permutations_of_another_size_are_refused(tmp_path, name):
+    path = tmp_path / "plan"
+    nd.plan(weighted_system(), cache=False).save(path)
+    body = json.loads(path.read_text())
+    body.pop("checksum")
+    body[name] = list(range(3))
+    path.write_text(json.dumps({**body, "checksum": plan_files._checksum(body)}))
+    with pytest.raises(nd.PlanError, match="not of the size of its system"):
+        nd.Plan.load(path)

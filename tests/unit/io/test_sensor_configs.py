@@ -34,6 +34,8 @@ SHIPPED = {
     "load_cells_five": (walkers("iCubGenova04", "talos_reduced"), 4),
     "four_cells_a_foot": (walkers("iCubGenova04", "talos_reduced"), 4),
     "three_axes_a_foot": (walkers("iCubGenova04", "talos_reduced"), 6),
+    "biped_contacts": (walkers("iCubGenova04", "talos_reduced"), 26),
+    "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
     "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
     "nori_code": (lambda: (nd.autotree(30, skew=0.3),), 0),
 }
@@ -43,7 +45,8 @@ SHIPPED = {
 def test_what_is_shipped_fits_the_robots_that_it_is_for(name):
     robots, spare = SHIPPED[name]
     for tree in robots():
-        system = nd.System(tree, nd.sensors(name))
+        known = nd.sensors(name)
+        system = nd.System(tree, known.in_contact(*known.contact_names))
         assert system.shape[0] == system.shape[1] + spare
         assert system.is_weighted == (spare > 0)
     assert nd.sensors(name).name == name

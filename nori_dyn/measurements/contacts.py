@@ -1,0 +1,59 @@
+"""Named contacts: which rows a set of sensors has while each is closed, and which while it is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from nori_dyn.errors import UnknownSensorNameError
+from nori_dyn.measurements.base import Measurement
+
+ContactState: TypeAlias = tuple[str, ...]
+"""The names of the contacts that are closed, in the order of the config; all others are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """A place that touches the world at times, such as a foot.
+
+    Attributes:
+        name: its name.
+        closed: what is known of it while it touches: `rigid_contact`, a measured wrench, nothing.
+        open: what is known of it while it does not: an `external_wrench` of value 0.
+    """
+
+    name: str
+    closed: tuple[Measurement, ...]
+    open: tuple[Measurement, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of its config."""
+        return {"closed": _dumped(self.closed), "open": _dumped(self.open)}
+
+
+def contact_state(known: Sequence[str], closed: Iterable[str], where: str) -> ContactState:
+    """Return the state in which some contacts are closed, whatever the order in which they are named.
+
+    Args:
+        known: names of all contacts.
+        closed: names of those that are closed; one name stands for itself.
+        where: what has the contacts, for messages.
+
+    Raises:
+        UnknownSensorNameError: there is no such contact.
+    """
+    chosen = {closed} if isinstance(closed, str) else set(closed)
+    for name in chosen:
+        if name not in known:
+            raise UnknownSensorNameError("contact", name, known, where)
+    return tuple(name for name in known if name in chosen)
+
+
+def described(state: ContactState) -> str:
+    """Return what to call a state in messages: "l_foot, r_foot", or "no contact"."""
+    return ", ".join(state) or "no contact"
+
+
+def _dumped(measurements: Iterable[Measurement]) -> list[dict[str, Any]]:
+    return [measurement.model_dump(by_alias=True, exclude_defaults=False) for measurement in measurements]

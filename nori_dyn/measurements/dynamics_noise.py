@@ -1,0 +1,45 @@
+"""How far the equations of motion may be off: the covariance of a model that is not exact."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nori_dyn.measurements.base import Positive
+
+SixNumbers = Annotated[list[Positive], Field(min_length=6, max_length=6)]
+
+
+class SigmaByEquation(BaseModel):
+    """Standard deviations by equation, one number or one a component; an equation that is left out holds exactly.
+
+    Attributes:
+        acceleration: of (3a) [rad/s^2, m/s^2]: of a joint that gives way.
+        force: of (3f) [N m, N]: of inertias that are not known well.
+        torque: of (3tau) [N m or N]: of friction.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    acceleration: Annotated[Positive | SixNumbers | None, Field(alias="3a")] = None
+    force: Annotated[Positive | SixNumbers | None, Field(alias="3f")] = None
+    torque: Annotated[Positive | None, Field(alias="3tau")] = None
+
+
+class DynamicsNoise(BaseModel):
+    """The noise of the equations of motion of all bodies: they hold up to it, and weigh 1 / sigma^2.
+
+    Attributes:
+        sigma: standard deviation: one number for all of Nori (3a), (3f), (3tau), or by equation, as in {"3f": 0.1}.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    sigma: Positive | SigmaByEquation
+
+    def of(self, equation: str, n: int) -> tuple[float, ...] | None:
+        """Return the standard deviation of each of the n rows of "3a", "3f" or "3tau"; None is exact."""
+        if not isinstance(self.sigma, SigmaByEquation):
+            return (self.sigma,) * n
+        by_equation = {"3a": self.sigma.acceleration, "3f": self.sigma.force, "3tau": self.sigma.torque}
+        sigma = by_equation[equation]
+        return None if sigma is None else tuple(sigma) if isinstance(sigma, list) else (sigma,) * n

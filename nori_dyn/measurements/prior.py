@@ -1,0 +1,95 @@
+"""What is known of variables beforehand: a mean and a standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, FiniteFloat
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.errors import UnknownSensorNameError
+from nori_dyn.measurements.acceleration import FrameAcceleration
+from nori_dyn.measurements.base import Measurement, Positive, VariableReading, per_component
+from nori_dyn.measurements.frame_reading import Place
+from nori_dyn.model.joints import Free
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import KINDS, Variable, VariableKey, tree_variables
+
+AT_JOINTS = ("f", "tau", "qdd")
+"""Kinds of variables that belong to joints."""
+
+
+class Prior(Measurement):
+    """The rows d_k - mean = 0 on variables, weighed by 1 / sigma^2: the regularisation of iDynTree's BERDY.
+
+    Where sensors do not determine a variable, it is what the prior says. The rows are named after what they are of:
+    "prior:fx:l_sole".
+
+    BERDY's accelerations of links are the conventional ones, of the link's origin: a + (0, w x v), gravity included as
+    in a. A prior on these is `conventional: true`.
+
+    Attributes:
+        variables: "all", or kinds ("a", "f", "tau", "fx", "qdd") and names ("fx:l_sole").
+        joints: whose f, tau and qdd a kind stands for; `actuated` leaves out those of free joints, which are no joints
+            to BERDY.
+        value: the mean, called `mean` in a config: one number, or one a component; null where it is an input, as a
+            reading.
+        sigma: standard deviation: one number, or one a component.
+        range: there is none.
+        conventional: whether accelerations of links are conventional instead of spatial.
+    """
+
+    type: Literal["prior"]
+    variables: Literal["all"] | Annotated[list[str], Field(min_length=1)]
+    joints: Literal["all", "actuated"] = "all"
+    value: Annotated[FiniteFloat | list[FiniteFloat] | None, Field(alias="mean")] = 0.0
+    sigma: Positive | list[Positive]
+    range: None = None
+    conventional: bool = False
+
+    def on(self, tree: KinematicTree) -> Iterator[Equation]:
+        variables = self._variables(tree)
+        names = self.called([f"prior:{variable.name}" for variable in variables])
+        for name, variable in zip(names, variables, strict=True):
+            yield self._reading(name, variable)
+
+    def _variables(self, tree: KinematicTree) -> list[Variable]:
+        """Return what is meant, in the order of d; a fixed joint has no tau, and no qdd."""
+        everything = [variable for variable in tree_variables(tree) if variable.components]
+        known = [*KINDS, *(variable.name for variable in everything)]
+        wanted = KINDS if self.variables == "all" else self.variables
+        for name in wanted:
+            if name not in known:
+                raise UnknownSensorNameError("variable", name, known, f"robot '{tree.name}'")
+
+        def is_meant(v: Variable) -> bool:
+            at_free_joint = v.kind in AT_JOINTS and isinstance(tree.joints[v.body], Free)
+            of_kind = v.kind in wanted and not (at_free_joint and self.joints == "actuated")
+            return of_kind or v.name in wanted
+
+        return [variable for variable in everything if is_meant(variable)]
+
+    def _reading(self, name: str, variable: Variable) -> Equation:
+        components = variable.components
+        value = per_component(f"the mean of '{name}'", self.value, components)
+        sigma = per_component(f"the sigma of '{name}'", self.sigma, components)
+        if variable.kind == "a" and self.conventional:
+            identity = Transform(np.eye(3), np.zeros(3))
+            return FrameAcceleration(
+                Place(name, variable.body, identity, components, tuple(range(6)), value, sigma),
+                self.type,
+                "Nori (3a)",
+            )
+        return VariableReading(
+            name=name,
+            source="BERDY",
+            group=self.type,
+            components=components,
+            key=VariableKey(variable.kind, variable.body),
+            matrix=np.eye(len(components)),
+            value=value,
+            sigma=sigma,
+        )

@@ -1,0 +1,49 @@
+"""Where external wrenches act: the links whose wrench is not fully known, and what sensors call these places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from nori_dyn.model.kinematics import positions
+from nori_dyn.system.builder import RowBlock, System
+from nori_dyn.system.newton_euler import DYNAMICS
+from nori_dyn.system.variables import VariableKey
+
+Readings = Mapping[int, tuple[RowBlock, ...]]
+
+
+def wrench_readings(system: System) -> Readings:
+    """Return for each link the rows that read the external wrench on it, and nothing else."""
+    at = positions(system.tree, system.tree.neutral_configuration())
+    found: dict[int, list[RowBlock]] = {i: [] for i in range(system.tree.n_links)}
+    for row in system.rows:
+        if row.equation.group != DYNAMICS:
+            keys = set(row.equation.blocks(at))
+            if len(keys) == 1 and (key := keys.pop()).kind == "fx":
+                found[key.body].append(row)
+    return {i: tuple(rows) for i, rows in found.items()}
+
+
+def place_of(system: System, body: int, readings: Readings) -> str:
+    """Return the frame in which a sensor reads the external wrench on a link, or the link where there is none."""
+    tree = system.tree
+    for row in readings[body]:
+        owner = row.name.partition(":")[2]
+        if owner in tree.frames and tree.frames[owner].link == body:
+            return owner
+    return tree.names[body]
+
+
+def partly_seen(system: System) -> tuple[str, ...]:
+    """Return the places at which links feel external wrenches that no rows of their own make fully known."""
+    readings = wrench_readings(system)
+    at = positions(system.tree, system.tree.neutral_configuration())
+    found = []
+    for body, rows in readings.items():
+        key = VariableKey("fx", body)
+        own = [np.asarray(row.equation.blocks(at)[key], dtype=float) for row in rows]
+        if np.linalg.matrix_rank(np.vstack([np.zeros((1, 6)), *own])) < 6:
+            found.append(place_of(system, body, readings))
+    return tuple(found)

@@ -1,0 +1,67 @@
+"""How uncertain an estimate is, and how far its readings may be off: variances as derivatives of a determinant.
+
+Of the optimality conditions K x + k = 0, the variance of an unknown d_c is entry (c, c) of K^-1, and that is the
+derivative of log |det K| by entry (c, c) of K (Jacobi's formula); the variance that the estimate has along a row Y_k is
+the derivative by its weight. The determinant is the product of the pivots, so one sweep backwards through the
+elimination gives all of them: the cost of a few eliminations, whatever their number.
+
+Source: own derivation (tests/agreement/test_uncertainty.py); Bjoerck, Numerical Methods for Least Squares Problems,
+ch. 2.8.3 for what else computes parts of an inverse from its factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from nori_dyn.algebra.derivatives import gradient, replaced
+from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.static_elimination import eliminated
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertainty:
+    """What an estimate is worth, over the expressions of its plan.
+
+    Attributes:
+        variances: of the estimate along each direction asked for.
+        explained: the same along each weighed row, Y_k P Y_k^T.
+        innovations: of each weighed row, -(Y_k d + b_k): its reading less what the estimate says that it should be.
+    """
+
+    variances: tuple[Expr, ...]
+    explained: tuple[Expr, ...]
+    innovations: tuple[Expr, ...]
+
+
+def uncertainty(plan: EliminationPlan, directions: Sequence[Mapping[int, float]]) -> Uncertainty:
+    """Return how uncertain an estimate is, and what the sensors' readings are held against.
+
+    Args:
+        plan: the plan of a system with weighed rows.
+        directions: sums of unknowns, as factors by column.
+    """
+    refined = plan.refined
+    symbolic, weighed = refined.symbolic, refined.weighed
+    graph = symbolic.graph
+    rows = [{column: graph.expr(x) for column, x in direction.items()} for direction in directions]
+    rows += [dict(row.entries) for row in weighed]
+    probes = [graph.input(f"probe {k}") for k in range(len(rows))]
+    places = zip(symbolic.rows.tolist(), symbolic.columns.tolist(), strict=True)
+    entries = dict(zip(places, symbolic.entries, strict=True))
+    for probe, row in zip(probes, rows, strict=True):
+        for (i, x), (j, y) in product(row.items(), repeat=2):
+            accumulate(entries, (i, j), probe * (x * y))
+    probed = replace(refined, symbolic=symbolic.with_entries(entries))
+    work = eliminated(probed, plan.program_order)
+    pivots = [(step.value, step.reciprocal) for step in work.pivots if not step.value.is_constant]
+    slopes = gradient([value for value, _ in pivots], [reciprocal for _, reciprocal in pivots], probes)
+    found = replaced(slopes, {probe.index: graph.zero for probe in probes})
+    d = dict(enumerate(plan.solved.unknowns))
+    return Uncertainty(
+        variances=tuple(found[: len(directions)]),
+        explained=tuple(found[len(directions) :]),
+        innovations=tuple(-row.at(d) for row in weighed),
+    )

@@ -1,0 +1,150 @@
+"""What users give as a state: checked, by name or flat, sensors without a reading dropped on request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.arrays import checked, shaped
+from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.float64]
+Weights: TypeAlias = Floats | Mapping[str, float] | None
+State: TypeAlias = tuple[Floats, ...]
+"""q, qd, y, and the weights where there are any; or N of each."""
+
+Missing: TypeAlias = Literal["refuse", "drop"]
+"""What to do with readings that are not numbers, or at an end of their sensor's range."""
+
+MISSING: tuple[Missing, ...] = get_args(Missing)
+
+
+def checked_state(
+    system: System, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+) -> State:
+    """Return one state as the backends take it; for the arguments see `Solver.solve`.
+
+    Raises:
+        InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
+    """
+    q = system.tree.normalised(checked("q", q, (system.tree.nq,)))
+    qd = checked("qd", qd, (system.tree.nv,))
+    flat = system.reading(y) if isinstance(y, Mapping) else y
+    return q, qd, *_readings(system, "y", flat, system.weighting(weights), (), missing)
+
+
+def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing) -> State:
+    """Return N states as the backends take them; for the arguments see `Solver.solve_batch`.
+
+    Raises:
+        InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
+    """
+    tree, N = system.tree, number_of_states(system, Q)
+    each = system.weighting(weights)
+    if each.ndim == 1:
+        each = np.broadcast_to(each, (N, len(each)))
+    return (
+        tree.normalised(checked("Q", Q, (N, tree.nq))),
+        checked("Qd", Qd, (N, tree.nv)),
+        *_readings(system, "Y", Y, each, (N,), missing),
+    )
+
+
+def number_of_states(system: System, Q: Floats) -> int:
+    """Return N of configurations Q (N, nq).
+
+    Raises:
+        InputError: there is none.
+    """
+    if np.ndim(Q) != 2 or len(Q) == 0:
+        raise InputError(f"Q has shape {np.shape(Q)}, expected (N, {system.tree.nq}) with N at least 1.")
+    return len(Q)
+
+
+def _readings(system: System, name: str, y: Floats, weights: Floats, batch: tuple[int, ...], missing: Missing) -> State:
+    """Return readings (..., ny), and weights (..., n_weights) where there are any, checked."""
+    if missing not in MISSING:
+        raise UnknownNameError("way to treat missing readings", missing, MISSING)
+    if not system.is_weighted:
+        if weights.shape[-1:] != (0,):
+            raise InputError(f"sensors '{system.sensors.name}' hold exactly: they have no weights.")
+        y = checked(name, y, (*batch, system.ny), system.measurement_names)
+        _refuse_saturated(system, name, y, weights)
+        return (y,)
+    weights = checked("weights", weights, (*batch, system.n_weights), system.weight_names)
+    wrong = np.argwhere(weights < 0)
+    if len(wrong):
+        at = tuple(wrong[0].tolist())
+        raise InputError(f"the weight of '{system.weight_names[at[-1]]}' is {weights[at]:g}: it is below zero.")
+    if missing == "drop":
+        y, weights = dropped(system, shaped(name, y, (*batch, system.ny)), weights)
+    y = checked(name, y, (*batch, system.ny), system.measurement_names)
+    _refuse_saturated(system, name, y, weights)
+    return y, weights
+
+
+def dropped(system: System, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return readings (..., ny) and weights (..., n_weights) without the sensors whose readings are of no use.
+
+    What holds exactly cannot be dropped, and stays.
+    """
+    lost = unusable(system, y)
+    number = system.weight_of_readings
+    goes = np.where(number >= 0, lost[..., number], False)
+    return np.where(goes, 0.0, y), np.where(lost, 0.0, weights)
+
+
+def unusable(system: System, y: Floats) -> NDArray[np.bool_]:
+    """Return the weights (..., n_weights) of the sensors whose readings (..., ny) are not numbers, or saturated.
+
+    Rows that share a weight are dropped together.
+    """
+    number = system.weight_of_readings
+    weighed = np.flatnonzero(number >= 0)
+    weights, first = np.unique(number[weighed], return_index=True)  # they come in order, those of one weight together
+    useless = (~np.isfinite(y) | system.saturated(y))[..., weighed]
+    lost = np.zeros((*y.shape[:-1], system.n_weights), dtype=bool)
+    lost[..., weights] = np.logical_or.reduceat(useless, first, axis=-1)
+    return lost
+
+
+class SaturatedReadingError(InputError):
+    """A reading at an end of its sensor's range, or beyond: the true value may be any from there on.
+
+    Attributes:
+        name: of the reading.
+        value: what it is.
+        range: the readings between which the sensor works.
+        is_exact: whether it holds exactly.
+    """
+
+    def __init__(self, where: str, name: str, value: float, range: tuple[float, float], is_exact: bool) -> None:
+        self.name, self.value, self.range, self.is_exact = name, value, range, is_exact
+        hint = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact else "With"
+        super().__init__(
+            f"{where} ('{name}') is {value:g}: the sensor is saturated, it works between {range[0]:g} and "
+            f"{range[1]:g}. {hint} missing='drop' the estimate does without it."
+        )
+
+
+def _refuse_saturated(system: System, name: str, y: Floats, weights: Floats) -> None:
+    """Refuse readings (..., ny) of saturated sensors whose weight (..., n_weights) is not zero.
+
+    Raises:
+        SaturatedReadingError: there is one; says which.
+    """
+    if system.ranges is None:
+        return
+    number = system.weight_of_readings
+    found = system.saturated(y)
+    if system.is_weighted:
+        found &= (number < 0) | (weights[..., number] > 0)
+    if found.any():
+        at = tuple(int(k) for k in np.argwhere(found)[0])
+        low, high = system.ranges[:, at[-1]].tolist()
+        where, label = f"{name}[{', '.join(map(str, at))}]", system.measurement_names[at[-1]]
+        raise SaturatedReadingError(where, label, float(y[at]), (low, high), bool(number[at[-1]] < 0))

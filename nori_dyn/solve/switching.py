@@ -1,0 +1,309 @@
+"""A solver for robots whose contacts come and go: a plan for each contact state, one set of inputs and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.arrays import shaped
+from nori_dyn.errors import InputError, NoriError, UnknownNameError
+from nori_dyn.measurements.contacts import ContactState, described
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import Status
+from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.solve.estimate import Estimate, Layout
+from nori_dyn.solve.side_by_side import Places, SideBySide
+from nori_dyn.solve.solver import Inputs, Solver
+from nori_dyn.solve.states import Missing, Weights, number_of_states
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+Closed: TypeAlias = Iterable[str] | Booleans
+"""Which contacts are closed: their names in any order, or a boolean for each, in the order of `contact_names`."""
+
+
+class UnknownContactError(UnknownNameError, InputError):
+    """A contact that the sensors do not have."""
+
+
+class UnplannedStateError(InputError):
+    """A contact state without a plan.
+
+    Attributes:
+        state: the contacts that are closed in it.
+        planned: the states that have a plan.
+    """
+
+    def __init__(self, state: ContactState, planned: Sequence[ContactState]) -> None:
+        self.state, self.planned = state, tuple(planned)
+        known = "; ".join(described(one) for one in planned)
+        super().__init__(f"the contact state '{described(state)}' is not planned. Planned: {known}.")
+
+
+class SwitchingSolver:
+    """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
+
+    All programs are compiled when it is made; then neither a switch nor a tick plans or allocates anything. A state
+    whose readings are not the first of all readings takes its own from among them at each tick, which costs about a
+    microsecond.
+
+    Attributes:
+        contact_names: all contacts.
+        states: the states that have a plan.
+        inputs: the arrays that `tick` reads. y has the readings of all states, weights the weights of all; what the
+            present state does not read may be anything.
+        outputs: the arrays that `tick` writes, by the names of the outputs, the same ones in every state.
+        backend: name of the backend.
+
+    Args:
+        plans: the plan of each contact state; for one robot, with the same outputs. The first is the state at first.
+        contact_names: all contacts.
+        backend, check_residual, watch: as for `Solver`.
+        name: what to call the sensors, for messages.
+
+    Raises:
+        BackendError: there is no such backend.
+        MissingExtraError: the backend needs an extra that is not installed.
+    """
+
+    def __init__(
+        self,
+        plans: Mapping[ContactState, EliminationPlan],
+        contact_names: Sequence[str],
+        backend: str = "auto",
+        check_residual: bool = True,
+        watch: Watch = unwatched,
+        name: str = "contacts",
+    ) -> None:
+        self.contact_names, self.states = tuple(contact_names), tuple(plans)
+        self._bits = {contact: 1 << k for k, contact in enumerate(self.contact_names)}
+        self._numbers = {self._mask(state): number for number, state in enumerate(self.states)}
+        systems = [plan.system for plan in plans.values()]
+        self._tree, self._all = systems[0].tree, SideBySide(systems, name)
+        self._solvers: list[Solver] = []
+        with watch(f"preparing {self._tree.name}") as stage:
+            for state, plan in plans.items():
+                stage(f"compiling for {described(state)}", len(self._solvers) / len(plans))
+                self._solvers.append(Solver(plan, backend, check_residual))
+        self.backend = self._solvers[0].backend
+        first, tree = next(iter(plans.values())), self._tree
+        layout = Layout(first.system, first.outputs)
+        zeros = np.zeros(tree.nv + self._all.ny)
+        inputs = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
+        values = np.full(layout.size, np.nan)
+        self.inputs = Inputs(*np.split(inputs, np.cumsum([tree.nq, tree.nv, self._all.ny])))
+        self.outputs = SimpleNamespace(**layout.views(values))
+        self._ticks = [
+            _ticker(solver, inputs, values, self._all.places(number)) for number, solver in enumerate(self._solvers)
+        ]
+        self._number, self._tick = 0, self._ticks[0]
+
+    def __repr__(self) -> str:
+        return f"SwitchingSolver({len(self.states)} contact states, backend='{self.backend}')"
+
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        """The name of each number of y (ny), the readings of all states."""
+        return self._all.measurement_names
+
+    @property
+    def ny(self) -> int:
+        """Length of y."""
+        return self._all.ny
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The name of each weight (n_weights), the weights of all states; see `SideBySide`."""
+        return self._all.weight_names
+
+    @property
+    def contacts(self) -> ContactState:
+        """The contacts that are closed; setting it is `switch`."""
+        return self.states[self._number]
+
+    @contacts.setter
+    def contacts(self, closed: Closed) -> None:
+        self.switch(closed)
+
+    def switch(self, closed: Closed) -> None:
+        """Go to another contact state, for the ticks to come.
+
+        Args:
+            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
+
+        Raises:
+            UnknownContactError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+        """
+        number = self._number_of(closed)
+        self._number, self._tick = number, self._ticks[number]
+
+    def tick(self) -> Status:
+        """Solve the state in `inputs` in the present contact state, write `outputs`, and return a status.
+
+        As `Solver.tick`, it checks nothing of what it is given.
+        """
+        return self._tick()
+
+    def solver_of(self, closed: Closed) -> Solver:
+        """Return the solver of one contact state, with its own inputs and outputs.
+
+        Raises:
+            UnknownContactError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+        """
+        return self._solvers[self._number_of(closed)]
+
+    def solve(
+        self,
+        q: Floats,
+        qd: Floats,
+        y: Floats | Mapping[str, Any],
+        contacts: Closed | None = None,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+    ) -> Estimate:
+        """Solve one state.
+
+        Args:
+            q: configuration (nq,) [rad, m; quaternions (x, y, z, w)].
+            qd: velocity (nv,) [rad/s, m/s].
+            y: readings (ny,) in the order of `measurement_names`, or {measurement name: value}. Those that the contact
+                state does not have may be anything, or be left out by name.
+            contacts: the contacts that are closed, as for `switch`; the present ones when None.
+            weights: 1 / sigma^2 (n_weights,) in the order of `weight_names`, or {name: value}; see `Solver.solve`.
+            missing: see `Solver.solve`.
+
+        Raises:
+            InputError: a wrong shape or name, a value that is not finite, a contact state that is not planned.
+            SingularSystemError: no unique solution at this state; names what is not determined.
+        """
+        number = self._number if contacts is None else self._number_of(contacts)
+        own, weighting = self._all.reading(number, y), self._all.weighting(number, weights)
+        return self._solvers[number].solve(q, qd, own, weighting, missing)
+
+    def solve_batch(
+        self,
+        Q: Floats,
+        Qd: Floats,
+        Y: Floats,
+        contacts: Closed | Sequence[Closed] | None = None,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+        threads: int = 1,
+    ) -> Estimate:
+        """Solve N states.
+
+        Args:
+            Q: configurations (N, nq).
+            Qd: velocities (N, nv).
+            Y: readings (N, ny) in the order of `measurement_names`.
+            contacts: the contacts that are closed: for all states as for `switch`, or for each: N sequences of names,
+                or booleans (N, n_contacts). The present ones when None.
+            weights: see `solve`; for all states, or (N, n_weights).
+            missing: see `solve`.
+            threads: number of threads, where the backend can use them.
+
+        Returns:
+            The same names as `solve`, each with a leading N.
+
+        Raises:
+            InputError: a wrong shape or name, a value that is not finite, a contact state that is not planned.
+            SingularSystemError: no unique solution at one of the states; names one.
+        """
+        N = number_of_states(self._solvers[0].system, Q)
+        Q, Qd = shaped("Q", Q, (N, self._tree.nq)), shaped("Qd", Qd, (N, self._tree.nv))
+        Y = shaped("Y", Y, (N, self.ny))
+        numbers = self._numbers_of(contacts, N)
+        estimates, places = [], []
+        for number in np.unique(numbers).tolist():
+            those = np.flatnonzero(numbers == number)
+            weighting: Any = self._all.weighting(number, weights, (N,))
+            if np.ndim(weighting) > 1:
+                weighting = weighting[those]
+            y = self._all.reading(number, Y[those], (len(those),))
+            try:
+                found = self._solvers[number].solve_batch(Q[those], Qd[those], y, weighting, missing, threads)
+            except NoriError:
+                self._say_which(number, those, Q, Qd, Y, weights, missing)
+                raise
+            estimates.append(found)
+            places.append(those)
+        return Estimate.joined(estimates, places)
+
+    def _say_which(
+        self, number: int, those: Places, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing
+    ) -> None:
+        """Raise the error of the first of some states that has one, with its number among all."""
+        for k in those:
+            one = weights[k] if isinstance(weights, np.ndarray) and weights.ndim > 1 else weights
+            own, weighting = self._all.reading(number, Y[k]), self._all.weighting(number, one)
+            try:
+                self._solvers[number].solve(Q[k], Qd[k], own, weighting, missing)
+            except NoriError as error:
+                error.args = (f"state {k} of {len(Q)} ({described(self.states[number])}): {error}",)
+                raise
+
+    def _number_of(self, closed: Closed) -> int:
+        """Return the number of a contact state."""
+        mask = self._mask(closed)
+        try:
+            return self._numbers[mask]
+        except KeyError:
+            state = tuple(name for name, bit in self._bits.items() if mask & bit)
+            raise UnplannedStateError(state, self.states) from None
+
+    def _mask(self, closed: Closed) -> int:
+        """Return a contact state as a number with a bit for each contact."""
+        mask = 0
+        if isinstance(closed, np.ndarray):
+            if closed.shape != (len(self._bits),) or closed.dtype != np.bool_:
+                raise InputError(
+                    f"contacts is an array of {closed.dtype} and shape {closed.shape}, expected names, or booleans of "
+                    f"shape ({len(self._bits)},): {', '.join(self.contact_names)}."
+                )
+            for bit, is_closed in zip(self._bits.values(), closed, strict=True):
+                if is_closed:
+                    mask |= bit
+            return mask
+        for name in (closed,) if isinstance(closed, str) else closed:
+            try:
+                mask |= self._bits[name]
+            except (KeyError, TypeError):
+                raise UnknownContactError("contact", name, self.contact_names) from None
+        return mask
+
+    def _numbers_of(self, contacts: Closed | Sequence[Closed] | None, N: int) -> Places:
+        """Return the number of the contact state of each of N states."""
+        if contacts is None:
+            return np.full(N, self._number, dtype=np.intp)
+        if isinstance(contacts, np.ndarray) and contacts.ndim == 2:
+            if contacts.shape != (N, len(self._bits)):
+                raise InputError(f"contacts has shape {contacts.shape}, expected ({N}, {len(self._bits)}).")
+            different, of_states = np.unique(contacts, axis=0, return_inverse=True)
+            return np.array([self._number_of(one) for one in different], dtype=np.intp)[of_states.ravel()]
+        each = contacts if isinstance(contacts, (str, np.ndarray)) else list(contacts)
+        if isinstance(each, np.ndarray) or all(isinstance(one, str) for one in each):
+            return np.full(N, self._number_of(each), dtype=np.intp)
+        if len(each) != N:
+            raise InputError(f"contacts has {len(each)} states, expected {N}.")
+        return np.array([self._number_of(one) for one in each], dtype=np.intp)
+
+
+def _ticker(solver: Solver, inputs: Floats, values: Floats, places: Places) -> Callable[[], Status]:
+    """Return a function that solves with some of the inputs (n,): without copying them where they are the first."""
+    if np.array_equal(places, np.arange(len(places))):
+        return solver.ticker(inputs[: len(places)], values)
+    own = inputs[places]
+    run, take = solver.ticker(own, values), inputs.take
+
+    def tick() -> Status:
+        take(places, None, own, "clip")  # "raise" would go through a buffer
+        return run()
+
+    return tick

@@ -1,0 +1,308 @@
+"""Estimates against the truth of MuJoCo's simulations: robots that stand, shift their weight and step.
+
+What the sets of sensors have in common: each joint's acceleration; the wrench of the outside on each link that meets
+nothing, which is zero to within a thousandth (its rows are readings here, so that they can be given that noise); and no
+torque at the free joint, exactly. With them D d + b = 0 leaves the six numbers of the base's acceleration and the
+wrenches on the feet.
+
+Nothing is assumed of a foot that carries: a prior of mean zero there would pull the estimate off the truth. Where no
+prior does, readings without noise have the true d as their minimum, whatever the weights. Where the readings have the
+noise that the weights claim, the error of the estimate is normal with the covariance P of `tests.least_squares`, so
+that e^T P^-1 e is chi-square; so is the weighted sum of squared residuals, with rows minus free unknowns as degrees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.solve.solver import Solver
+from nori_dyn.system.builder import System
+from tests.agreement.test_simulator import recorded
+from tests.agreement.test_weighted import reference, unknowns
+from tests.simulator import Motion, noisy
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+
+HUMANOID = "talos_reduced"
+QUADRUPED = "go2"
+BOTH = pytest.mark.parametrize("name", [HUMANOID, QUADRUPED])
+
+TRUE = 1e-6
+"""How close the estimates come to the truth without noise, relative to its largest number."""
+
+DRAWS = 2000
+"""Of the noise, at one tick."""
+
+LIKELY = 1e-3
+"""The least likely that a statistic may be; with the seeds below each is far above."""
+
+FULL_SCALE = [-2 * 9.81, 2 * 9.81]
+"""Range of the accelerometers [m/s^2]."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A robot's motion, all its sensors, and what estimates from them."""
+
+    motion: Motion
+    system: System
+    solver: Solver
+
+    @property
+    def feet(self) -> list[int]:
+        """The links of the feet."""
+        return [self.motion.tree.frame(foot).link for foot in self.motion.feet]
+
+    @property
+    def base(self) -> str:
+        """The name of the base's row of acceleration."""
+        return f"qdd:{self.motion.tree.joint_names[0]}"
+
+    def group(self, kind: str) -> list[str]:
+        """Return the names of the sensors of a type."""
+        return [row.name for row in self.system.rows if row.equation.group == kind and not row.is_exact]
+
+    def weights(self, *left_out: str) -> np.ndarray:
+        """Return the weights of a set without some sensors."""
+        weights = self.system.weights.copy()
+        for row in self.system.rows:
+            if row.name in left_out:
+                weights[row.weights] = 0.0
+        return weights
+
+    def of_rows(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that are weighed, all of them readings, and the weight of each."""
+        weighed = [row for row in self.system.rows if not row.is_exact]
+        assert all(row.equation.is_measured for row in weighed)
+        assert sum(row.y.stop - row.y.start for row in weighed) == self.system.ny
+        places = np.concatenate([np.arange(row.slice.start, row.slice.stop) for row in weighed])
+        return places, weights[..., [k for row in weighed for k in row.weight_of_rows]]
+
+    def sigma(self) -> np.ndarray:
+        """Return the standard deviation of each reading (ny,)."""
+        return self.of_rows(self.system.weights)[1] ** -0.5
+
+    def degrees(self, weights: np.ndarray) -> int:
+        """Return how many more weighed rows than free unknowns there are."""
+        places, of_rows = self.of_rows(weights)
+        exact = self.system.shape[0] - len(places)
+        return int(np.count_nonzero(of_rows)) - (self.system.shape[1] - exact)
+
+    def misfit(self, q: np.ndarray, qd: np.ndarray, Y: np.ndarray, d: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return the weighted sum of squared residuals (N,) of d (N, n) for readings Y (N, ny) at one state."""
+        places, of_rows = self.of_rows(weights)
+        b = self.system.b(q, qd, np.zeros(self.system.ny))[places]
+        residual = d @ self.system.D(q).toarray()[places].T + b - Y
+        return (of_rows * residual**2).sum(axis=1)
+
+
+def links_of_the_feet(motion: Motion) -> list[str]:
+    return [motion.tree.names[motion.tree.frame(foot).link] for foot in motion.feet]
+
+
+def common(motion: Motion) -> list[dict]:
+    """Return what all sets have: see above; the inertial sensors are on the base and the feet, as many IMUs are.
+
+    The acceleration of the base itself is what a tracking system tells that knows the pose.
+    """
+    tree, links = motion.tree, links_of_the_feet(motion)
+    return [
+        {"type": "joint_acceleration", "joints": tree.joint_names[0], "sigma": 0.5},
+        {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.5},
+        {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0},
+        {"type": "accelerometer", "links": [tree.names[0], *links], "sigma": 0.05, "range": FULL_SCALE},
+        {"type": "angular_accelerometer", "links": tree.names[0], "sigma": 0.5},
+        {"type": "external_wrench", "links": {"except": links}, "sigma": 1e-3},
+    ]
+
+
+def planned(motion: Motion, *entries: dict) -> Bench:
+    system = System(motion.tree, sensor_set(*common(motion), *entries))
+    return Bench(motion, system, nd.plan(system, ordering="recursive", cache=False).solver("numpy"))
+
+
+@lru_cache(maxsize=2)
+def bench(name: str) -> Bench:
+    """Return a robot with sensors that suffice in every phase.
+
+    A humanoid has a six-axis force-torque sensor above each foot: it tells the wrench on the foot, once the foot's own
+    motion is known, and the accelerometers with the joint accelerations tell that. The quadruped has a torque sensor in
+    each joint: three of a leg tell the force on its foot, for a knee that is bent, and its foot is a point, which feels
+    no moment.
+    """
+    motion = recorded(name)
+    if name == QUADRUPED:
+        torque = {"type": "joint_torque", "joints": "actuated", "sigma": 0.2}
+        components = ["mx", "my", "mz"]
+        return planned(
+            motion,
+            torque,
+            {"type": "external_wrench", "links": list(motion.feet), "components": components, "sigma": 1e-3},
+        )
+    joints = [motion.tree.joint_names[motion.tree.link(link)] for link in links_of_the_feet(motion)]
+    sigma = [0.1, 0.1, 0.1, 1.0, 1.0, 1.0]
+    return planned(motion, {"type": "force_torque", "joints": joints, "measures": "child_on_parent", "sigma": sigma})
+
+
+@lru_cache(maxsize=1)
+def on_one_foot(free: int) -> Bench:
+    """Return a humanoid without force sensors, one foot in the air, the wrench on which is zero.
+
+    The equations of the base are six, and the wrench on the other foot has six numbers: they suffice in single support.
+    """
+    motion = recorded(HUMANOID)
+    return planned(motion, {"type": "external_wrench", "links": links_of_the_feet(motion)[free], "sigma": 1e-3})
+
+
+def on_board(here: Bench) -> np.ndarray:
+    """Return the weights of sensors that are on the robot, and so need no pose."""
+    return here.weights(here.base)
+
+
+def with_pose(here: Bench) -> np.ndarray:
+    """Return the weights of the tracked acceleration of the base in place of the inertial sensors.
+
+    As many rows tell the base's motion; gravity must be known in the base's axes, for which the pose is needed.
+    """
+    return here.weights(*here.group("accelerometer"), *here.group("angular_accelerometer"))
+
+
+SETS = {"on board": on_board, "with the pose": with_pose}
+
+
+def close_to_the_truth(here: Bench, ticks: Motion, weights: np.ndarray, q: np.ndarray | None = None) -> bool:
+    """Return whether joint torques and contact wrenches of readings without noise are the true ones."""
+    found = here.solver.solve_batch(ticks.q if q is None else q, ticks.qd, ticks.readings(here.system), weights)
+    errors = [found.tau - ticks.tau, found.fx[:, here.feet] - ticks.fx[:, here.feet]]
+    sizes = [np.abs(ticks.tau).max(), np.abs(ticks.fx).max()]
+    return all(np.abs(error).max() <= TRUE * size for error, size in zip(errors, sizes, strict=True))
+
+
+@BOTH
+@pytest.mark.parametrize("choice", SETS)
+def test_readings_without_noise_give_the_true_torques_and_contact_wrenches(name, choice):
+    """In all phases: standing, shifting, lifting a foot, swinging it and putting it down."""
+    here = bench(name)
+    assert set(here.motion.phase) == {"stand", "shift", "lift", "swing", "lower"}
+    assert here.degrees(SETS[choice](here)) > 0
+    assert close_to_the_truth(here, here.motion, SETS[choice](here))
+
+
+def test_motion_alone_tells_the_wrench_in_single_support():
+    """Where the other foot carries as well, what it carries is missed: a set for each phase."""
+    here = on_one_foot(1)
+    swing = here.motion.during("swing")
+    assert close_to_the_truth(here, swing[swing.foot == 1], on_board(here))
+    standing = here.motion.during("stand")
+    Y = standing.readings(here.system)
+    Y[:, [name.startswith(f"fx:{links_of_the_feet(here.motion)[1]}") for name in here.system.measurement_names]] = 0
+    found = here.solver.solve_batch(standing.q, standing.qd, Y, on_board(here))
+    assert (np.abs(found.fx - standing.fx).max(axis=(1, 2)) > 100).all()
+
+
+def test_motion_alone_does_not_suffice_in_double_support():
+    """How the feet press against each other is not seen: six numbers too many, refused before anything is estimated."""
+    motion = recorded(HUMANOID)
+    with pytest.raises(SingularSystemError, match=r"rank is 664 of 670") as caught:
+        planned(motion)
+    for link in links_of_the_feet(motion):
+        assert any(name.startswith(f"fx:{link}") for name in caught.value.undetermined)
+
+
+@BOTH
+def test_sensors_on_board_need_no_pose(name):
+    """Gravity is in what accelerometers read: a base that is anywhere, turned anyhow, gives the same estimate."""
+    here, rng = bench(name), np.random.default_rng(5)
+    ticks = here.motion[::4]
+    lost = ticks.q.copy()
+    turned = rng.normal(size=(len(ticks), 4))
+    lost[:, :3] = rng.normal(size=(len(ticks), 3))
+    lost[:, 3:7] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
+    assert close_to_the_truth(here, ticks, on_board(here), lost)
+    assert not close_to_the_truth(here, ticks, with_pose(here), lost)
+    Y = noisy(ticks.readings(here.system), 6, here.sigma())
+    one, other = (here.solver.solve_batch(q, ticks.qd, Y, on_board(here)) for q in (ticks.q, lost))
+    for what in ("tau", "fx", "f", "a"):
+        assert_close(one[what], other[what], SOLVED)
+    assert np.abs(one.qdd[:, :6] - other.qdd[:, :6]).max() > 1  # that of the base is what the pose is needed for
+
+
+def test_a_saturated_accelerometer_is_done_without():
+    """At full scale on one foot: refused with the reading, true without it."""
+    here = bench(QUADRUPED)
+    ticks, weights = here.motion.during("swing"), on_board(here)
+    Y = ticks.readings(here.system)
+    name = here.group("accelerometer")[1]
+    where = [k for k, label in enumerate(here.system.measurement_names) if label.startswith(name)]
+    clipped = Y.copy()
+    clipped[::3, where] = np.clip(100 * Y[::3, where], *FULL_SCALE)
+    n = int(np.flatnonzero(here.system.saturated(clipped).any(axis=1))[0])
+    with pytest.raises(InputError, match=rf"Y\[{n}, \d+\] \('{name}\.a.'\).*saturated"):
+        here.solver.solve_batch(ticks.q, ticks.qd, clipped, weights)
+    found = here.solver.solve_batch(ticks.q, ticks.qd, clipped, weights, missing="drop")
+    assert np.abs(found.tau - ticks.tau).max() <= TRUE * np.abs(ticks.tau).max()
+    assert np.abs(found.fx - ticks.fx).max() <= TRUE * np.abs(ticks.fx).max()
+
+
+def likely(values: np.ndarray, degrees: int) -> bool:
+    """Return whether values may well be drawn from a chi-square distribution: their mean, and all of them."""
+    off = abs(values.mean() - degrees) / np.sqrt(2 * degrees / len(values))
+    return bool(2 * st.norm.sf(off) > LIKELY and st.kstest(values, st.chi2(degrees).cdf).pvalue > LIKELY)
+
+
+def normalised(errors: np.ndarray, P: np.ndarray) -> np.ndarray:
+    """Return e^T P^-1 e (N,) of errors (N, k)."""
+    return np.square(np.linalg.solve(np.linalg.cholesky(P), errors.T)).sum(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "phase"),
+    [(HUMANOID, "stand"), (HUMANOID, "swing"), *((QUADRUPED, x) for x in ("stand", "shift", "swing"))],
+)
+def test_errors_have_the_covariance_that_the_weights_promise(name, phase):
+    """At one tick, over many draws of the noise: of the joint torques, of the wrenches on the feet, and the misfit."""
+    here = bench(name)
+    ticks, weights = here.motion.during(phase), on_board(here)
+    k, system = len(ticks) // 2, here.system
+    q, qd, y = ticks.q[k], ticks.qd[k], ticks.readings(system)[k]
+    Y = noisy(np.tile(y, (DRAWS, 1)), 7, here.sigma())
+    found = here.solver.solve_batch(*(np.tile(x, (DRAWS, 1)) for x in (q, qd)), Y, weights)
+    assert not found.fell_back.any()
+
+    P = reference(system, q, qd, y, weights).covariance.astype(float)
+    errors = np.array(
+        [unknowns(system, {v: found[v][n] for v in ("a", "f", "tau", "fx", "qdd")}) for n in range(DRAWS)]
+    )
+    d = errors.copy()
+    errors -= ticks.d(system)[k]
+    kinds = {kind: [v for v in system.variables if v.kind == kind] for kind in ("tau", "fx")}
+    actuated = np.r_[tuple(v.slice for v in kinds["tau"][1:])]
+    feet = np.r_[tuple(v.slice for v in kinds["fx"] if v.body in here.feet)]
+    for part in (actuated, feet):
+        z = normalised(errors[:, part], P[np.ix_(part, part)])
+        assert likely(z, len(part))
+        assert not likely(1.1**2 * z, len(part))  # a noise that is a tenth larger would be seen
+    assert likely(here.misfit(q, qd, Y, d, weights), here.degrees(weights))
+
+
+@BOTH
+@pytest.mark.parametrize("choice", SETS)
+def test_the_misfit_of_each_tick_is_that_of_its_noise(name, choice):
+    """Along a walk, all phases, one draw a tick: the residuals of a model that is right."""
+    here = bench(name)
+    ticks, weights = here.motion[::2], SETS[choice](here)
+    assert len(ticks) >= 150
+    Y = noisy(ticks.readings(here.system), 8, here.sigma())
+    found = here.solver.solve_batch(ticks.q, ticks.qd, Y, weights)
+    misfit = []
+    for n in range(len(ticks)):
+        d = unknowns(here.system, {v: found[v][n] for v in ("a", "f", "tau", "fx", "qdd")})
+        misfit.append(here.misfit(ticks.q[n], ticks.qd[n], Y[n : n + 1], d[None], weights)[0])
+    assert likely(np.array(misfit), here.degrees(weights))

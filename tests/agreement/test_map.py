@@ -1,0 +1,271 @@
+"""Noisy equations of motion and priors: against QR in extended precision, and against iDynTree's BERDY."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import SensorConfigError, SingularSystemError
+from nori_dyn.measurements.sensor_set import InvalidConfigError
+from nori_dyn.model.synthetic import autotree, random_tree
+from tests.agreement.test_weighted import reference, unknowns
+from tests.berdy import Berdy, normal_matrix
+from tests.least_squares import constrained_least_squares
+from tests.robots import ROBOTS, load
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+from tests.trees import TREES
+
+POSE = {"xyz": [0.1, 0.2, 0.3], "rpy": [0.1, 0.2, 0.3]}
+READINGS = (
+    {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.1},
+    {"type": "accelerometer", "links": "all", "frame": POSE, "sigma": 0.1},
+    {"type": "external_wrench", "links": "all", "sigma": [1, 1, 1, 2, 2, 2]},
+    {"type": "force_torque", "joints": "actuated", "sigma": 0.3},
+)
+PRIOR = {"type": "prior", "variables": "all", "mean": 0.3, "sigma": 10}
+
+SMALL = {
+    "chain": autotree(4, skew=0.3),
+    "spherical": random_tree(4, seed=5, kinds=("spherical", "revolute")),
+    "three_children": TREES["three_children"],
+    "fixed_joints": TREES["fixed_joints"],
+}
+NOISE = {
+    "all": 1e-3,
+    "accelerations": {"3a": 1e-3},
+    "forces": {"3f": 1e-2},
+    "torques": {"3tau": 0.1},
+    "components": {"3a": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "3f": [0.3, 0.2, 0.1, 0.6, 0.5, 0.4]},
+}
+
+CONFIGURED = 1e-12
+"""With the weights that were planned for nothing is lost."""
+
+FAR_OFF = 1e-8
+"""Each weight is elsewhere: those of the sensors over nine decades, those of the dynamics over twelve."""
+
+
+def noisy(sigma, *entries):
+    """Return a set of sensors with noisy equations of motion."""
+    return nd.SensorSet.from_dict({"name": "noisy", "dynamics": {"sigma": sigma}, "measurements": list(entries)})
+
+
+@lru_cache
+def planned(tree, noise):
+    return nd.plan(nd.System(SMALL[tree], noisy(NOISE[noise], *READINGS, PRIOR)))
+
+
+def state(system, seed):
+    """Return a state, readings, and weights that are far from those configured."""
+    rng = np.random.default_rng(seed)
+    q, qd, y = system.tree.random_configuration(rng), rng.normal(size=system.tree.nv), rng.normal(size=system.ny)
+    of_dynamics = np.array([name.startswith("3") for name in system.weight_names])
+    return (
+        q,
+        qd,
+        y,
+        10.0 ** np.where(of_dynamics, *(rng.uniform(*ends, len(of_dynamics)) for ends in ((0, 12), (-3, 6)))),
+    )
+
+
+def error(system, estimate, weights, *at):
+    d = reference(system, *at, weights).d
+    return np.linalg.norm(unknowns(system, estimate) - d) / np.linalg.norm(d)
+
+
+@pytest.mark.parametrize("noise", NOISE)
+@pytest.mark.parametrize("tree", SMALL)
+def test_estimates_equal_qr_in_extended_precision(tree, noise):
+    plan = planned(tree, noise)
+    system, solver = plan.system, plan.solver("numpy")
+    for seed in range(3):
+        *at, weights = state(system, seed)
+        for given, tolerance in ((system.weights, CONFIGURED), (weights, FAR_OFF)):
+            estimate = solver.solve(*at, given)
+            assert error(system, estimate, given, *at) <= tolerance
+            assert not estimate.fell_back
+
+
+@pytest.mark.parametrize("sigma", [1e-6, 1e-4, 1e-2, 1])
+def test_one_plan_serves_any_noise_of_the_dynamics(sigma):
+    plan = planned("chain", "all")
+    system, solver = plan.system, plan.solver("numpy")
+    *at, _ = state(system, 1)
+    weights = system.weighting({name: sigma**-2 for name in system.weight_names if name.startswith("3")})
+    assert error(system, solver.solve(*at, weights), weights, *at) <= CONFIGURED
+
+
+@pytest.mark.parametrize("exact", ["joint_torque", "joint_acceleration", "external_wrench", "rigid_contact"])
+def test_exact_readings_beside_noisy_dynamics(exact):
+    """What is read exactly of a body leaves the noise of its equations to the others."""
+    tree = SMALL["three_children"]
+    entries = [entry for entry in READINGS if entry["type"] != exact]
+    known = {"joint_torque": {"joints": "all"}, "joint_acceleration": {"joints": "actuated"}}.get(
+        exact, {"links": "link3"} if exact == "rigid_contact" else {"links": "all", "value": 0}
+    )
+    plan = nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known})))
+    system, solver = plan.system, plan.solver("numpy")
+    for seed in range(3):
+        *at, weights = state(system, seed)
+        for given, tolerance in ((system.weights, CONFIGURED), (weights, FAR_OFF)):
+            assert error(system, solver.solve(*at, given), given, *at) <= tolerance
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy", "umfpack"])
+def test_all_backends_and_ways_to_call_give_the_same(backend):
+    plan = planned("spherical", "components")
+    system, solver, peer = plan.system, plan.solver(backend), plan.solver("numpy")
+    Q, Qd, Y, _ = (np.array(part) for part in zip(*(state(system, seed) for seed in range(9)), strict=True))
+    W = system.weights * 10.0 ** np.random.default_rng(0).uniform(-1, 1, size=(9, system.n_weights))
+    batch = solver.solve_batch(Q, Qd, Y, W)
+    for k in range(9):
+        single, expected = solver.solve(Q[k], Qd[k], Y[k], W[k]), peer.solve(Q[k], Qd[k], Y[k], W[k])
+        solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:], solver.inputs.weights[:] = Q[k], Qd[k], Y[k], W[k]
+        solver.tick().raise_for_status()
+        for name in ("a", "f", "tau", "fx", "qdd"):
+            for values in (single[name], batch[name][k], getattr(solver.outputs, name)):
+                assert_close(values, expected[name], SOLVED)
+
+
+def test_small_noise_is_as_good_as_none():
+    tree = SMALL["three_children"]
+    soft, hard = (nd.plan(nd.System(tree, s)) for s in (noisy(1e-9, *READINGS, PRIOR), sensor_set(*READINGS, PRIOR)))
+    *at, _ = state(hard.system, 0)
+    for name in ("a", "f", "tau", "fx", "qdd"):
+        assert_close(soft.solver("numpy").solve(*at)[name], hard.solver("numpy").solve(*at)[name], SOLVED)
+
+
+def test_an_equation_of_weight_zero_is_left_out():
+    """One infinite covariance is beyond the planned order, so it falls back."""
+    plan = planned("three_children", "forces")
+    system = plan.system
+    *at, _ = state(system, 2)
+    weights = system.weighting({"3f:link2": 0.0})
+    nearly = system.weighting({"3f:link2": 1e-30})
+    estimate = plan.solver("numpy").solve(*at, weights)
+    assert estimate.fell_back
+    assert error(system, estimate, nearly, *at) <= CONFIGURED
+    with pytest.raises(SingularSystemError):
+        plan.solver("umfpack").solve(*at, weights)
+
+
+def test_weights_of_the_dynamics_have_the_names_of_their_equations():
+    system = nd.System(autotree(2), noisy({"3a": 0.1, "3f": [1, 1, 1, 2, 2, 2]}, *READINGS))
+    own = [name for name in system.weight_names if name.startswith("3")]
+    components = ("mx", "my", "mz", "fx", "fy", "fz")
+    assert own == [x for link in ("link1", "link2") for x in (f"3a:{link}", *(f"3f:{link}.{c}" for c in components))]
+    assert system.weights[:7].round(12).tolist() == [100, 1, 1, 1, 0.25, 0.25, 0.25]
+
+
+def test_a_config_says_how_noisy_the_dynamics_are():
+    plain, soft = sensor_set(*READINGS), noisy({"3f": 0.1}, *READINGS)
+    assert nd.SensorSet.from_dict(soft.to_dict()) == soft
+    assert "dynamics" not in plain.to_dict()
+    assert len({plain.fingerprint, soft.fingerprint, noisy({"3f": 0.2}, *READINGS).fingerprint}) == 3
+    for sigma, path in ((0, ("sigma",)), ({"3f": [1, 2]}, ("sigma", "3f")), ({"3g": 1}, ("sigma", "3g"))):
+        with pytest.raises(InvalidConfigError) as caught:
+            noisy(sigma)
+        assert caught.value.path == ("dynamics", *path)
+
+
+def test_priors_are_of_kinds_and_of_names():
+    tree = TREES["fixed_joints"]  # some of whose joints have no torque
+    names = {row.name for row in nd.System(tree, sensor_set(PRIOR)).rows if row.equation.group == "prior"}
+    assert names == {f"prior:{v.name}" for v in nd.System(tree, sensor_set(PRIOR)).variables}
+    tree = SMALL["three_children"]
+    entry = {"type": "prior", "variables": ["qdd", "fx:link2"], "joints": "actuated", "sigma": 1}
+    names = [row.name for row in nd.System(tree, sensor_set(entry)).rows if row.equation.group == "prior"]
+    assert names == ["prior:fx:link2", *(f"prior:qdd:joint{k}" for k in (2, 3, 4))]
+    with pytest.raises(SensorConfigError, match=r"variable 'fx:link9'.*Did you mean 'fx:link"):
+        nd.System(tree, sensor_set({**entry, "variables": ["fx:link9"]}))
+    with pytest.raises(InvalidConfigError, match="sigma"):
+        sensor_set({"type": "prior", "variables": "all"})
+
+
+def test_the_mean_of_a_prior_may_be_an_input():
+    tree = SMALL["chain"]
+    fixed = nd.System(tree, sensor_set(*READINGS, {**PRIOR, "mean": 0.3}))
+    given = nd.System(tree, sensor_set(*READINGS, {**PRIOR, "mean": None}))
+    assert given.measurement_names[fixed.ny] == "prior:a:link1.wx"
+    *at, y, _ = state(fixed, 0)
+    full = np.concatenate([y, np.full(given.ny - fixed.ny, 0.3)])
+    assert_close(nd.plan(given).solver().solve(*at, full).tau, nd.plan(fixed).solver().solve(*at, y).tau, SOLVED)
+
+
+SIGMA = {"force_torque": 0.1, "accelerometer": 0.1, "joint_acceleration": 1.0, "external_wrench": 1.0}
+
+
+@pytest.fixture(scope="module")
+def icub():
+    berdy = Berdy(ROBOTS["iCubGenova04"])
+    return berdy, berdy.with_sensor_frames(load("iCubGenova04", "floating", kept="sensors"))
+
+
+@pytest.fixture(scope="module")
+def solver(icub):
+    berdy, tree = icub
+    readings = nd.SensorSet.from_dict({"name": "icub", "measurements": berdy.measurements(SIGMA)})
+    return nd.plan(nd.System(tree, nd.berdy_map(readings, dynamics=1e-2, prior=1e2))).solver("numpy")
+
+
+@pytest.mark.parametrize(("sigma", "berdys_accuracy"), [(1e-2, 1e-6), (1e-3, 1e-4)])
+def test_the_map_estimate_is_berdys(icub, solver, sigma, berdys_accuracy):
+    """With one plan, and at a random velocity: the priors on accelerations are of the conventional ones.
+
+    BERDY's accuracy is that of its normal equations, whose condition goes with 1 / sigma^2; the same problem by QR in
+    extended precision is the judge of ours.
+    """
+    berdy, tree = icub
+    system = solver.system
+    (m, n), rng = berdy.shape, np.random.default_rng(3)
+    q, qd, y = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=berdy.ny)
+    of_readings = [
+        SIGMA.get(block.kind, 1.0) ** 2 for block in berdy.sensors for _ in range(*block.slice.indices(n * m))
+    ]
+    covariances = np.full(m, sigma**2), np.full(n, 1e4), np.array(of_readings)
+    berdy.set_covariances(*covariances[:2], 0.0, covariances[2])
+    berdy.update(*berdy.state(tree, q, qd), y)
+    theirs, at = berdy.estimate(), berdy.matrices()
+    weights = system.weighting({name: sigma**-2 for name in system.weight_names if name.startswith("3")})
+    estimate = solver.solve(q, qd, berdy.reading(y), weights)
+    assert not estimate.fell_back
+    ours = unknowns(system, estimate)
+    exact = constrained_least_squares(
+        np.zeros((0, n)),
+        np.zeros(0),
+        np.vstack([at.D, np.eye(n), at.Y]),
+        np.concatenate([at.bD, np.zeros(n), at.bY - y]),
+        1 / np.concatenate(covariances),
+    ).d.astype(float)
+    assert 1e-15 * np.linalg.cond(normal_matrix(at, *covariances)) * np.linalg.norm(exact) <= berdys_accuracy
+    for d, tolerance in ((exact, 1e-10), (theirs, berdys_accuracy)):
+        found = berdy.to_nori(tree, q, qd, d)
+        assert {f"{kind}:{name}" for kind in ("fx", "a", "f") for name in tree.names} <= set(found)
+        for v in system.variables:
+            np.testing.assert_allclose(ours[v.slice], found[v.name], rtol=0, atol=tolerance, err_msg=v.name)
+
+
+def test_means_of_berdys_prior_may_be_inputs():
+    """By kind, and as readings."""
+    tree = SMALL["three_children"]
+    sensors = sensor_set(*READINGS)
+    fixed = nd.berdy_map(sensors, 0.1, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": [1, 2, 3, 4, 5, 6]})
+    given = nd.berdy_map(sensors, {"3f": 0.1, "3a": 0.1}, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": None})
+    first, second = nd.System(tree, fixed), nd.System(tree, given)
+    *at, y, _ = state(first, 0)
+    named = dict(zip(first.measurement_names, y, strict=True))
+    means = {f"prior:fx:{name}": [1, 2, 3, 4, 5, 6] for name in tree.names}
+    expected, found = nd.plan(first).solver().solve(*at, y), nd.plan(second).solver().solve(*at, named | means)
+    assert_close(found.tau, expected.tau, SOLVED)
+    assert {name.split(":")[0] for name in first.weight_names} >= {"3a", "3f", "prior"}
+    assert not any(name.startswith("3tau") or name == "prior:qdd:joint1" for name in first.weight_names)
+
+
+@pytest.mark.parametrize("wrong", [{"dynamics": {"3tau": 1.0}, "prior": 1.0}, {"dynamics": 1.0, "prior": {"tau": 1.0}}])
+def test_what_berdy_has_not_is_refused(wrong):
+    with pytest.raises(SensorConfigError, match="BERDY's"):
+        nd.berdy_map(sensor_set(*READINGS), **wrong)

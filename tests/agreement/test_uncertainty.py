@@ -1,0 +1,202 @@
+"""What an estimate is worth: deviations, residuals and their spreads, tests of the readings, and faulty sensors."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, PlanError
+from tests.agreement.test_weighted import reference, state
+from tests.robots import load
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+
+PLACED = {"frame": {"xyz": [0.1, 0.02, 0.03], "rpy": [0.1, 0.2, 0.3]}}
+
+
+@lru_cache
+def small():
+    """A chain whose first torque and last link are seen twice, and whose third joint's acceleration nothing checks."""
+    tree = nd.autotree(4, skew=0.7)
+    sensors = sensor_set(
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        {"type": "joint_torque", "joints": ["joint1", "joint2"], "sigma": 0.2},
+        {"type": "external_wrench", "links": {"except": "link4"}, "value": 0},
+        {"type": "external_wrench", "links": "link4", "sigma": [0.1, 0.2, 0.3, 1, 2, 3]},
+        {"type": "accelerometer", "links": "link2", "sigma": 0.05, **PLACED},
+        name="small",
+    )
+    return nd.plan(nd.System(tree, sensors), outputs=["tau", "qdd", "fx", "a:link3"])
+
+
+def covariance_along(system, P, rows):
+    return np.einsum("ij,jk,ik->i", rows, P, rows)
+
+
+@pytest.mark.parametrize("robot", ["small", "solo12"])
+def test_deviations_and_spreads_are_those_of_the_covariance_in_extended_precision(robot):
+    if robot == "small":
+        plan, seeds = small(), range(4)
+    else:
+        tree = load(robot, "floating")
+        soft = sensor_set(
+            {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.1},
+            {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0},
+            {"type": "joint_torque", "joints": "actuated", "sigma": 0.1},
+            {"type": "external_wrench", "links": "all", "sigma": 1},
+            {"type": "accelerometer", "links": list(tree.names[::4]), "sigma": 0.1, **PLACED},
+        )
+        plan, seeds = nd.plan(nd.System(tree, soft), outputs=["tau", "fx"]), range(1)
+    system, monitor = plan.system, plan.monitor()
+    exact = np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
+    for seed in seeds:
+        q, qd, y, weights = state(system, seed)
+        weights = 10 ** (np.log10(weights) / 3)
+        found, truth = monitor.check(q, qd, y, weights), reference(system, q, qd, y, weights)
+        P, rows = truth.covariance.astype(float), system.D(q).toarray()[~exact]
+        variance = 1 / np.array([weights[k] for row in system.rows if not row.is_exact for k in row.weight_of_rows])
+        assert_close(found.residuals, -truth.residual.astype(float), SOLVED)
+        assert_close(found.chi_square, np.sum(truth.residual.astype(float) ** 2 / variance), SOLVED)
+        left = variance - covariance_along(system, P, rows)
+        checked = left > 1e-6 * variance
+        assert np.isnan(found.spreads[left < 1e-10 * variance]).all()
+        assert_close((found.spreads**2 / variance)[checked], (left / variance)[checked], SOLVED)
+        for kind in ("tau", "qdd", "fx"):
+            if kind in found.deviations:
+                own = [v for v in system.variables if v.kind == kind]
+                columns = np.concatenate([np.arange(v.slice.start, v.slice.stop) for v in own])
+                assert_close(found.deviations[kind].ravel() ** 2, np.diagonal(P)[columns], SOLVED)
+                assert found.deviations[kind].shape == found.estimate[kind].shape
+
+
+def test_degrees_of_freedom_are_rows_beyond_need():
+    """Twelve variables of each body and its joint's two; 15 weighed rows see the 10 that the exact rows leave."""
+    plan = small()
+    q, qd, y, _ = state(plan.system, 0)
+    found = plan.monitor().check(q, qd, y)
+    n_exact = plan.system.shape[0] - len(found.readings)
+    assert (len(found.readings), plan.system.shape[1] - n_exact) == (15, 10)
+    assert found.degrees_of_freedom == 5
+
+
+def noisy_readings(system, q, qd, d, rng, N):
+    """Return readings (N, ny) of a true d with the noise that the sensors claim to have."""
+    zero = np.zeros(system.ny)
+    true = system.D(q) @ d + system.b(q, qd, zero)
+    y = np.concatenate([true[row.slice] for row in system.measurements])
+    sigma = np.concatenate(
+        [
+            np.zeros(len(row.equation.components)) if row.is_exact else system.weights[list(row.weight_of_rows)] ** -0.5
+            for row in system.measurements
+        ]
+    )
+    return y + sigma * rng.normal(size=(N, system.ny))
+
+
+def some_d(system, q, qd, rng):
+    """Return a d (n,) that obeys all exact rows."""
+    D, b = system.D(q).toarray(), system.b(q, qd, np.zeros(system.ny))
+    exact = np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
+    wish = rng.normal(size=system.shape[1])
+    return wish - np.linalg.lstsq(D[exact], D[exact] @ wish + b[exact], rcond=None)[0]
+
+
+def test_noise_gives_the_spreads_and_the_chi_square_that_are_expected():
+    plan = small()
+    system, monitor, rng, N = plan.system, plan.monitor(), np.random.default_rng(5), 4000
+    q, qd = system.tree.random_configuration(rng), rng.normal(size=system.tree.nv)
+    d = some_d(system, q, qd, rng)
+    Y = noisy_readings(system, q, qd, d, rng, N)
+    found = monitor.check_batch(np.tile(q, (N, 1)), np.tile(qd, (N, 1)), Y)
+    assert stats.kstest(found.p_value, "uniform").pvalue > 1e-3
+    z = found.normalised[:, ~np.isnan(found.spreads[0])]
+    assert z.shape[1] >= 8
+    for column in z.T:
+        assert stats.kstest(column, "norm").pvalue > 1e-4
+    columns = np.concatenate([np.arange(v.slice.start, v.slice.stop) for v in system.variables if v.kind == "tau"])
+    off = (found.estimate.tau - d[columns]) / found.deviations["tau"]
+    for column in off.T:
+        assert stats.kstest(column, "norm").pvalue > 1e-4
+    assert abs(np.mean(found.is_consistent(0.05)) - 0.95) < 0.015
+
+
+def test_a_reading_that_nothing_checks_is_named():
+    """The acceleration of joint 3 moves the last link and the torques, but the wrench on link 4 may explain those."""
+    plan = small()
+    q, qd, y, _ = state(plan.system, 1)
+    tree = plan.system.tree
+    lone = sensor_set(
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        {"type": "joint_torque", "joints": "joint1", "sigma": 0.2},
+        {"type": "external_wrench", "links": {"except": "link4"}, "value": 0},
+        {"type": "external_wrench", "links": "link4", "sigma": 1},
+        {"type": "accelerometer", "links": "link1", "sigma": 0.05, "components": ["ax"], **PLACED},
+    )
+    system = nd.System(tree, lone)
+    monitor = nd.plan(system, outputs=["tau"]).monitor()
+    q, qd, y, _ = state(system, 1)
+    found = monitor.check(q, qd, y)
+    D = system.D(q).toarray()
+    for k, reading in enumerate(found.readings):  # by its definition: without it, is what it reads still known?
+        rows = [i for i, name in enumerate(_row_names(system)) if name != reading]
+        needed = np.linalg.matrix_rank(D[rows]) < system.shape[1]
+        assert (reading in found.unchecked) == needed
+        assert np.isnan(found.spreads[k]) == needed
+
+
+def _row_names(system):
+    names = []
+    for row in system.rows:
+        names += [f"{row.name}.{c}" if c else row.name for c in row.equation.components]
+    return names
+
+
+def test_a_fault_is_named_single_and_in_batch():
+    plan = small()
+    system, monitor, rng, N = plan.system, plan.monitor(), np.random.default_rng(6), 50
+    q, qd = system.tree.random_configuration(rng), rng.normal(size=system.tree.nv)
+    Y = noisy_readings(system, q, qd, some_d(system, q, qd, rng), rng, N)
+    Q, Qd = np.tile(q, (N, 1)), np.tile(qd, (N, 1))
+    assert monitor.faults(Q, Qd, Y) == ()
+    bad = system.measurement_names.index("tau:joint2")
+    Y[:, bad] += 1.5
+    (fault,) = monitor.faults(Q, Qd, Y)
+    assert (fault.sensor, fault.reading) == ("tau:joint2", "tau:joint2")
+    assert 0 < fault.offset < 1.5
+    Y[0, bad] += 30
+    single = monitor.check(q, qd, Y[0])
+    assert not single.is_consistent(0.01)
+    first, *_ = single.suspects()
+    assert first.sensor == "tau:joint2"
+    without = monitor.check(q, qd, Y[0], {"tau:joint2": 0})
+    assert_close(single.chi_square - without.chi_square, first.explains, SOLVED)
+    assert without.is_consistent(0.01)
+    assert np.isnan(without.residuals[without.readings.index("tau:joint2")])
+    Y[3, bad] = np.nan
+    with pytest.raises(InputError, match="tau:joint2"):
+        monitor.check_batch(Q, Qd, Y)
+    assert monitor.check_batch(Q, Qd, Y, missing="drop").degrees_of_freedom.tolist() == [5, 5, 5, 4] + [5] * 46
+
+
+def test_false_alarms_come_at_the_rate_asked_for_at_most():
+    plan = small()
+    system, monitor, rng = plan.system, plan.monitor(), np.random.default_rng(7)
+    q, qd = system.tree.random_configuration(rng), rng.normal(size=system.tree.nv)
+    d, windows, N = some_d(system, q, qd, rng), 300, 20
+    Y = noisy_readings(system, q, qd, d, rng, windows * N)
+    found = monitor.check_batch(np.tile(q, (len(Y), 1)), np.tile(qd, (len(Y), 1)), Y)
+    alarms = 0
+    for k in range(windows):
+        alarms += bool(found.flagged(0.05, slice(k * N, (k + 1) * N)))
+    assert stats.binom.sf(alarms - 1, windows, 0.05) > 1e-3
+    assert alarms > 0
+
+
+def test_exact_sets_have_nothing_to_judge():
+    exact = nd.plan(nd.System(nd.autotree(2), nd.sensors("inverse_dynamics")))
+    with pytest.raises(PlanError, match="hold exactly"):
+        exact.monitor()

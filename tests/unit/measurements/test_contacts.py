@@ -1,0 +1,118 @@
+"""Sets of sensors with named contacts: what a state of them is, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+import nori_dyn as nd
+from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
+from nori_dyn.measurements.sensor_set import InvalidConfigError
+
+CONFIG = """
+name: feet
+source: here
+measurements:
+  - {type: joint_acceleration, joints: all}
+  - {type: external_wrench, links: {except: [link3, link4]}, value: 0}
+contacts:
+  left:
+    closed: [{type: external_wrench, links: link3}]
+    open: [{type: external_wrench, links: link3, value: 0}]
+  right:
+    closed: [{type: external_wrench, links: link4, name: cell}]
+    open: [{type: external_wrench, links: link4, name: cell, value: 0}]
+"""
+
+
+def content():
+    return yaml.safe_load(CONFIG)
+
+
+@pytest.fixture
+def feet():
+    return nd.SensorSet.from_dict(content())
+
+
+def test_a_state_has_the_rows_of_its_contacts_in_the_order_of_the_config(feet):
+    assert feet.contact_names == ("left", "right")
+    for closed, value in {
+        (): (0, 0),
+        ("left",): (None, 0),
+        ("right",): (0, None),
+        ("right", "left"): (None, None),
+    }.items():
+        state = feet.in_contact(*closed)
+        assert state.measurements[:2] == feet.measurements
+        assert tuple(row.value for row in state.measurements[2:]) == value
+        assert [row.links for row in state.measurements[2:]] == ["link3", "link4"]
+        assert (state.contacts, state.source) == ((), "here")
+    assert feet.in_contact("left", "right") == feet.in_contact("right", "left", "left")
+    names = [feet.in_contact(*closed).name for closed in ((), ("left",), ("right", "left"))]
+    assert names == ["feet (no contact)", "feet (left)", "feet (left, right)"]
+
+
+def test_a_state_is_the_set_that_says_the_same_without_contacts(feet):
+    plain = content()
+    contacts = plain.pop("contacts")
+    plain["measurements"] += contacts["left"]["open"] + contacts["right"]["closed"]
+    assert feet.in_contact("right").fingerprint == nd.SensorSet.from_dict(plain).fingerprint
+
+
+def test_sets_without_contacts_are_what_they_were():
+    known = nd.sensors("inverse_dynamics")
+    assert known.in_contact() == known
+    assert "contacts" not in known.to_dict()
+
+
+def test_contacts_go_to_a_dictionary_and_back(feet):
+    again = nd.SensorSet.from_dict(json.loads(json.dumps(feet.to_dict())))
+    assert again == feet
+    assert again.fingerprint == feet.fingerprint
+    prints = {feet.fingerprint, *(feet.in_contact(*closed).fingerprint for closed in ((), ("left",), ("right",)))}
+    assert len(prints) == 4
+
+
+def test_a_set_of_which_no_state_is_chosen_is_refused(feet):
+    with pytest.raises(SensorConfigError, match=r"have contacts \(left, right\).*in_contact\('left', 'right'\)"):
+        nd.System(nd.autotree(4), feet)
+
+
+def test_unknown_contacts_are_refused_with_the_closest(feet):
+    with pytest.raises(
+        UnknownSensorNameError, match=r"unknown contact 'rigth' in sensors 'feet'.*Did you mean 'right'"
+    ):
+        feet.in_contact("rigth")
+    with pytest.raises(UnknownSensorNameError, match="There is none"):
+        nd.sensors("inverse_dynamics").in_contact("left")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda c: c["left"].pop("open"), InvalidConfigError, r"contacts.left.open: Field required"),
+        (lambda c: c["left"].update(shut=[]), InvalidConfigError, r"contacts.left.shut"),
+        (lambda c: c["left"]["open"][0].update(type="wrench"), UnknownSensorNameError, "sensor type 'wrench'"),
+        (lambda c: c["left"]["open"][0].update(sigma=0), InvalidConfigError, r"contacts.left.open.0.sigma"),
+        (lambda c: c.update({"a, b": c["left"]}), InvalidConfigError, "contacts"),
+        (lambda c: c["left"]["open"][0].update(name="cell"), InvalidConfigError, "two sensors are named 'cell'"),
+        (lambda c: c["left"].update(open=[{"type": "x"}, 3]), UnknownSensorNameError, "sensor type 'x'"),
+        (lambda c: c.update(left=None), InvalidConfigError, "contacts.left"),
+    ],
+)
+def test_wrong_contacts_are_refused_with_their_place(change, error, message):
+    data = content()
+    change(data["contacts"])
+    with pytest.raises(error, match=message):
+        nd.SensorSet.from_dict(data)
+
+
+def test_errors_in_files_name_the_line(tmp_path):
+    path = tmp_path / "feet.yaml"
+    path.write_text(CONFIG.replace("name: cell, value: 0", "sigma: -1"))
+    with pytest.raises(SensorConfigError, match=rf"{path}:13: at contacts.right.open.0.sigma"):
+        nd.load_sensors(path)
+    path.write_text(CONFIG)
+    assert nd.load_sensors(path).contact_names == ("left", "right")

@@ -1,0 +1,225 @@
+"""Sensors at an end of their range: refused by name, or left out as those without a reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, SensorConfigError
+from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.solve.states import SaturatedReadingError, unusable
+from nori_dyn.system.builder import System
+from tests.contracts.test_backends import Turned
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+
+TREE = nd.autotree(4, branching=2, skew=0.4)
+
+MOTION = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+TORQUE = {"type": "joint_torque", "joints": "joint2", "sigma": 0.2, "range": [-8, 8]}
+CELL = {
+    "type": "external_wrench",
+    "links": "link4",
+    "sigma": [0.1, 0.1, 0.1, 1, 1, 1],
+    "range": [[-2, 2], [-2, 2], [None, 2], [-9, 9], [-9, 9], [-9, None]],
+}
+ACCELEROMETER = {"type": "accelerometer", "links": "link3", "sigma": 0.3, "range": [-20, 20]}
+WRENCHES = {"type": "external_wrench", "links": {"except": "link4"}, "value": 0}
+ENTRIES = (MOTION, TORQUE, CELL, ACCELEROMETER, WRENCHES)
+
+BACKENDS = [
+    pytest.param("native", marks=pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")),
+    "numpy",
+    "umfpack",
+]
+
+
+@lru_cache
+def planned(*left_out: str) -> nd.Plan:
+    """Return a plan without the sensors of some types."""
+    entries = [entry for entry in ENTRIES if entry["type"] not in left_out or entry is WRENCHES]
+    return nd.plan(System(TREE, sensor_set(*entries)), cache=False)
+
+
+def state(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return TREE.random_configuration(rng), rng.normal(size=TREE.nv), rng.uniform(-1, 1, planned().system.ny)
+
+
+def place(name: str) -> int:
+    return planned().system.measurement_names.index(name)
+
+
+def without(y: np.ndarray, kind: str) -> np.ndarray:
+    """Return the readings that the others give."""
+    return np.delete(y, [k for row in planned().system.measurements if row.equation.group == kind for k in at(row)])
+
+
+def at(row) -> range:
+    return range(row.y.start, row.y.stop)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("name", "value", "ends"),
+    [
+        ("tau:joint2", 8.0, (-8.0, 8.0)),
+        ("tau:joint2", -8.0, (-8.0, 8.0)),
+        ("tau:joint2", 1e9, (-8.0, 8.0)),
+        ("fx:link4.my", 2.5, (-2.0, 2.0)),
+        ("fx:link4.mz", 2.5, (-np.inf, 2.0)),
+        ("fx:link4.fz", -9.0, (-9.0, np.inf)),
+        ("acc:link3.ay", 20.0, (-20.0, 20.0)),
+    ],
+)
+def test_a_saturated_sensor_is_refused_by_name(backend, name, value, ends):
+    solver = planned().solver(backend)
+    q, qd, y = state()
+    y[place(name)] = value
+    message = rf"y\[{place(name)}\] \('{name}'\) is {value:g}: the sensor is saturated, .*missing='drop'"
+    with pytest.raises(SaturatedReadingError, match=message.replace("+", r"\+")) as caught:
+        solver.solve(q, qd, y)
+    assert (caught.value.name, caught.value.value, caught.value.range) == (name, value, ends)
+    assert isinstance(caught.value, InputError)
+    by_name = dict(zip(solver.system.measurement_names, y, strict=True))
+    with pytest.raises(SaturatedReadingError, match=name):
+        solver.solve(q, qd, by_name)
+    Y = np.tile(state()[2], (3, 1))
+    Y[1] = y
+    with pytest.raises(SaturatedReadingError, match=rf"Y\[1, {place(name)}\] \('{name}'\)"):
+        solver.solve_batch(*(np.tile(x, (3, 1)) for x in (q, qd)), Y)
+
+
+def test_readings_within_the_range_are_taken():
+    q, qd, y = state()
+    y[[place("tau:joint2"), place("fx:link4.mz"), place("fx:link4.fz")]] = np.nextafter(8, 0), -1e9, 1e9
+    plan = planned()
+    bare = [{key: value for key, value in entry.items() if key != "range"} for entry in ENTRIES]
+    free = nd.plan(System(TREE, sensor_set(*bare)), cache=False)
+    assert free.system.ranges is None
+    assert_close(plan.solver().solve(q, qd, y).tau, free.solver().solve(q, qd, y).tau, SOLVED)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("value", [-100.0, 20.0, np.nan, np.inf])
+@pytest.mark.parametrize("missing", [["acc:link3.ax"], ["acc:link3.ax", "acc:link3.az"]])
+def test_a_dropped_sensor_is_that_of_a_set_without_it(backend, value, missing):
+    """Its components share a weight, so that they go together."""
+    q, qd, y = state(1)
+    y[[place(name) for name in missing]] = value
+    expected = planned("accelerometer").solver("numpy").solve(q, qd, without(y, "accelerometer"))
+    solver = planned().solver(backend)
+    found = solver.solve(q, qd, y, missing="drop")
+    for name in ("a", "f", "tau", "fx", "qdd"):
+        assert_close(found[name], expected[name], SOLVED)
+    Y = np.stack([state(1)[2], y, state(1)[2]])
+    batch = solver.solve_batch(np.tile(q, (3, 1)), np.tile(qd, (3, 1)), Y, missing="drop")
+    whole = solver.solve(q, qd, state(1)[2])
+    assert_close(batch.tau, np.stack([whole.tau, expected.tau, whole.tau]), SOLVED)
+    assert np.abs(whole.tau - expected.tau).max() > 1e-6
+
+
+def test_components_with_weights_of_their_own_are_dropped_alone():
+    q, qd, y = state(2)
+    y[place("fx:link4.mz")] = 3.0
+    solver = planned().solver()
+    by_hand = y.copy()
+    by_hand[place("fx:link4.mz")] = 0
+    expected = solver.solve(q, qd, by_hand, {"fx:link4.mz": 0})
+    assert_close(solver.solve(q, qd, y, missing="drop").tau, expected.tau, SOLVED)
+    lost = dict(zip(solver.system.weight_names, unusable(solver.system, y), strict=True))
+    assert [name for name, gone in lost.items() if gone] == ["fx:link4.mz"]
+
+
+def test_what_has_no_weight_may_be_saturated():
+    q, qd, y = state(3)
+    solver = planned().solver()
+    expected = solver.solve(q, qd, y, {"tau:joint2": 0})
+    y[place("tau:joint2")] = 50.0
+    assert_close(solver.solve(q, qd, y, {"tau:joint2": 0}).tau, expected.tau, SOLVED)
+    weights = np.tile(solver.system.weights, (2, 1))
+    weights[0, solver.system.weight_names.index("tau:joint2")] = 0
+    twice = [np.tile(x, (2, 1)) for x in (q, qd, y)]
+    with pytest.raises(SaturatedReadingError, match=r"Y\[1, "):
+        solver.solve_batch(*twice, weights)
+
+
+@pytest.mark.parametrize("missing", ["refuse", "drop"])
+@pytest.mark.parametrize("others", [{}, {"sigma": 0.1}], ids=["exact set", "weighed set"])
+def test_what_holds_exactly_cannot_be_left_out(missing, others):
+    """Rows of a sensor without a sigma hold exactly, in a square set and beside weighed ones."""
+    free = [{"type": "joint_torque", "joints": "joint1", **others}] if others else []
+    sensors = sensor_set(
+        {"type": "joint_acceleration", "joints": "all", "range": [-5, 5]},
+        *free,
+        {"type": "external_wrench", "links": "all", "value": 0},
+    )
+    solver = nd.plan(System(TREE, sensors), cache=False).solver()
+    q, qd, y = np.zeros(4), np.zeros(4), np.zeros(solver.system.ny)
+    solver.solve(q, qd, y, missing=missing)
+    y[2] = -5.0
+    message = r"'qdd:joint3'\) is -5: .* between -5 and 5.* holds exactly and cannot be left out: .*`sigma`"
+    with pytest.raises(SaturatedReadingError, match=message) as caught:
+        solver.solve(q, qd, y, missing=missing)
+    assert caught.value.is_exact
+    with pytest.raises(SaturatedReadingError, match=message):
+        solver.solve_batch(q[None], qd[None], y[None], missing=missing)
+
+
+def test_without_a_range_nothing_is_compared(monkeypatch):
+    def fail(self, y):
+        raise AssertionError("compared")
+
+    bare = [{key: value for key, value in entry.items() if key != "range"} for entry in ENTRIES]
+    solver = nd.plan(System(TREE, sensor_set(*bare)), cache=False).solver()
+    monkeypatch.setattr(System, "saturated", fail)
+    solver.solve(*state())
+    solver.solve_batch(*(x[None] for x in state()))
+    with pytest.raises(AssertionError, match="compared"):
+        planned().solver().solve(*state())
+
+
+def test_ranges_lie_in_the_order_of_the_readings():
+    system = planned().system
+    assert system.ranges.shape == (2, system.ny)
+    assert not system.ranges.flags.writeable
+    assert system.ranges[:, place("fx:link4.mz")].tolist() == [-np.inf, 2]
+    assert system.ranges[:, place("qdd:joint1")].tolist() == [-np.inf, np.inf]
+    Y = np.zeros((2, 3, system.ny))
+    Y[1, 2, place("tau:joint2")] = -9
+    assert np.argwhere(system.saturated(Y)).tolist() == [[1, 2, place("tau:joint2")]]
+
+
+def test_a_range_is_part_of_a_plans_file(tmp_path):
+    plan = planned()
+    plan.save(tmp_path / "it.plan")
+    again = nd.Plan.load(tmp_path / "it.plan")
+    np.testing.assert_array_equal(again.system.ranges, plan.system.ranges)
+    q, qd, y = state()
+    y[place("tau:joint2")] = 8
+    with pytest.raises(SaturatedReadingError, match="tau:joint2"):
+        again.solver().solve(q, qd, y)
+    assert sensor_set(TORQUE).fingerprint != sensor_set({**TORQUE, "range": [-8, 9]}).fingerprint
+
+
+class Unaware(Measurement):
+    """A sensor of another package, whose equations know nothing of ranges."""
+
+    type: Literal["unaware"] = "unaware"
+
+    def on(self, tree: KinematicTree) -> Iterator[Turned]:
+        yield Turned()
+
+
+def test_a_sensor_whose_equations_know_no_range_may_not_have_one():
+    assert System(nd.autotree(2), SensorSet("plain", (Unaware(),))).ranges is None
+    with pytest.raises(SensorConfigError, match=r"measurement 1 .*a 'unaware' takes no range"):
+        System(nd.autotree(2), SensorSet("ranged", (Unaware(range=[0, 1]),)))

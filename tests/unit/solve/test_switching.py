@@ -1,0 +1,339 @@
+"""The solver that switches between contact states: one set of arrays, nothing planned, nothing allocated."""
+
+from __future__ import annotations
+
+import tracemalloc
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.io import plans as plans_module
+from nori_dyn.program import native_code
+from nori_dyn.program.backends import native
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.solve.side_by_side import SideBySide
+from nori_dyn.solve.switching import UnplannedStateError
+from tests.tolerances import SOLVED, assert_close
+from tests.unit.solve.test_solver import backend as runnable
+from tests.unit.solve.test_solver import every_backend
+
+TREE = nd.autotree(6, branching=2, skew=0.7)
+
+LEAVES = {"a": "link4", "b": "link5", "c": "link6"}
+FREE = {"type": "external_wrench", "links": {"except": list(LEAVES.values())}, "value": 0}
+
+
+def sensors(*measurements, names=tuple(LEAVES), **contacts):
+    """Return sensors that know the motion, and the wrench on each leaf: a sensor's while it is closed, else zero."""
+    leaves = {
+        name: {
+            "closed": [{"type": "external_wrench", "links": LEAVES[name]}],
+            "open": [{"type": "external_wrench", "links": LEAVES[name], "value": 0}],
+        }
+        for name in names
+    }
+    rows = [{"type": "joint_acceleration", "joints": "all"}, FREE, *measurements]
+    return nd.SensorSet.from_dict({"name": "leaves", "measurements": rows, "contacts": leaves | contacts})
+
+
+@lru_cache
+def planned(*outputs):
+    return nd.plan_set(TREE, sensors(), outputs=outputs or None, cache=False)
+
+
+def data(plan_set, n=40, seed=0):
+    """Return Q, Qd, Y, and for each state the contacts that are closed."""
+    rng = np.random.default_rng(seed)
+    Q = np.array([TREE.random_configuration(rng) for _ in range(n)])
+    which = [plan_set.states[k] for k in rng.integers(len(plan_set.states), size=n)]
+    return Q, rng.normal(size=(n, TREE.nv)), rng.normal(size=(n, len(plan_set.measurement_names))), which
+
+
+def own(plan_set, state, y):
+    """Return the readings of a state, from those of all."""
+    by_name = dict(zip(plan_set.measurement_names, y, strict=True))
+    return np.array([by_name[name] for name in plan_set[state].system.measurement_names])
+
+
+def run(solver, q, qd, y):
+    solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = q, qd, y
+    return solver.tick()
+
+
+@every_backend
+@pytest.mark.parametrize("outputs", [(), ("tau", "fx:link5", "a:link6")])
+def test_every_way_to_call_gives_what_the_plan_of_the_state_gives(name, outputs):
+    plan_set = planned(*outputs)
+    solver = plan_set.solver(runnable(name))
+    plain = {state: plan_set[state].solver(name) for state in plan_set.states}
+    Q, Qd, Y, which = data(plan_set)
+    arrays = dict(vars(solver.outputs))
+    batch = solver.solve_batch(Q, Qd, Y, which)
+    assert batch.residual.shape == batch.fell_back.shape == (len(Q),)
+    for k, state in enumerate(which):
+        expected = plain[state].solve(Q[k], Qd[k], own(plan_set, state, Y[k]))
+        single = solver.solve(Q[k], Qd[k], Y[k], state)
+        solver.switch(state)
+        assert solver.contacts == state
+        assert run(solver, Q[k], Qd[k], Y[k]).ok
+        run(plain[state], Q[k], Qd[k], own(plan_set, state, Y[k]))
+        for output, array in arrays.items():
+            assert getattr(solver.outputs, output) is array
+            np.testing.assert_array_equal(array, getattr(plain[state].outputs, output))
+            np.testing.assert_array_equal(single[output], expected[output])
+            assert_close(batch[output][k], expected[output], SOLVED)
+        np.testing.assert_array_equal(single.residual, expected.residual)
+
+
+def test_outputs_in_a_frame_are_turned_once():
+    place = nd.KinematicTree.frame(TREE, "link5")
+    X = TREE.X_tree[1]
+    tree = TREE.replace(frames={"tip": type(place)(4, X)})
+    plan_set = nd.plan_set(tree, sensors(), outputs=("fx:tip", "tau"), states=[("a", "b"), ("b",)], cache=False)
+    solver = plan_set.solver("numpy")
+    Q, Qd, Y, which = data(plan_set, 6)
+    batch = solver.solve_batch(Q, Qd, Y, which)
+    for k, state in enumerate(which):
+        solver.contacts = state
+        run(solver, Q[k], Qd[k], Y[k])
+        wrench = Y[k, [plan_set.measurement_names.index(f"fx:link5.{c}") for c in ("mx", "my", "mz", "fx", "fy", "fz")]]
+        for found in (getattr(solver.outputs, "fx:tip"), batch["fx:tip"][k]):
+            assert_close(found, X.force_matrix() @ wrench, SOLVED)
+
+
+def test_readings_are_those_of_all_states_each_once():
+    plan_set = planned()
+    solver = plan_set.solver("numpy")
+    whole = plan_set[("a", "b", "c")].system.measurement_names
+    assert plan_set.measurement_names == solver.measurement_names == whole
+    assert solver.ny == len(solver.inputs.y) == TREE.nv + 18
+    assert solver.inputs.weights.shape == (0,)
+    assert solver.contact_names == ("a", "b", "c")
+    assert solver.states == plan_set.states
+    assert solver.contacts == ("a", "b", "c")
+
+
+def test_contacts_in_any_order_by_name_or_as_booleans():
+    plan_set = planned()
+    solver = plan_set.solver("numpy")
+    for closed in (("c", "a"), ["a", "c", "a"], {"a", "c"}, np.array([True, False, True])):
+        solver.switch(closed)
+        assert solver.contacts == ("a", "c")
+    solver.switch("b")
+    assert solver.contacts == ("b",)
+    solver.switch(())
+    assert solver.contacts == ()
+    Q, Qd, Y, which = data(plan_set)
+    flags = np.array([[name in state for name in "abc"] for state in which])
+    by_name = solver.solve_batch(Q, Qd, Y, [state[::-1] for state in which])
+    np.testing.assert_array_equal(by_name.tau, solver.solve_batch(Q, Qd, Y, flags).tau)
+    every = solver.solve_batch(Q, Qd, Y, "b")
+    for other in (("b",), ["b"], np.array([False, True, False]), [("b",)] * len(Q), ["b", "b"]):
+        np.testing.assert_array_equal(solver.solve_batch(Q, Qd, Y, other).tau, every.tau)
+    solver.switch("b")
+    np.testing.assert_array_equal(solver.solve_batch(Q, Qd, Y).tau, every.tau)
+    np.testing.assert_array_equal(solver.solve(Q[0], Qd[0], Y[0]).tau, solver.solve(Q[0], Qd[0], Y[0], "b").tau)
+
+
+def test_a_batch_is_the_same_in_any_order_of_its_states():
+    solver = planned().solver("numpy")
+    Q, Qd, Y, which = data(planned())
+    order = np.random.default_rng(3).permutation(len(Q))
+    straight = solver.solve_batch(Q, Qd, Y, which)
+    mixed = solver.solve_batch(Q[order], Qd[order], Y[order], [which[k] for k in order])
+    for output in ("tau", "fx", "a"):
+        np.testing.assert_array_equal(mixed[output], straight[output][order])
+
+
+def test_what_a_state_does_not_read_may_be_anything():
+    plan_set = planned()
+    solver = plan_set.solver("numpy")
+    Q, Qd, Y, _ = data(plan_set)
+    y = Y[0].copy()
+    y[[name.startswith(("fx:link4", "fx:link6")) for name in plan_set.measurement_names]] = np.nan
+    expected = solver.solve(Q[0], Qd[0], Y[0], "b")
+    np.testing.assert_array_equal(solver.solve(Q[0], Qd[0], y, "b").tau, expected.tau)
+    np.testing.assert_array_equal(solver.solve_batch(Q[:2], Qd[:2], np.stack([y, y]), "b").tau[0], expected.tau)
+    solver.switch("b")
+    assert run(solver, Q[0], Qd[0], y).ok
+    np.testing.assert_array_equal(solver.outputs.tau, expected.tau)
+    named = dict(zip(plan_set.measurement_names, Y[0], strict=True))
+    np.testing.assert_array_equal(solver.solve(Q[0], Qd[0], named, "b").tau, expected.tau)
+    few = {name: value for name, value in named.items() if not name.startswith(("fx:link4", "fx:link6"))}
+    np.testing.assert_array_equal(solver.solve(Q[0], Qd[0], few, "b").tau, expected.tau)
+    with pytest.raises(InputError, match=r"y lacks 12 of 24 measurements: fx:link4.mx"):
+        solver.solve(Q[0], Qd[0], few, ("a", "b", "c"))
+
+
+def test_wrong_contacts_and_states_are_refused_by_name():
+    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=[("a",), ("b", "a"), ()], cache=False)
+    solver = plan_set.solver("numpy")
+    Q, Qd, Y, _ = data(plan_set, 3)
+    with pytest.raises(InputError, match=r"unknown contact 'd'. Known: a, b, c"):
+        solver.switch(("a", "d"))
+    with pytest.raises(InputError, match="unknown contact '1'"):
+        solver.switch([1])
+    with pytest.raises(UnplannedStateError, match=r"state 'b' is not planned. Planned: a, b; a; no contact") as raised:
+        solver.solve(Q[0], Qd[0], Y[0], ("b",))
+    assert raised.value.state == ("b",)
+    assert raised.value.planned == plan_set.states == (("a", "b"), ("a",), ())
+    with pytest.raises(UnplannedStateError, match="'b, c'"):
+        solver.contacts = ("c", "b")
+    with pytest.raises(InputError, match="contacts has 2 states, expected 3"):
+        solver.solve_batch(Q, Qd, Y, [("a",), ()])
+    with pytest.raises(InputError, match=r"contacts has shape \(2, 3\), expected \(3, 3\)"):
+        solver.solve_batch(Q, Qd, Y, np.zeros((2, 3), dtype=bool))
+    with pytest.raises(InputError, match="array of float64"):
+        solver.switch(np.zeros(3))
+    assert solver.contacts == ("a", "b")
+
+
+def test_wrong_input_is_refused_by_name():
+    plan_set = planned()
+    solver = plan_set.solver("numpy")
+    Q, Qd, Y, which = data(plan_set, 8)
+    with pytest.raises(InputError, match=r"y has shape \(23,\), expected \(24,\)"):
+        solver.solve(Q[0], Qd[0], Y[0, :-1])
+    with pytest.raises(InputError, match=r"Y has shape \(8, 23\), expected \(8, 24\)"):
+        solver.solve_batch(Q, Qd, Y[:, :-1])
+    with pytest.raises(InputError, match=r"unknown measurement 'fx:link9'.*sensors 'leaves'"):
+        solver.solve(Q[0], Qd[0], {"fx:link9": 0}, ())
+    with pytest.raises(InputError, match="they have no weights"):
+        solver.solve(Q[0], Qd[0], Y[0], weights=np.ones(3))
+    Y[5, TREE.nv + 3] = np.nan
+    which = [("b",)] * 5 + [("b", "a")] + [("a",)] * 2
+    with pytest.raises(InputError, match=r"state 5 of 8 \(a, b\): y.*'fx:link4.fx'.*is nan"):
+        solver.solve_batch(Q, Qd, Y, which)
+    which[5] = ("b",)
+    assert solver.solve_batch(Q, Qd, Y, which).tau.shape == (8, TREE.nv)
+
+
+def soft(sigma):
+    """Return sensors with rows to spare, and an accelerometer that is trusted less while its leaf is open."""
+    both = {"type": "accelerometer", "links": "link4"}
+    return sensors(
+        {"type": "joint_torque", "joints": "all", "sigma": 1},
+        {"type": "external_wrench", "links": ["link5", "link6"], "value": 0},
+        names=(),
+        a={
+            "closed": [{**both, "sigma": 0.1}, {"type": "external_wrench", "links": "link4", "sigma": 2}],
+            "open": [{**both, "sigma": sigma}, {"type": "external_wrench", "links": "link4", "value": 0}],
+        },
+    )
+
+
+@every_backend
+def test_weights_of_all_states(name):
+    plan_set = nd.plan_set(TREE, soft(0.5), outputs=("tau", "fx"), cache=False)
+    solver = plan_set.solver(runnable(name))
+    joints = [f"tau:{joint}" for joint in TREE.joint_names]
+    assert plan_set.weight_names == solver.weight_names
+    assert solver.weight_names == (*joints, "acc:link4 (sigma 0.1)", "fx:link4", "acc:link4 (sigma 0.5)")
+    assert_close(solver.inputs.weights, [1] * 6 + [100, 0.25, 4], SOLVED)
+    Q, Qd, Y, which = data(plan_set, 6)
+    plain = {state: plan_set[state].solver(name) for state in plan_set.states}
+    rng = np.random.default_rng(1)
+    W = rng.uniform(0.1, 9, size=(6, 9))
+    batch, configured = solver.solve_batch(Q, Qd, Y, which, W), solver.solve_batch(Q, Qd, Y, which)
+    for k, state in enumerate(which):
+        y, these = own(plan_set, state, Y[k]), [*range(6), 6, 7] if state else [*range(6), 8]
+        expected = plain[state].solve(Q[k], Qd[k], y, W[k, these])
+        solver.switch(state)
+        solver.inputs.weights[:] = W[k]
+        run(solver, Q[k], Qd[k], Y[k])
+        by_name = dict(zip(solver.weight_names, W[k], strict=True))
+        for weights in (W[k], by_name):
+            np.testing.assert_array_equal(solver.solve(Q[k], Qd[k], Y[k], state, weights).fx, expected.fx)
+        for found in (batch.fx[k], solver.outputs.fx):
+            assert_close(found, expected.fx, SOLVED)
+        assert_close(configured.fx[k], plain[state].solve(Q[k], Qd[k], y).fx, SOLVED)
+        without = plain[state].solve(Q[k], Qd[k], y, {"acc:link4": 0})
+        np.testing.assert_array_equal(solver.solve(Q[k], Qd[k], Y[k], state, {"acc:link4": 0}).fx, without.fx)
+        lost = {**dict(zip(plan_set.measurement_names, Y[k], strict=True)), "acc:link4.ay": np.nan}
+        np.testing.assert_array_equal(solver.solve(Q[k], Qd[k], lost, state, missing="drop").fx, without.fx)
+    with pytest.raises(InputError, match=r"unknown weight 'acc:link5'.*Did you mean 'acc:link4'"):
+        solver.solve(Q[0], Qd[0], Y[0], (), {"acc:link5": 0})
+
+
+def test_weights_that_begin_alike_are_one():
+    plan_set = nd.plan_set(TREE, soft(0.1), outputs=("tau",), cache=False)
+    assert plan_set.weight_names[6:] == ("acc:link4", "fx:link4")
+    systems = [plan.system for plan in plan_set.plans.values()]
+    assert [places.tolist() for places in SideBySide(systems, "").weight_places] == [[*range(8)], [*range(7)]]
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
+    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau", "fx"), cache=False)
+    solver = plan_set.solver("native")
+    Q, Qd, Y, _ = data(plan_set, 1)
+    flags = np.array([True, False, True])
+    states = [*plan_set.states, flags]
+
+    def forbidden(*arguments, **options):
+        raise AssertionError("something is planned, compiled or placed")
+
+    monkeypatch.setattr(plans_module, "make_plan", forbidden)
+    monkeypatch.setattr(native.NativeBackend, "_loaded", forbidden)
+    monkeypatch.setattr(native_code.NativeCode, "place", forbidden)
+
+    def turn(times):
+        for _ in range(times):
+            for state in states:
+                solver.switch(state)
+                solver.tick()
+
+    run(solver, Q[0], Qd[0], Y[0])
+    turn(2)
+    tracemalloc.start()
+    try:
+        turn(2)
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        turn(200)
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 256  # nothing is kept: a number of the interpreter's own, at most
+    assert peak - before < 1024  # nothing the size of an array comes and goes: y and q alone have 240 bytes each
+    assert solver.tick().ok
+
+
+def test_a_singular_state_is_refused_and_a_tick_says_so():
+    """A leaf whose wrench the torques tell, but not at a stretched pose."""
+    tree = nd.autotree(3)
+    known = nd.SensorSet.from_dict(
+        {
+            "name": "arm",
+            "measurements": [
+                {"type": "joint_acceleration", "joints": "all"},
+                {"type": "external_wrench", "links": {"except": "link3"}, "value": 0},
+                {"type": "external_wrench", "links": "link3", "components": ["mx", "my", "fz"], "value": 0},
+            ],
+            "contacts": {
+                "tip": {
+                    "closed": [{"type": "joint_torque", "joints": "all"}],
+                    "open": [
+                        {"type": "external_wrench", "links": "link3", "components": ["mz", "fx", "fy"], "value": 0}
+                    ],
+                }
+            },
+        }
+    )
+    solver = nd.plan_set(tree, known, outputs=("fx",), cache=False).solver("numpy")
+    bent, straight, zero = np.array([0.3, 0.5, 0.7]), np.array([0.3, 0.0, 0.0]), np.zeros(3)
+    y = np.zeros(solver.ny)
+    good = solver.solve_batch(np.stack([bent, straight]), np.zeros((2, 3)), np.zeros((2, solver.ny)), [["tip"], []])
+    assert_close(good.fx[1], np.zeros((3, 6)), SOLVED)
+    with pytest.raises(SingularSystemError, match=r"state 2 of 3 \(tip\): sensors 'arm \(tip\)'") as raised:
+        solver.solve_batch(np.stack([bent, bent, straight]), np.zeros((3, 3)), np.zeros((3, solver.ny)), "tip")
+    assert raised.value.undetermined
+    solver.switch("tip")
+    assert not run(solver, straight, zero, y).ok
+    assert np.isnan(solver.outputs.fx).all()
+    solver.switch(())
+    assert solver.tick().ok
+    assert np.isfinite(solver.outputs.fx).all()
