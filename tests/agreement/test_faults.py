@@ -42,7 +42,9 @@ def monitor():
         *accelerometers.values(),
         name="icub",
     )
-    return nd.plan(nd.System(tree, sensors), outputs=["tau"]).monitor()
+    return nd.plan(nd.System(tree, sensors), outputs=["tau"]).monitor(
+        "numpy"
+    )  # a hundred ticks: compiling takes longer
 
 
 @lru_cache

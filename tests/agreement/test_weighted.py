@@ -27,16 +27,20 @@ def redundant(tree):
     return sensor_set(
         {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.1},
         {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0},
-        {"type": "joint_torque", "joints": "actuated", "sigma": 0.1},
+        {"type": "joint_torque", "joints": {"except": tree.joint_names[0]}, "sigma": 0.1},
         {"type": "external_wrench", "links": "all", "sigma": [1, 1, 1, 2, 2, 2]},
         {"type": "accelerometer", "links": list(tree.names[::3]), "sigma": 0.1, **PLACED},
         name="redundant",
     )
 
 
+def tree_of(robot):
+    return nd.autotree(6, branching=2, skew=0.4) if robot == "small" else load(robot, "floating")
+
+
 @lru_cache
 def planned(robot):
-    tree = load(robot, "floating")
+    tree = tree_of(robot)
     return nd.plan(nd.System(tree, redundant(tree)))
 
 
@@ -66,7 +70,7 @@ def unknowns(system, estimate):
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_estimates_equal_qr_in_extended_precision(robot):
     plan = planned(robot)
-    solver = plan.solver("native")
+    solver = plan.solver("native" if robot in ("iCubGenova04", "solo12") else "numpy")
     for seed in range(3 if robot == "solo12" else 1):
         q, qd, y, weights = state(plan.system, seed)
         estimate = solver.solve(q, qd, y, weights)
@@ -77,7 +81,7 @@ def test_estimates_equal_qr_in_extended_precision(robot):
 
 @pytest.mark.parametrize("backend", ["native", "numpy", "umfpack"])
 def test_all_backends_and_ways_to_call_give_the_same(backend):
-    plan = planned("solo12")
+    plan = planned("small")
     system, solver, peer = plan.system, plan.solver(backend), plan.solver("native")
     Q, Qd, Y, W = (np.array(part) for part in zip(*(state(system, seed) for seed in range(9)), strict=True))
     W = system.weights * 10 ** (np.log10(W) / 5)
@@ -92,7 +96,7 @@ def test_all_backends_and_ways_to_call_give_the_same(backend):
 
 
 def test_weights_are_those_of_the_sigmas_until_told_otherwise():
-    plan = planned("solo12")
+    plan = planned("small")
     system, solver = plan.system, plan.solver()
     q, qd, y, _ = state(system, 0)
     configured = solver.solve(q, qd, y)
@@ -110,7 +114,7 @@ def test_weights_are_those_of_the_sigmas_until_told_otherwise():
 
 
 def test_changed_weights_equal_a_fresh_plan():
-    plan = planned("solo12")
+    plan = planned("small")
     tree = plan.system.tree
     other = nd.plan(
         nd.System(
@@ -130,8 +134,8 @@ def test_changed_weights_equal_a_fresh_plan():
 
 
 def test_a_weight_of_zero_is_the_set_without_the_sensor():
-    tree = load("solo12", "floating")
-    imu = {"type": "accelerometer", "links": tree.names[0], "sigma": 0.1}
+    tree = tree_of("small")
+    imu = {"type": "accelerometer", "links": tree.names[-1], "sigma": 0.1}
     rest = list(redundant(tree).measurements)
     entries = [m.model_dump(by_alias=True, exclude_none=True) for m in rest[:-1]]
     small, full = (nd.plan(nd.System(tree, sensor_set(*more))) for more in (entries, [*entries, imu]))
@@ -139,12 +143,12 @@ def test_a_weight_of_zero_is_the_set_without_the_sensor():
     without = small.solver().solve(q, qd, y[:-3])
     solver = full.solver()
     assert np.abs(solver.solve(q, qd, y).tau - without.tau).max() > 1e-4
-    assert_close(solver.solve(q, qd, y, {f"acc:{tree.names[0]}": 0}).tau, without.tau, SOLVED)
+    assert_close(solver.solve(q, qd, y, {f"acc:{tree.names[-1]}": 0}).tau, without.tau, SOLVED)
     y[-2] = np.nan
     assert_close(solver.solve(q, qd, y, missing="drop").tau, without.tau, SOLVED)
     batch = solver.solve_batch(*(np.tile(x, (2, 1)) for x in (q, qd, y)), missing="drop")
     assert_close(batch.tau[1], without.tau, SOLVED)
-    with pytest.raises(InputError, match=f"'acc:{tree.names[0]}.ay'.*is nan"):
+    with pytest.raises(InputError, match=f"'acc:{tree.names[-1]}.ay'.*is nan"):
         solver.solve(q, qd, y)
 
 
@@ -248,7 +252,7 @@ def test_soft_rows_that_do_not_suffice_are_refused():
 
 
 def test_results_do_not_depend_on_the_order_of_the_sensors():
-    tree = load("solo12", "floating")
+    tree = tree_of("small")
     entries = [m.model_dump(by_alias=True, exclude_none=True) for m in redundant(tree).measurements]
     systems = [nd.System(tree, sensor_set(*order)) for order in (entries, entries[::-1])]
     q, qd, y, _ = state(systems[0], 4)
@@ -262,7 +266,7 @@ def test_results_do_not_depend_on_the_order_of_the_sensors():
 def test_the_papers_load_cells_are_refused_on_flat_ground_and_only_there(robot):
     """Nori's (23): with parallel soles the two moments across them are seen only as their sum."""
     tree = load(robot, "floating")
-    solver = nd.plan(nd.System(tree, nd.sensors("load_cells_five")), outputs=["tau"]).solver()
+    solver = nd.plan(nd.System(tree, nd.sensors("load_cells_five")), outputs=["tau"]).solver("numpy")
     rng, y = np.random.default_rng(0), np.zeros(solver.system.ny)
     flat, rest = tree.neutral_configuration(), np.zeros(tree.nv)
     with pytest.raises(SingularSystemError, match="rank is 669 of 670"):
