@@ -56,13 +56,13 @@ class Exported(NamedTuple):
         ffi.cdef(checked([*compiler.command, "-E", "-P", folder / f"{made.name}.h"]))
         return Exported(made, folder, ffi, ffi.dlopen(str(library)))
 
-    def solve(self, q: Floats, qd: Floats, y: Floats) -> tuple[int, dict[str, Floats]]:
+    def solve(self, q: Floats, qd: Floats, y: Floats, *weights: Floats) -> tuple[int, dict[str, Floats]]:
         """Return the status at a state, and the outputs by field, on structs that hold rubbish beforehand."""
         name, ffi = self.export.name, self.ffi
         structs = {part: ffi.new(f"{name}_{part} *") for part in ("inputs", "workspace", "outputs")}
         for struct in structs.values():
             ffi.memmove(struct, b"\x3f" * ffi.sizeof(struct[0]), ffi.sizeof(struct[0]))
-        for field, values in (("q", q), ("qd", qd), ("y", y)):
+        for field, values in zip(("q", "qd", "y", "weights"), (q, qd, y, *weights), strict=False):
             if len(values):
                 setattr(structs["inputs"], field, np.asarray(values, dtype=float).tolist())
         before = bytes(ffi.buffer(structs["inputs"]))

@@ -22,6 +22,12 @@ CANCELLATION = 1e-10
 """What may be left of a number after all that is subtracted from it, in a pivot that depends on weights: so many
 digits are lost then."""
 
+NOTHING = 1e-20
+"""The square of what counts as nothing, in any unit."""
+
+CORRECTION = 1e-5
+"""What the correction may be of a solution: its own error is that squared, or less."""
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:
@@ -53,24 +59,34 @@ class StaticElimination:
         refined: the system.
         unknowns: each unknown of the refined system; those of d come first.
         pivots: the pivots that are not constants, in order and up to their sign.
+        steps: what the correction added to each unknown; empty where there is none.
     """
 
     refined: RefinedSystem
     unknowns: tuple[Expr, ...]
     pivots: tuple[Expr, ...]
+    steps: tuple[Expr, ...]
 
     def guards(self, columns: Sequence[int]) -> tuple[Guard, ...]:
         """Return what tells whether the pivots that some unknowns depend on are too small, in order.
 
         A pivot that depends on weights has no usual size: of it, what is left of the number that it is a difference of
-        is guarded. One that is not a difference can only be zero where a weight is.
+        is guarded. One that is not a difference can only be zero where a weight is. Last comes the size of these
+        unknowns relative to their correction.
         """
         symbolic = self.refined.symbolic
         graph = symbolic.graph
         needed = set(graph.reachable([self.unknowns[column] for column in columns]))
         pivots = [pivot for pivot in self.pivots if pivot.index in needed]
         weighed = depends_on(graph, pivots, [x.index for x in symbolic.weights])
-        return tuple(_guard(pivot) if weighed[pivot.index] else Guard(pivot, None) for pivot in pivots)
+        found = [_guard(pivot) if weighed[pivot.index] else Guard(pivot, None) for pivot in pivots]
+        if self.steps:
+            size, change = graph.expr(NOTHING), graph.expr(NOTHING**2)  # so that a robot at rest is not suspicious
+            for column in columns:
+                unknown, step = self.unknowns[column], self.steps[column]
+                size, change = size + unknown * unknown, change + step * step
+            found.append(Guard(size / change, CORRECTION**-2))
+        return tuple(found)
 
     def cost(self, columns: Sequence[int]) -> Cost:
         """Count all operations from q, qd and y to some unknowns; sines and cosines are not counted."""
@@ -85,12 +101,12 @@ def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimina
     """
     work = eliminated(refined, order)
     d = work.solution()
-    if refined.weighed or refined.noisy:
-        d = _corrected(work, refined, d)
+    steps = _correction(work, refined, d) if refined.weighed or refined.noisy else {}
     return StaticElimination(
         refined=refined,
-        unknowns=tuple(d[column] for column in range(len(d))),
+        unknowns=tuple(d[column] + steps[column] if steps else d[column] for column in range(len(d))),
         pivots=tuple(_unsigned(step.value) for step in work.pivots if not step.value.is_constant),
+        steps=tuple(steps[column] for column in range(len(steps))),
     )
 
 
@@ -108,8 +124,8 @@ def eliminated(refined: RefinedSystem, order: Ordering) -> Elimination[Expr]:
     return work
 
 
-def _corrected(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Expr]) -> dict[int, Expr]:
-    """Return a solution after one more with what the rows that are not exact are off as right-hand side.
+def _correction(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Expr]) -> dict[int, Expr]:
+    """Return one more solution, with what the rows that are not exact are off in the first as right-hand side.
 
     Where weights differ by decades the first has lost as many digits; this brings them back, with the same factors.
 
@@ -123,8 +139,7 @@ def _corrected(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Exp
             accumulate(gradient, column, entry * (row.weight * off))
     for noisy in refined.noisy:
         gradient[noisy.multiplier] = graph.opaque(noisy.at(d))
-    step = work.solution_of({row: -value for row, value in gradient.items()})
-    return {column: value + step[column] for column, value in d.items()}
+    return work.solution_of({row: -value for row, value in gradient.items()})
 
 
 def _unsigned(x: Expr) -> Expr:

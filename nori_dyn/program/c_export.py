@@ -228,7 +228,7 @@ static {name}_status refused({name}_outputs *out, {name}_status status) {{
 const char *{name}_status_text({name}_status status) {{
     switch (status) {{
     case {NAME}_OK: return "solved";
-    case {NAME}_INPUT_NOT_FINITE: return "a number of q, qd or y is infinite or not a number";
+    case {NAME}_INPUT_NOT_FINITE: return "a number of the inputs is infinite or not a number";
     case {NAME}_QUATERNION_NOT_UNIT: return "a quaternion of q is not of unit length";
     case {NAME}_SMALL_PIVOT: return "the system is singular at this configuration, or nearly";
     case {NAME}_OUTPUT_NOT_FINITE: return "the arithmetic overflows";
@@ -267,7 +267,8 @@ endif()
 
 
 def _example(plan: EliminationPlan, name: str, fields: Sequence[Field], q: Floats) -> str:
-    state = "".join(f"    in.q[{k}] = {value!r};\n" for k, value in enumerate(q.tolist()) if value)
+    given = [("q", q.tolist()), ("weights", plan.system.weights.tolist())]
+    state = "".join(f"    in.{part}[{k}] = {x!r};\n" for part, values in given for k, x in enumerate(values) if x)
     printed = "".join(_print(field) for field in fields)
     readings = ", all readings zero" if plan.system.ny else ""
     return EXAMPLE.format(name=name, NAME=name.upper(), mark=MARK, state=state, readings=readings, printed=printed)

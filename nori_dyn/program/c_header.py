@@ -119,7 +119,7 @@ def header(
         outputs="\n\n".join(outputs),
         tolerance=f"{QUATERNION_TOLERANCE:g}",
         n_work=max(n_work, 1),
-        solve=_comment(_solve(name, n_pivots)),
+        solve=_comment(_solve(name, n_pivots, system.is_weighted)),
     )
 
 
@@ -205,12 +205,14 @@ def _about(plan: EliminationPlan, name: str, field: str, cost: str, version: str
         yield f"Taken as known{', ' + value + ' each' if value else ''}: {', '.join(names)}."
 
 
-def _solve(name: str, n_pivots: int) -> Iterator[str]:
+def _solve(name: str, n_pivots: int, is_weighted: bool) -> Iterator[str]:
     yield "Solve one state."
     yield ""
     if n_pivots:
         guard = f"{PIVOT_LIMIT:g} of its median size over {ENSEMBLE} random configurations as limit."
         guard = f"Pivots that depend on q: {n_pivots}, each with {guard}"
+        if is_weighted:
+            guard = f"Guarded: {n_pivots} numbers, for digits that are lost where weights differ by many decades."
     else:
         guard = "No pivot depends on q here, so none can be small."
     yield (

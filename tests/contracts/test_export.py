@@ -36,7 +36,13 @@ PLANS = {
     "hybrid": lambda: (TREES["mixed_8"], hybrid(TREES["mixed_8"], 1), None),
     "one body": lambda: (TREES["one_body"], FORWARD, None),
     "singular": lambda: (singular_tree(), TwoReadings(), None),
+    "weighed": lambda: (TREES["mixed_8"], sensor_set(*WEIGHED), ("tau", "fx")),
 }
+WEIGHED = (
+    {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+    {"type": "joint_torque", "joints": "all", "sigma": 0.3},
+    {"type": "external_wrench", "links": "all", "sigma": [1, 1, 1, 2, 2, 2]},
+)
 KNOWN = (
     {"type": "joint_acceleration", "joints": "all", "value": 0.5},
     {"type": "external_wrench", "links": "all", "value": [1, 2, 3, 4, 5, 6]},
@@ -69,8 +75,10 @@ def states(name: str, n: int = 20):
 def test_it_is_what_the_solver_gives(name, compiled):
     solver = planned(name).solver("numpy")
     solved = 0
+    system = planned(name).system
+    weights = (system.weights,) if system.is_weighted else ()
     for q, qd, y in zip(*states(name), strict=True):
-        status, found = compiled(name).solve(q, qd, y)
+        status, found = compiled(name).solve(q, qd, y, *weights)
         estimate = solver.solve(q, qd, y)
         if status != OK:
             assert status == SMALL_PIVOT
