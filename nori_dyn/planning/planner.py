@@ -167,8 +167,9 @@ def make_plan(
     search = Search(system, output_columns(system, resolved), seed)
     problem = search.problem
     found: list[tuple[Candidate, Ordering, LiftedProgram]] = []
+    one_does = system.is_weighted and ordering == AUTO  # the program goes from the leaves to the root, whatever it is
     for name, method in methods.items():
-        if found and time.monotonic() - start > PATIENCE + effort:
+        if found and (one_does or time.monotonic() - start > PATIENCE + effort):
             break
         progress(f"ordering {name}")
         try:
@@ -186,7 +187,7 @@ def make_plan(
         if effort:
             found.extend(
                 (Candidate(*counted, better.cost, better.stability), order, better)
-                for better in search.restarts(order, effort / len(methods), progress)
+                for better in search.restarts(order, effort if one_does else effort / len(methods), progress)
             )
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")

@@ -138,7 +138,8 @@ class Search:
         Raises:
             ZeroPivotError: the system is singular for all q.
         """
-        found = [self._recursions, *(self._program(k, order) for k in range(len(self._refinements)))]
+        own = [self._program(k, order) for k in range(len(self._refinements))]
+        found = own if self._system.is_weighted else [self._recursions, *own]  # weighed, it would be the same program
         return min((program for program in found if program), key=lambda program: program.weight)
 
     def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[LiftedProgram]:
