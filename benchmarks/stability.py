@@ -6,13 +6,14 @@ its unknowns, relative to the largest, against a freshly pivoted solution refine
 
 from __future__ import annotations
 
+import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.common import arguments
 from nori_dyn.planning.outputs import output_columns
 from tests.oracles import refined_solution
 from tests.systems import Figure2
@@ -46,7 +47,10 @@ def measure(n: int, n_states: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    options = arguments(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few states, for a first look")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    options = parser.parse_args()
     print(f"{'links':>5}{'states':>8}{'operations':>12}{'median error':>14}{'worst error':>13}{'guard acted':>13}")
     results = []
     for n in SIZES:

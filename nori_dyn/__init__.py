@@ -24,16 +24,23 @@ if TYPE_CHECKING:
     )
     from nori_dyn.io.functions import compile
     from nori_dyn.io.mjcf import load_mjcf
+    from nori_dyn.io.peer_states import from_convention, to_convention
+    from nori_dyn.io.pinocchio_model import from_pinocchio, from_pinocchio_order, to_pinocchio_order
     from nori_dyn.io.plan_sets import PlanSet, plan_set
     from nori_dyn.io.plans import Plan, plan
     from nori_dyn.io.robots import load_robot
-    from nori_dyn.io.sensor_configs import load_sensors, sensors, sensors_from_model
+    from nori_dyn.io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
     from nori_dyn.io.urdf import load_urdf
     from nori_dyn.measurements.berdy import berdy_map
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.synthetic import autotree, random_tree
     from nori_dyn.model.tree import KinematicTree
+    from nori_dyn.observability.candidates import Candidates
+    from nori_dyn.observability.conditioning import Conditioning, conditioning
+    from nori_dyn.observability.design import Design, best_sensors
+    from nori_dyn.observability.placement import NoPlacementError, Placement, place
     from nori_dyn.observability.poses import NoConfigurationError, configurations_where
+    from nori_dyn.observability.redundancy import Redundancy, redundancy
     from nori_dyn.observability.report import ObservabilityReport, observability
     from nori_dyn.program.functions import CompiledFunction
     from nori_dyn.recursions.aba import aba, hybrid_dynamics
@@ -68,16 +75,23 @@ _HOMES = {
     ),
     "io.functions": ("compile",),
     "io.mjcf": ("load_mjcf",),
+    "io.peer_states": ("from_convention", "to_convention"),
+    "io.pinocchio_model": ("from_pinocchio", "from_pinocchio_order", "to_pinocchio_order"),
     "io.plan_sets": ("PlanSet", "plan_set"),
     "io.plans": ("Plan", "plan"),
     "io.robots": ("load_robot",),
-    "io.sensor_configs": ("load_sensors", "sensors", "sensors_from_model"),
+    "io.sensor_configs": ("load_candidates", "load_sensors", "sensors", "sensors_from_model"),
     "io.urdf": ("load_urdf",),
     "measurements.berdy": ("berdy_map",),
     "measurements.sensor_set": ("SensorSet",),
     "model.synthetic": ("autotree", "random_tree"),
     "model.tree": ("KinematicTree",),
+    "observability.conditioning": ("Conditioning", "conditioning"),
+    "observability.candidates": ("Candidates",),
+    "observability.design": ("Design", "best_sensors"),
+    "observability.placement": ("NoPlacementError", "Placement", "place"),
     "observability.poses": ("NoConfigurationError", "configurations_where"),
+    "observability.redundancy": ("Redundancy", "redundancy"),
     "observability.report": ("ObservabilityReport", "observability"),
     "program.functions": ("CompiledFunction",),
     "recursions.aba": ("aba", "hybrid_dynamics"),
@@ -98,20 +112,26 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BackendError",
+    "Candidates",
     "CompiledFunction",
+    "Design",
+    "Conditioning",
     "Estimate",
     "FileFormatError",
     "InputError",
     "KinematicTree",
     "MissingExtraError",
     "NoConfigurationError",
+    "NoPlacementError",
     "ModelError",
     "NoriError",
     "NoriWarning",
     "ObservabilityReport",
     "Plan",
+    "Placement",
     "PlanError",
     "PlanSet",
+    "Redundancy",
     "SensorConfigError",
     "SensorSet",
     "SingularSystemError",
@@ -123,20 +143,26 @@ __all__ = [
     "aba",
     "autotree",
     "berdy_map",
+    "best_sensors",
     "bias_force",
     "christoffel",
     "com_coordinates",
     "compile",
+    "conditioning",
     "configurations_where",
     "coordinate_change",
     "coriolis",
     "coriolis_force",
     "crba",
     "expanded_parents",
+    "from_convention",
+    "from_pinocchio",
+    "from_pinocchio_order",
     "gravity_force",
     "hybrid_dynamics",
     "inertia_forward_dynamics",
     "inertial_force",
+    "load_candidates",
     "load_mjcf",
     "load_robot",
     "load_sensors",
@@ -145,12 +171,16 @@ __all__ = [
     "ltl",
     "minverse",
     "observability",
+    "place",
     "plan",
     "plan_set",
     "random_tree",
+    "redundancy",
     "rnea",
     "sensors",
     "sensors_from_model",
+    "to_convention",
+    "to_pinocchio_order",
 ]
 
 

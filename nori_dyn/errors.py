@@ -9,6 +9,17 @@ from collections.abc import Iterable
 class NoriError(Exception):
     """Base of every error that nori_dyn raises on purpose; the message is meant to be read by a person."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[NoriError], args: tuple[object, ...], attributes: dict[str, object]) -> NoriError:
+    """Return an error as it was, in another process: those with attributes take other arguments than their message."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
 
 class ModelError(NoriError):
     """A robot model that cannot be used: its topology, its inertias, its joints, or its file."""

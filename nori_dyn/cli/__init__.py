@@ -7,7 +7,7 @@ import warnings
 
 import typer
 
-from nori_dyn.cli import demo, export, info, observe, plan, schema, solve
+from nori_dyn.cli import bench, demo, export, info, observe, place, plan, schema, solve
 from nori_dyn.errors import NoriError, NoriWarning
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (plan, solve, observe, info, export, demo, schema):
+for command in (plan, solve, observe, place, info, export, demo, bench, schema):
     command.register(app)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
 from nori_dyn.cli.common import (
@@ -18,23 +15,23 @@ from nori_dyn.cli.common import (
     Lock,
     Robot,
     Strict,
-    console,
     kept,
     print_json,
     sensor_set,
-    table,
     tree_json,
 )
+from nori_dyn.cli.observe_json import redundancy_json, report_json, workspace_json
+from nori_dyn.cli.observe_text import show_footnote, show_redundancy, show_report, show_workspace
+from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.io.logs import read_configurations
 from nori_dyn.io.progress import progress
 from nori_dyn.io.robots import load_robot
-from nori_dyn.observability.null_space import Unseen
+from nori_dyn.observability.conditioning import SAMPLES, Conditioning, conditioning
 from nori_dyn.observability.poses import POSES
-from nori_dyn.observability.report import NEARLY_SINGULAR, ObservabilityReport, Where, observability
+from nori_dyn.observability.redundancy import redundancy
+from nori_dyn.observability.report import ObservabilityReport, Where, observability
+from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.system.builder import System
-
-SHOWN = 6
-"""Most poses of a file, and most variables, that are listed."""
 
 
 def _where(asked: list[str] | None) -> Where:
@@ -59,7 +56,7 @@ def observe(
     lock: Lock = None,
     keep: Keep = None,
     poses: Annotated[
-        Path | None, typer.Option(help="Configurations to look at too: .csv, .csv.gz or .npz, with q as in a log.")
+        Path | None, typer.Option(help="Poses to sweep: .csv, .csv.gz or .npz, with q as in a log.")
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -68,6 +65,21 @@ def observe(
             help=f"Special poses to look at, such as parallel:l_sole,r_sole; repeatable. {', '.join(POSES)}. "
             "The likely ones when left out.",
         ),
+    ] = None,
+    samples: Annotated[
+        int,
+        typer.Option(min=0, help="Random poses to sweep where no --poses are given; 0 leaves them out."),
+    ] = SAMPLES,
+    outputs: Annotated[str, typer.Option(help="What is to be known well, with commas: tau,qdd,fx:l_sole.")] = "tau",
+    failing: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Largest sets of sensors whose failure is looked at; 0 for none.")
+    ] = 2,
+    html: Annotated[Path | None, typer.Option(help="Write the report as a web page that stands alone.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes of this machine for the sweep. All cores when left out.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Sweep on a Dask cluster instead: tcp://host:8786.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     strict: Strict = False,
@@ -81,148 +93,47 @@ def observe(
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
     asked = _where(where)
+    if workers is not None and scheduler is not None:
+        raise typer.BadParameter("with --scheduler, the workers are the cluster's.", param_hint="--workers")
+    if html is not None:
+        check_writable(html)
+    wanted = tuple(name.strip() for name in outputs.split(","))
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
     system = System(tree, sensor_set(sensors, robot, tree))
-    configurations = None if poses is None else read_configurations(poses, system)
-    with progress("observability"):
-        report = observability(system, configurations, asked, seed)
+    resolve_outputs(system, wanted)  # before anything is computed
+    given = None if poses is None else read_configurations(poses, system)
+    with progress("observability") as show:
+        show("exact rank and special poses")
+        report = observability(system, None, asked, seed)
+        swept = None
+        if given is not None or samples:
+            swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, show)
+        spare = redundancy(system, wanted, failing, seed, show) if failing else None
+    if html is not None:
+        from nori_dyn.io.observability_page import observability_page
+
+        write_bytes(html, observability_page(system, report, swept, spare).encode())
+    at_given = swept if given is not None else None
     if as_json:
-        print_json({**tree_json(tree), **_json(report)})
+        figures = {**tree_json(tree), **report_json(report, at_given)}
+        figures["workspace"] = None if swept is None else workspace_json(system, swept)
+        figures["redundancy"] = None if spare is None else redundancy_json(spare)
+        print_json(figures)
     else:
-        _show(report)
-    if _fails(report, asked):
+        show_report(report, swept)
+        if swept is not None:
+            show_workspace(system, report, swept, is_random=given is None)
+        if spare is not None:
+            show_redundancy(spare, wanted)
+        show_footnote(report)
+    if _fails(report, at_given, asked):
         raise typer.Exit(1)
 
 
-def _fails(report: ObservabilityReport, asked: Where) -> bool:
+def _fails(report: ObservabilityReport, at_given: Conditioning | None, asked: Where) -> bool:
     """Return whether the sensors do not suffice, in general or where it was asked."""
-    at_poses = bool((report.rank_at < report.n_variables).any())
+    at_poses = at_given is not None and len(at_given.lacking) > 0
     return not report.is_observable or at_poses or (asked != "auto" and bool(report.loses_rank))
-
-
-def _show(report: ObservabilityReport) -> None:
-    """Print a report: the verdict, why, what is not determined, and the poses."""
-    n = report.n_variables
-    short = bool((report.rank_at < n).any())
-    if not report.is_observable:
-        verdict = "Not observable"
-        rest = f"{len(report.unobservable):,} of {n:,} unknowns are not determined, whatever the pose."
-    elif short or report.loses_rank:
-        verdict, rest = "Observable, but not at every pose", f"all {n:,} unknowns are determined at almost every one."
-    else:
-        verdict, rest = "Observable", f"all {n:,} unknowns are determined at almost every pose."
-    console.print(f"[bold]{verdict}[/bold]: {rest}")
-    size = f"{report.n_rows:,} equations of rank {report.generic_rank:,}, {report.deficiency:,} short"
-    console.print(f"{report.sensors} on {report.robot}: {size}.", markup=False)
-    if report.numerical_rank < report.generic_rank:
-        console.print(
-            f"Do not build on it: it is so in exact arithmetic only, in doubles the rank is {report.numerical_rank:,}.",
-            style="bold",
-        )
-    if report.unseen:
-        console.print("\nWhat the sensors do not see:")
-        _show_unseen(report.unseen)
-        _show_names(report.unobservable)
-    if report.conditions:
-        _show_poses(report)
-    if len(report.rank_at):
-        _show_configurations(report)
-    console.print(
-        f"\nThe verdict is exact, but for a chance of {report.error:.0e}; what is said of special poses and of "
-        "given ones is numerical.",
-        style="dim",
-    )
-
-
-def _show_unseen(parts: Sequence[Unseen]) -> None:
-    for part in parts:
-        several = f" ({part.dimension} independent)" if part.dimension > 1 else ""
-        words = textwrap.fill(part.words + several, console.width, initial_indent="  - ", subsequent_indent="    ")
-        console.print(words, markup=False)
-
-
-def _show_names(names: Sequence[str]) -> None:
-    counts = Counter(name.partition(".")[0] for name in names)
-    sources_first = sorted(counts, key=lambda name: not name.startswith(("fx:", "qdd:")))
-    shown = [f"{name} ({counts[name]})" if counts[name] > 1 else name for name in sources_first]
-    more = f" and {len(shown) - SHOWN} more (--json lists all)" if len(shown) > SHOWN else ""
-    console.print(f"\nNot determined: {', '.join(shown[:SHOWN])}{more}.", markup=False)
-
-
-def _show_poses(report: ObservabilityReport) -> None:
-    rows = [(c.meaning, int(c.ranks.min()), c.lost, _margin(c.smallest.min())) for c in report.conditions]
-    console.print()
-    console.print(table("Special poses", ("pose", "rank", "lost", "margin"), rows))
-    console.print(
-        "lost: ranks fewer than at almost every pose. margin: how near the pose comes to losing another, from 1 (far) "
-        f"to 0; below {NEARLY_SINGULAR:.0e} (!) it is nearly singular."
-    )
-    known = {part.words for part in report.unseen}
-    fresh = {part.words: part for c in report.loses_rank for part in c.unseen if part.words not in known}
-    if fresh:
-        console.print("\nWhat the sensors do not see where ranks are lost:")
-        _show_unseen([*fresh.values()])
-
-
-def _margin(smallest: float) -> str:
-    return f"{smallest:.0e}" + (" !" if smallest < NEARLY_SINGULAR else "")
-
-
-def _show_configurations(report: ObservabilityReport) -> None:
-    short = np.flatnonzero(report.rank_at < report.n_variables)
-    nearly = int(np.sum(report.smallest_at < NEARLY_SINGULAR))
-    console.print(
-        f"\nOf {len(report.rank_at):,} poses given, {len(short):,} lack rank and {nearly:,} are nearly singular; the "
-        f"smallest margin is {report.smallest_at.min():.0e}."
-    )
-    if len(short):
-        shown = ", ".join(f"{k} (by {report.n_variables - report.rank_at[k]})" for k in short[:SHOWN])
-        more = f" and {len(short) - SHOWN:,} more" if len(short) > SHOWN else ""
-        console.print(f"Those that lack it, counted from 0: {shown}{more}.")
-
-
-def _json(report: ObservabilityReport) -> dict[str, Any]:
-    """Return a report as JSON."""
-    return {
-        "sensors": report.sensors,
-        "rows": report.n_rows,
-        "variables": report.n_variables,
-        "is_observable": report.is_observable,
-        "generic_rank": report.generic_rank,
-        "structural_rank": report.structural_rank,
-        "numerical_rank": report.numerical_rank,
-        "deficiency": report.deficiency,
-        "error": report.error,
-        "unobservable": list(report.unobservable),
-        "unseen": _unseen_json(report.unseen),
-        "conditions": [
-            {
-                "condition": c.condition,
-                "frames": list(c.frames),
-                "ranks": c.ranks.tolist(),
-                "margins": c.smallest.tolist(),
-                "lost": c.lost,
-                "unseen": _unseen_json(c.unseen),
-                "configurations": c.configurations.tolist(),
-            }
-            for c in report.conditions
-        ],
-        "rank_at": report.rank_at.tolist(),
-        "margin_at": report.smallest_at.tolist(),
-    }
-
-
-def _unseen_json(parts: Sequence[Unseen]) -> list[dict[str, Any]]:
-    return [
-        {
-            "words": part.words,
-            "dimension": part.dimension,
-            "links": list(part.links),
-            "joints": list(part.joints),
-            "vectors": [dict(vector.coefficients) for vector in part.vectors],
-        }
-        for part in parts
-    ]
 
 
 def register(app: typer.Typer) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from nori_dyn.io.robots import model_sensors
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.measurements.sensor_set import InvalidConfigError, SensorSet, config_model
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.observability.candidates import Candidates
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "sensor_configs", _PACKAGE.parent / "sensor_configs")
@@ -92,23 +95,90 @@ def load_sensors(
         FileFormatError: the file cannot be read.
         SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
     """
-    text = read_text(path)
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.") from None
-    wants_model = isinstance(data, dict) and data.get("from_model") and model is not None
-    of_model = _model_entries(model, tree) if wants_model and model is not None else None
-    try:
-        return SensorSet.from_dict(data, of_model)
-    except InvalidConfigError as error:
-        raise SensorConfigError(f"{path}:{_line(text, error.path)}: {error}") from None
-    except SensorConfigError as error:
-        error.args = (f"{path}: {error}",)
-        raise
+    content = Config.read(path)
+    with content.naming_line():
+        return SensorSet.from_dict(content.data, content.of_model(model, tree))
+
+
+def load_candidates(
+    path: str | Path, model: str | os.PathLike[str] | None = None, tree: KinematicTree | None = None
+) -> Candidates:
+    """Return the sensors to choose from that a YAML file describes, for `place` and `best_sensors`.
+
+        name: what_to_buy
+        measurements:                       # there anyway
+          - {type: external_wrench, links: {except: [l_sole, r_sole]}, value: 0}
+        candidates:                         # a set of sensors; each that reads several places is as many choices
+          from_model: {accelerometer: {sigma: 0.1}, force_torque: {sigma: 0.5}}
+          measurements:
+            - {type: joint_acceleration, joints: actuated, sigma: 1.0}
+        costs: {accelerometer: 40, force_torque: 3000, l_foot_ft: 0}    # by type or name; 1 where not given
+        together: {imu: [head_acc, head_angular_acc]}                   # had together or not at all
+        must: [l_foot_ft]
+        at_most_one: [[l_arm_ft, l_upper_arm_ft]]
+        budget: 5000
+
+    Args:
+        path: the YAML file.
+        model: the robot, as for `load_robot`, where the file has `from_model`.
+        tree: see `sensors_from_model`.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
+    """
+    content = Config.read(path)
+    with content.naming_line():
+        return Candidates.from_dict(content.data, content.of_model(model, tree))
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The content of a YAML file.
+
+    Attributes:
+        path: the file.
+        text: its text.
+        data: what it says.
+    """
+
+    path: str | Path
+    text: str
+    data: Any
+
+    @staticmethod
+    def read(path: str | Path) -> Config:
+        """Return the content of a file.
+
+        Raises:
+            FileFormatError: it cannot be read.
+            SensorConfigError: it is not YAML.
+        """
+        text = read_text(path)
+        try:
+            return Config(path, text, yaml.safe_load(text))
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            line = f":{mark.line + 1}" if mark else ""
+            problem = getattr(error, "problem", None) or "it cannot be parsed"
+            raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.") from None
+
+    def of_model(self, model: str | os.PathLike[str] | None, tree: KinematicTree | None) -> list[dict[str, Any]] | None:
+        """Return the entries of a robot's own sensors, where the file takes them and the robot is known."""
+        parts = [self.data, self.data.get("candidates")] if isinstance(self.data, dict) else []
+        wants_model = any(isinstance(part, dict) and part.get("from_model") for part in parts)
+        return _model_entries(model, tree) if wants_model and model is not None else None
+
+    @contextmanager
+    def naming_line(self) -> Iterator[None]:
+        """Let errors of the content say in which file they are, and in which line."""
+        try:
+            yield
+        except InvalidConfigError as error:
+            raise SensorConfigError(f"{self.path}:{_line(self.text, error.path)}: {error}") from None
+        except SensorConfigError as error:
+            error.args = (f"{self.path}: {error}",)
+            raise
 
 
 def _model_entries(model: str | os.PathLike[str], tree: KinematicTree | None) -> list[dict[str, Any]]:

@@ -67,6 +67,14 @@ class Measurement(BaseModel, ABC):
             SensorConfigError: a name or number of values that does not fit the robot.
         """
 
+    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
+        """Yield a sensor for each place that this one reads on a robot; itself where it selects none.
+
+        Raises:
+            SensorConfigError: a name that does not fit the robot.
+        """
+        yield self
+
     def called(self, by_place: Sequence[str]) -> list[str]:
         """Return the names of readings: the sensor's own where it has one, else those by what each reads.
 

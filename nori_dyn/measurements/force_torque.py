@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from nori_dyn.errors import UnknownSensorNameError
+from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.frame_reading import Place, PlacedReading, variable_reading
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.joints import FORCE
@@ -43,6 +44,9 @@ class ForceTorque(PlacedReading):
             error.args = (f"{error}{hint}",)
             raise
         return ((tree.joint_names[i], i, tree.names[i]) for i in bodies)
+
+    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
+        return (self.model_copy(update={"joints": name}) for name, _, _ in self.owners(tree))
 
     def reads(self, place: Place) -> Equation:
         sign = 1.0 if self.measures == "parent_on_child" else -1.0

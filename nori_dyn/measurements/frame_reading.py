@@ -191,6 +191,9 @@ class LinkReading(PlacedReading):
     def owners(self, tree: KinematicTree) -> Iterator[tuple[str, int, str]]:
         return ((name, i, name) for name, i in select_places(tree, self.links))
 
+    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
+        return (self.model_copy(update={"links": name}) for name, _, _ in self.owners(tree))
+
 
 def variable_reading(place: Place, sensor: Measurement, source: str, key: VariableKey, matrix: Array) -> Equation:
     """Return the rows of a place that read `matrix` (6, 6) times one variable."""

@@ -33,7 +33,7 @@ class JointReading(Measurement):
         raise NotImplementedError
 
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
-        bodies = [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+        bodies = self._bodies(tree)
         names = self.called([f"{self.kind}:{tree.joint_names[i]}" for i in bodies])
         for i, name in zip(bodies, names, strict=True):
             components = self.components(tree.joints[i])
@@ -48,3 +48,9 @@ class JointReading(Measurement):
                 sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
                 ranges=range_per_component(name, self, components),
             )
+
+    def each(self, tree: KinematicTree) -> Iterator[Measurement]:
+        return (self.model_copy(update={"joints": tree.joint_names[i]}) for i in self._bodies(tree))
+
+    def _bodies(self, tree: KinematicTree) -> list[int]:
+        return [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]

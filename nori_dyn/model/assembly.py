@@ -8,7 +8,7 @@ Source: RBDA ch. 4.1-4.2.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -98,7 +98,7 @@ def assemble(
     if isinstance(locked, str):
         locked = (locked,)
     locked = dict.fromkeys(locked, 0.0) if not isinstance(locked, Mapping) else dict(locked)
-    _check_inertias(links, strict)
+    check_inertias(links, strict)
     order = _topological_order(name, links, joints)
     for joint_name in locked:
         if joint_name not in {j.name for j in joints}:
@@ -171,7 +171,16 @@ def _check_kept(name: str, joints: Sequence[JointData], kept: Sequence[str], loc
             raise UnknownModelNameError(f"fixed joint to keep{moves}", joint, fixed, f"robot '{name}'")
 
 
-def _check_inertias(links: Sequence[LinkData], strict: bool) -> None:
+def check_inertias(links: Iterable[LinkData], strict: bool) -> None:
+    """Check that inertias are those of some distribution of mass.
+
+    Args:
+        links: the links.
+        strict: refuse inertias that violate the triangle inequality instead of warning.
+
+    Raises:
+        ModelError: one that is not positive definite, or of a mass that is negative; with strict, also those above.
+    """
     unreal = [link.name for link in links if not check_inertia(link.name, link.mass, link.com, link.I_com)]
     if not unreal:
         return

@@ -21,7 +21,7 @@ from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicState, SymbolicSystem, assembled, symbolic_state
+from nori_dyn.system.trace import SymbolicState, symbolic_state
 
 Z_AXIS = (0.0, 0.0, 1.0)
 
@@ -102,12 +102,6 @@ class ExactSystem:
     state: SymbolicState
     shape: tuple[int, int]
     entries: dict[tuple[int, int], Expr]
-
-    def squared(self) -> SymbolicSystem:
-        """Return the same with empty rows or columns to make it square."""
-        n = max(self.shape)
-        zero = self.state.graph.zero
-        return assembled(self.state, (n, n), self.entries, [zero] * n, [0] * n)
 
 
 def exact_system(system: System, seed: int = 0) -> ExactSystem:

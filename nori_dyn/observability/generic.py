@@ -3,16 +3,14 @@
 The entries of D are rational functions of q. At a random point of the field with p = 2^127 - 1 the rank is never
 above that for almost all q. It is below it with probability at most `ENTRY_DEGREE` n / p for n unknowns, by
 Schwartz-Zippel on a nonzero minor that is cleared of denominators joint by joint; and likewise that of D with a further
-row that reads one unknown. An unknown is moved by the null space if and only if it is not zero in a random null vector,
-but for 1 / p. So all of it is wrong with a probability below 1e-31 for a thousand unknowns; two points square that.
+row that reads one unknown, which has a larger rank if and only if the null space moves that unknown. So all of it is
+wrong with a probability below 1e-31 for a thousand unknowns; two points square that.
 
 Source: DESIGN 4.2; Schwartz (1980); own derivation (tests/unit/observability/test_generic.py).
 """
 
 from __future__ import annotations
 
-import heapq
-import random
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +20,8 @@ from scipy.sparse.csgraph import structural_rank
 
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.observability.exact import ExactSystem, exact_system
-from nori_dyn.planning.elimination import FIELD, Elimination
+from nori_dyn.observability.field import Span, field_rows
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicSystem
 
 ENTRY_DEGREE = 8
 """Largest degree of an entry in the random numbers, cleared of denominators: at most 5, a free joint's."""
@@ -63,12 +60,13 @@ def generic_rank(system: System, seed: int = 0) -> GenericRank:
         exact = exact_system(system, POINTS * seed + k)
         if not k:
             structural = _structural_rank(exact, seed)
-        work = eliminated(exact.squared())
-        moved = null_vector(work, n, random.Random(f"{seed}-{k}"))
-        found.append((len(work.pivots), np.array([value != 0 for value in moved])))
+        rows = field_rows(system, exact)
+        seen = Span.of(rows.measured.values())
+        moved = np.array([bool(seen.remainder(rows.variables[column])) for column in range(n)])
+        found.append((n - len(rows.sources) + seen.dimension, moved))
     rank = max(rank for rank, _ in found)
     moved_by_any = np.any([moved for other, moved in found if other == rank], axis=0)
-    return GenericRank(rank, structural, moved_by_any, (n * (ENTRY_DEGREE * (n + 1) + 1) / PRIME) ** POINTS)
+    return GenericRank(rank, structural, moved_by_any, (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
 
 
 def _structural_rank(exact: ExactSystem, seed: int) -> int:
@@ -80,40 +78,3 @@ def _structural_rank(exact: ExactSystem, seed: int) -> int:
     places = np.array([*exact.entries], dtype=np.intp).reshape(-1, 2)
     rows, columns = (rng.permutation(n)[places[:, k]] for k, n in enumerate(exact.shape))
     return int(structural_rank(sp.csr_matrix((np.ones(len(places)), (rows, columns)), shape=exact.shape)))
-
-
-def eliminated(symbolic: SymbolicSystem) -> Elimination[int]:
-    """Return the elimination over the field of a square system, as far as it goes: rank is its number of pivots.
-
-    The pivot of least (r - 1)(c - 1) comes first. Source: Markowitz (1957).
-    """
-    work = Elimination(symbolic, FIELD)
-    heap = [(work.markowitz(i, j), i, j) for i, row in enumerate(work.rows) for j in row]
-    heapq.heapify(heap)
-    while heap:
-        cost, row, column = heapq.heappop(heap)
-        if column not in work.rows[row]:
-            continue
-        now = work.markowitz(row, column)
-        if now > cost:
-            heapq.heappush(heap, (now, row, column))
-            continue
-        for i in work.pivot(row, column).l:
-            for j in work.rows[i]:
-                heapq.heappush(heap, (work.markowitz(i, j), i, j))
-    return work
-
-
-def null_vector(work: Elimination[int], n: int, rng: random.Random) -> list[int]:
-    """Return a random vector (n,) of the null space over the field; zero where there is none.
-
-    Args:
-        work: what was eliminated, as far as it goes.
-        n: number of unknowns; further columns are empty.
-        rng: draws the free unknowns.
-    """
-    done = {step.column for step in work.pivots}
-    d = [0 if j in done else rng.randrange(1, PRIME) for j in range(n)]
-    for step in reversed(work.pivots):
-        d[step.column] = -sum(u * d[j] for j, u in step.u.items()) * step.reciprocal % PRIME
-    return d

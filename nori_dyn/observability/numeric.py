@@ -9,7 +9,7 @@ Source: own derivation (tests/unit/observability/test_numeric.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +18,10 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.spatial import spread
+from nori_dyn.model.kinematics import positions
 from nori_dyn.observability.exact import exact_system
+from nori_dyn.observability.field import SOURCES, Row, field_rows
 from nori_dyn.system.builder import System
 from nori_dyn.system.newton_euler import DYNAMICS
 from nori_dyn.system.variables import KINDS
@@ -30,11 +32,10 @@ Indices = NDArray[np.intp]
 RANK_TOLERANCE = 1e-9
 """Singular values of M in natural units below this share of the largest are taken as zero."""
 
+NONE: Indices = np.zeros(0, dtype=np.intp)
+
 SCALING_STEPS = 8
 SCALING_SAMPLES = 4
-
-SOURCES = ("fx", "qdd")
-"""The variables that determine all others: external wrenches and joint accelerations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,22 @@ class RankAt:
     gap: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """A system at a configuration, over the sources.
+
+    Attributes:
+        M: what the measured rows say of the sources (rows, n_sources).
+        X: the other variables as the dynamics give them from the sources (others, n_sources).
+        M_errors, X_errors: likewise of the errors that were asked for of some equations of motion.
+    """
+
+    M: Floats
+    X: Floats
+    M_errors: Floats
+    X_errors: Floats
+
+
 class Reduction:
     """A system without the variables that the dynamics determine.
 
@@ -59,6 +76,8 @@ class Reduction:
         system: the system.
         sources: columns of D that stay (n_sources): external wrenches and joint accelerations.
         others: columns that the dynamics determine from them.
+        measured: rows of D that are no equations of motion.
+        row_scale, column_scale: factors of the rows and columns of M that bring it to natural units.
 
     Args:
         system: the system; it may have any number of rows.
@@ -76,50 +95,32 @@ class Reduction:
             is_dynamic[row.slice] = row.equation.group == DYNAMICS
         self.sources: Indices = np.flatnonzero(is_source)
         self.others: Indices = np.flatnonzero(~is_source)
-        self._dynamics, self._measured = np.flatnonzero(is_dynamic), np.flatnonzero(~is_dynamic)
+        self._dynamics, self.measured = np.flatnonzero(is_dynamic), np.flatnonzero(~is_dynamic)
         self._M_pattern, self._X_pattern = self._patterns(seed)
-        self._row_scale, self._column_scale = self._natural_units(seed)
+        self.row_scale, self.column_scale = self._natural_units(seed)
 
     def _patterns(self, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return where M and X are nonzero for almost all q, exactly: what else is there in doubles is rounding."""
-        exact = exact_system(self.system, seed)
-        coefficients: dict[int, dict[int, int]] = {}
-        for (row, column), entry in exact.entries.items():
-            coefficients.setdefault(row, {})[column] = entry.fingerprint
-        by_sources: dict[int, dict[int, int]] = {column: {column: 1} for column in self.sources.tolist()}
-
-        def total(row: int, own: int | None = None) -> dict[int, int]:
-            found: dict[int, int] = {}
-            for column, factor in coefficients.get(row, {}).items():
-                if column != own:
-                    for source, value in by_sources[column].items():
-                        found[source] = (found.get(source, 0) + factor * value) % PRIME
-            return {source: value for source, value in found.items() if value}
-
-        tree, rows = self.system.tree, self.system.rows
-        n = tree.n_links
-        for which, kind, bodies in ((0, "a", range(n)), (1, "f", reversed(range(n))), (2, "tau", range(n))):
-            for i in bodies:
-                block = rows[3 * i + which].slice
-                for k in range(block.stop - block.start):
-                    own = self.system.column(kind, i).start + k
-                    by_sources[own] = total(block.start + k, own)
+        rows = field_rows(self.system, exact_system(self.system, seed))
         place = {source: k for k, source in enumerate(self.sources.tolist())}
-        M = np.zeros((len(self._measured), len(place)), dtype=bool)
-        X = np.zeros((len(self.others), len(place)), dtype=bool)
-        for r, row in enumerate(self._measured.tolist()):
-            M[r, [place[source] for source in total(row)]] = True
-        for r, column in enumerate(self.others.tolist()):
-            X[r, [place[source] for source in by_sources[column]]] = True
-        return M, X
+
+        def pattern(coefficients: Iterable[Row]) -> NDArray[np.bool_]:
+            found = [[place[source] for source in row] for row in coefficients]
+            where = np.zeros((len(found), len(place)), dtype=bool)
+            for r, columns in enumerate(found):
+                where[r, columns] = True
+            return where
+
+        M = pattern(rows.measured[row] for row in self.measured.tolist())
+        return M, pattern(rows.variables[column] for column in self.others.tolist())
 
     def _natural_units(self, seed: int) -> tuple[Floats, Floats]:
         """Return the factors of the rows and columns of M that bring their largest entries to size 1, on the whole."""
         rng = np.random.default_rng(seed)
         tree = self.system.tree
-        samples = (np.abs(self._parts(tree.random_configuration(rng))[0]) for _ in range(SCALING_SAMPLES))
+        samples = (np.abs(self.at(tree.random_configuration(rng)).M) for _ in range(SCALING_SAMPLES))
         size = np.max([*samples], axis=0)
-        rows, columns = np.ones(len(self._measured)), np.ones(len(self.sources))
+        rows, columns = np.ones(len(self.measured)), np.ones(len(self.sources))
         if not size.size:
             return rows, columns
         for _ in range(SCALING_STEPS):
@@ -128,22 +129,41 @@ class Reduction:
             columns /= np.sqrt(_or_one(scaled.max(axis=0)))
         return rows, columns
 
-    def _parts(self, q: Floats) -> tuple[Floats, Floats]:
-        """Return M, and the map X from the sources to the other variables."""
-        D = self.system.D(q).tocsr()
-        dynamics, measured = D[self._dynamics].tocsc(), D[self._measured].tocsc()
-        right = dynamics[:, self.sources].toarray()
-        X = -spla.splu(sp.csc_matrix(dynamics[:, self.others])).solve(right) * self._X_pattern
+    def at(self, q: Floats) -> Reduced:
+        """Return what the rows of D say of the sources at a configuration q (nq,)."""
+        return self._reduced(self.system.D(q), NONE)
+
+    def at_each(self, Q: Floats, noisy: Indices = NONE) -> Iterator[Reduced]:
+        """Yield what `at` returns for each of some configurations (N, nq), which is quicker than one by one.
+
+        Args:
+            Q: the configurations.
+            noisy: rows of D, equations of motion, whose errors are to be told apart.
+        """
+        for D in _matrices(self.system, Q):
+            yield self._reduced(D, noisy)
+
+    def _reduced(self, D: sp.csc_array, noisy: Indices) -> Reduced:
+        rows = D.tocsr()
+        dynamics, measured = rows[self._dynamics].tocsc(), rows[self.measured].tocsc()
+        errors = np.zeros((len(self._dynamics), len(noisy)))
+        errors[np.searchsorted(self._dynamics, noisy), np.arange(len(noisy))] = 1.0
+        right = np.hstack([dynamics[:, self.sources].toarray(), errors])
+        solved = -spla.splu(sp.csc_matrix(dynamics[:, self.others])).solve(right)
+        X, X_errors = solved[:, : len(self.sources)] * self._X_pattern, solved[:, len(self.sources) :]
         M = measured[:, self.sources].toarray() + measured[:, self.others] @ X
-        return M * self._M_pattern, X
+        return Reduced(M * self._M_pattern, X, measured[:, self.others] @ X_errors, X_errors)
 
     def _scaled(self, M: Floats) -> Floats:
-        return np.asarray(self._row_scale[:, None] * M * self._column_scale)
+        return np.asarray(self.row_scale[:, None] * M * self.column_scale)
 
     def rank_at(self, q: Floats) -> RankAt:
         """Return the rank of D at a configuration q (nq,)."""
+        return self.rank_of(self.at(q).M)
+
+    def rank_of(self, M: Floats) -> RankAt:
+        """Return the rank of D where the rows that are measured say M (rows, n_sources) of the sources."""
         n = self.system.shape[1]
-        M, _ = self._parts(q)
         values = la.svdvals(self._scaled(M)) if M.size else np.zeros(0)
         largest = values[0] if values.size and values[0] > 0 else 1.0
         values = np.concatenate([values, np.zeros(len(self.sources) - len(values))]) / largest
@@ -158,6 +178,12 @@ class Reduction:
         """Return the rank at each configuration (N, nq)."""
         return tuple(self.rank_at(q) for q in configurations)
 
+    def unseen_sources(self, M: Floats, dimension: int) -> Floats:
+        """Return orthonormal vectors (dimension, n_sources) in natural units that M takes nearest to zero."""
+        n_sources = len(self.sources)
+        scaled = np.vstack([self._scaled(M), np.zeros((max(0, n_sources - len(M)), n_sources))])
+        return np.asarray(la.svd(scaled)[2][n_sources - dimension :])
+
     def null_space(self, q: Floats, dimension: int) -> Floats:
         """Return vectors (n, dimension) that D takes to zero at a configuration q (nq,).
 
@@ -168,17 +194,16 @@ class Reduction:
             q: the configuration.
             dimension: that of the null space, at most the deficiency there.
         """
-        M, X = self._parts(q)
-        n_sources = len(self.sources)
+        found = self.at(q)
+        M, X = found.M, found.X
         if not dimension:
             return np.zeros((self.system.shape[1], 0))
-        scaled = np.vstack([self._scaled(M), np.zeros((max(0, n_sources - len(M)), n_sources))])
-        V = la.svd(scaled)[2][n_sources - dimension :]
+        V = self.unseen_sources(M, dimension)
         _, _, order = la.qr(V, mode="economic", pivoting=True)
         free = np.sort(order[:dimension])
         basis = np.linalg.solve(V[:, free], V).T
         basis[np.abs(basis) < RANK_TOLERANCE] = 0.0
-        basis *= self._column_scale[:, None] / self._column_scale[free]
+        basis *= self.column_scale[:, None] / self.column_scale[free]
         d = np.zeros((self.system.shape[1], dimension))
         d[self.sources], d[self.others] = basis, X @ basis
         size = np.abs(X) @ np.abs(basis)
@@ -187,6 +212,23 @@ class Reduction:
             own = [k for v in self.system.variables if v.kind == kind for k in range(v.slice.start, v.slice.stop)]
             d[own] *= np.abs(d[own]) > RANK_TOLERANCE * np.abs(d[own]).max(axis=0)
         return d
+
+
+def _matrices(system: System, Q: Floats) -> Iterator[sp.csc_array]:
+    """Yield D at each of some configurations (N, nq), assembled together."""
+    at = positions(system.tree, system.tree.normalised(Q).T)
+    rows, columns, values = [], [], []
+    for row, column, block in system.blocks(at):
+        each = spread(block, block.shape[:2], (len(Q),))
+        r, c = np.nonzero(each.any(axis=-1))
+        rows.append(r + row.start)
+        columns.append(c + column.start)
+        values.append(each[r, c])
+    entries = np.concatenate(values).astype(float)
+    places = np.arange(len(entries))
+    pattern = sp.csc_array((places, (np.concatenate(rows), np.concatenate(columns))), shape=system.shape)
+    for numbers in entries[pattern.data].T:
+        yield sp.csc_array((numbers, pattern.indices, pattern.indptr), shape=system.shape)
 
 
 def _or_one(size: Floats) -> Floats:

@@ -11,6 +11,7 @@ import nori_dyn as nd
 from tests.robots import ROBOTS, load
 
 ICUB = (str(ROBOTS["iCubGenova04"]), "--base", "floating", "--sensors")
+QUICK = ("--samples", "2", "--failing", "0")
 TALOS = (str(ROBOTS["talos_reduced"]), "--base", "floating", "--sensors")
 
 
@@ -33,7 +34,7 @@ def test_sensors_that_do_not_suffice(run):
 
 
 def test_sensors_that_suffice_but_for_some_poses(run):
-    status, output, errors = run("observe", *ICUB, "load_cells_five")
+    status, output, errors = run("observe", *ICUB, "load_cells_five", *QUICK)
     assert (status, errors) == (0, "")
     text = " ".join(output.split())
     assert text.startswith("Observable, but not at every pose: all 670 unknowns are determined at almost every one.")
@@ -42,16 +43,16 @@ def test_sensors_that_suffice_but_for_some_poses(run):
 
 
 def test_poses_that_are_asked_for_count(run, tmp_path):
-    assert run("observe", *ICUB, "load_cells_five", "--where", "flat:l_sole,r_sole")[0] == 1
+    assert run("observe", *ICUB, "load_cells_five", "--where", "flat:l_sole,r_sole", *QUICK)[0] == 1
     tree = load("iCubGenova04", "floating")
     Q = [tree.neutral_configuration(), tree.random_configuration(0)]
     path = tmp_path / "poses.npz"
     np.savez(path, q=np.array(Q))
-    status, output, _ = run("observe", *ICUB, "load_cells_five", "--poses", path, "--where", "at_limits")
+    status, output, _ = run("observe", *ICUB, "load_cells_five", "--poses", path, "--where", "at_limits", *QUICK)
     assert status == 1
     assert "Of 2 poses given, 1 lack rank" in output
     np.savez(path, q=np.array(Q[1:]))
-    assert run("observe", *ICUB, "load_cells_five", "--poses", path)[0] == 0
+    assert run("observe", *ICUB, "load_cells_five", "--poses", path, *QUICK)[0] == 0
 
 
 def test_poses_from_a_table(run, tmp_path):
@@ -62,12 +63,12 @@ def test_poses_from_a_table(run, tmp_path):
     status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", "forward_dynamics", "--poses", path)
     assert status == 0
     assert output.startswith("Observable: all 120 unknowns are determined at almost every pose.")
-    assert "Of 2 poses given, 0 lack rank" in output
+    assert "Of 2 poses given, none lack rank and none are nearly singular." in " ".join(output.split())
 
 
 def test_figures_as_json(run):
     where = ("--where", "parallel:left_sole_link,right_sole_link", "--where", "at_zero")
-    status, output, _ = run("observe", *TALOS, "load_cells_five", *where, "--json")
+    status, output, _ = run("observe", *TALOS, "load_cells_five", *where, *QUICK, "--json")
     found = json.loads(output)
     assert status == 1
     assert (found["is_observable"], found["generic_rank"], found["variables"]) == (True, 670, 670)
@@ -75,6 +76,80 @@ def test_figures_as_json(run):
     (part,) = found["conditions"][0]["unseen"]
     assert part["dimension"] == 1
     assert "fx:leg_left_6_link.mz" in part["vectors"][0]
+
+
+WEIGHED = """
+name: weighed
+measurements:
+  - {type: joint_acceleration, joints: all, sigma: 0.5}
+  - {type: joint_torque, joints: {match: ".*"}, sigma: 0.3}
+  - {type: external_wrench, links: {except: [wrist_3_link, forearm_link]}, value: 0}
+  - {type: external_wrench, links: wrist_3_link, sigma: 2}
+  - {type: external_wrench, links: forearm_link, sigma: 2}
+"""
+
+
+@pytest.fixture
+def weighed(tmp_path):
+    path = tmp_path / "weighed.yaml"
+    path.write_text(WEIGHED)
+    return (str(ROBOTS["ur5"]), "--sensors", str(path), "--samples", "12")
+
+
+def test_the_workspace_and_failures(run, weighed, tmp_path):
+    page = tmp_path / "page.html"
+    status, output, errors = run("observe", *weighed, "--outputs", "tau", "--html", page)
+    assert (status, errors) == (0, "")
+    assert max(map(len, output.splitlines())) <= 80
+    text = " ".join(output.split())
+    assert "Of 12 random poses within joint limits, none lack rank" in text
+    assert "Expected standard deviations" in text
+    assert "If sensors fail Any one of" in text
+    assert "</html>" in page.read_text()
+
+
+def test_the_workspace_as_json(run, weighed):
+    asked = ("--outputs", "tau", "--failing", "1", "--seed", "3", "--workers", "1", "--json")
+    found = json.loads(run("observe", *weighed, *asked)[1])
+    tree = nd.load_urdf(ROBOTS["ur5"])
+    system = nd.System(tree, nd.load_sensors(weighed[2]))
+    expected = nd.conditioning(system, n=12, seed=3)
+    workspace = found["workspace"]
+    assert workspace["poses"] == 12
+    assert np.array_equal(workspace["margins"], expected.smallest)
+    assert np.array_equal(workspace["sigma"], expected.sigma)
+    assert np.array_equal(workspace["configurations"], expected.configurations)
+    assert workspace["worst"] == expected.worst.tolist()
+    first = {"output": "tau:shoulder_pan_joint", "unit": "N m"}
+    first |= {"median": np.median(expected.sigma[:, 0]), "worst": expected.sigma[:, 0].max()}
+    assert workspace["deviations"][0] == first
+    assert (found["redundancy"]["size"], found["redundancy"]["critical"]) == (1, {})
+
+
+def test_outputs_that_are_not_determined(run, tmp_path):
+    path = tmp_path / "few.yaml"
+    known = (
+        "- {type: joint_acceleration, joints: all, sigma: 1}\n- {type: external_wrench, links: wrist_3_link, sigma: 1}"
+    )
+    path.write_text(f"name: few\nmeasurements:\n{known}\n")
+    few = (ROBOTS["ur5"], "--sensors", path, "--samples", "3")
+    status, output, _ = run("observe", *few, "--outputs", "tau,fx:wrist_3_link")
+    text = " ".join(output.split())
+    assert status == 1
+    assert "All of 3 random poses within joint limits lack rank, as almost every pose does; none lack more" in text
+    assert "Further outputs: 5 not determined at most poses" in text
+    found = json.loads(run("observe", *few, "--json")[1])
+    assert found["workspace"]["deviations"][0]["median"] is None
+    assert found["workspace"]["lacking_rank"] == 3
+
+
+def test_without_the_workspace(run, weighed):
+    status, output, _ = run("observe", *weighed[:-1], "0", "--failing", "0")
+    assert status == 0
+    assert "Over the workspace" not in output
+    assert "If sensors fail" not in output
+    found = json.loads(run("observe", *weighed[:-1], "0", "--failing", "0", "--json")[1])
+    assert found["workspace"] is found["redundancy"] is None
 
 
 def test_wrong_use(run):
@@ -89,6 +164,19 @@ def test_wrong_use(run):
     assert status == 1
     assert "there is no such file" in errors
     assert output == ""
+
+
+def test_wrong_use_of_the_sweep(run, monkeypatch):
+    monkeypatch.setattr("nori_dyn.observability.sweep.CONNECT", 0.5)
+    ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
+    status, _, errors = run("observe", *ur5, "--outputs", "tua")
+    assert status == 1
+    assert "unknown output 'tua'" in errors
+    assert run("observe", *ur5, "--workers", "2", "--scheduler", "tcp://127.0.0.1:1")[0] == 2
+    assert run("observe", *ur5, "--workers", "0")[0] == 2
+    status, output, errors = run("observe", *ur5, "--scheduler", "tcp://127.0.0.1:1")
+    assert (status, output) == (1, "")
+    assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in errors
 
 
 def test_help_has_an_example(run):

@@ -7,11 +7,7 @@ how near to singular a state is.
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +18,7 @@ from nori_dyn.planning.orderings.umfpack import umfpack_module
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.program.backends.base import RCOND_LIMIT, Floats
+from nori_dyn.program.silence import silent_stdout
 
 
 class PlannedMatrix:
@@ -62,20 +59,6 @@ class PlannedMatrix:
         d = np.empty_like(x)
         d[self._columns] = x * self._column_scale
         return d
-
-
-@contextmanager
-def _silent_stdout() -> Iterator[None]:
-    """Keep C code from printing: UMFPACK reports its ordering even when it is told not to order."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    try:
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 class Factorisation(Protocol):
@@ -132,7 +115,7 @@ class Umfpack(Factorisation):
         control[self._module.UMFPACK_STRATEGY] = self._module.UMFPACK_STRATEGY_UNSYMMETRIC
         control[self._module.UMFPACK_ORDERING] = self._module.UMFPACK_ORDERING_NONE
         control[self._module.UMFPACK_FIXQ] = 1
-        with _silent_stdout():
+        with silent_stdout():
             self._context.symbolic(self._planned.matrix)
 
     def solve(self, values: Floats, b: Floats) -> tuple[Floats, float]:

@@ -1,0 +1,22 @@
+"""The peers that exist, by name."""
+
+from __future__ import annotations
+
+from nori_dyn.bench.peers import adam, drake, idyntree, mujoco, pinocchio, recursions, sparse
+from nori_dyn.bench.peers.base import Peer
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        pinocchio.PEER,
+        pinocchio.THREADED,
+        mujoco.PEER,
+        idyntree.PEER,
+        drake.PEER,
+        adam.PEER,
+        sparse.KLU,
+        sparse.UMFPACK,
+        sparse.SPLU,
+        recursions.PEER,
+    )
+}

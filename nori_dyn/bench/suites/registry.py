@@ -1,0 +1,10 @@
+"""The suites that exist, by name, in the order in which they are run."""
+
+from __future__ import annotations
+
+from nori_dyn.bench.suites import batch, coriolis, counts, estimation, planning, recursions, scaling, tick
+from nori_dyn.bench.suites.base import Suite
+
+MODULES = (tick, batch, estimation, recursions, coriolis, planning, scaling, counts)
+
+SUITES: dict[str, Suite] = {module.SUITE.name: module.SUITE for module in MODULES}

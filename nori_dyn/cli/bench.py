@@ -1,0 +1,121 @@
+"""nori-dyn bench: how fast this is here, beside others, and how many operations it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import nori_dyn.bench.peers.registry as peer_registry
+import nori_dyn.bench.suites.registry as suite_registry
+from nori_dyn.bench import baseline, drawing, report
+from nori_dyn.bench.records import Record
+from nori_dyn.bench.suites.base import Options, Suite
+from nori_dyn.cli.common import Json, console, print_json, table
+from nori_dyn.io.files import check_writable
+from nori_dyn.io.progress import progress
+
+ROBOT = "A robot instead of those that a suite of real robots has: a URDF or MJCF file, or a name; repeatable."
+
+
+def bench(
+    suite: Annotated[
+        list[str] | None,
+        typer.Option("--suite", metavar="SUITE", help="What to measure, or 'all'; repeatable. --list shows them."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few robots and rounds, for a first look.")] = False,
+    robot: Annotated[list[str] | None, typer.Option("--robot", metavar="ROBOT", help=ROBOT)] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where to write bench.json, with raw samples, and pictures.")
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Measure what a baseline holds: counts must be the same, ratios in a band.",
+        ),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option("--write-baseline", metavar="FILE", help="Write counts and ratios as a baseline.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Number of rounds that runs take turns in.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the states.")] = 0,
+    paper_counts: Annotated[
+        Path | None,
+        typer.Option("--paper-counts", metavar="FOLDER", help="Counts of the paper's scripts, to show beside ours."),
+    ] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the suites and the peers, and stop.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure: ours and other libraries in turns, in one process; and count operations.
+
+    Without --suite, 'tick' is measured; with --check, what the baseline holds.
+
+    Example: nori-dyn bench --suite tick --quick --out results
+    """
+    if list_all:
+        _list(as_json)
+        return
+    expected = baseline.read(check) if check else None
+    names = tuple(suite or (expected.suites if expected else ("tick",)))
+    report.suites(names)
+    if out:
+        drawing.check_drawable()
+        report.check_folder(out)
+    if write_baseline:
+        check_writable(write_baseline)
+    if expected:
+        quick, seed = expected.quick, expected.seed
+    options = Options(quick, seed, tuple(robot or ()), rounds, paper_counts)
+    with progress("measuring") as stage:
+        found = report.run(names, options, stage, (lambda *_: None) if as_json else _show)
+    paths = report.write_report(found, out) if out else []
+    if write_baseline:
+        baseline.write(found, write_baseline)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show_left_out(found)
+        for path in paths:
+            console.print(f"Written: {path}", markup=False)
+    if expected:
+        compared = expected.compare(found, check)
+        if not as_json:
+            console.print(f"As in {check}: {compared.counts} counts, and {compared.ratios} ratios in their band.")
+
+
+def _show(suite: Suite, records: Sequence[Record]) -> None:
+    tables = suite.tables(suite.title, records)
+    for each in tables:
+        console.print(table(each.title, each.columns, each.rows))
+    for note in suite.notes if tables else ():
+        console.print(note, markup=False)
+
+
+def _show_left_out(found: report.Report) -> None:
+    for case, name, off in found.wrong:
+        console.print(f"{name} answers otherwise, by {off:.1e}, and was not timed: {case}", markup=False)
+    for name, reason in found.skipped.items():
+        console.print(f"Left out: {name}: {reason}", markup=False)
+
+
+def _list(as_json: bool) -> None:
+    suites, peers = suite_registry.SUITES, peer_registry.PEERS
+    if as_json:
+        shown = {name: {"package": peer.package, "version": peer.version} for name, peer in peers.items()}
+        print_json({"suites": {name: suite.title for name, suite in suites.items()}, "peers": shown})
+        return
+    for title, rows in {
+        "Suites": [(name, suite.title) for name, suite in suites.items()],
+        "Peers": [(name, f"{peer.package} {peer.version or 'is not installed'}") for name, peer in peers.items()],
+    }.items():
+        view = table(title, ("name", "what it is"), rows)
+        view.columns[1].justify = "left"
+        console.print(view)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(bench)

@@ -1,0 +1,139 @@
+"""nori-dyn place: which sensors to buy, for outputs that are to be determined, or to be known precisely."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+import yaml
+
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, console, kept, print_json, table, tree_json
+from nori_dyn.io.files import check_writable, write_bytes
+from nori_dyn.io.progress import progress
+from nori_dyn.io.robots import load_robot
+from nori_dyn.io.sensor_configs import load_candidates
+from nori_dyn.observability.design import Design, best_sensors
+from nori_dyn.observability.deviations import output_units
+from nori_dyn.observability.placement import SECONDS, Placement, place
+from nori_dyn.system.builder import System
+
+SHOWN = 8
+"""Most outputs that are listed."""
+
+
+class Optimality(StrEnum):
+    """What is small for the best sensors."""
+
+    A = "A"
+    D = "D"
+
+
+def place_(
+    robot: Robot,
+    candidates: Annotated[Path, typer.Option(help="A YAML file: what is there, what there is to choose from, costs.")],
+    outputs: Annotated[
+        str, typer.Option(help="What is to be determined, with commas: tau,qdd:l_knee,fx:l_sole; 'all' for everything.")
+    ] = "tau",
+    best: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="K", help="The best K sensors instead of the cheapest that suffice. Needs sigmas."),
+    ] = None,
+    criterion: Annotated[
+        Optimality, typer.Option(help="Of the best: A for the least sum of variances, D for the least determinant.")
+    ] = Optimality.A,
+    out: Annotated[Path | None, typer.Option(help="Write the chosen sensors as a YAML file for --sensors.")] = None,
+    base: Base = Base.FIXED,
+    lock: Lock = None,
+    keep: Keep = None,
+    seconds: Annotated[float, typer.Option(help="Time to prove that nothing is cheaper.")] = SECONDS,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    strict: Strict = False,
+    as_json: Json = False,
+) -> None:
+    """Choose sensors: the cheapest that determine the outputs, or the best K.
+
+    Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
+    """
+    if out is not None:
+        check_writable(out)
+    wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
+    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+    choose_from = load_candidates(candidates, robot, tree)
+    found: Placement | Design
+    with progress("placement") as show:
+        if best is None:
+            found = place(tree, choose_from, wanted, seconds, seed, show)
+        else:
+            kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
+            found = best_sensors(tree, choose_from, best, kinds, _criterion(criterion), seed=seed, progress=show)
+    if out is not None:
+        write_bytes(out, yaml.safe_dump(_said(found.sensors.to_dict()), sort_keys=False).encode())
+    if as_json:
+        print_json({**tree_json(tree), **_json(found)})
+    elif isinstance(found, Placement):
+        _show_placement(found, tuple(wanted or ("everything",)))
+    else:
+        _show_design(found, System(tree, found.sensors))
+    if out is not None and not as_json:
+        console.print(f"\nWritten to {out}.", markup=False)
+
+
+def _said(content: Any) -> Any:
+    """Return the content of a config without what it leaves open."""
+    if isinstance(content, dict):
+        return {key: _said(value) for key, value in content.items() if value not in (None, "")}
+    return [_said(value) for value in content] if isinstance(content, list) else content
+
+
+def _criterion(asked: Optimality) -> Literal["A", "D"]:
+    return "A" if asked is Optimality.A else "D"
+
+
+def _show_placement(found: Placement, wanted: tuple[str, ...]) -> None:
+    verdict = "the cheapest there is" if found.is_optimal else f"the cheapest costs at least {found.bound:g}"
+    console.print(f"[bold]{len(found.chosen)} sensors[/bold] for {found.cost:g}: {verdict}.")
+    console.print(f"They determine {', '.join(wanted)} at almost every pose.", markup=False)
+    console.print()
+    _show_chosen(found)
+    console.print(f"Found by: {found.method}.", style="dim", markup=False)
+
+
+def _show_design(found: Design, system: System) -> None:
+    what = "sum of variances" if found.criterion == "A" else "determinant of the covariance"
+    verdict = "no choice is better" if found.gap == 0 else f"at best deviations {found.gap:.1%} smaller are possible"
+    console.print(f"[bold]{len(found.chosen)} sensors[/bold] of the least {what}: {verdict}.")
+    console.print()
+    _show_chosen(found)
+    units = output_units(system, found.outputs)
+    rows = [(found.outputs[k], f"{found.sigma[k]:.3g} {units[k]}") for k in np.argsort(-found.sigma, kind="stable")]
+    console.print(table("Expected standard deviation, the largest first", ("output", "sigma"), rows[:SHOWN]))
+    console.print(f"Found by: {found.method}.", style="dim", markup=False)
+
+
+def _show_chosen(found: Placement | Design) -> None:
+    console.print(table("", ("sensor", "cost"), [(name, f"{cost:g}") for name, cost in found.costs.items()]))
+
+
+def _json(found: Placement | Design) -> dict[str, Any]:
+    """Return what was found as JSON."""
+    common = {
+        "chosen": list(found.chosen),
+        "costs": dict(found.costs),
+        "cost": found.cost,
+        "outputs": list(found.outputs),
+        "method": found.method,
+        "bound": found.bound,
+        "sensors": found.sensors.to_dict(),
+    }
+    if isinstance(found, Placement):
+        return {**common, "is_optimal": found.is_optimal}
+    sigma = dict(zip(found.outputs, found.sigma.tolist(), strict=True))
+    return {**common, "criterion": found.criterion, "value": found.value, "gap": found.gap, "sigma": sigma}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("place")(place_)

@@ -1,0 +1,215 @@
+"""Robots that Pinocchio has loaded or made: the same dynamics there and here, and the same robot as from the URDF."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from tests.robots import ROBOTS, load, pinocchio_model
+from tests.tolerances import SOLVED, assert_close
+
+N_STATES = 10
+AXIS = np.array([0.48, -0.6, 0.64])
+FROM_FILES = [
+    ("ur5", "fixed"),
+    ("panda", "fixed"),
+    ("kinova", "fixed"),
+    ("talos_reduced", "floating"),
+    ("anymal", "floating"),
+    ("icub", "floating"),
+]
+
+
+def every_joint() -> pin.Model:
+    """Return a tree with every kind of joint that Pinocchio and we have, a joint on each, siblings out of turn."""
+    pin.seed(1)
+    model = pin.Model()
+    model.name = "every_joint"
+    kinds = (
+        *(pin.JointModelFreeFlyer(), pin.JointModelRX(), pin.JointModelRY(), pin.JointModelRZ()),
+        *(pin.JointModelRevoluteUnaligned(AXIS), pin.JointModelRUBX(), pin.JointModelRUBY(), pin.JointModelRUBZ()),
+        *(pin.JointModelPX(), pin.JointModelPY(), pin.JointModelPZ(), pin.JointModelPrismaticUnaligned(AXIS)),
+        *(pin.JointModelHX(0.3), pin.JointModelHY(-0.2), pin.JointModelHZ(0.1)),
+        *(pin.JointModelHelicalUnaligned(AXIS, 0.4), pin.JointModelSpherical(), pin.JointModelPlanar()),
+    )
+    for k, kind in enumerate(kinds):
+        parent = max(0, k - k % 3)
+        number = model.addJoint(parent, kind, pin.SE3.Random(), f"joint_{k}")
+        model.appendBodyToJoint(number, pin.Inertia.Random(), pin.SE3.Random())
+    model.addFrame(pin.Frame("tool", 5, 0, pin.SE3.Random(), pin.FrameType.OP_FRAME))
+    return model
+
+
+@lru_cache
+def model_of(name: str) -> pin.Model:
+    pin.seed(2)
+    made = {
+        "humanoid": pin.buildSampleModelHumanoid,
+        "random humanoid": pin.buildSampleModelHumanoidRandom,
+        "manipulator": pin.buildSampleModelManipulator,
+        "every joint": every_joint,
+    }
+    return made[name]() if name in made else pinocchio_model(ROBOTS[name], dict(FROM_FILES)[name])
+
+
+ROBOT_NAMES = [*(name for name, _ in FROM_FILES), "humanoid", "random humanoid", "manipulator", "every joint"]
+random_bodies_are_unreal = pytest.mark.filterwarnings("ignore:the inertia of:nori_dyn.errors.NoriWarning")
+
+
+@random_bodies_are_unreal
+@pytest.mark.parametrize("name", ROBOT_NAMES)
+def test_dynamics(name):
+    model = model_of(name)
+    tree, data = nd.from_pinocchio(model), model.createData()
+    assert tree.joint_names == tuple(model.names)[1:]
+    rng = np.random.default_rng(0)
+    for _ in range(N_STATES):
+        q, fx = tree.random_configuration(rng), rng.normal(size=(tree.n_links, 6))
+        qd, qdd = rng.normal(size=(2, tree.nv))
+        there = nd.to_pinocchio_order(tree, model, q, qd, qdd, nd.rnea(tree, q, qd, qdd, fx), fx)
+        forces = [pin.Force(wrench) for wrench in there.fx]
+        tau = pin.rnea(model, data, there.q, there.qd, there.qdd, forces)
+        assert_close(there.tau, tau, SOLVED)
+        rate = pin.aba(model, data, there.q, there.qd, tau, forces)
+        here = nd.from_pinocchio_order(tree, model, there.q, there.qd, rate, tau)
+        if name != "icub":  # ill-conditioned: see test_pinocchio
+            assert_close(nd.aba(tree, q, qd, here.tau, fx), here.qdd, SOLVED)
+        M = pin.crba(model, data, there.q)
+        energy = there.qd @ (np.triu(M) + np.triu(M, 1).T) @ there.qd / 2
+        assert_close(qd @ nd.crba(tree, q) @ qd / 2, energy, SOLVED)
+
+
+@random_bodies_are_unreal
+@pytest.mark.parametrize("name", ROBOT_NAMES)
+def test_frames_are_where_pinocchio_has_them(name):
+    model = model_of(name)
+    tree, data = nd.from_pinocchio(model), model.createData()
+    q = tree.random_configuration(3)
+    pin.framesForwardKinematics(model, data, nd.to_pinocchio_order(tree, model, q).q)
+    place = link_places(tree, q)
+    assert len(tree.frames) + tree.n_links >= len({f.name for f in model.frames if f.type.name == "BODY"})
+    for known in (*tree.names, *tree.frames):
+        if model.existFrame(known) and known not in tree.joint_names:
+            frame = tree.frame(known)
+            E, r = (np.eye(3), np.zeros(3)) if frame.on_world else place[frame.link]
+            numbers = [k for k, f in enumerate(model.frames) if f.name == known]
+            poses = [data.oMf[k].homogeneous for k in numbers]
+            here = np.eye(4)
+            here[:3, :3], here[:3, 3] = (frame.X.E @ E).T, r + E.T @ frame.X.r
+            assert min(np.abs(here - pose).max() for pose in poses) < 1e-11, known
+
+
+def link_places(tree: nd.KinematicTree, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the rotation from world to link axes and the origin in world axes of each link."""
+    places = []
+    for i, joint in enumerate(tree.joints):
+        E, r = (np.eye(3), np.zeros(3)) if tree.is_root(i) else places[tree.parents[i]]
+        for X in (tree.X_tree[i], joint.transform(q[tree.q_slices[i]])):
+            r = r + E.T @ X.r
+            E = X.E @ E
+        places.append((E, r))
+    return places
+
+
+@pytest.mark.parametrize(("name", "base"), FROM_FILES)
+def test_same_robot_as_from_its_file(name, base):
+    model = model_of(name)
+    there, here = nd.from_pinocchio(model, clean=False), load(name, base, clean=False)
+    assert set(there.names) == set(here.names)
+    for link in here.names:
+        i, j = here.link(link), there.link(link)
+        assert here.joint_names[i] == there.joint_names[j]
+        assert here.joints[i].kind == there.joints[j].kind
+        assert_close(there.I[j], here.I[i], SOLVED)
+        assert getattr(there.joints[j], "limits", None) == getattr(here.joints[i], "limits", None)
+        assert_close(there.X_tree[j].E, here.X_tree[i].E, SOLVED)
+        assert_close(there.X_tree[j].r, here.X_tree[i].r, SOLVED)
+    carriers = {frame: tree_carrier(here, frame) for frame in here.frames}
+    assert {frame: tree_carrier(there, frame) for frame in here.frames} == carriers
+    q, v = here.random_configuration(1), np.linspace(-1, 1, here.nv)
+    numbers = nd.to_pinocchio_order(here, model, q, v, v)
+    state = nd.from_pinocchio_order(there, model, *numbers)
+    tau = nd.rnea(there, state.q, state.qd, state.qdd)
+    same = nd.from_pinocchio_order(
+        here, model, numbers.q, tau=nd.to_pinocchio_order(there, model, state.q, tau=tau).tau
+    )
+    assert_close(same.tau, nd.rnea(here, q, v, v), SOLVED)
+
+
+def tree_carrier(tree: nd.KinematicTree, frame: str) -> str:
+    return "world" if tree.frames[frame].on_world else tree.names[tree.frames[frame].link]
+
+
+def test_gravity_and_name_are_the_models_unless_given():
+    model = pin.buildSampleModelManipulator()
+    model.gravity.linear = np.array([0.0, 1.0, -2.0])
+    assert nd.from_pinocchio(model).gravity == (0.0, 1.0, -2.0)
+    assert nd.from_pinocchio(model, gravity=(0.0, 0.0, 0.0)).gravity == (0.0, 0.0, 0.0)
+    assert nd.from_pinocchio(model, name="arm").name == "arm"
+
+
+def composite() -> pin.JointModel:
+    joint = pin.JointModelComposite(2)
+    joint.addJoint(pin.JointModelRX())
+    joint.addJoint(pin.JointModelPY())
+    return joint
+
+
+@pytest.mark.parametrize("joint", [pin.JointModelTranslation(), pin.JointModelSphericalZYX(), composite()])
+def test_joints_that_we_do_not_have_are_named(joint):
+    model = pin.Model()
+    model.addJoint(0, joint, pin.SE3.Identity(), "odd")
+    with pytest.raises(nd.ModelError, match=r"joint 'odd' .*not supported"):
+        nd.from_pinocchio(model)
+
+
+def test_what_is_no_robot_is_refused():
+    with pytest.raises(nd.ModelError, match=r"pinocchio\.Model is needed, not str"):
+        nd.from_pinocchio("panda.urdf")
+    with pytest.raises(nd.ModelError, match="no moving link"):
+        nd.from_pinocchio(pin.Model())
+    turning = pin.buildSampleModelManipulator()
+    turning.gravity.angular = np.array([0.0, 0.0, 1.0])
+    with pytest.raises(nd.ModelError, match="angular part"):
+        nd.from_pinocchio(turning)
+    nowhere = pin.buildSampleModelManipulator()
+    nowhere.jointPlacements[2] = pin.SE3(np.eye(3), np.full(3, np.nan))
+    with pytest.raises(nd.ModelError, match=r"joint 'shoulder2_joint' .*not finite"):
+        nd.from_pinocchio(nowhere)
+    wrapped = pin.RobotWrapper(pin.buildSampleModelManipulator())
+    with pytest.raises(nd.ModelError, match=r"not RobotWrapper\. Give its \.model"):
+        nd.from_pinocchio(wrapped)
+    names = ("njoints", "joints", "jointPlacements", "inertias", "frames")
+    symbolic = SimpleNamespace(**dict.fromkeys(names), lowerPositionLimit=np.array([], dtype=object))
+    with pytest.raises(nd.ModelError, match="over doubles"):
+        nd.from_pinocchio(symbolic)
+    heavy = pin.buildSampleModelManipulator()
+    heavy.armature = np.full(heavy.nv, 0.1)
+    with pytest.warns(nd.NoriWarning, match="ignored: armature"):
+        nd.from_pinocchio(heavy)
+
+
+def test_unreal_inertias_are_named():
+    model = pin.buildSampleModelManipulator()
+    model.inertias[2] = pin.Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))
+    with pytest.warns(nd.NoriWarning, match="'shoulder2_body' violates"):
+        nd.from_pinocchio(model)
+    with pytest.raises(nd.ModelError, match="'shoulder2_body' violates"):
+        nd.from_pinocchio(model, strict=True)
+
+
+def test_models_of_other_robots_are_refused():
+    model = pin.buildSampleModelManipulator()
+    tree = nd.from_pinocchio(model)
+    with pytest.raises(nd.ModelError, match="unknown moving joint"):
+        nd.to_pinocchio_order(tree, pin.buildSampleModelHumanoid(), tree.neutral_configuration())
+    other = pin.Model()
+    for k, name in enumerate(tree.joint_names):
+        other.addJoint(k, pin.JointModelSpherical() if k == 3 else pin.JointModelRX(), pin.SE3.Identity(), name)
+    with pytest.raises(nd.ModelError, match=r"'elbow_joint' is revolute .* Spherical in the model"):
+        nd.to_pinocchio_order(tree, other, tree.neutral_configuration())

@@ -1,0 +1,98 @@
+"""nori-dyn place: what it chooses, writes and refuses, and what a newcomer reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.robots import ROBOTS
+
+ICUB = (str(ROBOTS["iCubGenova04"]), "--base", "floating", "--keep", "sensors", "--candidates")
+EXAMPLE = Path(__file__).parents[2] / "notebooks" / "icub_candidates.yaml"
+
+UR5 = """
+name: ur5
+measurements:
+  - {type: external_wrench, links: all, value: 0}
+candidates:
+  measurements:
+    - {type: joint_acceleration, joints: all, sigma: 0.1}
+    - {type: joint_torque, joints: all, sigma: 1}
+costs: {joint_torque: 30, joint_acceleration: 7}
+"""
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def ur5(tmp_path):
+    path = tmp_path / "ur5.yaml"
+    path.write_text(UR5)
+    return path
+
+
+def test_icub_among_all_its_sensors(run, tmp_path):
+    """One force-torque sensor of six and three accelerometers of 62 suffice, and no cheaper set does."""
+    bought = tmp_path / "bought.yaml"
+    status, output, errors = run("place", *ICUB, EXAMPLE, "--out", bought)
+    assert (status, errors) == (0, "")
+    lines = output.splitlines()
+    assert lines[0] == "4 sensors for 3120: the cheapest there is."
+    assert max(map(len, lines)) <= 80
+    assert sum("_ft " in line and "3000" in line for line in lines) == 1
+    status, output, _ = run("observe", *ICUB[:-1], "--sensors", bought, "--samples", "2", "--failing", "0")
+    assert status == 0
+    assert output.startswith("Observable: all 778 unknowns")
+
+
+def test_the_best_in_json(run, ur5):
+    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "7", "--json")
+    found = json.loads(output)
+    assert status == 0
+    assert len(found["chosen"]) == 7
+    assert found["bound"] <= found["value"]
+    assert 0 <= found["gap"] < 1
+    assert found["sigma"].keys() == set(found["outputs"])
+    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--json", "--outputs", "all")
+    found = json.loads(output)
+    assert (found["cost"], found["is_optimal"], len(found["chosen"])) == (42, True, 6)
+
+
+def test_the_best_as_it_is_read(run, ur5):
+    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "6", "--criterion", "D")
+    assert status == 0
+    assert "least determinant of the covariance" in " ".join(output.split())
+    assert "N m" in output
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: a\ncandidates: 3\n", "bad.yaml:2: at candidates"),
+        (
+            "name: a\ncandidates:\n  measurements:\n    - {type: joint_torque, joint: all}\n",
+            "bad.yaml:4: in candidates",
+        ),
+        ("name: a\nprices: {}\ncandidates: {}\n", "bad.yaml:2: at prices"),
+        ("name: a\ncandidates: {}\n", "candidates 'a' has no sensors"),
+        ("name: a\ncandidates: [", "bad.yaml:2: is not YAML"),
+        ("name: a\ncandidates: {from_model: {gyroscope: {sigma: 1}}}\n", "unknown type or name"),
+        (
+            "name: a\ncandidates: {measurements: [{type: joint_torque, joints: elbow_joint}]}\n",
+            "leave 5 of 6 outputs open",
+        ),
+    ],
+)
+def test_what_cannot_be_chosen(run, tmp_path, text, message):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    status, _, errors = run("place", ROBOTS["ur5"], "--candidates", path, "--out", tmp_path / "out.yaml")
+    assert status == 1
+    assert message in errors.replace("\n", " ")
+    assert not (tmp_path / "out.yaml").exists()
+    assert run("place", ROBOTS["ur5"], "--candidates", tmp_path / "none.yaml")[0] == 1

@@ -1,0 +1,89 @@
+"""Every peer answers as we do, on a robot that is written for it as a URDF."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.bench.measure import TOLERANCE, difference
+from nori_dyn.bench.peers.base import UnsuitableError
+from nori_dyn.bench.peers.registry import PEERS
+from nori_dyn.bench.robots import Robot, random_states
+from nori_dyn.bench.urdf import urdf_of
+from nori_dyn.errors import ModelError
+from nori_dyn.model.joints import Free
+from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.recursions.aba import aba
+from nori_dyn.recursions.coriolis import coriolis
+from nori_dyn.recursions.crba import crba
+from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.rnea import rnea
+
+ARM = random_tree(4, 1, kinds=("revolute",))
+TREES = {
+    "fixed": ARM,
+    "floating": ARM.replace(
+        parents=(-1, 0, 1, 1), joints=(Free(), *ARM.joints[1:]), X_tree=(Transform.identity(), *ARM.X_tree[1:])
+    ),
+}
+EXPECTED = {
+    "inverse_dynamics": rnea,
+    "forward_dynamics": aba,
+    "rnea": rnea,
+    "aba": aba,
+    "crba": lambda tree, q, qd, y: crba(tree, q),
+    "minverse": lambda tree, q, qd, y: minverse(tree, q),
+    "coriolis": lambda tree, q, qd, y: coriolis(tree, q, qd).C @ qd,
+}
+
+
+@pytest.mark.parametrize("base", TREES)
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [(name, task) for name, peer in PEERS.items() for task in peer.tasks if task.removesuffix(" batch") in EXPECTED],
+)
+def test_a_peer_answers_as_we_do(name, task, base):
+    problem, _, kind = task.partition(" ")
+    peer, tree = PEERS[name], TREES[base]
+    if not peer.is_available:
+        pytest.skip(f"{peer.package} is not installed")
+    states = random_states(tree, 3, 0)
+    try:
+        found = peer.tasks[task](Robot("x", base, tree), states)
+    except UnsuitableError as error:
+        pytest.skip(f"{name}: {error}")
+    if kind == "batch":
+        expected = EXPECTED[problem](tree, states.q.T, states.qd.T, states.y.T).T
+    else:
+        expected = EXPECTED[problem](tree, states.q[0], states.qd[0], states.y[0])
+    assert difference(found.answer(), np.asarray(expected)) < TOLERANCE
+    assert found.states == (3 if kind == "batch" else 1)
+    found.call()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tree_written_as_a_urdf_is_the_same_robot(seed):
+    tree = random_tree(6, seed, kinds=("revolute", "continuous", "prismatic"))
+    model = pin.buildModelFromXML(urdf_of(tree))
+    q, qd, qdd = np.random.default_rng(seed).normal(size=(3, 6))
+    places = [model.joints[model.getJointId(name)].idx_q for name in tree.joint_names]
+    order = np.argsort(places)
+    tau = pin.rnea(model, model.createData(), q[order], qd[order], qdd[order])
+    assert difference(tau[places], rnea(tree, q, qd, qdd)) < 1e-12
+
+
+@pytest.mark.parametrize("skew", [np.pi / 2, -np.pi / 2, np.pi])
+def test_right_angles_are_written_exactly(skew):
+    tree = autotree(4, skew=skew)
+    model = pin.buildModelFromXML(urdf_of(tree))
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 4))
+    assert difference(pin.rnea(model, model.createData(), q, qd, qdd), rnea(tree, q, qd, qdd)) < 1e-12
+
+
+def test_a_joint_that_peers_are_not_given_is_refused_by_name():
+    with pytest.raises(ModelError, match=r"joint 'joint\d' is spherical"):
+        urdf_of(random_tree(3, 0, kinds=("spherical",)))
+    with pytest.raises(ModelError, match="not from the world's own frame"):
+        urdf_of(TREES["floating"].replace(X_tree=ARM.X_tree))
