@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SETUP_INPUTS := pyproject.toml .ci/setup.sh .ci/build-constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint counts check clean
+.PHONY: help demo test lint figures check clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -24,10 +24,11 @@ lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of import
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-counts: $(VENV)/.ready-dev ## the operations that programs need, against those that are known
-	$(BIN)/nori-dyn bench --check benchmarks/baseline.json
+figures: $(VENV)/.ready-dev ## measure the figures of the README anew, and write them into it (about half an hour)
+	$(BIN)/nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --out docs/bench
+	$(BIN)/python -m benchmarks.readme docs/bench/bench.json
 
-check: lint counts test ## what CI runs
+check: lint test ## what CI runs
 
 clean: ## remove caches, build output and the demo's files (the environment stays: rm -r .venv)
 	rm -rf dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache nori_demo*

@@ -46,7 +46,7 @@ class Threads:
     def __call__(self, part):
         from threadpoolctl import threadpool_info
 
-        return [library["num_threads"] for library in threadpool_info()]
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
 def _threads():

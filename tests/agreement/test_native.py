@@ -15,14 +15,19 @@ from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 
 
-@pytest.mark.parametrize(("name", "base"), EVERY)
+CASES = [(name, base) for name, base in EVERY if base == "floating" or name in ("ur5", "kinova", "baxter")]
+"""Every robot on a floating base, whose equations hold all of those on a fixed one; some on that."""
+
+
+@pytest.mark.parametrize(("name", "base"), CASES)
 @pytest.mark.parametrize(("problem", "output"), [("inverse", "tau"), ("forward", "qdd")])
 def test_native_code_agrees(name, base, problem, output):
     if problem == "forward" and name in MASSLESS:
         pytest.skip(f"{name} has links without mass")
     truth = led(name, base)[0] if problem == "inverse" else driven(name, base)[0]
     tolerance = ILL_SOLVED if problem == "forward" and name in ILL_CONDITIONED else SOLVED
-    solver = plan(System(robot(name, base), PROBLEMS[problem]), outputs=(output,)).solver("native")
+    made = plan(System(robot(name, base), PROBLEMS[problem]), outputs=(output,), ordering="recursive")
+    solver = made.solver("native")
     y = readings(solver.system, truth)
     expected = getattr(truth, output)
     batch = solver.solve_batch(truth.q, truth.qd, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -159,3 +160,11 @@ def test_it_runs_as_a_module():
         [sys.executable, "-m", "nori_dyn.bench", "--help"], capture_output=True, text=True, check=True
     )
     assert "nori-dyn bench" in called.stdout
+
+
+def test_programs_need_the_operations_that_they_did(run):
+    """A change of a count is meant, and written to the baseline: see benchmarks/README.md."""
+    baseline = Path(__file__).parents[2] / "benchmarks" / "baseline.json"
+    status, output, errors = run("bench", "--check", baseline)
+    assert (status, errors) == (0, "")
+    assert "counts, and 0 ratios in their band" in " ".join(output.split())
