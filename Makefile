@@ -16,7 +16,7 @@ demo: $(VENV)/.ready-demo ## inverse dynamics of the iCub humanoid, from its mod
 	$(BIN)/nori-dyn demo
 
 test: $(VENV)/.ready-dev ## all tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of imports
 	$(BIN)/ruff check .

@@ -23,7 +23,8 @@ PEERS = {
     "Pinocchio": "Pinocchio",
     "MuJoCo": "MuJoCo",
     "iDynTree": "iDynTree",
-    "CasADi C": "CasADi's C (adam)",
+    "CasADi, adam": "CasADi C (adam)",
+    "Drake": "Drake",
     "KLU": "KLU",
     "UMFPACK": "UMFPACK",
     "SciPy": "SciPy splu",
@@ -62,6 +63,11 @@ def run_of(record: Record, start: str) -> str | None:
     return min(found, key=lambda name: record.time(name)[1], default=None)
 
 
+def times(ratio: float) -> str:
+    """Return a ratio to two digits."""
+    return f"{float(f'{ratio:.2g}'):,g}×"
+
+
 def speed(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a robot and problem: our tick, and how many times as long each peer takes."""
     records = [record for record in suites["tick"] if record.own]
@@ -71,7 +77,7 @@ def speed(suites: Suites) -> Iterable[Sequence[str]]:
         ratios = []
         for start in names:
             name = run_of(record, start)
-            ratios.append("–" if name is None else f"{record.ratio(name)[1]:.2g}×")
+            ratios.append("–" if name is None else times(record.ratio(name)[1]))
         yield robot(record), SHORT[str(record.case["problem"])], shown(1e6 * record.time(record.own)[1]), *ratios
 
 
@@ -85,7 +91,7 @@ def algorithms(suites: Suites) -> Iterable[Sequence[str]]:
         for which in robots:
             own = next(r for r in records if (robot(r), r.case["algorithm"]) == (which, task))
             name = run_of(own, "Pinocchio")
-            row.append("–" if name is None else f"{own.ratio(name)[1]:.2g}×")
+            row.append("–" if name is None else times(own.ratio(name)[1]))
         yield task, *row
 
 
@@ -94,17 +100,17 @@ def estimation(suites: Suites) -> Iterable[Sequence[str]]:
     record = next(record for record in suites["estimation"] if record.own)
     yield "iCub, 39 links, all its sensors", "a state [µs]", "BERDY takes"
     for name in record.seconds:
-        if name.startswith(("nori_dyn", "BERDY")):
+        if name.startswith("nori_dyn") or name == "BERDY":
             low, middle, high = record.ratio("BERDY", name)
-            times = "" if name == "BERDY" else f"{middle:.3g}× ({low:.3g} to {high:.3g})"
-            yield name, shown(1e6 * record.time(name)[1]), times
+            ratio = "" if name == "BERDY" else f"{middle:.3g}× ({low:.3g} to {high:.3g})"
+            yield name, shown(1e6 * record.time(name)[1]), ratio
 
 
 def counts(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a tree or robot: operations of a tick by each way."""
     yield "operations", "LU of D, correctly counted", "classical formula", "RNEA, ABA, compiled", "planned program"
     by_case = {(r.case.get("shape"), r.case.get("n"), r.case["problem"]): r for r in suites["counts"]}
-    rows = [(f"{problem_of(key[2])}, {tree_of(*key[:2])}", by_case[key]) for key in COUNTED]
+    rows = [(f"{problem_of(key[2])}, {tree_of(*key[:2])}", by_case[key]) for key in COUNTED if key in by_case]
     rows += [
         (f"{problem_of(str(record.case['problem']))}, {robot(record)}", record)
         for record in suites["counts"]

@@ -33,6 +33,9 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, refine
 from nori_dyn.system.trace import SymbolicSystem
 
+PROMISING = 1.3
+"""Operations on D, as a multiple of those of the cheapest order so far, above which an order is not lifted."""
+
 PATIENCE = 5.0
 """Time [s] after which no further ordering is begun, with `effort` to be added."""
 
@@ -175,14 +178,16 @@ def make_plan(
         try:
             order = method(problem)
             work = Elimination(search.original, FIELD).run(order.rows, order.columns)
-            program = search.lifted(order)
+            operations = engine_rule(work)
+            least = min((candidate.cost.total for candidate, _, _ in found), default=operations.total)
+            program = search.lifted(order) if operations.total <= PROMISING * least else search.recursions
         except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
             rank = _rank(error, lambda: markowitz(problem))
             if rank is not None:
                 raise singular_error(system, rank, seed) from None
             continue
         published = RULES["published_fig1"](work)
-        counted = (name, engine_rule(work), published, work.fill_in, work.nonzeros)
+        counted = (name, operations, published, work.fill_in, work.nonzeros)
         found.append((Candidate(*counted, program.cost, program.stability), order, program))
         if effort:
             found.extend(

@@ -126,7 +126,7 @@ class Search:
         return self._refinements[0][1].original
 
     @cached_property
-    def _recursions(self) -> LiftedProgram:
+    def recursions(self) -> LiftedProgram:
         """The program in the order of the recursions."""
         order = recursive(self.problem)
         found = [self._program(k, order) for k in range(len(self._refinements))]
@@ -139,7 +139,7 @@ class Search:
             ZeroPivotError: the system is singular for all q.
         """
         own = [self._program(k, order) for k in range(len(self._refinements))]
-        found = own if self._system.is_weighted else [self._recursions, *own]  # weighed, it would be the same program
+        found = own if self._system.is_weighted else [self.recursions, *own]  # weighed, it would be the same program
         return min((program for program in found if program), key=lambda program: program.weight)
 
     def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[LiftedProgram]:
