@@ -97,7 +97,7 @@ def readings(plan_set: nd.PlanSet, motion: Motion) -> np.ndarray:
     return Y
 
 
-@every_set
+@pytest.mark.parametrize("name", ["ankles", "points"])
 def test_a_walk_is_estimated_as_it_was(name):
     """Noise-free readings, contacts that switch as the feet touch the floor: the wrenches and torques of MuJoCo."""
     plan_set, motion = planned(name), recorded(SETS[name][0])

@@ -82,7 +82,7 @@ def error(system, estimate, weights, *at):
 def test_estimates_equal_qr_in_extended_precision(tree, noise):
     plan = planned(tree, noise)
     system, solver = plan.system, plan.solver("numpy")
-    for seed in range(3):
+    for seed in range(2):
         *at, weights = state(system, seed)
         for given, tolerance in ((system.weights, CONFIGURED), (weights, FAR_OFF)):
             estimate = solver.solve(*at, given)
@@ -212,7 +212,7 @@ def solver(icub):
     return nd.plan(nd.System(tree, nd.berdy_map(readings, dynamics=1e-2, prior=1e2))).solver("numpy")
 
 
-@pytest.mark.parametrize(("sigma", "berdys_accuracy"), [(1e-2, 1e-6), (1e-3, 1e-4)])
+@pytest.mark.parametrize(("sigma", "berdys_accuracy"), [(1e-2, 1e-6)])
 def test_the_map_estimate_is_berdys(icub, solver, sigma, berdys_accuracy):
     """With one plan, and at a random velocity: the priors on accelerations are of the conventional ones.
 

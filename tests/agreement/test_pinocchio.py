@@ -167,7 +167,7 @@ def test_hybrid_dynamics_swaps_known_and_unknown(name, base):
 @pytest.mark.parametrize("problem", ["inverse", "forward"])
 @pytest.mark.parametrize(
     ("name", "base"),
-    [("kinova", "fixed"), ("anymal", "floating"), ("talos_reduced", "floating")],
+    [("kinova", "fixed"), ("talos_reduced", "floating")],
 )
 def test_orderings(name, base, problem, ordering):
     truth, a, f = (led if problem == "inverse" else driven)(name, base)

@@ -13,7 +13,7 @@ from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.registry import AUTO, ORDERINGS, candidates
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.planner import make_plan
+from nori_dyn.planning.planner import PROMISING, make_plan
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import trace
 from tests.systems import FORWARD, INVERSE, hybrid
@@ -102,7 +102,7 @@ def test_plans_are_deterministic(name):
     assert first.cost == second.cost
 
 
-@pytest.mark.parametrize(("tree", "kind"), [c for c in CASES if c[0] in ("mixed_8", "two_roots", "three_children")])
+@pytest.mark.parametrize(("tree", "kind"), [c for c in CASES if c[0] in ("two_roots", "three_children")])
 def test_auto_takes_the_cheapest_that_is_stable(tree, kind):
     system = System(TREES[tree], {"inverse": INVERSE, "forward": FORWARD}.get(kind) or hybrid(TREES[tree], seed=5))
     plan = make_plan(system, seed=3)
@@ -112,8 +112,12 @@ def test_auto_takes_the_cheapest_that_is_stable(tree, kind):
     for other in others:
         assert chosen.weight <= other.weight
         assert chosen.stability.is_stable or not other.stability.is_stable
+    least = min(candidate.cost.total for candidate in plan.candidates)
     for candidate in plan.candidates:
-        assert make_plan(system, ordering=candidate.ordering, seed=3).candidates == (candidate,)
+        (alone,) = make_plan(system, ordering=candidate.ordering, seed=3).candidates
+        assert (alone.cost, alone.published, alone.fill_in) == (candidate.cost, candidate.published, candidate.fill_in)
+        if candidate.cost.total <= PROMISING * least:  # others are not lifted to a program of their own
+            assert alone == candidate
     assert engine_rule(plan.elimination()) == chosen.cost
 
 
