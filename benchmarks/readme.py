@@ -69,16 +69,17 @@ def times(ratio: float) -> str:
 
 
 def speed(suites: Suites) -> Iterable[Sequence[str]]:
-    """Yield a row a robot and problem: our tick, and how many times as long each peer takes."""
+    """Yield a row a robot and problem: our times, and how many times as long as our tick each peer takes."""
     records = [record for record in suites["tick"] if record.own]
     names = {start: title for start, title in PEERS.items() if any(run_of(record, start) for record in records)}
-    yield "robot, base", "", "our tick [µs]", *names.values()
+    yield "robot, base", "", "our tick [µs]", "our solve [µs]", *names.values()
     for record in records:
         ratios = []
         for start in names:
             name = run_of(record, start)
             ratios.append("–" if name is None else times(record.ratio(name)[1]))
-        yield robot(record), SHORT[str(record.case["problem"])], shown(1e6 * record.time(record.own)[1]), *ratios
+        own = [shown(1e6 * record.time(name)[1]) for name in (record.own, "nori_dyn solve")]
+        yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
 
 
 def algorithms(suites: Suites) -> Iterable[Sequence[str]]:

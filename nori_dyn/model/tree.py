@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from types import MappingProxyType
@@ -110,6 +110,10 @@ class KinematicTree:
         frames = {name: Frame(frame.link, _read_only(frame.X)) for name, frame in self.frames.items()}
         object.__setattr__(self, "frames", MappingProxyType(frames))
         object.__setattr__(self, "gravity", tuple(map(float, self.gravity)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        return _tree, (type(self), {**parts, "frames": dict(self.frames)})
 
     def __repr__(self) -> str:
         return f"KinematicTree('{self.name}', {self.n_links} links, nq={self.nq}, nv={self.nv})"
@@ -299,3 +303,8 @@ def _read_only(X: Transform) -> Transform:
 def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
     ends = [0, *accumulate(sizes)]
     return tuple(slice(start, end) for start, end in pairwise(ends))
+
+
+def _tree(kind: type[KinematicTree], parts: dict[str, Any]) -> KinematicTree:
+    """Return a tree from its parts, in another process: a view of a mapping is not sent there."""
+    return kind(**parts)

@@ -205,24 +205,36 @@ class Problem:
         taken = [*chosen]
         span = self.span(taken)
         while missing := self.missing(span):
-            best: tuple[bool, float, str] | None = None
-            for name in self.rows:
-                if name in taken or not self.choices.is_allowed([*taken, name]) or not (gain := self.gain(span, name)):
-                    continue
-                larger = span.copy()
-                larger.extend(self.rows[name])
-                settled = missing - self.missing(larger)
-                rank = not settled, costs[name] / (settled or gain), name
-                best = rank if best is None else min(best, rank)
-            if best is None:
+            added = self._next(taken, span, missing)
+            if added is None:
                 return None
-            taken.append(best[2])
-            span.extend(self.rows[best[2]])
+            taken.append(added)
+            span.extend(self.rows[added])
         for name in sorted(taken, key=lambda name: (-costs[name], name)):
             others = [other for other in taken if other != name]
             if name not in self.choices.must and self.suffices(others):
                 taken = others
         return self.choices.in_order(taken)
+
+    def _next(self, taken: Sequence[str], span: Span, missing: int) -> str | None:
+        """Return the next greedy choice beside those taken; None where the rules allow none that helps.
+
+        A choice settles no more outputs than it adds ranks, so those of less promise than the best are not looked at.
+        """
+        costs = self.choices.costs
+        allowed = [name for name in self.rows if name not in taken and self.choices.is_allowed([*taken, name])]
+        gains = {name: gain for name in allowed if (gain := self.gain(span, name))}
+        promising = sorted(gains, key=lambda name: (costs[name] / gains[name], name))
+        best: tuple[float, str] | None = None
+        for name in promising:
+            if best is not None and best[0] <= costs[name] / gains[name]:
+                break
+            larger = span.copy()
+            larger.extend(self.rows[name])
+            settled = missing - self.missing(larger)
+            if settled and (best is None or costs[name] / settled < best[0]):
+                best = costs[name] / settled, name
+        return best[1] if best is not None else next(iter(promising), None)
 
     def inequalities(self, chosen: Sequence[str]) -> Iterator[Inequality]:
         """Yield inequalities that choices that do not suffice break.
@@ -320,10 +332,10 @@ def _integer_program(problem: Problem, end: float, progress: Progress) -> Found:
         solved = program.solve(end - time.monotonic())
         if solved is None:
             break
-        chosen, bound = solved
+        chosen, previous, bound = solved[0], bound, solved[1]
         if problem.suffices(chosen):
             return chosen, bound, "integer program, proven to be the cheapest"
-        better = problem.completed(chosen)
+        better = problem.completed(chosen) if bound > previous else None
         if better is not None and (best is None or choices.cost(better) < choices.cost(best)):
             best = better
         if best is not None:

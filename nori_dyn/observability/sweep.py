@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import io
 import logging
 import pickle
 import time
@@ -17,9 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
-from copyreg import dispatch_table
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import loky
@@ -299,22 +296,10 @@ def _task(content: bytes) -> Task[Any]:
     return task
 
 
-class _Pickler(pickle.Pickler):
-    """A pickler that knows read-only views of mappings as well, which trees have."""
-
-    dispatch_table = dispatch_table | {MappingProxyType: lambda view: (_view, (dict(view),))}
-
-
-def _view(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType(mapping)
-
-
 def _pickled(task: Task[Any]) -> bytes:
-    buffer = io.BytesIO()
     try:
-        _Pickler(buffer).dump(task)
+        return pickle.dumps(task)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise SweepError(
             f"the sweep cannot be sent to other processes: {error}. With workers=1 everything runs in this one."
         ) from None
-    return buffer.getvalue()

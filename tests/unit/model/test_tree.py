@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pickle
 
 import networkx as nx
 import numpy as np
@@ -426,3 +427,12 @@ def test_the_triangle_inequality_is_reported():
     assert check_inertia("arm", 1.0, np.zeros(3), np.zeros((3, 3)))
     assert check_inertia("arm", 0.0, np.zeros(3), np.zeros((3, 3)))
     assert not check_inertia("arm", 1.0, np.zeros(3), np.diag([1.0, 1.0, 2.1]))
+
+
+def test_it_is_the_same_in_another_process():
+    tree = random_tree(4, seed=2)
+    copy = pickle.loads(pickle.dumps(tree))
+    assert copy.fingerprint == tree.fingerprint
+    assert copy.frames.keys() == tree.frames.keys()
+    with pytest.raises(TypeError):
+        copy.frames["new"] = None
