@@ -14,7 +14,7 @@ from tests.robots import load
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
 
-ROBOTS = ("iCubGenova04", "talos_reduced", "solo12")
+ROBOTS = ("iCubGenova04", "talos_reduced", "g1", "solo12")
 
 RELATIVE = 1e-8
 """The weights span nine decades, and the elimination works with their ratios."""
