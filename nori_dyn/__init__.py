@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from nori_dyn.model.tree import KinematicTree
     from nori_dyn.observability.candidates import Candidates
     from nori_dyn.observability.conditioning import Conditioning, conditioning
+    from nori_dyn.observability.cover import NoPlacementError
     from nori_dyn.observability.design import Design, best_sensors
-    from nori_dyn.observability.placement import NoPlacementError, Placement, place
+    from nori_dyn.observability.placement import Placement, place
     from nori_dyn.observability.poses import NoConfigurationError, configurations_where
     from nori_dyn.observability.redundancy import Redundancy, redundancy
     from nori_dyn.observability.report import ObservabilityReport, observability
@@ -89,7 +90,8 @@ _HOMES = {
     "observability.conditioning": ("Conditioning", "conditioning"),
     "observability.candidates": ("Candidates",),
     "observability.design": ("Design", "best_sensors"),
-    "observability.placement": ("NoPlacementError", "Placement", "place"),
+    "observability.cover": ("NoPlacementError",),
+    "observability.placement": ("Placement", "place"),
     "observability.poses": ("NoConfigurationError", "configurations_where"),
     "observability.redundancy": ("Redundancy", "redundancy"),
     "observability.report": ("ObservabilityReport", "observability"),

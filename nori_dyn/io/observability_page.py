@@ -13,16 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nori_dyn
-from nori_dyn.io.observability_drawings import (
-    Histogram,
-    TreeDrawing,
-    components_among,
-    few,
-    histogram,
-    margin,
-    readings_by_link,
-    tree_drawing,
-)
+from nori_dyn.io.margin_histogram import Histogram, few, histogram, margin
+from nori_dyn.io.tree_drawing import TreeDrawing, components_among, readings_by_link, tree_drawing
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observability.conditioning import Conditioning
 from nori_dyn.observability.deviations import output_units

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.arrays import checked
 from nori_dyn.errors import InputError
 from nori_dyn.observability.deviations import Deviations, output_rows
-from nori_dyn.observability.numeric import NONE, Reduced, Reduction
+from nori_dyn.observability.numeric import NONE, Reduced, Reduction, checked_configurations
 from nori_dyn.observability.sweep import silent, sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
@@ -138,9 +137,10 @@ def configurations_of(system: System, given: Any, n: int, seed: int) -> Floats:
     """
     tree = system.tree
     if given is not None:
-        if np.ndim(given) != 2 or len(given) == 0:
-            raise InputError(f"configurations have shape {np.shape(given)}, expected (N, {tree.nq}), N at least 1.")
-        return checked("configurations", given, (len(given), tree.nq))
+        Q = checked_configurations(given, tree.nq)
+        if not len(Q):
+            raise InputError("there are no configurations: at least one is needed.")
+        return Q
     if n < 1:
         raise InputError(f"n is {n}: there must be at least one configuration to look at.")
     rng = np.random.default_rng(seed)

@@ -27,9 +27,9 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observability.candidates import Candidates, Choices
 from nori_dyn.observability.conditioning import conditioning, configurations_of
+from nori_dyn.observability.cover import NoPlacementError, Problem, cheapest
 from nori_dyn.observability.deviations import Deviations
 from nori_dyn.observability.numeric import Reduction
-from nori_dyn.observability.placement import NoPlacementError, Problem, cheapest
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System

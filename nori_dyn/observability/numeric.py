@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
@@ -19,6 +20,7 @@ import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import spread
+from nori_dyn.errors import InputError
 from nori_dyn.model.kinematics import positions
 from nori_dyn.observability.exact import exact_system
 from nori_dyn.observability.field import SOURCES, Row, field_rows
@@ -233,3 +235,17 @@ def _matrices(system: System, Q: Floats) -> Iterator[sp.csc_array]:
 
 def _or_one(size: Floats) -> Floats:
     return np.asarray(np.where(size > 0, size, 1.0))
+
+
+def checked_configurations(given: Any, nq: int) -> Floats:
+    """Return configurations (N, nq).
+
+    Raises:
+        InputError: another shape, or one that is not finite.
+    """
+    Q = np.array(given, dtype=float)
+    if Q.ndim != 2 or Q.shape[1] != nq:
+        raise InputError(f"configurations have shape {Q.shape}, expected (N, {nq}).")
+    if not np.isfinite(Q).all():
+        raise InputError(f"configuration {np.argwhere(~np.isfinite(Q))[0][0]} is not finite.")
+    return Q

@@ -9,11 +9,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.errors import InputError
 from nori_dyn.observability.contacts import partly_seen
 from nori_dyn.observability.generic import generic_rank
 from nori_dyn.observability.null_space import NullVector, Unseen, unseen
-from nori_dyn.observability.numeric import RankAt, Reduction
+from nori_dyn.observability.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observability.poses import NoConfigurationError, configurations_where, special_pose
 from nori_dyn.system.builder import System
 
@@ -157,7 +156,7 @@ def observability(
     Source: Nori VI, Property 3 and remark 5, for the problem; own derivation otherwise.
     """
     tree = system.tree
-    Q = _checked(configurations, tree.nq)
+    Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)
     exact = generic_rank(system, seed)
     n_variables = system.shape[1]
     reduction = Reduction(system, seed)
@@ -196,17 +195,6 @@ def observability(
         gap_at=np.array([found.gap for found in at]),
         conditions=tuple(conditions),
     )
-
-
-def _checked(configurations: Any, nq: int) -> Floats:
-    if configurations is None:
-        return np.zeros((0, nq))
-    Q = np.array(configurations, dtype=float)
-    if Q.ndim != 2 or Q.shape[1] != nq:
-        raise InputError(f"configurations have shape {Q.shape}, expected (N, {nq}).")
-    if not np.isfinite(Q).all():
-        raise InputError(f"configuration {np.argwhere(~np.isfinite(Q))[0][0]} is not finite.")
-    return Q
 
 
 def _ranks(found: Sequence[RankAt]) -> NDArray[np.intp]:

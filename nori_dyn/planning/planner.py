@@ -50,7 +50,8 @@ class Candidate:
         published: "operations" of the same by the paper's published rule (fig. 1), for comparison.
         fill_in: entries of L and U that are not in D.
         nonzeros: entries of L and U, the diagonal counted once.
-        program: operations of the program that it leads to, everything from q, qd and y to the outputs counted.
+        program: operations of the program that it leads to, everything from q, qd and y to the outputs counted; of that
+            of the recursions where it is not worth lifting.
         stability: how well the program's pivots hold.
     """
 

@@ -16,7 +16,7 @@ from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
 
 SMALL = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "solo12", "hyq")
-NATIVE = (("panda", "floating"), ("anymal", "floating"))
+NATIVE = (("panda", "floating"), ("anymal", "floating"), ("talos_reduced", "fixed"))
 BASES = ("fixed", "floating")
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")

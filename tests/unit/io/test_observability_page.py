@@ -13,9 +13,10 @@ import pytest
 from lxml import etree
 
 import nori_dyn
-from nori_dyn.io.observability_drawings import elided, histogram, margin, power, tree_drawing
+from nori_dyn.io.margin_histogram import histogram, margin, power
 from nori_dyn.io.observability_page import observability_page
 from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.io.tree_drawing import elided, tree_drawing
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observability.conditioning import Conditioning

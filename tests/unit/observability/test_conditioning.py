@@ -200,9 +200,10 @@ def test_a_singular_pose_is_the_worst():
     ("wrong", "words"),
     [
         ({"n": 0}, "n is 0"),
-        ({"configurations": []}, r"\(N, 4\), N at least 1"),
-        ({"configurations": np.zeros((3, 5))}, r"expected \(3, 4\)"),
-        ({"configurations": np.full((3, 4), np.nan)}, "must be finite"),
+        ({"configurations": []}, r"shape \(0,\), expected \(N, 4\)"),
+        ({"configurations": np.zeros((0, 4))}, "at least one is needed"),
+        ({"configurations": np.zeros((3, 5))}, r"shape \(3, 5\), expected \(N, 4\)"),
+        ({"configurations": np.full((3, 4), np.nan)}, "configuration 0 is not finite"),
         ({"workers": 0}, "workers is 0"),
     ],
 )

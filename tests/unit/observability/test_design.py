@@ -12,8 +12,8 @@ from nori_dyn.errors import InputError, SensorConfigError
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.observability import design
 from nori_dyn.observability.candidates import Candidates
+from nori_dyn.observability.cover import NoPlacementError
 from nori_dyn.observability.design import best_sensors
-from nori_dyn.observability.placement import NoPlacementError
 from nori_dyn.system.builder import System
 
 NO_WRENCH = {"type": "external_wrench", "links": "all", "value": 0}

@@ -12,7 +12,8 @@ from nori_dyn.measurements.sensor_set import InvalidConfigError
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observability.candidates import Candidates
-from nori_dyn.observability.placement import NoPlacementError, place
+from nori_dyn.observability.cover import NoPlacementError
+from nori_dyn.observability.placement import place
 from nori_dyn.observability.report import observability
 from nori_dyn.system.builder import System
 
