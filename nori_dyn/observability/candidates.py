@@ -97,14 +97,14 @@ class Candidates:
             UnknownSensorNameError: a cost, bundle or rule for what is no choice.
         """
         sensors: dict[str, Measurement] = {}
-        rows: dict[str, str] = {}
+        owners: list[str] = []
         for sensor in (one for many in self.choices.measurements for one in many.each(tree)):
             names = [equation.name for equation in sensor.on(tree)]
             name = sensor.name or next(iter(names), sensor.type)
             if name in sensors:
                 raise SensorConfigError(f"candidates '{self.name}': two are called '{name}'. Give one of them a name.")
             sensors[name] = sensor
-            rows |= dict.fromkeys(names, name)
+            owners += [name] * len(names)
         if not sensors:
             raise SensorConfigError(f"candidates '{self.name}' has no sensors to choose from.")
         self._check_names([*sensors], {sensor.type for sensor in sensors.values()})
@@ -112,11 +112,13 @@ class Candidates:
         choices: dict[str, list[str]] = {}
         for name in sensors:
             choices.setdefault(bundled.get(name, name), []).append(name)
+        system = System(tree, self.chosen(sensors.values()))
+        own_rows = system.rows[len(system.rows) - len(owners) :]  # what is there anyway comes first
         return Choices(
             candidates=self,
-            system=System(tree, self.chosen(sensors.values())),
+            system=system,
             sensors={choice: tuple(sensors[name] for name in names) for choice, names in choices.items()},
-            rows={row: bundled.get(name, name) for row, name in rows.items()},
+            rows={row.slice.start: bundled.get(name, name) for row, name in zip(own_rows, owners, strict=True)},
             costs={choice: self._cost(choice, {n: sensors[n].type for n in own}) for choice, own in choices.items()},
             must=tuple(dict.fromkeys(bundled.get(name, name) for name in self.must)),
             at_most_one=tuple(tuple(dict.fromkeys(bundled.get(n, n) for n in names)) for names in self.at_most_one),
@@ -175,7 +177,7 @@ class Choices:
         candidates: what they come from.
         system: the robot with all of them, and with what is there anyway.
         sensors: by choice its sensors, each of which reads one place.
-        rows: by the name of a row the choice that it is of.
+        rows: by the first row of an equation in D the choice that it is of.
         costs: by choice.
         must: choices that have to be taken.
         at_most_one: sets of choices of which one at most may be taken.
@@ -184,7 +186,7 @@ class Choices:
     candidates: Candidates
     system: System
     sensors: Mapping[str, tuple[Measurement, ...]]
-    rows: Mapping[str, str]
+    rows: Mapping[int, str]
     costs: Mapping[str, float]
     must: tuple[str, ...]
     at_most_one: tuple[tuple[str, ...], ...]

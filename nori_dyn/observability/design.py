@@ -75,6 +75,8 @@ class Design:
         bound: no choice within the rules has less.
         method: how they were found, in words.
         outputs: numbers of d that are judged.
+        n_independent: how many of them the determinant is of: those that exact rows neither make known nor tie to the
+            others.
         sigma: expected standard deviation of each of them, root mean square over the configurations (n_outputs,).
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
@@ -87,6 +89,7 @@ class Design:
     bound: float
     method: str
     outputs: tuple[str, ...]
+    n_independent: int
     sigma: Floats
     sensors: SensorSet
     costs: Mapping[str, float]
@@ -96,7 +99,7 @@ class Design:
         """How much smaller standard deviations could be at best, as a share: root mean square, or geometric mean."""
         if self.criterion == "A":
             return 1.0 - math.sqrt(max(self.bound, 0.0) / self.value) if self.value > 0 else 0.0
-        return 1.0 - math.exp(min(self.bound - self.value, 0.0) / (2 * len(self.outputs)))
+        return 1.0 - math.exp(min(self.bound - self.value, 0.0) / (2 * self.n_independent))
 
 
 def best_sensors(
@@ -159,6 +162,7 @@ def best_sensors(
         bound=bound,
         method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
         outputs=final.outputs,
+        n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
         sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
         sensors=sensors,
         costs={name: choices.costs[name] for name in chosen},
@@ -218,8 +222,8 @@ class _Criterion:
         numbers = {name: k for k, name in enumerate(names)}
         owners = np.full(system.shape[0], -1)
         for row in system.rows:
-            if row.name in choices.rows:
-                owners[row.slice] = numbers[choices.rows[row.name]]
+            if row.slice.start in choices.rows:
+                owners[row.slice] = numbers[choices.rows[row.slice.start]]
         weighed = owners[deviations.weighed_rows]
         at = []
         independent: NDArray[np.intp] | None = None

@@ -28,15 +28,15 @@ class Readings:
 
 
 def readings(
-    system: System, outputs: Sequence[str] | None = None, sensors: Mapping[str, str] | None = None, seed: int = 0
+    system: System, outputs: Sequence[str] | None = None, sensors: Mapping[int, str] | None = None, seed: int = 0
 ) -> Readings:
     """Return what sensors and outputs say beyond the rows that are no sensor's, for almost all q.
 
     Args:
         system: the robot with its sensors.
         outputs: kinds or names of variables; None for all.
-        sensors: by the name of a row the sensor that it is of, for all that count as a sensor's; None for the rows that
-            take a reading, each name a sensor.
+        sensors: by the first row of an equation in D the sensor that it is of, for all that count as a sensor's; None
+            for those that take a reading, each name a sensor.
         seed: seed of the random point of the field.
 
     Raises:
@@ -44,7 +44,7 @@ def readings(
     """
     rows = field_rows(system, exact_system(system, seed))
     if sensors is None:
-        sensors = {row.name: row.name for row in system.measurements}
+        sensors = {row.slice.start: row.name for row in system.measurements}
     columns = output_columns(system, resolve_outputs(system, outputs)).tolist()
     own: dict[str, list[Row]] = {}
     known = Span()
@@ -52,8 +52,8 @@ def readings(
         if row.is_dynamic:
             continue
         vectors = [rows.measured[k] for k in range(row.slice.start, row.slice.stop)]
-        if row.name in sensors:
-            own.setdefault(sensors[row.name], []).extend(vectors)
+        if row.slice.start in sensors:
+            own.setdefault(sensors[row.slice.start], []).extend(vectors)
         else:
             known.extend(vectors)
     found = {name: tuple(filter(None, map(known.remainder, vectors))) for name, vectors in own.items()}

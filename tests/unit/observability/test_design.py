@@ -107,6 +107,8 @@ def test_outputs_that_the_sensors_must_first_determine():
     entries = [{"type": kind, "joints": "all", "sigma": sigma} for kind, sigma in noise.items()]
     data = {"name": "c", "measurements": [NO_WRENCH], "candidates": {"measurements": entries}}
     found = best_sensors(chain(), Candidates.from_dict(data), 3)
+    by_volume = best_sensors(chain(), Candidates.from_dict(data), 3, ("tau", "qdd"), "D")
+    assert (len(by_volume.outputs), by_volume.n_independent) == (6, 3)
     assert found.chosen == ("tau:joint1", "tau:joint2", "tau:joint3")
     assert found.sigma == pytest.approx([0.5] * 3)
     with pytest.raises(NoPlacementError, match=r"at most 2 sensors: .* fewest that do are 3"):

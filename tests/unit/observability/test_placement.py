@@ -14,6 +14,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observability.candidates import Candidates
 from nori_dyn.observability.cover import NoPlacementError
 from nori_dyn.observability.placement import place
+from nori_dyn.observability.redundancy import redundancy
 from nori_dyn.observability.report import observability
 from nori_dyn.system.builder import System
 
@@ -61,7 +62,7 @@ def cheapest(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ..
     own = {name: [] for name in choices.sensors}
     fixed = []
     for row in system.rows:
-        own.get(choices.rows.get(row.name), fixed).extend(range(row.slice.start, row.slice.stop))
+        own.get(choices.rows.get(row.slice.start), fixed).extend(range(row.slice.start, row.slice.stop))
     values, V = np.linalg.svd(D[fixed])[1:]
     N = V[int(np.sum(values > 1e-9 * values[0])) :].T
     wanted = [outputs is None or any(name.startswith(o) for o in outputs) for name in system.variable_names]
@@ -167,3 +168,22 @@ def test_what_cannot_be_placed():
 def test_candidates_that_make_no_sense(changes, error, message):
     with pytest.raises(error, match=message):
         place(autotree(3), candidates_of(**changes))
+
+
+def test_what_is_there_anyway_is_not_the_choice_of_its_name():
+    """Components of one wrench, some known without a sensor, and some to be bought."""
+    tree = autotree(2)
+    known = [
+        {"type": "joint_acceleration", "joints": "all"},
+        {"type": "external_wrench", "links": "link1", "value": 0},
+        {"type": "external_wrench", "links": "link2", "components": ["mx", "my", "fx", "fz"], "value": 0},
+    ]
+    entries = [
+        {"type": "external_wrench", "links": "link2", "components": ["mz", "fy"]},
+        {"type": "force_torque", "joints": "joint2"},
+    ]
+    costs = {"external_wrench": 1, "force_torque": 5}
+    data = {"name": "c", "measurements": known, "candidates": {"measurements": entries}, "costs": costs}
+    found = place(tree, Candidates.from_dict(data), None)
+    assert (found.chosen, found.cost) == (("fx:link2",), 1)
+    assert set(redundancy(System(tree, found.sensors), ("fx",)).lost["fx:link2"]) == {"fx:link2.mz", "fx:link2.fy"}
