@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import structural_rank
 
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
@@ -73,8 +74,12 @@ def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tupl
     entries, b = sampled(system, symbolic, seed, ENSEMBLE)
     unknowns = []
     for values, right in zip(entries, b, strict=True):
+        matrix = sp.csc_matrix((values, (symbolic.rows, symbolic.columns)), shape=symbolic.shape)
+        matrix.eliminate_zeros()
+        if structural_rank(matrix) < n:
+            continue
         try:
-            d = spla.splu(sp.csc_matrix((values, (symbolic.rows, symbolic.columns)), shape=symbolic.shape)).solve(right)
+            d = spla.splu(matrix).solve(right)
         except RuntimeError:  # this state is exactly singular: it tells no size
             continue
         if np.isfinite(d).all():

@@ -5,7 +5,6 @@ Source: DESIGN 4.3, 4.4.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -17,38 +16,33 @@ from nori_dyn.algebra.planar import planar_congruence
 from nori_dyn.planning.elimination import Elimination, Expressions
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.refined import RefinedSystem, Turn
-
-CANCELLATION = 1e-10
-"""What may be left of a number after all that is subtracted from it, in a pivot that depends on weights: so many
-digits are lost then."""
-
-NOTHING = 1e-20
-"""The square of what counts as nothing, in any unit."""
-
-CORRECTION = 1e-5
-"""What the correction may be of a solution: its own error is that squared, or less."""
+from nori_dyn.system.trace import SymbolicSystem
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What must not be too small where a program is to be trusted.
+    """A pivot that must not be too small where a program is to be trusted.
 
     Attributes:
-        value: its size counts.
-        least: the least size; None where that is a share of its usual size.
+        value: its size counts, as a share of what it usually is.
+        column: the unknown that it eliminates.
     """
 
     value: Expr
-    least: float | None
+    column: int
 
 
-def _guard(pivot: Expr) -> Guard:
-    graph, whole = pivot.graph, pivot
-    while whole.op is Op.SUB:
-        whole = Expr(graph, graph.left[whole.index])
-    if whole.index == pivot.index:
-        return Guard(pivot, sys.float_info.min)
-    return Guard(pivot / whole, CANCELLATION)
+@dataclass(frozen=True, slots=True, eq=False)
+class Improved:
+    """A solution after a step of refinement.
+
+    Attributes:
+        unknowns: each unknown of the refined system.
+        steps: what the step added to each.
+    """
+
+    unknowns: tuple[Expr, ...]
+    steps: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,34 +53,26 @@ class StaticElimination:
         refined: the system.
         unknowns: each unknown of the refined system; those of d come first.
         pivots: the pivots that are not constants, in order and up to their sign.
-        steps: what the correction added to each unknown; empty where there is none.
+        improved: of a weighted system, the solution after one step of refinement, which is `unknowns`, and after
+            another, for where the first was not small; else empty.
     """
 
     refined: RefinedSystem
     unknowns: tuple[Expr, ...]
-    pivots: tuple[Expr, ...]
-    steps: tuple[Expr, ...]
+    pivots: tuple[Guard, ...]
+    improved: tuple[Improved, ...]
 
     def guards(self, columns: Sequence[int]) -> tuple[Guard, ...]:
-        """Return what tells whether the pivots that some unknowns depend on are too small, in order.
+        """Return the pivots that some unknowns depend on, in order; none where steps of refinement say what they did.
 
-        A pivot that depends on weights has no usual size: of it, what is left of the number that it is a difference of
-        is guarded. One that is not a difference can only be zero where a weight is. Last comes the size of these
-        unknowns relative to their correction.
+        Pivots that depend on weights have no usual size, and digits may be lost long before one: of a weighted system
+        the answer is guarded, not the way to it.
         """
-        symbolic = self.refined.symbolic
-        graph = symbolic.graph
+        if self.improved:
+            return ()
+        graph = self.refined.symbolic.graph
         needed = set(graph.reachable([self.unknowns[column] for column in columns]))
-        pivots = [pivot for pivot in self.pivots if pivot.index in needed]
-        weighed = depends_on(graph, pivots, [x.index for x in symbolic.weights])
-        found = [_guard(pivot) if weighed[pivot.index] else Guard(pivot, None) for pivot in pivots]
-        if self.steps:
-            size, change = graph.expr(NOTHING), graph.expr(NOTHING**2)  # so that a robot at rest is not suspicious
-            for column in columns:
-                unknown, step = self.unknowns[column], self.steps[column]
-                size, change = size + unknown * unknown, change + step * step
-            found.append(Guard(size / change, CORRECTION**-2))
-        return tuple(found)
+        return tuple(guard for guard in self.pivots if guard.value.index in needed)
 
     def cost(self, columns: Sequence[int]) -> Cost:
         """Count all operations from q, qd and y to some unknowns; sines and cosines are not counted."""
@@ -101,12 +87,17 @@ def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimina
     """
     work = eliminated(refined, order)
     d = work.solution()
-    steps = _correction(work, refined, d) if refined.weighed or refined.noisy else {}
+    improved: list[Improved] = []
+    if refined.weighed or refined.noisy:
+        for rows in (_inexact_rows(work, refined.symbolic), set(range(work.n))):
+            steps = _refinement(work, refined, d, rows)
+            d = {column: d[column] + steps[column] for column in range(len(d))}
+            improved.append(Improved(tuple(d.values()), tuple(steps[column] for column in d)))
     return StaticElimination(
         refined=refined,
-        unknowns=tuple(d[column] + steps[column] if steps else d[column] for column in range(len(d))),
-        pivots=tuple(_unsigned(step.value) for step in work.pivots if not step.value.is_constant),
-        steps=tuple(steps[column] for column in range(len(steps))),
+        unknowns=improved[0].unknowns if improved else tuple(d[column] for column in range(len(d))),
+        pivots=tuple(Guard(_unsigned(p.value), p.column) for p in work.pivots if not p.value.is_constant),
+        improved=tuple(improved),
     )
 
 
@@ -124,22 +115,34 @@ def eliminated(refined: RefinedSystem, order: Ordering) -> Elimination[Expr]:
     return work
 
 
-def _correction(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Expr]) -> dict[int, Expr]:
-    """Return one more solution, with what the rows that are not exact are off in the first as right-hand side.
+def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Expr], rows: set[int]) -> dict[int, Expr]:
+    """Return one more solution with the same factors, for what the first leaves of some rows.
 
-    Where weights differ by decades the first has lost as many digits; this brings them back, with the same factors.
+    Where weights differ by decades the first has lost as many digits; this brings them back, and its size says how many
+    they were. What is left of a weighed row is weighed before it is added up, as an unknown of its own would be: a
+    heavy row then tells its rounding to no light one.
 
-    Source: Bjoerck, Stability analysis of the method of seminormal equations (1987).
+    Source: Björck, Iterative refinement of linear least squares solutions I (1967); Numerical Methods for Least Squares
+    Problems, ch. 2.9.3 (the augmented system).
     """
-    graph = refined.symbolic.graph
-    gradient: dict[int, Expr] = {}
-    for row in refined.weighed:
-        off = graph.opaque(row.at(d))
-        for column, entry in row.entries.items():
-            accumulate(gradient, column, entry * (row.weight * off))
-    for noisy in refined.noisy:
-        gradient[noisy.multiplier] = graph.opaque(noisy.at(d))
-    return work.solution_of({row: -value for row, value in gradient.items()})
+    symbolic, multipliers = refined.symbolic, refined.duals.keys()
+    rough = {column: symbolic.graph.opaque(value) for column, value in d.items()}
+    left: dict[int, Expr] = {row: symbolic.b[row] for row in multipliers & rows}
+    for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
+        if row in rows and (row in multipliers or column in multipliers):
+            accumulate(left, row, entry * rough[column])
+    for reading in refined.weighed:
+        force = reading.weight * reading.at(rough)
+        for column, entry in reading.entries.items():
+            accumulate(left, column, entry * force)
+    return work.solution_of({row: -value for row, value in left.items()})
+
+
+def _inexact_rows(work: Elimination[Expr], symbolic: SymbolicSystem) -> set[int]:
+    """Return the rows that a first solution fits less than to rounding: those that have weights, or were added to."""
+    weighed = depends_on(symbolic.graph, symbolic.entries, [x.index for x in symbolic.weights])
+    rows = {row for row, entry in zip(symbolic.rows.tolist(), symbolic.entries, strict=True) if weighed[entry.index]}
+    return rows.union(*(pivot.l for pivot in work.pivots))
 
 
 def _unsigned(x: Expr) -> Expr:

@@ -16,7 +16,7 @@ from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
+from nori_dyn.program.backends.base import STEP_LIMIT, guard_limits, pivot_ensemble
 from nori_dyn.program.c_header import MARK, Field, header, output_fields
 from nori_dyn.program.c_names import checked_identifier, default_identifier
 from nori_dyn.program.c_source import Job, Notation, Writer
@@ -67,8 +67,8 @@ def c_export(plan: EliminationPlan, name: str | None = None, version: str = "") 
     name = default_identifier(plan.system.tree.name) if name is None else checked_identifier(name)
     fields = output_fields(plan, name)
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked=False)
-    job = _job(solution, [field.part for field in fields])
-    limits, q = _pivot_limits(plan, solution)
+    parts = [field.part for field in fields]
+    job, (limits, q) = _job(solution, parts), _limits(plan, solution, parts)
     quaternions = plan.system.tree.quaternions
     inputs = _input_places(plan, [part.start for part in quaternions])
     outputs = [f"out->{place}" for field in fields for place in field.places]
@@ -96,12 +96,15 @@ def c_export(plan: EliminationPlan, name: str | None = None, version: str = "") 
 
 
 def _job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
-    """Return what the C is to compute, outputs in the coordinates of a frame turned to it."""
-    program, n = solution.program, len(solution.columns)
-    unknowns, pivots = program.outputs[:n], program.outputs[n:]
-    outputs = [value for part in parts for value in _turned(program.graph, unknowns[part.slice], part.matrix)]
+    """Return what the C is to compute, outputs and their steps in the coordinates of a frame turned to it."""
+    program, (unknowns, pivots, steps, *again, _) = solution.program, solution.parts
+
+    def turned(values: Sequence[Expr]) -> tuple[Expr, ...]:
+        return tuple(x for part in parts if values for x in _turned(program.graph, values[part.slice], part.matrix))
+
     inputs = tuple(x for scalars in program.inputs.values() for x in scalars)
-    return Job(program.graph, inputs, tuple(outputs), pivots, ())
+    more = turned(again[0]), turned(again[1])
+    return Job(program.graph, inputs, turned(unknowns), pivots, (), steps=turned(steps), again=more)
 
 
 def _turned(graph: Graph, values: Sequence[Expr], matrix: Floats | None) -> Iterator[Expr]:
@@ -115,18 +118,24 @@ def _turned(graph: Graph, values: Sequence[Expr], matrix: Floats | None) -> Iter
         yield total
 
 
-def _pivot_limits(plan: EliminationPlan, solution: SolutionProgram) -> tuple[Floats, Floats]:
-    """Return the limit of each pivot, and a configuration (nq,) that keeps them: the neutral one where it does."""
-    neutral = plan.system.tree.neutral_configuration()
-    pivots = solution.program.outputs[len(solution.columns) :]
-    if not pivots:
-        return np.zeros(0), neutral
+def _limits(plan: EliminationPlan, solution: SolutionProgram, parts: Sequence[Part]) -> tuple[Floats, Floats]:
+    """Return what pivots, then steps, are held against, and a configuration (nq,) that keeps the former.
+
+    That is the neutral one where it does. A frame's components have the size of the largest of them.
+    """
+    neutral, pivots = plan.system.tree.neutral_configuration(), solution.parts[1]
     Q, *others = pivot_ensemble(plan)
     states = (np.vstack([neutral, Q]), *(np.vstack([array[:1], array]) for array in others))
-    sizes = np.abs(PythonProgram(Program.of(solution.program.inputs, pivots)).batch(*states))
-    limits = guard_limits(solution.guards, sizes[:, 1:].T)
-    keeps = np.all(sizes >= limits[:, None], axis=0)
-    return limits, states[0][int(np.argmax(keeps))]
+    sizes = np.zeros((0, len(states[0])))
+    if pivots:
+        sizes = np.abs(PythonProgram(Program.of(solution.program.inputs, pivots)).batch(*states))
+    limits = guard_limits(plan, solution, sizes[:, 1:].T)
+    least, usual = np.split(limits, [len(pivots)])
+    for part in parts:
+        if part.matrix is not None and len(usual):
+            usual[part.slice] = usual[part.slice].max()
+    keeps = np.all(sizes >= least[:, None], axis=0)
+    return np.concatenate([least, usual]), states[0][int(np.argmax(keeps))]
 
 
 def _input_places(plan: EliminationPlan, quaternions: Sequence[int]) -> list[str]:
@@ -150,7 +159,11 @@ def _source(plan: EliminationPlan, name: str, writer: Writer, limits: Floats) ->
         f"    w[{first + k}] = sin(in->q[{angle}]);\n    w[{first + n_angles + k}] = cos(in->q[{angle}]);\n"
         for k, angle in enumerate(writer.angles)
     )
-    calls = "".join(f"    chunk{k}(in, w, out);\n" for k in range(writer.n_chunks))
+    first_calls, more_calls = writer.chunk_numbers
+    calls = "".join(f"    chunk{k}(in, w, out);\n" for k in first_calls)
+    more = "".join(f"        chunk{k}(in, w, out);\n" for k in more_calls)
+    n_pivots, n_steps = len(writer.job.pivots), len(writer.job.steps)
+    guards = {"NAME": NAME, "n": n_pivots, "first": writer.first_pivot, "n_steps": n_steps, "more": more}
     return SOURCE.format(
         name=name,
         mark=MARK,
@@ -159,12 +172,16 @@ def _source(plan: EliminationPlan, name: str, writer: Writer, limits: Floats) ->
         normalise=NORMALISE.format(tolerance=QUATERNION_TOLERANCE) if unit else "",
         chunks="\n\n".join(chunk.replace("\n", "\n    ").replace("\n    }", "\n}") for chunk in writer.chunks()),
         steps="\n".join(step for step in (unit, sines, calls) if step),
-        guard=GUARD.format(NAME=NAME, n=len(limits), first=writer.first_pivot) if table else "",
+        far=FAR if n_steps else "",
+        guard=(GUARD.format(**guards) if n_pivots else "")
+        + (REFINEMENT.format(**guards, step=writer.first_pivot + n_pivots, limit=STEP_LIMIT) if n_steps else ""),
+        weights=WEIGHTS.format(NAME=NAME, n=plan.system.n_weights) if n_steps else "",
     )
 
 
 LIMITS = """
-/* The smallest size of each pivot that is trusted, in the order of elimination. */
+/* The smallest size of each pivot that is trusted, in the order of elimination; then, where the solution is refined,
+ * the usual size of each output. */
 static const double limits[] = {{
 {table}}};
 """
@@ -183,6 +200,27 @@ GUARD = """
     int small = 0;
     for (int k = 0; k < {n}; ++k) small += !(fabs(w[{first} + k]) >= limits[k]);
     if (small) return refused(out, {NAME}_SMALL_PIVOT);
+"""
+
+FAR = """
+/* How many steps are not small beside the n outputs that they belong to, or beside what these usually are. */
+static int far(const double *steps, const double *out, const double *usual, int n, double limit) {
+    int count = 0;
+    for (int k = 0; k < n; ++k) count += !(fabs(steps[k]) <= limit * (fabs(out[k]) + usual[k]));
+    return count;
+}
+"""
+
+REFINEMENT = """
+    const double *const steps = w + {step}, *const usual = limits + {n}, *const numbers = (const double *)out;
+    if (far(steps, numbers, usual, {n_steps}, {limit!r})) {{ /* refined once more, rarely */
+{more}\
+        if (far(steps + {n_steps}, numbers, usual, {n_steps}, {limit!r})) return refused(out, {NAME}_INACCURATE);
+    }}
+"""
+
+WEIGHTS = """
+    for (int k = 0; k < {n}; ++k) if (!(in->weights[k] >= 0)) return refused(out, {NAME}_NEGATIVE_WEIGHT);
 """
 
 SOURCE = """\
@@ -214,13 +252,13 @@ static {name}_status refused({name}_outputs *out, {name}_status status) {{
     memset(out, 0xff, sizeof *out);
     return status;
 }}
-{normalise}
+{normalise}{far}
 {chunks}
 
 {name}_status {name}_solve(const {name}_inputs *in, {name}_workspace *work, {name}_outputs *out) {{
     double *const w = work->w;
     if (!all_finite(in, sizeof *in)) return refused(out, {NAME}_INPUT_NOT_FINITE);
-{steps}{guard}
+{weights}{steps}{guard}
     if (!all_finite(out, sizeof *out)) return refused(out, {NAME}_OUTPUT_NOT_FINITE);
     return {NAME}_OK;
 }}
@@ -232,6 +270,8 @@ const char *{name}_status_text({name}_status status) {{
     case {NAME}_QUATERNION_NOT_UNIT: return "a quaternion of q is not of unit length";
     case {NAME}_SMALL_PIVOT: return "the system is singular at this configuration, or nearly";
     case {NAME}_OUTPUT_NOT_FINITE: return "the arithmetic overflows";
+    case {NAME}_INACCURATE: return "digits are lost: the weights differ too much, or the system is nearly singular";
+    case {NAME}_NEGATIVE_WEIGHT: return "a weight is below zero";
     }}
     return "unknown status";
 }}

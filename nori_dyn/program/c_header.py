@@ -14,7 +14,7 @@ import numpy as np
 from nori_dyn.model.joints import FORCE, MOTION, Joint
 from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import ENSEMBLE, PIVOT_LIMIT
+from nori_dyn.program.backends.base import ENSEMBLE, PIVOT_LIMIT, STEP_LIMIT
 from nori_dyn.program.c_names import comment_text, distinct_identifiers
 from nori_dyn.program.layout import Part, output_parts
 from nori_dyn.system.builder import RowBlock, System
@@ -155,7 +155,9 @@ typedef enum {{
     {NAME}_INPUT_NOT_FINITE = 1,    /* a number of the inputs is infinite or not a number */
     {NAME}_QUATERNION_NOT_UNIT = 2, /* a quaternion of q is further than {tolerance} from unit length */
     {NAME}_SMALL_PIVOT = 3,         /* the system is singular at this q, or so near to it that digits are lost */
-    {NAME}_OUTPUT_NOT_FINITE = 4    /* the inputs are so large that the arithmetic overflows */
+    {NAME}_OUTPUT_NOT_FINITE = 4,   /* the inputs are so large that the arithmetic overflows */
+    {NAME}_INACCURATE = 5,          /* refinement does not settle: weights differ too much, or nearly singular */
+    {NAME}_NEGATIVE_WEIGHT = 6      /* a weight is below zero */
 }} {name}_status;
 
 {solve}
@@ -211,8 +213,11 @@ def _solve(name: str, n_pivots: int, is_weighted: bool) -> Iterator[str]:
     if n_pivots:
         guard = f"{PIVOT_LIMIT:g} of its median size over {ENSEMBLE} random configurations as limit."
         guard = f"Pivots that depend on q: {n_pivots}, each with {guard}"
-        if is_weighted:
-            guard = f"Guarded: {n_pivots} numbers, for digits that are lost where weights differ by many decades."
+    elif is_weighted:
+        guard = (
+            "The solution is refined once, and once more at a state where that changes it by more than "
+            f"{STEP_LIMIT:g} of a number or of its usual size; where that does so again, the state is refused."
+        )
     else:
         guard = "No pivot depends on q here, so none can be small."
     yield (
@@ -222,9 +227,10 @@ def _solve(name: str, n_pivots: int, is_weighted: bool) -> Iterator[str]:
         f"{guard}"
     )
     yield ""
+    but = " (but for the second refinement)" if is_weighted else ""
     yield (
-        "A call allocates nothing, takes no lock, keeps nothing, and runs the same operations at every state that it "
-        "accepts, on less than 16 kB of stack. The three structs must not overlap. Threads may call it at once, each "
+        f"A call allocates nothing, takes no lock, keeps nothing, and runs the same operations at every state{but} "
+        "that it accepts, on less than 16 kB of stack. The structs must not overlap. Threads may call it at once, each "
         "with structs of its own."
     )
 

@@ -42,12 +42,15 @@ class Job:
         graph: the expressions.
         inputs: the scalars of the input arrays, in this order: of q, qd and y for a plan.
         outputs: the expressions returned.
-        pivots: the expressions whose size is guarded.
+        pivots: the expressions that must not be small.
         equations: for the residual, the rows of each equation of D d + b = 0: b, and (entry, place of its unknown in
             `outputs`); empty when not all unknowns are computed.
         quaternions: the place, among the inputs, of the first number of each unit quaternion.
         n_arrays: number of input arrays.
+        n_weights: how many of the last inputs are weights, which must not be negative.
         constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
+        steps: expressions that must be small beside the outputs, one of each, or none.
+        again: where they are not, other outputs to return, and their steps.
     """
 
     graph: Graph
@@ -57,7 +60,10 @@ class Job:
     equations: tuple[tuple[Row, ...], ...]
     quaternions: tuple[int, ...] = ()
     n_arrays: int = 3
+    n_weights: int = 0
     constants_once: bool = False
+    steps: tuple[Expr, ...] = ()
+    again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +93,13 @@ class CSource:
         single: source with `run` and `solve`.
         batch: source with `run_batch`.
         n_work: length of the workspace of `run`, in doubles, and of `run_batch`, in vectors.
-        first_pivot, n_pivots: where `run` leaves the pivots in its workspace, and how many there are.
+        first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
     """
 
     single: str
     batch: str
     n_work: int
     first_pivot: int
-    n_pivots: int
 
 
 def c_source(job: Job, lanes: int) -> CSource:
@@ -106,6 +111,8 @@ def c_source(job: Job, lanes: int) -> CSource:
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
         "PIVOTS": writer.first_pivot,
+        "N_STEPS": len(job.steps),
+        "FIRST_WEIGHT": len(job.inputs) - job.n_weights,
         "N_OUTPUTS": len(job.outputs),
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
@@ -122,16 +129,15 @@ def c_source(job: Job, lanes: int) -> CSource:
     def unit(real: str, entry: str, place: str, indent: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
         text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n" + body
-        calls = "\n".join(f"{indent}chunk{k}({place});" for k in range(writer.n_chunks))
+        calls, more = ("\n".join(f"{indent}chunk{k}({place});" for k in part) for part in writer.chunk_numbers)
         checks = "\n".join(f"{indent}check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks))
-        return text + entry.format(calls=calls, residual_calls=checks, transpose=_transpose(lanes))
+        return text + entry.format(calls=calls, more_calls=more, residual_calls=checks, transpose=_transpose(lanes))
 
     return CSource(
         unit("double", SINGLE_ENTRY, "in, w, out", "    "),
         unit("vec", BATCH_ENTRY, "x, w, o", "        "),
         n_work + len(job.inputs) + len(job.outputs),
         writer.first_pivot,
-        len(job.pivots),
     )
 
 
@@ -158,9 +164,10 @@ class Writer:
     Attributes:
         angles: places, among the inputs, of those whose sine and cosine are needed. The workspace holds the sines, then
             the cosines, after what is reserved; they must be there before the first chunk is called.
-        first_pivot: where the chunks leave the pivots in the workspace.
+        first_pivot: where the chunks leave the pivots, and after them the steps, in the workspace.
         n_work: length of the workspace.
-        n_chunks: number of functions of statements: `chunk0`, `chunk1`, ..., to be called in this order.
+        chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
+            those to be called where steps are not small.
         n_residual_chunks: number of functions of the residual: `check0`, ...
 
     Args:
@@ -176,13 +183,22 @@ class Writer:
         self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
         rows = [row for equation in job.equations for row in equation]
         kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
-        order = _schedule(graph, [*job.pivots, *job.outputs, *kept])
-        trigonometric = [i for i in order if graph.ops[i] in (Op.SIN, Op.COS)]
+        self._guarded = (*job.pivots, *job.steps, *job.again[1])
+        first = _schedule(graph, [*job.pivots, *job.steps, *job.outputs, *kept])
+        second = _schedule(graph, [x for part in job.again for x in part], first)
+        trigonometric = [i for i in (*first, *second) if graph.ops[i] in (Op.SIN, Op.COS)]
         self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
-        self.statements = [i for i in order if graph.ops[i] in _FORMATS]
-        self.n_chunks = max(-(-len(self.statements) // CHUNK), 1)
+        self._chunks: list[list[int]] = []
+        for order in (first, second):
+            statements = [i for i in order if graph.ops[i] in _FORMATS]
+            self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
+            if order is first:
+                self._chunks = self._chunks or [[]]
+                n_first = len(self._chunks)
+        self.n_chunks = len(self._chunks)
+        self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
         self.n_residual_chunks = -(-len(job.equations) // EQUATIONS)
-        self._chunk = {i: place // CHUNK for place, i in enumerate(self.statements)}
+        self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
 
         self._slot: dict[int, int] = {}
         slots = {angle: k for k, angle in enumerate(self.angles)}
@@ -190,15 +206,15 @@ class Writer:
             offset = 0 if graph.ops[i] is Op.SIN else len(self.angles)
             self._slot[i] = reserved + offset + slots[self._input_place[graph.left[i]]]
         self.first_pivot = reserved + 2 * len(self.angles)
-        for k, pivot in enumerate(job.pivots):
-            self._slot.setdefault(pivot.index, self.first_pivot + k)
-        self.n_work = self.first_pivot + len(job.pivots)
+        for k, guarded in enumerate(self._guarded):
+            self._slot.setdefault(guarded.index, self.first_pivot + k)
+        self.n_work = self.first_pivot + len(self._guarded)
         self._allocate(self._last_readers(kept))
 
     def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
         """Return for each statement whose value is read outside its own chunk the last chunk that does."""
         last: dict[int, int] = {}
-        for i in self.statements:
+        for i in self._chunk:
             for source in (self.job.graph.left[i], self.job.graph.right[i]):
                 if source in self._chunk and self._chunk[source] != self._chunk[i]:
                     last[source] = self._chunk[i]
@@ -209,7 +225,7 @@ class Writer:
         free: list[int] = []
         ending: dict[int, list[int]] = {}
         chunk = 0
-        for i in self.statements:
+        for i in self._chunk:
             if i not in last or i in self._slot:
                 continue
             while chunk < self._chunk[i]:
@@ -234,23 +250,26 @@ class Writer:
         return f"w[{self._slot[i]}]"
 
     def chunks(self) -> Iterator[str]:
-        """Yield the functions that compute everything, each storing what others read, pivots and outputs."""
+        """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
         graph, notation = self.job.graph, self._notation
         kept: dict[int, list[str]] = {}
-        for output, name in zip(self.job.outputs, notation.outputs, strict=True):
-            kept.setdefault(output.index, []).append(name)
-        for k, pivot in enumerate(self.job.pivots):
-            kept.setdefault(pivot.index, []).append(f"w[{self.first_pivot + k}]")
+        for outputs in (self.job.outputs, self.job.again[0]):
+            for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
+                if outputs is self.job.outputs or output.index in self._chunk:
+                    kept.setdefault(output.index, []).append(name)
+        for k, guarded in enumerate(self._guarded):
+            kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
         for i, slot in self._slot.items():
             if i in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
-        for chunk in range(self.n_chunks):
+        last = self.chunk_numbers[0][-1]
+        for chunk, statements in enumerate(self._chunks):
             lines = [f"static void chunk{chunk}({notation.parameters}) {{"]
-            for i in self.statements[chunk * CHUNK : (chunk + 1) * CHUNK]:
+            for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
                 lines.append(f"const {notation.real} t{i} = {_FORMATS[graph.ops[i]].format(*operands)};")
                 lines.extend(f"{place} = t{i};" for place in kept.get(i, ()))
-            if chunk == self.n_chunks - 1:  # what is no statement: constants, inputs, sines and cosines
+            if chunk == last:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
                     if i not in self._chunk and not self._is_written_once(i):
                         lines.extend(self._fills(i, places))
@@ -292,9 +311,11 @@ class Writer:
             yield "\n".join(lines)
 
 
-def _schedule(graph: Graph, targets: Sequence[Expr]) -> list[int]:
-    """Return the nodes that the targets need, each after what it reads and close to its first reader."""
+def _schedule(graph: Graph, targets: Sequence[Expr], before: Sequence[int] = ()) -> list[int]:
+    """Return the nodes that the targets need, but for those before, each after what it reads and close to a reader."""
     done = bytearray(len(graph))
+    for i in before:
+        done[i] = 1
     order: list[int] = []
     for target in targets:
         stack = [target.index]

@@ -60,15 +60,35 @@ static void sin_cos(const vec x, vec *s, vec *c) {{
 """
 
 SINGLE_ENTRY = """
-/* in: q, qd, y; w: workspace; out: outputs; limits: smallest size of each pivot. */
-typedef struct {{ double *in, *w, *out; const double *limits; double residual_limit, residual; }} state;
+/* Whether n numbers are finite, by their exponents: one that is all ones carries into the sign. */
+static inline int all_finite(int n, const double *x) {{
+    unsigned long long carry = 0;
+    for (int k = 0; k < n; ++k) {{
+        unsigned long long bits;
+        memcpy(&bits, x + k, sizeof bits);
+        carry |= (bits & 0x7ff0000000000000ULL) + 0x0010000000000000ULL;
+    }}
+    return !(carry >> 63);
+}}
+
+/* in: q, qd, y, weights; w: workspace; out: outputs; limits: smallest size of each pivot, then the usual size of each
+   output that has a step of refinement, which must be less than the share step_limit of it. */
+typedef struct {{ double *in, *w, *out; const double *limits; double step_limit, residual_limit, residual; }} state;
 
 /* Writes the outputs that no input changes, where `run` leaves them out. */
 void prepare(const state *at) {{ constants(at->in, at->w, at->out); }}
 
-/* Computes the outputs; returns how many pivots are below their limits. */
+/* How many steps are not small beside their outputs. */
+static int far(const double *steps, const double *out, const double *sizes, double limit) {{
+    int count = 0;
+    for (int k = 0; k < N_STEPS; ++k) count += !(fabs(steps[k]) <= limit * (fabs(out[k]) + sizes[k]));
+    return count;
+}}
+
+/* Computes the outputs; returns 0 only where pivots and steps keep their limits, no weight is negative, and all that is
+   returned is finite. */
 int run(const state *at) {{
-    const double *const in = at->in, *const limits = at->limits;
+    const double *const in = at->in, *const limits = at->limits, *const sizes = limits + N_PIVOTS;
     double *const w = at->w, *const out = at->out;
     for (int k = 0; k < N_ANGLES; k += LANES) {{
         vec x = {{0}}, s, c;
@@ -80,9 +100,16 @@ int run(const state *at) {{
         }}
     }}
 {calls}
-    int small = 0;
-    for (int k = 0; k < N_PIVOTS; ++k) small += !(fabs(w[PIVOTS + k]) >= limits[k]);
-    return small;
+    int wrong = 0;
+    const double *const steps = w + PIVOTS + N_PIVOTS;
+    if (N_STEPS && far(steps, out, sizes, at->step_limit)) {{
+{more_calls}
+        wrong += far(steps + N_STEPS, out, sizes, at->step_limit);
+    }}
+    wrong += !all_finite(N_OUTPUTS, out);
+    for (int k = 0; k < N_PIVOTS; ++k) wrong += !(fabs(w[PIVOTS + k]) >= limits[k]);
+    for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) wrong += !(in[k] >= 0);
+    return wrong;
 }}
 
 /* The relative residual of what `run` left in w and out: the largest of any equation. */
@@ -94,21 +121,19 @@ static double residual(const double *in, const double *w, const double *out) {{
 
 /* As `run`, with all checks, quaternions brought to unit length first; returns 0 only where nothing is suspicious. */
 int solve(state *at) {{
-    double taint = 0;
-    for (int k = 0; k < N_INPUTS; ++k) taint += at->in[k] * 0.0;
+    if (!all_finite(N_INPUTS, at->in)) return 1;
     for (int k = 0; k < N_QUATERNIONS; ++k) {{
         double *const p = at->in + quaternions[k];
         const double norm = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
         if (!(fabs(norm - 1) <= QUATERNION_TOLERANCE)) return 1;
         for (int l = 0; l < 4; ++l) p[l] /= norm;
     }}
-    if (taint != 0 || run(at)) return 1;
-    for (int k = 0; k < N_OUTPUTS; ++k) taint += at->out[k] * 0.0;
+    if (run(at)) return 1;
     if (HAS_RESIDUAL) {{
         at->residual = residual(at->in, at->w, at->out);
         if (!(at->residual <= at->residual_limit)) return 1;
     }}
-    return taint != 0;
+    return 0;
 }}
 """
 
@@ -147,10 +172,10 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
 }}
 
 /* As `run`, for n states: sizes of the input arrays in n_in, what lies between states in step (0: all have the
-   same); small: how many pivots of each state are too small;
-   what is not finite, of inputs or outputs, counts as one. */
+   same); wrong: what `run` returns of each state; what is not finite, of inputs or outputs, counts as one. */
 void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step, vec *w, double *out,
-               const double *limits, int *small, double *residuals) {{
+               const double *limits, double step_limit, int *wrong, double *residuals) {{
+    const double *const sizes = limits + N_PIVOTS;
     vec *const x = w + N_WORK, *const o = x + N_INPUTS;
     constants(x, w, o);
     for (ptrdiff_t base = 0; base < n; base += LANES) {{
@@ -165,7 +190,16 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
         }}
         for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
 {calls}
-        ivec count = {{0}};
+        ivec count = {{0}}, again = {{0}};
+        const vec *const steps = w + PIVOTS + N_PIVOTS;
+        for (int k = 0; k < N_STEPS; ++k) again -= ~(mag_vec(steps[k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
+        int any = 0;
+        for (int l = 0; l < LANES; ++l) any += again[l] != 0;
+        if (any) {{
+{more_calls}
+            for (int k = 0; k < N_STEPS; ++k)
+                count -= ~(mag_vec(steps[N_STEPS + k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
+        }}
         vec finite = {{0}};
         for (int k = 0; k < N_INPUTS; ++k) finite += x[k] * 0.0;
         for (int k = 0; k < N_OUTPUTS; ++k) finite += o[k] * 0.0;
@@ -174,12 +208,13 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
             const vec p = w[PIVOTS + k];
             count -= ~((p >= limits[k]) | (-p >= limits[k]));
         }}
+        for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) count -= ~(x[k] >= 0.0);
         vec worst = {{0}}, taint = {{0}};
 {residual_calls}
         for (int l = 0; l < LANES; ++l) to[l] = base + l < n ? out + N_OUTPUTS * (base + l) : 0;
         scatter(N_OUTPUTS, o, to);
         for (int l = 0; l < LANES && base + l < n; ++l) {{
-            small[base + l] = (int)count[l];
+            wrong[base + l] = (int)count[l];
             residuals[base + l] = worst[l] + taint[l];
         }}
     }}

@@ -1,22 +1,18 @@
-"""From a plan to programs: the assembly of D and b, and the elimination itself."""
+"""From a plan to its program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.static_elimination import Guard
 from nori_dyn.program.straight_line import Program
-from nori_dyn.system.trace import SymbolicSystem
-
-
-def assembly_program(symbolic: SymbolicSystem) -> Program:
-    """Return the program that computes the structural nonzeros of D (nnz), then b (rows)."""
-    return Program.of(symbolic.inputs, (*symbolic.entries, *symbolic.b))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,16 +20,29 @@ class SolutionProgram:
     """The elimination as a program.
 
     Attributes:
-        program: returns the unknowns in `columns`, then what is guarded, then, when `checked`, D (nnz) and b (rows).
+        program: returns what `parts` lists; D (nnz) and b (rows) when `checked`.
         columns: the unknowns that it returns.
-        guards: what is guarded: of pivots that are not constant and that the unknowns depend on.
+        guards: the pivots that are guarded.
+        refines: whether the program refines its solution: where rows are weighed.
         checked: whether D and b are returned too, for the residual.
     """
 
     program: Program
     columns: NDArray[np.intp]
     guards: tuple[Guard, ...]
+    refines: bool
     checked: bool
+
+    @property
+    def parts(self) -> tuple[tuple[Expr, ...], ...]:
+        """The outputs: unknowns, pivots, steps of the unknowns, unknowns once more refined, their steps, D and b.
+
+        Those of refinement are empty where there is none.
+        """
+        n = len(self.columns)
+        ends = np.cumsum([0, n, len(self.guards), *(3 * [n * self.refines])]).tolist()
+        outputs = self.program.outputs
+        return *(outputs[a:b] for a, b in pairwise(ends)), outputs[ends[-1] :]
 
 
 def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: bool) -> SolutionProgram:
@@ -47,7 +56,11 @@ def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: boo
     symbolic, solved = plan.symbolic, plan.solved
     guards = solved.guards(columns)
     outputs = [*(solved.unknowns[column] for column in columns), *(guard.value for guard in guards)]
+    if solved.improved:
+        once, twice = solved.improved
+        for part in (once.steps, twice.unknowns, twice.steps):
+            outputs += [part[column] for column in columns]
     if checked:
         outputs += [*symbolic.entries, *symbolic.b]
     program = Program.of(symbolic.inputs, outputs)
-    return SolutionProgram(program, np.array(columns, dtype=np.intp), guards, checked)
+    return SolutionProgram(program, np.array(columns, dtype=np.intp), guards, bool(solved.improved), checked)

@@ -20,14 +20,14 @@ from nori_dyn.program.compiler import Compiler
 Floats = NDArray[np.float64]
 
 SINGLE = """
-typedef struct { double *in, *w, *out; const double *limits; double residual_limit, residual; } state;
+typedef struct { double *in, *w, *out; const double *limits; double step_limit, residual_limit, residual; } state;
 void prepare(const state *at);
 int run(const state *at);
 int solve(state *at);
 """
 BATCH = """
 void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step, double *w,
-               double *out, const double *limits, int *small, double *residuals);
+               double *out, const double *limits, double step_limit, int *wrong, double *residuals);
 """
 
 ALIGNMENT = 64
@@ -55,7 +55,8 @@ class NativeCode:
         open_batch: returns that for batches; called when it is first needed.
         compiler: the compiler that made them.
         n_work: length of the workspace.
-        limits: smallest size of each guarded pivot.
+        limits: smallest size of each guarded pivot, then the usual size of each output that has a step.
+        step_limit: the share of an output, or of its usual size, that its step may be.
     """
 
     def __init__(
@@ -66,12 +67,13 @@ class NativeCode:
         compiler: Compiler,
         n_work: int,
         limits: Sequence[float],
+        step_limit: float = 0.0,
     ) -> None:
         self._ffi, self._open_batch, self._compiler = ffi, open_batch, compiler
         self._single = single
         self.run, self.solve = single.run, single.solve
         self.work = aligned(n_work)
-        self._limits = np.array([*limits, 0.0])
+        self._limits, self._step_limit = np.array([*limits, 0.0]), step_limit
 
     @cached_property
     def _batch(self) -> Any:
@@ -80,7 +82,8 @@ class NativeCode:
     def place(self, inputs: Floats, outputs: Floats, residual_limit: float) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps neither alive."""
         at = self._pointer
-        parts = (at(inputs), at(self.work), at(outputs), at(self._limits), residual_limit, np.nan)
+        limits = (self._step_limit, residual_limit, np.nan)
+        parts = (at(inputs), at(self.work), at(outputs), at(self._limits), *limits)
         placed = self._ffi.new("state *", parts)
         self._single.prepare(placed)
         return placed
@@ -126,6 +129,7 @@ class NativeCode:
             at(work),
             at(outputs),
             at(self._limits),
+            self._step_limit,
             ffi.cast("int *", wrong.ctypes.data),
             at(residuals),
         )

@@ -85,6 +85,7 @@ class RefinedSystem:
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
         weighed: the rows that are weighed.
+        original_weighed: the same of the system as given.
         noisy: those that have noise instead.
     """
 
@@ -98,6 +99,7 @@ class RefinedSystem:
     crossings: tuple[Crossing, ...]
     turns: tuple[Turn, ...]
     weighed: tuple[WeighedRow, ...]
+    original_weighed: tuple[WeighedRow, ...]
     noisy: tuple[NoisyRow, ...]
 
 
@@ -120,6 +122,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     symbolic = assembled(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
     definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
     weighed: tuple[WeighedRow, ...] = ()
+    original_weighed: tuple[WeighedRow, ...] = ()
     noisy: tuple[NoisyRow, ...] = ()
     if system.is_weighted:
         given = optimality(state, original, builder.given_weighing, {})
@@ -129,7 +132,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         turns = [_doubled(turn, definitions, conditions.multipliers) for turn in turns]
         original, symbolic = given.symbolic, conditions.symbolic
         definitions = conditions.definitions | builder.noisy_definitions(conditions)
-        weighed, noisy = conditions.weighed, conditions.noisy
+        weighed, original_weighed, noisy = conditions.weighed, given.weighed, conditions.noisy
     return RefinedSystem(
         symbolic=symbolic,
         original=original,
@@ -141,6 +144,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         crossings=tuple(builder.crossings),
         turns=tuple(turns),
         weighed=weighed,
+        original_weighed=original_weighed,
         noisy=noisy,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.planning.static_elimination import Guard
+from nori_dyn.planning.scaling import natural_scaling
+from nori_dyn.program.lowering import SolutionProgram
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +26,10 @@ that is a state in a thousand; at 1e-7, errors of 4e-6 went through."""
 
 RESIDUAL_LIMIT = 1e-12
 """So does a residual above this."""
+
+STEP_LIMIT = 3e-9
+"""So does a last step of refinement above this share of an unknown, or of its usual size. What is off after a step is
+what was off before, times the error of the factors: less than the step itself."""
 
 CHUNK = 256
 """States assembled at a time where NumPy does it: what is live then fits the processor's cache."""
@@ -175,7 +180,7 @@ def state_parts(plan: EliminationPlan, state: Floats) -> list[Floats]:
 def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
     """Return random configurations (ENSEMBLE, nq) at rest, for the usual size of the pivots.
 
-    These depend on q only, where they have a usual size at all: see `StaticElimination.guards`.
+    These depend on q only where they are guarded, see `StaticElimination.guards`.
     """
     system = plan.system
     rng = np.random.default_rng(plan.seed)
@@ -184,13 +189,16 @@ def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
     return [*states, np.tile(system.weights, (ENSEMBLE, 1))] if system.is_weighted else states
 
 
-def guard_limits(guards: Sequence[Guard], sizes: Floats) -> Floats:
-    """Return the smallest size that each guarded value may have (n_guards,).
+def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats) -> Floats:
+    """Return the least size of each guarded pivot, then the usual size of each unknown that has a step.
 
     Args:
-        guards: what is guarded.
-        sizes: their sizes over `pivot_ensemble` (ENSEMBLE, n_guards).
+        plan: the plan.
+        solution: its program.
+        sizes: sizes of the pivots over `pivot_ensemble` (ENSEMBLE, n_guards).
     """
-    usual = PIVOT_LIMIT * np.median(sizes, axis=0) if len(guards) else np.zeros(0)
-    own = [np.nan if guard.least is None else guard.least for guard in guards]
-    return np.where(np.isnan(own), usual, own)
+    least = PIVOT_LIMIT * np.median(sizes, axis=0) if solution.guards else np.zeros(0)
+    if not solution.refines:
+        return least
+    _, usual = natural_scaling(plan.system, plan.symbolic, plan.seed)
+    return np.concatenate([least, usual[solution.columns]])

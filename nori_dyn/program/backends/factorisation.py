@@ -1,23 +1,20 @@
-"""Freshly pivoted sparse LU of the system in natural units, by SuperLU or UMFPACK.
+"""Sparse LU of the system by UMFPACK, in the planned order and in natural units.
 
 Rows and columns are scaled once, by powers of two, to the size that unknowns and equations have over an ensemble of
-states: so a robot with links from grams to tonnes is not taken for a singular one, and the ratio of the pivots says
-how near to singular a state is.
+states, so that a robot with links from grams to tonnes is not badly scaled.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from nori_dyn.planning.orderings.umfpack import umfpack_module
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
-from nori_dyn.program.backends.base import RCOND_LIMIT, Floats
+from nori_dyn.program.backends.base import Floats
 from nori_dyn.program.silence import silent_stdout
 
 
@@ -49,9 +46,12 @@ class PlannedMatrix:
         self._column_scale = c[plan.column_permutation]
         self._rows, self._columns = plan.row_permutation, plan.column_permutation
 
-    def fill(self, values: Floats, b: Floats) -> Floats:
-        """Put the structural nonzeros (nnz) of a state into the matrix; return the scaled right-hand side."""
+    def fill(self, values: Floats) -> None:
+        """Put the structural nonzeros (nnz) of a state into the matrix."""
         self.matrix.data[:] = values[self._order] * self._scale
+
+    def scale(self, b: Floats) -> Floats:
+        """Return the right-hand side of the scaled and permuted system, for -b (n,)."""
         return np.asarray(-b[self._rows] * self._row_scale)
 
     def unscale(self, x: Floats) -> Floats:
@@ -61,42 +61,7 @@ class PlannedMatrix:
         return d
 
 
-class Factorisation(Protocol):
-    """A sparse LU that pivots anew for each state."""
-
-    def solve(self, values: Floats, b: Floats) -> tuple[Floats, float]:
-        """Return d (n,), and the ratio of the smallest pivot to the largest; d is nan where that is below the limit.
-
-        Args:
-            values: structural nonzeros of D (nnz).
-            b: right-hand side b (n,) of D d + b = 0.
-        """
-
-
-class SuperLU(Factorisation):
-    """SciPy's SuperLU, in the planned column order. Always available.
-
-    Args:
-        plan: the plan.
-    """
-
-    def __init__(self, plan: EliminationPlan) -> None:
-        self._planned = PlannedMatrix(plan)
-
-    def solve(self, values: Floats, b: Floats) -> tuple[Floats, float]:
-        right = self._planned.fill(values, b)
-        try:
-            lu = spla.splu(self._planned.matrix, permc_spec="NATURAL", diag_pivot_thresh=0.1)
-        except RuntimeError:  # "Factor is exactly singular"
-            return np.full_like(b, np.nan), 0.0
-        pivots = np.abs(lu.U.diagonal())
-        rcond = float(pivots.min() / pivots.max())
-        if not rcond >= RCOND_LIMIT:
-            return np.full_like(b, np.nan), rcond
-        return self._planned.unscale(lu.solve(right)), rcond
-
-
-class Umfpack(Factorisation):
+class Umfpack:
     """UMFPACK with the planned column order fixed and its symbolic analysis kept: each state is refactorised only.
 
     Args:
@@ -118,13 +83,17 @@ class Umfpack(Factorisation):
         with silent_stdout():
             self._context.symbolic(self._planned.matrix)
 
-    def solve(self, values: Floats, b: Floats) -> tuple[Floats, float]:
-        right = self._planned.fill(values, b)
-        with warnings.catch_warnings():  # a singular matrix is told by its rcond
+    def factorise(self, values: Floats) -> float:
+        """Factorise the matrix with these structural nonzeros (nnz); return the ratio of least to largest pivot."""
+        self._planned.fill(values)
+        with warnings.catch_warnings():  # a singular matrix is told by its pivots
             warnings.simplefilter("ignore")
             self._context.numeric(self._planned.matrix)
-            rcond = float(self._context.info[self._module.UMFPACK_RCOND])
-            if not rcond >= RCOND_LIMIT:
-                return np.full_like(b, np.nan), rcond
-            x = self._context.solve(self._module.UMFPACK_A, self._planned.matrix, right)
-        return self._planned.unscale(x), rcond
+        return float(self._context.info[self._module.UMFPACK_RCOND])
+
+    def solve(self, b: Floats) -> Floats:
+        """Return d (n,) of D d + b = 0, of the matrix factorised last."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            right = self._planned.scale(b)
+            return self._planned.unscale(self._context.solve(self._module.UMFPACK_A, self._planned.matrix, right))

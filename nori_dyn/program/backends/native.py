@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
     RESIDUAL_LIMIT,
+    STEP_LIMIT,
     Floats,
     Solution,
     Status,
@@ -36,7 +36,7 @@ from nori_dyn.program.compiler import (
     library_key,
     load_library,
 )
-from nori_dyn.program.lowering import solution_program
+from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.native_code import NativeCode, aligned, interface
 
 DOUBLE = np.dtype(np.float64)
@@ -95,26 +95,28 @@ class NativeBackend:
             found = None if batch is None else cached_library(self._ffi, batch)
             return load_library(self._ffi, self._source.batch, self._compiler) if found is None else found
 
-        return NativeCode(self._ffi, library, open_batch, self._compiler, n_work, limits)
+        return NativeCode(self._ffi, library, open_batch, self._compiler, n_work, limits, STEP_LIMIT)
+
+    @cached_property
+    def _solution(self) -> SolutionProgram:
+        return solution_program(self._plan, self._columns.tolist(), checked=False)
 
     @cached_property
     def _source(self) -> CSource:
-        return c_source(_job(self._plan, self._columns, self._checked), self._compiler.lanes)
+        return c_source(_job(self._plan, self._solution, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
-        """Return PIVOT_LIMIT of the median size of each pivot over an ensemble of states."""
-        if not source.n_pivots:
-            return []
-        code = self._code_of(library, source.n_work, np.zeros(source.n_pivots).tolist(), None)
-        state, values = aligned(sum(self._sizes)), aligned(self._n_outputs)
-        at = code.place(state, values, RESIDUAL_LIMIT)
-        sizes = []
-        for parts in zip(*pivot_ensemble(self._plan), strict=True):
-            np.concatenate(parts, out=state)
-            code.run(at)
-            sizes.append(np.abs(code.work[source.first_pivot : source.first_pivot + source.n_pivots]))
-        guards = self._plan.solved.guards(self._columns.tolist())
-        return [float(x) for x in guard_limits(guards, np.array(sizes))]
+        """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""
+        n_pivots, sizes = len(self._solution.guards), []
+        if n_pivots:
+            code = self._code_of(library, source.n_work, np.zeros(n_pivots).tolist(), None)
+            state, values = aligned(sum(self._sizes)), aligned(self._n_outputs)
+            at = code.place(state, values, RESIDUAL_LIMIT)
+            for parts in zip(*pivot_ensemble(self._plan), strict=True):
+                np.concatenate(parts, out=state)
+                code.run(at)
+                sizes.append(np.abs(code.work[source.first_pivot : source.first_pivot + n_pivots]))
+        return [float(x) for x in guard_limits(self._plan, self._solution, np.array(sizes))]
 
     def quick(self, *state: Any) -> tuple[Floats, float] | None:
         """Return the unknowns of one state and their residual in one foreign call, with all checks.
@@ -163,27 +165,28 @@ class NativeBackend:
         return tick
 
 
-def _job(plan: EliminationPlan, columns: NDArray[np.intp], checked: bool) -> Job:
+def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job:
     """Return what the C is to compute: the unknowns, what is guarded, and the residual where it is checked."""
     symbolic = plan.symbolic
-    solution = solution_program(plan, columns.tolist(), checked=False)
-    n = len(columns)
-    outputs = solution.program.outputs
+    unknowns, pivots, steps, *again, _ = solution.parts
     equations: tuple[tuple[Row, ...], ...] = ()
     if checked:
-        place = {int(column): k for k, column in enumerate(columns)}
+        place = {int(column): k for k, column in enumerate(solution.columns)}
         terms: list[list[tuple[Expr, int]]] = [[] for _ in range(symbolic.shape[0])]
         for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
-            if not outputs[place[column]].is_zero:
+            if not unknowns[place[column]].is_zero:
                 terms[row].append((entry, place[column]))
         rows = [(b, tuple(row)) for b, row in zip(symbolic.b, terms, strict=True)]
         equations = tuple(tuple(rows[block.slice]) for block in plan.system.rows)
     return Job(
         graph=symbolic.graph,
         inputs=tuple(x for scalars in symbolic.inputs.values() for x in scalars),
-        outputs=outputs[:n],
-        pivots=outputs[n:],
+        outputs=unknowns,
+        pivots=pivots,
+        steps=steps,
+        again=(again[0], again[1]),
         equations=equations,
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
         n_arrays=len(symbolic.inputs),
+        n_weights=len(symbolic.weights),
     )

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
     CHUNK,
     RESIDUAL_LIMIT,
+    STEP_LIMIT,
     Floats,
     Solution,
     Status,
@@ -52,9 +54,11 @@ class NumpyBackend:
         nnz = len(self._symbolic.rows)
         ones = (np.ones(nnz), (self._symbolic.rows, np.arange(nnz)))
         self._row_sums = sp.csr_array(ones, shape=(self._symbolic.shape[0], nnz))
-        guards, first = self._solution.guards, len(columns)
-        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + len(guards)]
-        self._limits = guard_limits(guards, np.abs(ensemble).T)
+        first, n_guards = len(columns), len(self._solution.guards)
+        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + n_guards]
+        limits = guard_limits(plan, self._solution, np.abs(ensemble).T)
+        self._least, self._usual = limits[:n_guards, None], limits[n_guards:, None]
+        self._ends = np.cumsum([len(part) for part in self._solution.parts])[:-1]
 
     def quick(self, *state: Any) -> None:
         return None
@@ -85,20 +89,29 @@ class NumpyBackend:
 
     def _judged(self, out: Floats, states: Sequence[Floats]) -> Solution:
         """Return the solution of the program's outputs (n_outputs, N), suspicious states solved afresh."""
-        n, n_guards, N = len(self._solution.columns), len(self._solution.guards), out.shape[1]
-        values = np.ascontiguousarray(out[:n].T)
+        N = out.shape[1]
+        unknowns, pivots, steps, better, further, assembled = np.split(out, self._ends)
         residual, rcond = np.full(N, np.nan), np.ones(N)
         with np.errstate(all="ignore"):
-            trusted = np.all(np.abs(out[n : n + n_guards]) >= self._limits[:, None], axis=0)
-            is_guard = np.zeros(len(out), dtype=bool)
-            is_guard[n : n + n_guards] = True  # infinite where nothing cancels
-            trusted &= np.isfinite(out[~is_guard]).all(axis=0)
+            trusted = np.all(np.abs(pivots) >= self._least, axis=0)
+            if self._solution.refines:
+                is_near = self._are_small(steps, unknowns)
+                unknowns = np.where(is_near, unknowns, better)
+                trusted &= is_near | self._are_small(further, better)
+                trusted &= np.all(states[-1] >= 0, axis=1)
+            trusted &= np.isfinite(unknowns).all(axis=0)
+            values = np.ascontiguousarray(unknowns.T)
             if self._solution.checked:
-                residual = self._residuals(out[n + n_guards :], out[self._place])
+                residual = self._residuals(assembled, out[self._place])
                 trusted &= residual <= RESIDUAL_LIMIT
         for k in np.flatnonzero(~trusted):
             values[k], residual[k], rcond[k] = self._fallback.solve(*(array[k] for array in states))
         return Solution(values, residual, ~trusted, rcond)
+
+    def _are_small(self, steps: Floats, unknowns: Floats) -> NDArray[np.bool_]:
+        """Return whether all steps (n, N) of a state (N,) are small beside what they lead to."""
+        near: NDArray[np.bool_] = np.all(np.abs(steps) <= STEP_LIMIT * (np.abs(unknowns) + self._usual), axis=0)
+        return near
 
     def _residuals(self, assembled: Floats, d: Floats) -> Floats:
         """Return the relative residuals (N,) of d (n, N), given the structural nonzeros and b (nnz + rows, N)."""

@@ -12,19 +12,36 @@ import numpy as np
 
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import CHUNK, Floats, Solution, Status, copying_ticker
+from nori_dyn.planning.scaling import natural_scaling
+from nori_dyn.program.backends.base import (
+    CHUNK,
+    RESIDUAL_LIMIT,
+    STEP_LIMIT,
+    Floats,
+    Solution,
+    Status,
+    copying_ticker,
+    equation_starts,
+    relative_residual,
+)
 from nori_dyn.program.backends.factorisation import Umfpack
-from nori_dyn.program.backends.fallback import sparse_residual
-from nori_dyn.program.lowering import assembly_program
+from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.program.straight_line import Program
+
+SMALL_PIVOT = 1e-10
+"""Ratio of pivots below which a state is suspicious: it is solved afresh, where a condition decides."""
 
 
 class UmfpackBackend:
-    """Numeric refactorisation by UMFPACK at every state; row pivoting is fresh, so nothing ever falls back.
+    """Numeric refactorisation by UMFPACK at every state, its rows pivoted anew.
+
+    A state with small pivots or a large residual is solved by `Fallback`; of weighed rows, a step of refinement that is
+    not small is suspicious too.
 
     Args:
         plan: the plan.
-        check_residual: whether the residual is computed, for the estimate.
+        check_residual: whether the residual is reported, for the estimate.
 
     Raises:
         MissingExtraError: scikit-umfpack is not installed.
@@ -34,11 +51,17 @@ class UmfpackBackend:
     sees_bad_input = False
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
-        self._plan = plan
+        self._plan, self._n = plan, plan.system.shape[1]
         self._checked = check_residual
         self._columns = output_columns(plan.system, plan.outputs)
-        self._assembly = PythonProgram(assembly_program(plan.symbolic))
+        symbolic, self._weighed = plan.symbolic, plan.refined.original_weighed
+        readings = [x for row in self._weighed for x in (row.b, row.weight, *row.entries.values())]
+        self._assembly = PythonProgram(Program.of(symbolic.inputs, (*symbolic.entries, *symbolic.b, *readings)))
+        self._sizes = len(symbolic.entries), len(symbolic.b)
         self._factorisation = Umfpack(plan)
+        self._fallback = Fallback(plan, self._columns)
+        self._usual = natural_scaling(plan.system, symbolic, plan.seed)[1][: self._n]
+        self._is_given = (symbolic.rows >= self._n) | (symbolic.columns >= self._n)
 
     def quick(self, *state: Any) -> None:
         return None
@@ -48,25 +71,62 @@ class UmfpackBackend:
             assembled = self._assembly.single(*state)
         except ZeroDivisionError:  # an equation of motion whose weight is zero
             return Solution(np.full(len(self._columns), np.nan), np.asarray(np.nan), np.asarray(False), np.asarray(0.0))
-        values, residual, rcond = self._solve_assembled(assembled)
-        return Solution(values, np.asarray(residual), np.asarray(False), np.asarray(rcond))
+        values, residual, fell_back, rcond = self._solve_assembled(assembled, state)
+        return Solution(values, np.asarray(residual), np.asarray(fell_back), np.asarray(rcond))
 
     def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
         N = len(states[0])
         values = np.empty((N, len(self._columns)))
-        residual, rcond = np.empty(N), np.empty(N)
+        residual, fell_back, rcond = np.empty(N), np.empty(N, dtype=bool), np.empty(N)
         for start in range(0, N, CHUNK):
             part = [array[start : start + CHUNK] for array in states]
-            for k, state in enumerate(self._assembly.batch(*part).T, start):
-                values[k], residual[k], rcond[k] = self._solve_assembled(np.ascontiguousarray(state))
-        return Solution(values, residual, np.zeros(N, dtype=bool), rcond)
+            for k, assembled in enumerate(self._assembly.batch(*part).T, start):
+                state = tuple(array[k] for array in states)
+                found = self._solve_assembled(np.ascontiguousarray(assembled), state)
+                values[k], residual[k], fell_back[k], rcond[k] = found
+        return Solution(values, residual, fell_back, rcond)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         return copying_ticker(self, self._plan, state, values)
 
-    def _solve_assembled(self, assembled: Floats) -> tuple[Floats, float, float]:
-        nnz = len(self._plan.symbolic.rows)
-        values, b = assembled[:nnz], assembled[nnz:]
-        d, rcond = self._factorisation.solve(values, b)
-        residual = sparse_residual(self._plan, values, b, d) if self._checked else np.nan
-        return d[self._columns], residual, rcond
+    def _solve_assembled(self, assembled: Floats, state: tuple[Floats, ...]) -> tuple[Floats, float, bool, float]:
+        values, b, readings = np.split(assembled, np.cumsum(self._sizes))
+        pivots = self._factorisation.factorise(values) if np.isfinite(assembled).all() else 0.0
+        if pivots > 0:
+            d = self._factorisation.solve(b)
+            is_sound = False
+            if self._weighed:
+                step = self._factorisation.solve(self._left(values, b, readings, d))
+                d = d + step
+                with np.errstate(invalid="ignore"):
+                    allowed = STEP_LIMIT * (np.abs(d[: self._n]) + self._usual)
+                    is_sound = bool(np.all(np.abs(step[: self._n]) <= allowed))
+            residual = self._residual(values, b, d)
+            if not self._weighed:  # of conditions of optimality the step has told
+                is_sound = pivots >= SMALL_PIVOT and residual <= RESIDUAL_LIMIT
+            if is_sound and np.isfinite(d).all():
+                return d[self._columns], residual if self._checked else np.nan, False, pivots
+        found, residual, rcond = self._fallback.solve(*state)
+        return found, residual, True, rcond
+
+    def _left(self, values: Floats, b: Floats, readings: Floats, x: Floats) -> Floats:
+        """Return what x leaves of each condition (n,): weighed rows are weighed before they are added up."""
+        symbolic, n = self._plan.symbolic, self._n
+        given = self._is_given
+        left = np.where(np.arange(len(b)) < n, 0.0, b)
+        np.add.at(left, symbolic.rows[given], values[given] * x[symbolic.columns[given]])
+        place = 0
+        for row in self._weighed:
+            columns = list(row.entries)
+            offset, weight, *entries = readings[place : place + 2 + len(columns)]
+            left[columns] += np.array(entries) * (weight * (offset + np.dot(entries, x[columns])))
+            place += 2 + len(columns)
+        return left
+
+    def _residual(self, values: Floats, b: Floats, d: Floats) -> float:
+        """Return the relative residual of D d + b for one state, D given by its structural nonzeros (nnz)."""
+        rows = self._plan.symbolic.rows
+        products = values * d[self._plan.symbolic.columns]
+        D_d = np.bincount(rows, products, len(b)).astype(float)
+        magnitude = np.bincount(rows, np.abs(products), len(b)).astype(float)
+        return float(relative_residual(D_d, magnitude, b, equation_starts(self._plan)))

@@ -13,7 +13,7 @@ from nori_dyn.algebra.expressions import Graph
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.planning.planner import make_plan
-from nori_dyn.program.lowering import assembly_program, solution_program
+from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.python_source import PythonProgram, python_source
 from nori_dyn.program.straight_line import Program
 from nori_dyn.system.builder import System
@@ -129,9 +129,14 @@ def test_random_programs(seed):
     assert_close(program.batch(values.T.copy()), [numbers[k] for k in chosen], SOLVED)
 
 
+def assembly(symbolic):
+    """Return the program that computes the structural nonzeros of D, then b."""
+    return Program.of(symbolic.inputs, (*symbolic.entries, *symbolic.b))
+
+
 def test_no_name_of_a_model_gets_into_the_source():
     tree = random_tree(2, seed=0).replace(names=("os.system('x')", "b"), joint_names=("__import__", "d"))
-    source = python_source(assembly_program(trace(System(tree, INVERSE))))
+    source = python_source(assembly(trace(System(tree, INVERSE))))
     assert set(re.findall(r"[A-Za-z_]\w*", source)) - {"e"} <= {
         *("def", "run", "sin", "cos", "out", "q", "qd", "y"),
         *re.findall(r"\b(?:t|q_|qd_|y_)\d+\b", source),
@@ -144,7 +149,7 @@ def test_assembly_is_the_system(name, sensors):
     tree = TREES[name]
     system = System(tree, sensors)
     symbolic = trace(system)
-    program = PythonProgram(assembly_program(symbolic))
+    program = PythonProgram(assembly(symbolic))
     states = random_states(tree, 6, seed=1)
     Y = np.random.default_rng(2).normal(size=(6, system.ny))
     out = program.batch(states.q, states.qd, Y)

@@ -1,0 +1,96 @@
+"""Who is right: an estimate against the oracle, and how much of a difference the problem itself explains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.attack.oracle import Extended, Row, States, rows, solve, variables
+from tests.attack.problems import Problem
+
+KINDS = ("a", "f", "tau", "fx", "qdd")
+MOTIONS = ("a", "qdd")
+
+TOLERANCE = 1e-8
+"""Error, relative to the size of a body's accelerations or forces, that counts as none."""
+
+NUDGE = 4 * np.finfo(float).eps
+"""Relative change of the data, of a few units in the last place, whose effect an estimate may have."""
+
+NUDGES = 4
+"""Times that the data are changed at random."""
+
+EXPLAINED = 10.0
+"""What an estimate may be off, as a multiple of what such changes do."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true at some states.
+
+    Attributes:
+        d: the variables (N, size), kind by kind and body by body.
+        size: what each number of them is measured by (N, size): the largest of its body's motions or forces.
+    """
+
+    d: Extended
+    size: Extended
+
+
+def find_truth(problem: Problem, states: States, nudge: Callable[[Extended], Extended] | None = None) -> Truth:
+    """Return the variables at some states by the oracle; `nudge` changes the rows (N, rows, 1 + nz) before."""
+    laws = [law for law in ("3a", "3f", "3tau") if law in problem.noisy]
+    found = variables(problem.tree, states, problem.known, laws)
+    given = rows(found, problem.readings, problem.noisy, states)
+    z = solve([row if nudge is None else Row(nudge(row.values), row.weights) for row in given]).z
+    with_one = np.concatenate([np.ones((len(z), 1), z.dtype), z], axis=1)
+    d, group = [], []
+    for kind in KINDS:
+        for i, affine in enumerate(found.of[kind]):
+            d.append((affine @ with_one[..., None])[..., 0])
+            group += [2 * i + (kind not in MOTIONS)] * affine.shape[1]
+    values, groups = np.concatenate(d, axis=1), np.array(group)
+    size = np.zeros_like(values)
+    for number in np.unique(groups):
+        mine = groups == number
+        largest = np.abs(values[:, mine]).max(axis=1)
+        usual = np.nanmedian(np.where(np.isfinite(largest), largest, np.nan))
+        size[:, mine] = np.maximum(largest, usual)[:, None]
+    return Truth(values, np.where(size > 0, size, 1))
+
+
+def errors(truth: Truth, d: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest error of each state (N,), relative to what each number is measured by."""
+    return np.max(np.abs(d - truth.d) / truth.size, axis=1).astype(float)
+
+
+def explained(problem: Problem, states: States, seed: int) -> NDArray[np.float64]:
+    """Return how far an estimate may be off (N,): how far the truth itself moves when data or rows change.
+
+    The data of robot and state change by a few units in the last place; so does every row, relative to its largest
+    entry, as it does for whoever adds it up in doubles.
+    """
+    rng = np.random.default_rng(seed)
+    here, largest = find_truth(problem, states), np.zeros(len(states.q))
+
+    def nudged(array: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(array * (1 + NUDGE * rng.uniform(-1, 1, array.shape)))
+
+    def nudged_rows(values: Extended) -> Extended:
+        size = np.abs(values).max(axis=2, keepdims=True)
+        return values + NUDGE * size * rng.uniform(-1, 1, values.shape)
+
+    for _ in range(NUDGES):
+        tree = problem.tree
+        I = nudged(tree.I)
+        X = tuple(type(X)(nudged(X.E), nudged(X.r)) for X in tree.X_tree)
+        other = replace(problem, tree=tree.replace(I=(I + np.swapaxes(I, 1, 2)) / 2, X_tree=X))
+        moved = States(nudged(states.q), nudged(states.qd), nudged(states.y), states.weights)
+        for there in (find_truth(other, moved), find_truth(problem, states, nudged_rows)):
+            change = np.max(np.abs(there.d - here.d) / here.size, axis=1).astype(float)
+            largest = np.maximum(largest, np.where(np.isfinite(change), change, np.inf))
+    return EXPLAINED * largest
