@@ -133,7 +133,8 @@ def observe(
 def _fails(report: ObservabilityReport, at_given: Conditioning | None, asked: Where) -> bool:
     """Return whether the sensors do not suffice, in general or where it was asked."""
     at_poses = at_given is not None and len(at_given.lacking) > 0
-    return not report.is_observable or at_poses or (asked != "auto" and bool(report.loses_rank))
+    in_theory_only = report.numerical_rank < report.generic_rank
+    return not report.is_observable or in_theory_only or at_poses or (asked != "auto" and bool(report.loses_rank))
 
 
 def register(app: typer.Typer) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from nori_dyn.cli.common import console, table
+from nori_dyn.model.joints import notes_on_limits
 from nori_dyn.observability.conditioning import Conditioning
 from nori_dyn.observability.deviations import output_units
 from nori_dyn.observability.null_space import Unseen
@@ -107,6 +108,8 @@ def show_workspace(system: System, report: ObservabilityReport, found: Condition
     nearly = int(np.sum(found.smallest < NEARLY_SINGULAR)) - lacking
     poses = f"{N:,} random poses within joint limits" if is_random else f"{N:,} poses given"
     console.print("\n[bold]Over the workspace[/bold]")
+    for note in notes_on_limits(system.tree.joint_names, system.tree.joints) if is_random else ():
+        console.print(f"{note[0].upper()}{note[1:]}.", markup=False)
     if report.is_observable:
         console.print(
             f"Of {poses}, {_count(lacking)} lack rank and {_count(nearly)} are nearly singular. The margin is "

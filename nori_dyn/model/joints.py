@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -72,6 +73,7 @@ class Joint(ABC):
     - S_rate(q, qd) is the apparent derivative of S along the motion, and c_J that times qd;
     - rates(q, qd) is the derivative of q along `integrate`;
     - integrate(q, difference(q, p)) is p, as a configuration;
+    - a random configuration lies within its room, which is not a point;
     - nq coordinates and nv freedoms, with one component name a freedom; a fixed joint has none of either.
     """
 
@@ -97,6 +99,11 @@ class Joint(ABC):
         if "angle" not in self.coordinates or len(axis) != 1:
             return None
         return (int(axis[0]) + 1) % 3, (int(axis[0]) + 2) % 3
+
+    @property
+    def room(self) -> tuple[float, float]:
+        """The positions between which each number of q is taken to move; infinite where nothing is known of them."""
+        return -math.inf, math.inf
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
@@ -172,15 +179,24 @@ class _LimitedJoint(_AxisJoint):
     motion_components: ClassVar[tuple[str, ...]] = ("",)
     force_components: ClassVar[tuple[str, ...]] = ("",)
 
-    def random(self, rng: np.random.Generator) -> Floats:
-        """Return a random position (1,) within the limits, or within [-pi, pi] rad or [-1, 1] m."""
-        spread = math.pi if self.coordinates[0] == "angle" else 1.0
+    @property
+    def room(self) -> tuple[float, float]:
+        """The limits, but where they leave no room: exporters write 0 and 0 where nobody gave any."""
         lower, upper = self.limits
+        return self.limits if lower < upper else (-math.inf, math.inf)
+
+    def random(self, rng: np.random.Generator) -> Floats:
+        """Return a random position (1,) within the room of the joint.
+
+        Where that is infinite: pi rad or 1 m beyond zero, and beyond the other end.
+        """
+        spread = math.pi if self.coordinates[0] == "angle" else 1.0
+        lower, upper = self.room
         if math.isinf(lower):
-            lower = min(-spread, upper)
+            lower = min(-spread, upper - spread)
         if math.isinf(upper):
-            upper = max(spread, lower)
-        return np.array([rng.uniform(lower, max(lower, upper))])
+            upper = max(spread, lower + spread)
+        return np.array([rng.uniform(lower, upper)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +390,14 @@ def _rotation(quaternion: Floats) -> Rotation:
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_quat(quaternion)
+
+
+def notes_on_limits(names: Sequence[str], joints: Sequence[Joint]) -> Iterator[str]:
+    """Yield what is to be said of joints whose limits leave no room."""
+    pairs = zip(names, joints, strict=True)
+    without = [name for name, joint in pairs if getattr(joint, "limits", joint.room) != joint.room]
+    if without:
+        yield f"limits that leave no room taken as none: {', '.join(without)}"
 
 
 JOINTS: dict[str, type[Joint]] = {

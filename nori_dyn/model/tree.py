@@ -231,7 +231,7 @@ class KinematicTree:
         return np.concatenate([joint.neutral() for joint in self.joints])
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
-        """Return a random configuration (nq,), within the joint limits where there are any.
+        """Return a random configuration (nq,), within the joint limits where there are any that leave room.
 
         Args:
             rng: a generator, or a seed for one.

@@ -129,7 +129,7 @@ def _at_limits(tree: KinematicTree, rng: np.random.Generator) -> Floats:
     """Every joint with limits at one of them, the others anywhere."""
     parts = []
     for joint in tree.joints:
-        limits = [limit for limit in getattr(joint, "limits", ()) if np.isfinite(limit)]
+        limits = [limit for limit in joint.room if np.isfinite(limit)]
         parts.append(np.array([rng.choice(limits)]) if limits else joint.random(rng))
     return np.concatenate(parts)
 
@@ -321,11 +321,9 @@ def _free_numbers(tree: KinematicTree, frames: Sequence[Frame]) -> tuple[NDArray
     places: list[int] = []
     limits: list[tuple[float, float]] = []
     for i in sorted(moving):
-        low, high = getattr(tree.joints[i], "limits", (-np.inf, np.inf))
-        if low < high:
-            part = range(tree.q_slices[i].start, tree.q_slices[i].stop)
-            places.extend(part)
-            limits.extend([(low, high)] * len(part))
+        part = range(tree.q_slices[i].start, tree.q_slices[i].stop)
+        places.extend(part)
+        limits.extend([tree.joints[i].room] * len(part))
     return np.array(places, dtype=np.intp), np.array(limits).reshape(-1, 2).T
 
 

@@ -123,6 +123,8 @@ class ObservabilityReport:
     def __str__(self) -> str:
         if self.is_observable:
             verdict = "observable at almost every configuration"
+            if self.numerical_rank < self.generic_rank:
+                verdict += f", in exact arithmetic only: in doubles the rank is {self.numerical_rank}"
         else:
             verdict = f"not observable, {self.deficiency} short: {'; '.join(part.words for part in self.unseen)}"
         poses = [f"{c.meaning}: {c.lost} less, {'; '.join(p.words for p in c.unseen)}" for c in self.loses_rank]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from tests.robots import ROBOTS, load
+from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, load
 
 ICUB = (str(ROBOTS["iCubGenova04"]), "--base", "floating", "--sensors")
 QUICK = ("--samples", "2", "--failing", "0")
@@ -141,6 +141,28 @@ def test_outputs_that_are_not_determined(run, tmp_path):
     found = json.loads(run("observe", *few, "--json")[1])
     assert found["workspace"]["deviations"][0]["median"] is None
     assert found["workspace"]["lacking_rank"] == 3
+
+
+def test_limits_that_leave_no_room(run):
+    pendulum = EXAMPLE_ROBOT_DATA / "double_pendulum_description/urdf/double_pendulum_simple.urdf"
+    status, output, _ = run("observe", pendulum, "--sensors", "forward_dynamics", *QUICK)
+    assert status == 0
+    assert "Limits that leave no room taken as none: joint1, joint2." in " ".join(output.split())
+
+
+def test_what_suffices_in_exact_arithmetic_only(run, tmp_path):
+    path = tmp_path / "nearly.yaml"
+    first, *others = nd.load_urdf(ROBOTS["ur5"]).joint_names
+    entries = [
+        {"type": "external_wrench", "links": "all", "value": 0},
+        {"type": "joint_acceleration", "joints": others[1:]},
+        {"type": "linear_relation", "name": "sum", "terms": {f"qdd:{first}": 1, f"qdd:{others[0]}": 1}},
+        {"type": "linear_relation", "name": "same", "terms": {f"qdd:{first}": 1, f"qdd:{others[0]}": 1 + 1e-13}},
+    ]
+    path.write_text(json.dumps({"name": "nearly", "measurements": entries}))
+    status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", path, "--samples", "0", "--failing", "0")
+    assert status == 1
+    assert "in exact arithmetic only, in doubles the rank is 119." in " ".join(output.split())
 
 
 def test_without_the_workspace(run, weighed):
