@@ -42,6 +42,16 @@ def test_sensors_that_suffice_but_for_some_poses(run):
     assert "only the sum of the two is seen" in text
 
 
+def test_strict_counts_the_poses_that_nobody_asked_for(run):
+    """Standing on flat ground, a robot on five-axis load cells loses a rank: a script is to notice."""
+    status, output, errors = run("observe", *ICUB, "load_cells_five", *QUICK, "--strict")
+    assert (status, errors) == (1, "")
+    assert output.startswith("Observable, but not at every pose")
+    ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
+    assert run("observe", *ur5, "--strict")[0] == 0
+    assert "With --strict, so it is where they do not at the likely special poses" in help_text(run)
+
+
 def test_poses_that_are_asked_for_count(run, tmp_path):
     assert run("observe", *ICUB, "load_cells_five", "--where", "flat:l_sole,r_sole", *QUICK)[0] == 1
     tree = load("iCubGenova04", "floating")
@@ -201,7 +211,11 @@ def test_wrong_use_of_the_sweep(run, monkeypatch):
     assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in errors
 
 
-def test_help_has_an_example(run):
+def help_text(run) -> str:
     status, output, _ = run("observe", "--help")
     assert status == 0
-    assert "Example: nori-dyn observe" in " ".join(output.split())
+    return " ".join(output.split())
+
+
+def test_help_has_an_example(run):
+    assert "Example: nori-dyn observe" in help_text(run)
