@@ -122,11 +122,11 @@ def observe(
     at_given = swept if given is not None else None
     if as_json:
         figures = {**tree_json(tree), **report_json(report, at_given)}
-        figures["workspace"] = None if swept is None else workspace_json(system, swept)
+        figures["workspace"] = None if swept is None else workspace_json(swept)
         figures["redundancy"] = None if spare is None else redundancy_json(spare)
         print_json(figures)
     else:
-        show_report(report, swept)
+        show_report(system, report, swept)
         if swept is not None:
             show_workspace(system, report, swept, is_random=given is None)
         if spare is not None:

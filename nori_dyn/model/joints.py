@@ -32,6 +32,11 @@ Floats: TypeAlias = NDArray[np.float64]
 MOTION = ("wx", "wy", "wz", "ax", "ay", "az")
 FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
 
+MOTION_UNITS = ("rad/s^2",) * 3 + ("m/s^2",) * 3
+FORCE_UNITS = ("N m",) * 3 + ("N",) * 3
+UNITS = dict(zip((*MOTION, *FORCE), (*MOTION_UNITS, *FORCE_UNITS), strict=True))
+"""The unit of each component of a spatial acceleration or force."""
+
 
 def axis_rotation(axis: tuple[float, float, float], q: Array | float) -> Array:
     """Return E, the coordinate rotation (3, 3, ...) of a turn by the angle q about a unit axis.
@@ -104,6 +109,11 @@ class Joint(ABC):
     def room(self) -> tuple[float, float]:
         """The positions between which each number of q is taken to move; infinite where nothing is known of them."""
         return -math.inf, math.inf
+
+    def units(self, turn: str, shift: str) -> tuple[str, ...]:
+        """Return one of two units for each freedom: the first where it turns, the second where it shifts."""
+        turns = (name[0] == "w" if name else self.coordinates[0] == "angle" for name in self.motion_components)
+        return tuple(turn if is_turn else shift for is_turn in turns)
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:

@@ -48,6 +48,19 @@ class Frame:
         return self.link == WORLD
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFrame:
+    """A frame and what to call it: one of a tree's, or one that no tree has, such as a sensor's.
+
+    Attributes:
+        name: for people.
+        frame: where it is.
+    """
+
+    name: str
+    frame: Frame
+
+
 @dataclass(frozen=True, eq=False)
 class KinematicTree:
     """A robot without loops: body i moves on its parent through joint i.
