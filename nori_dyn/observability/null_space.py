@@ -207,9 +207,8 @@ def _wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _G
         parts = [name for name, there in zip(variable.components, moved, strict=True) if there]
         if whole:
             return f"the external wrench on {names}"
-        if len(parts) == k:
-            return f"{', '.join(parts)} of the external wrench on {names}"
-        return f"{k} {_combinations(k)} of {', '.join(parts)} of the external wrench on {names}"
+        combined = "" if len(parts) == k else f"{k} {_combinations(k)} of "
+        return f"{combined}{', '.join(parts)} of the external wrench on {variable.owner}"  # components are the link's
     looks = [_Look.at(at, other, places) for at, other in same]
     if not all(look.cancels for look in looks):
         return f"{k} {_combinations(k)} of the external wrenches on {names}"
