@@ -1,9 +1,10 @@
 """Scalar expressions with fingerprints: equal functions are one node, and a structural zero is known exactly.
 
-Every node carries its value at one random point of the prime field with p = 2^127 - 1. A constant is its
-exact rational value mod p (a double is m 2^e); the sine and cosine of an angle are 2t/(1+t^2) and
-(1-t^2)/(1+t^2) for one random t, so sin^2 + cos^2 is 1 in the field as well; a unit quaternion is a random
-point of the sphere. Two nodes with equal fingerprints are merged, and a zero fingerprint is the zero function.
+Every node carries its value at one random point of a prime field, p near 2^127. A constant is its exact rational
+value mod p (a double is m 2^e), and no two doubles are the same there; the sine and cosine of an angle are
+2t/(1+t^2) and (1-t^2)/(1+t^2) for one random t, so sin^2 + cos^2 is 1 in the field as well; a unit quaternion is
+a random point of the sphere. Two nodes with equal fingerprints are merged, and a zero fingerprint is the zero
+function.
 
 Two different functions of total degree d (numerator and denominator, in the t's and inputs) agree at the point
 with probability at most d/p (Schwartz-Zippel); over all pairs of n nodes the bound is n^2 d / p. With
@@ -23,8 +24,11 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-PRIME_EXPONENT = 127
-PRIME = (1 << PRIME_EXPONENT) - 1
+PRIME = 170141179478027418735989940027532991339
+"""The largest prime below 2^127 - 2^100 pi, so that no power of two is near it. Modulo 2^127 - 1, 2^127 would be 1."""
+
+HALF = (PRIME + 1) // 2
+"""What times 2 is 1 in the field."""
 
 Floats: TypeAlias = NDArray[np.float64]
 Operand: TypeAlias = "Expr | float | int"
@@ -64,14 +68,9 @@ _UFUNCS: dict[Op, Callable[..., Any]] = {
 
 
 def field_value(value: float) -> int:
-    """Return the exact rational value of a double as an element of the field.
-
-    The denominator of a double is 2^k, and 2^127 = 1 mod p, so dividing by it is a multiplication by a power
-    of two.
-    """
+    """Return the exact rational value of a double as an element of the field; different doubles have different ones."""
     numerator, denominator = float(value).as_integer_ratio()
-    k = denominator.bit_length() - 1
-    return (numerator << (-k % PRIME_EXPONENT)) % PRIME
+    return numerator * pow(HALF, denominator.bit_length() - 1, PRIME) % PRIME
 
 
 class Graph:
@@ -136,6 +135,8 @@ class Graph:
         for fingerprint in self.fingerprints[size:]:
             del self._by_fingerprint[fingerprint]
         self._roots = {i: root for i, root in self._roots.items() if root.index < size}
+        self._sines = {i: pair for i, pair in self._sines.items() if max(x.index for x in pair) < size}
+        self.labels = {i: label for i, label in self.labels.items() if i < size}
         for column in (self.ops, self.left, self.right, self.values, self.fingerprints):
             del column[size:]
 

@@ -14,7 +14,6 @@ from nori_dyn.cli.common import (
     Keep,
     Lock,
     Robot,
-    Strict,
     kept,
     print_json,
     sensor_set,
@@ -82,13 +81,20 @@ def observe(
         str | None, typer.Option(metavar="ADDRESS", help="Sweep on a Dask cluster instead: tcp://host:8786.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    strict: Strict = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit with 1 also where rank is lost at a likely special pose, such as flat ground; and refuse "
+            "inertias that no distribution of mass has.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Tell whether a robot's sensors suffice, what they do not see, and at which poses.
 
     The exit status is 0 if they do, at almost every configuration and at each one asked for by --poses or --where;
-    otherwise 1.
+    otherwise 1. With --strict, so it is where they do not at the likely special poses, which nobody asked for.
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
@@ -116,24 +122,25 @@ def observe(
     at_given = swept if given is not None else None
     if as_json:
         figures = {**tree_json(tree), **report_json(report, at_given)}
-        figures["workspace"] = None if swept is None else workspace_json(system, swept)
+        figures["workspace"] = None if swept is None else workspace_json(swept)
         figures["redundancy"] = None if spare is None else redundancy_json(spare)
         print_json(figures)
     else:
-        show_report(report, swept)
+        show_report(system, report, swept)
         if swept is not None:
             show_workspace(system, report, swept, is_random=given is None)
         if spare is not None:
             show_redundancy(spare, wanted)
         show_footnote(report)
-    if _fails(report, at_given, asked):
+    if _fails(report, at_given, poses_count=strict or asked != "auto"):
         raise typer.Exit(1)
 
 
-def _fails(report: ObservabilityReport, at_given: Conditioning | None, asked: Where) -> bool:
-    """Return whether the sensors do not suffice, in general or where it was asked."""
+def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:
+    """Return whether the sensors do not suffice, in general or where it counts."""
     at_poses = at_given is not None and len(at_given.lacking) > 0
-    return not report.is_observable or at_poses or (asked != "auto" and bool(report.loses_rank))
+    in_theory_only = report.numerical_rank < report.generic_rank
+    return not report.is_observable or in_theory_only or at_poses or (poses_count and bool(report.loses_rank))
 
 
 def register(app: typer.Typer) -> None:

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.observability.conditioning import Conditioning
-from nori_dyn.observability.deviations import output_units
 from nori_dyn.observability.null_space import Unseen
 from nori_dyn.observability.redundancy import Redundancy
 from nori_dyn.observability.report import NEARLY_SINGULAR, ObservabilityReport
-from nori_dyn.system.builder import System
 
 
 def report_json(report: ObservabilityReport, at_given: Conditioning | None) -> dict[str, Any]:
@@ -59,13 +57,12 @@ def _unseen(parts: Sequence[Unseen]) -> list[dict[str, Any]]:
     ]
 
 
-def workspace_json(system: System, found: Conditioning) -> dict[str, Any]:
+def workspace_json(found: Conditioning) -> dict[str, Any]:
     """Return what was found over the workspace; null is a deviation that is not finite."""
     medians, worsts = found.median_sigma, found.worst_sigma
     deviations = None
     if found.sigma is not None and medians is not None and worsts is not None:
-        units = output_units(system, found.outputs)
-        columns = zip(found.outputs, units, _finite(medians), _finite(worsts), strict=True)
+        columns = zip(found.outputs, found.units, _finite(medians), _finite(worsts), strict=True)
         deviations = [dict(zip(("output", "unit", "median", "worst"), row, strict=True)) for row in columns]
     return {
         "poses": len(found.ranks),

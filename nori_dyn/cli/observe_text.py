@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,8 +10,10 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from nori_dyn.cli.common import console, table
+from nori_dyn.io.tree_drawing import components_among
+from nori_dyn.model.joints import notes_on_limits
 from nori_dyn.observability.conditioning import Conditioning
-from nori_dyn.observability.deviations import output_units
+from nori_dyn.observability.field import SOURCES
 from nori_dyn.observability.null_space import Unseen
 from nori_dyn.observability.redundancy import Redundancy
 from nori_dyn.observability.report import NEARLY_SINGULAR, ObservabilityReport
@@ -28,10 +29,11 @@ FEW = 7
 """Most numbers of q that are printed in a line."""
 
 
-def show_report(report: ObservabilityReport, swept: Conditioning | None) -> None:
+def show_report(system: System, report: ObservabilityReport, swept: Conditioning | None) -> None:
     """Print a report: the verdict, why, what is not determined, and the special poses.
 
     Args:
+        system: the robot with its sensors.
         report: the report.
         swept: what was found over the workspace; None where it was not looked at.
     """
@@ -55,7 +57,7 @@ def show_report(report: ObservabilityReport, swept: Conditioning | None) -> None
     if report.unseen:
         console.print("\nWhat the sensors do not see:")
         _show_unseen(report.unseen)
-        _show_names(report.unobservable)
+        _show_names(system, set(report.unobservable))
     if report.conditions:
         _show_poses(report)
 
@@ -67,10 +69,10 @@ def _show_unseen(parts: Sequence[Unseen]) -> None:
         console.print(words, markup=False)
 
 
-def _show_names(names: Sequence[str]) -> None:
-    counts = Counter(name.partition(".")[0] for name in names)
-    sources_first = sorted(counts, key=lambda name: not name.startswith(("fx:", "qdd:")))
-    shown = [f"{name} ({counts[name]})" if counts[name] > 1 else name for name in sources_first]
+def _show_names(system: System, names: set[str]) -> None:
+    sources_first = sorted(system.variables, key=lambda variable: variable.kind not in SOURCES)
+    counts = {variable.name: len(components_among(variable, names)) for variable in sources_first}
+    shown = [f"{name} ({n})" if n > 1 else name for name, n in counts.items() if n]
     more = f" and {len(shown) - SHOWN} more (--json lists all)" if len(shown) > SHOWN else ""
     console.print(f"\nNot determined: {', '.join(shown[:SHOWN])}{more}.", markup=False)
 
@@ -107,6 +109,8 @@ def show_workspace(system: System, report: ObservabilityReport, found: Condition
     nearly = int(np.sum(found.smallest < NEARLY_SINGULAR)) - lacking
     poses = f"{N:,} random poses within joint limits" if is_random else f"{N:,} poses given"
     console.print("\n[bold]Over the workspace[/bold]")
+    for note in notes_on_limits(system.tree.joint_names, system.tree.joints) if is_random else ():
+        console.print(f"{note[0].upper()}{note[1:]}.", markup=False)
     if report.is_observable:
         console.print(
             f"Of {poses}, {_count(lacking)} lack rank and {_count(nearly)} are nearly singular. The margin is "
@@ -122,7 +126,7 @@ def show_workspace(system: System, report: ObservabilityReport, found: Condition
     if found.sigma is None:
         console.print("\nNo sensor has a sigma: give them one, and what their noise does to the outputs is shown here.")
     else:
-        _show_deviations(found, output_units(system, found.outputs))
+        _show_deviations(found)
 
 
 def _count(n: int) -> str:
@@ -139,14 +143,14 @@ def _worst_poses(system: System, found: Conditioning) -> Table:
     return table("Worst poses", ("pose", "lost", "margin", *(("q",) * few)), rows)
 
 
-def _show_deviations(found: Conditioning, units: Sequence[str]) -> None:
+def _show_deviations(found: Conditioning) -> None:
     medians, worsts = found.median_sigma, found.worst_sigma
     if medians is None or worsts is None:
         return
     console.print()
-    listed = [*_largest(worsts, medians, units)]
+    listed = [*_largest(worsts, medians, found.units)]
     if listed:
-        rows = [(found.outputs[k], _figure(medians[k]), _figure(worsts[k]), units[k]) for k in listed]
+        rows = [(found.outputs[k], _figure(medians[k]), _figure(worsts[k]), found.units[k]) for k in listed]
         console.print(table("Expected standard deviations", ("output", "median", "worst", "unit"), rows))
     known, lost = int(np.sum(worsts == 0.0)), int(np.sum(np.isinf(medians)))
     rest = [

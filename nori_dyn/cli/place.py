@@ -16,9 +16,7 @@ from nori_dyn.io.progress import progress
 from nori_dyn.io.robots import load_robot
 from nori_dyn.io.sensor_configs import load_candidates
 from nori_dyn.observability.design import Design, best_sensors
-from nori_dyn.observability.deviations import output_units
 from nori_dyn.observability.placement import SECONDS, Placement, place
-from nori_dyn.system.builder import System
 
 SHOWN = 8
 """Most outputs that are listed."""
@@ -76,7 +74,7 @@ def place_(
     elif isinstance(found, Placement):
         _show_placement(found, tuple(wanted or ("everything",)))
     else:
-        _show_design(found, System(tree, found.sensors))
+        _show_design(found)
     if out is not None and not as_json:
         console.print(f"\nWritten to {out}.", markup=False)
 
@@ -101,14 +99,14 @@ def _show_placement(found: Placement, wanted: tuple[str, ...]) -> None:
     console.print(f"Found by: {found.method}.", style="dim", markup=False)
 
 
-def _show_design(found: Design, system: System) -> None:
+def _show_design(found: Design) -> None:
     what = "sum of variances" if found.criterion == "A" else "determinant of the covariance"
     verdict = "no choice is better" if found.gap == 0 else f"at best deviations {found.gap:.1%} smaller are possible"
     console.print(f"[bold]{len(found.chosen)} sensors[/bold] of the least {what}: {verdict}.")
     console.print()
     _show_chosen(found)
-    units = output_units(system, found.outputs)
-    rows = [(found.outputs[k], f"{found.sigma[k]:.3g} {units[k]}") for k in np.argsort(-found.sigma, kind="stable")]
+    order = np.argsort(-found.sigma, kind="stable")
+    rows = [(found.outputs[k], f"{found.sigma[k]:.3g} {found.units[k]}") for k in order]
     console.print(table("Expected standard deviation, the largest first", ("output", "sigma"), rows[:SHOWN]))
     console.print(f"Found by: {found.method}.", style="dim", markup=False)
 

@@ -161,8 +161,7 @@ def smooth_motion(tree: KinematicTree, n_ticks: int) -> tuple[Floats, Floats, Fl
             qdd[:, v.start + 3] = c * x_dd - sn * yaw_d * x_d
             qdd[:, v.start + 4] = -sn * x_dd - c * yaw_d * x_d
         elif joint.nv == joint.nq == 1:
-            lower, upper = getattr(joint, "limits", (-np.inf, np.inf))
-            lower, upper = max(lower, -1.0), min(upper, 1.0)
+            lower, upper = max(joint.room[0], -1.0), min(joint.room[1], 1.0)
             middle, swing = (lower + upper) / 2, 0.4 * (upper - lower)
             q[:, s.start] = middle + swing * np.sin(phase)
             qd[:, v.start] = swing * rate * np.cos(phase)

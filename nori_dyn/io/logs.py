@@ -21,6 +21,8 @@ from scipy.signal import savgol_filter
 
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.io.files import read_bytes, write_bytes
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import component_names
@@ -97,29 +99,40 @@ def read_log(path: str | Path, system: System, differentiation: Differentiation 
         raise InputError(f"{path}: holds no samples.")
     y = np.empty((len(q), system.ny))
     differentiated: list[str] = []
-    missing: list[str] = []
-    acceleration = {
-        label.replace("qd:", "qdd:", 1): k
-        for k, label in enumerate(name for v in system.variables if v.kind == "qdd" for name in v.component_names)
-    }
+    missing: dict[int, str] = {}
+    accelerations = _acceleration_rows(system)
     derivative: Floats | None = None
     for k, label in enumerate(system.measurement_names):
         column = columns.get(label, columns.get(f"y[{k}]"))
         if column is not None:
             y[:, k] = column
-        elif label in acceleration and differentiation is not None:
+        elif k in accelerations and differentiation is not None:
             derivative = differentiation.apply(qd) if derivative is None else derivative
-            y[:, k] = derivative[:, acceleration[label]]
+            freedoms, factors = accelerations[k]
+            y[:, k] = derivative[:, freedoms] @ factors
             differentiated.append(label)
         else:
-            missing.append(label)
+            missing[k] = label
     if missing:
-        shown = ", ".join(f"'{label}'" for label in missing[:6]) + (", ..." if len(missing) > 6 else "")
+        shown = ", ".join(f"'{label}'" for label in [*missing.values()][:6]) + (", ..." if len(missing) > 6 else "")
         hint = ""
-        if any(label in acceleration for label in missing):
+        if missing.keys() & accelerations.keys():
             hint = " Joint accelerations can be made from the velocities: see --differentiate."
         raise InputError(f"{path}: lacks {len(missing)} of {system.ny} measurements: {shown}.{hint}")
     return Log(q, qd, y, tuple(differentiated))
+
+
+def _acceleration_rows(system: System) -> dict[int, tuple[NDArray[np.intp], Floats]]:
+    """Return the freedoms whose accelerations readings are of, and times what, by the place of the reading in y."""
+    found: dict[int, tuple[NDArray[np.intp], Floats]] = {}
+    for row in system.measurements:
+        equation = row.equation
+        if isinstance(equation, VariableReading) and equation.key.kind == "qdd":
+            first = system.tree.v_slices[equation.key.body].start
+            for k, factors in enumerate(equation.matrix, start=row.y.start):
+                own = np.flatnonzero(factors)
+                found[k] = first + own, factors[own]
+    return found
 
 
 def read_configurations(path: str | Path, system: System) -> Floats:
@@ -172,11 +185,10 @@ def _quoted(label: str) -> str:
 
 
 def _output_labels(system: System, name: str) -> list[str]:
-    kind, _, owner = name.partition(":")
-    variables = [v for v in system.variables if v.kind == kind]
-    if not owner:
-        return [label for v in variables for label in v.component_names]
-    own = [v for v in variables if v.name == name] or variables[:1]
+    (output,) = resolve_outputs(system, [name])
+    own = [v for v in system.variables if v.kind == output.kind and output.body in (None, v.body)]
+    if output.body is None:
+        return [label for v in own for label in v.component_names]
     return list(component_names(name, own[0].components))
 
 

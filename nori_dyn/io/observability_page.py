@@ -17,7 +17,6 @@ from nori_dyn.io.margin_histogram import Histogram, few, histogram, margin
 from nori_dyn.io.tree_drawing import TreeDrawing, components_among, readings_by_link, tree_drawing
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observability.conditioning import Conditioning
-from nori_dyn.observability.deviations import output_units
 from nori_dyn.observability.null_space import Unseen
 from nori_dyn.observability.report import NEARLY_SINGULAR, ObservabilityReport
 from nori_dyn.system.builder import System
@@ -188,7 +187,7 @@ def observability_page(
         given=_given(report),
         tree=tree_drawing(system, report),
         histogram=None if conditioning is None else histogram(conditioning.smallest, len(conditioning.lacking)),
-        deviations=() if conditioning is None else tuple(_deviations(system, conditioning)),
+        deviations=() if conditioning is None else tuple(_deviations(conditioning)),
         pose_tables=tuple(_pose_tables(system.tree, report, conditioning)),
         failures=None if redundancy is None else _failures(system, redundancy),
         sensor_lines=tuple(_sensor_lines(system)),
@@ -322,14 +321,13 @@ def _coordinate_names(tree: KinematicTree) -> Iterator[tuple[str, str]]:
                 yield f"{name} {next(letters[kind]) if several else kind}", kind
 
 
-def _deviations(system: System, conditioning: Conditioning) -> Iterator[DeviationTable]:
+def _deviations(conditioning: Conditioning) -> Iterator[DeviationTable]:
     """Yield the expected deviations, unit by unit."""
     medians, worsts = conditioning.median_sigma, conditioning.worst_sigma
     if medians is None or worsts is None:
         return
-    units = output_units(system, conditioning.outputs)
-    for unit in dict.fromkeys(units):
-        own = [k for k, its_unit in enumerate(units) if its_unit == unit]
+    for unit in dict.fromkeys(conditioning.units):
+        own = [k for k, its_unit in enumerate(conditioning.units) if its_unit == unit]
         finite = [k for k in own if np.isfinite(medians[k])]
         most = max((medians[k] for k in finite), default=0.0) or 1.0
         least = max(finite, key=medians.__getitem__, default=None)

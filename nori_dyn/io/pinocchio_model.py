@@ -18,7 +18,17 @@ from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.cleaning import Cleaner
 from nori_dyn.io.peer_states import Layout, State
 from nori_dyn.model.assembly import LinkData, check_inertias
-from nori_dyn.model.joints import Continuous, Free, Helical, Joint, Planar, Prismatic, Revolute, Spherical
+from nori_dyn.model.joints import (
+    Continuous,
+    Free,
+    Helical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    notes_on_limits,
+)
 from nori_dyn.model.tree import Frame, KinematicTree
 
 Floats = NDArray[np.float64]
@@ -87,7 +97,8 @@ def from_pinocchio(
             NoriWarning,
             stacklevel=2,
         )
-    return tree.replace(notes=(f"from a model of Pinocchio's with {model.njoints - 1} joints", *cleaner.notes()))
+    origin = f"from a model of Pinocchio's with {model.njoints - 1} joints"
+    return tree.replace(notes=(origin, *cleaner.notes(), *notes_on_limits(tree.joint_names, tree.joints)))
 
 
 def to_pinocchio_order(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, 
 from nori_dyn.algebra.spatial import Array, add, zeros
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.kinematics import Kinematics
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey
 
@@ -107,6 +107,8 @@ class VariableReading:
         value: the known values (rows); None when the rows take a reading.
         sigma: standard deviations (rows); None is exact.
         ranges: the readings between which the sensor works (rows); None is all.
+        units: the SI unit of each row; None where they are not known.
+        frame: the frame in whose coordinates a spatial vector is read; None is the link's own.
     """
 
     name: str
@@ -118,6 +120,8 @@ class VariableReading:
     value: tuple[float, ...] | None
     sigma: tuple[float, ...] | None
     ranges: Ranges | None = None
+    units: tuple[str, ...] | None = None
+    frame: NamedFrame | None = None
 
     @property
     def is_measured(self) -> bool:

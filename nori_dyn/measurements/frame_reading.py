@@ -15,8 +15,8 @@ from nori_dyn.algebra.spatial import Array, Transform
 from nori_dyn.errors import SensorConfigError, UnknownModelNameError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement, VariableReading, per_component, range_per_component
 from nori_dyn.measurements.selectors import Selector, select_places
-from nori_dyn.model.joints import axis_rotation
-from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.model.joints import UNITS, axis_rotation
+from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey
 
@@ -59,6 +59,8 @@ class Place:
         value: the known values (rows); None when the rows take a reading.
         sigma: standard deviations (rows); None is exact.
         ranges: the readings between which the sensor works (rows); None is all.
+        units: the SI unit of each (rows); None where they are not known.
+        frame: the frame of the reading; None is the link's own.
     """
 
     name: str
@@ -69,6 +71,8 @@ class Place:
     value: tuple[float, ...] | None
     sigma: tuple[float, ...] | None
     ranges: Ranges | None = None
+    units: tuple[str, ...] | None = None
+    frame: NamedFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,16 @@ class PlacedRows:
     def ranges(self) -> Ranges | None:
         """For each row the readings between which the sensor works; None is all."""
         return self.place.ranges
+
+    @property
+    def units(self) -> tuple[str, ...] | None:
+        """The SI unit of each row; None where they are not known."""
+        return self.place.units
+
+    @property
+    def frame(self) -> NamedFrame | None:
+        """The frame of the reading; None is the link's own."""
+        return self.place.frame
 
     @property
     def is_measured(self) -> bool:
@@ -145,26 +159,30 @@ class PlacedReading(Measurement):
         components = tuple(getattr(self, "components", None) or self.default or self.spatial)
         if len(set(components)) < len(components):
             raise SensorConfigError(f"{self.type}: a component is listed twice: {', '.join(components)}.")
+        placed = self._frame(tree, i, frame)
         return Place(
             name=name,
             body=i,
-            X=tree.constant(self._transform(tree, frame, i)),
+            X=tree.constant(placed.frame.X),
             components=components,
             rows=tuple(self.spatial.index(component) for component in components),
             value=per_component(f"the value of '{name}'", self.value, components),
             sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
             ranges=range_per_component(name, self, components),
+            units=tuple(UNITS.get(component, "") for component in components),
+            frame=None if frame == tree.names[i] else placed,
         )
 
-    def _transform(self, tree: KinematicTree, frame: str | Pose, i: int) -> Transform:
-        """Return the transform from the coordinates of link i to a frame's."""
+    def _frame(self, tree: KinematicTree, i: int, frame: str | Pose) -> NamedFrame:
+        """Return the frame of a reading of link i; one that is given by its pose has no name of its own."""
         if isinstance(frame, str):
-            return self._named_frame(tree, frame, i).X
-        if frame.relative_to is None:
-            return frame.transform()
-        return frame.transform() @ self._named_frame(tree, frame.relative_to, i).X
+            return NamedFrame(frame, self._known_frame(tree, frame, i))
+        X = frame.transform()
+        if frame.relative_to is not None:
+            X = X @ self._known_frame(tree, frame.relative_to, i).X
+        return NamedFrame(f"{tree.names[i]} (sensor's frame)", Frame(i, X))
 
-    def _named_frame(self, tree: KinematicTree, name: str, i: int) -> Frame:
+    def _known_frame(self, tree: KinematicTree, name: str, i: int) -> Frame:
         try:
             frame = tree.frame(name)
         except UnknownModelNameError as error:
@@ -207,4 +225,6 @@ def variable_reading(place: Place, sensor: Measurement, source: str, key: Variab
         value=place.value,
         sigma=place.sigma,
         ranges=place.ranges,
+        units=place.units,
+        frame=place.frame,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from nori_dyn.measurements.joint_reading import JointReading
-from nori_dyn.model.joints import Joint
 
 
 class JointAcceleration(JointReading):
@@ -15,7 +14,3 @@ class JointAcceleration(JointReading):
 
     kind: ClassVar[Literal["qdd"]] = "qdd"
     source: ClassVar[str] = "Nori (7), (8a)"
-
-    @staticmethod
-    def components(joint: Joint) -> tuple[str, ...]:
-        return joint.motion_components

@@ -9,10 +9,9 @@ import numpy as np
 
 from nori_dyn.measurements.base import Measurement, VariableReading, per_component, range_per_component
 from nori_dyn.measurements.selectors import Selector, select_joints
-from nori_dyn.model.joints import Joint
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import VariableKey
+from nori_dyn.system.variables import Variable, VariableKey, tree_variables
 
 
 class JointReading(Measurement):
@@ -27,30 +26,28 @@ class JointReading(Measurement):
     kind: ClassVar[Literal["qdd", "tau"]]
     source: ClassVar[str]
 
-    @staticmethod
-    def components(joint: Joint) -> tuple[str, ...]:
-        """Return the names of the numbers that are read at a joint."""
-        raise NotImplementedError
-
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
-        bodies = self._bodies(tree)
-        names = self.called([f"{self.kind}:{tree.joint_names[i]}" for i in bodies])
-        for i, name in zip(bodies, names, strict=True):
-            components = self.components(tree.joints[i])
+        variables = self._variables(tree)
+        names = self.called([variable.name for variable in variables])
+        for name, variable in zip(names, variables, strict=True):
+            components = variable.components
             yield VariableReading(
                 name=name,
                 source=self.source,
                 group=self.type,
                 components=components,
-                key=VariableKey(self.kind, i),
+                key=VariableKey(variable.kind, variable.body),
                 matrix=np.eye(len(components)),
                 value=per_component(f"the value of '{name}'", self.value, components),
                 sigma=per_component(f"the sigma of '{name}'", self.sigma, components),
                 ranges=range_per_component(name, self, components),
+                units=variable.units,
             )
 
     def each(self, tree: KinematicTree) -> Iterator[Measurement]:
-        return (self.model_copy(update={"joints": tree.joint_names[i]}) for i in self._bodies(tree))
+        return (self.model_copy(update={"joints": variable.owner}) for variable in self._variables(tree))
 
-    def _bodies(self, tree: KinematicTree) -> list[int]:
-        return [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+    def _variables(self, tree: KinematicTree) -> list[Variable]:
+        bodies = select_joints(tree, self.joints)
+        own = (variable for variable in tree_variables(tree) if variable.kind == self.kind)
+        return [variable for variable in own if variable.body in bodies and variable.components]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from nori_dyn.measurements.joint_reading import JointReading
-from nori_dyn.model.joints import Joint
 
 
 class JointTorque(JointReading):
@@ -15,7 +14,3 @@ class JointTorque(JointReading):
 
     kind: ClassVar[Literal["tau"]] = "tau"
     source: ClassVar[str] = "Nori (14)"
-
-    @staticmethod
-    def components(joint: Joint) -> tuple[str, ...]:
-        return joint.force_components

@@ -79,7 +79,7 @@ class Prior(Measurement):
         if variable.kind == "a" and self.conventional:
             identity = Transform(np.eye(3), np.zeros(3))
             return FrameAcceleration(
-                Place(name, variable.body, identity, components, tuple(range(6)), value, sigma),
+                Place(name, variable.body, identity, components, tuple(range(6)), value, sigma, None, variable.units),
                 self.type,
                 "Nori (3a)",
             )
@@ -92,4 +92,5 @@ class Prior(Measurement):
             matrix=np.eye(len(components)),
             value=value,
             sigma=sigma,
+            units=variable.units,
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.model.inertia import check_inertia
-from nori_dyn.model.joints import Fixed, Free, Joint
+from nori_dyn.model.joints import Fixed, Free, Joint, notes_on_limits
 from nori_dyn.model.tree import GRAVITY, WORLD, Frame, KinematicTree
 
 FLOATING_JOINT = "root_joint"
@@ -157,7 +157,7 @@ def assemble(
         I=np.array([_lumped(parts) for parts in carried]).reshape(-1, 6, 6),
         frames=frames,
         gravity=gravity,
-        notes=tuple(notes),
+        notes=(*notes, *notes_on_limits(joint_names, models)),
     )
 
 

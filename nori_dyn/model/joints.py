@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -30,6 +31,11 @@ Floats: TypeAlias = NDArray[np.float64]
 
 MOTION = ("wx", "wy", "wz", "ax", "ay", "az")
 FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
+
+MOTION_UNITS = ("rad/s^2",) * 3 + ("m/s^2",) * 3
+FORCE_UNITS = ("N m",) * 3 + ("N",) * 3
+UNITS = dict(zip((*MOTION, *FORCE), (*MOTION_UNITS, *FORCE_UNITS), strict=True))
+"""The unit of each component of a spatial acceleration or force."""
 
 
 def axis_rotation(axis: tuple[float, float, float], q: Array | float) -> Array:
@@ -72,6 +78,7 @@ class Joint(ABC):
     - S_rate(q, qd) is the apparent derivative of S along the motion, and c_J that times qd;
     - rates(q, qd) is the derivative of q along `integrate`;
     - integrate(q, difference(q, p)) is p, as a configuration;
+    - a random configuration lies within its room, which is not a point;
     - nq coordinates and nv freedoms, with one component name a freedom; a fixed joint has none of either.
     """
 
@@ -97,6 +104,16 @@ class Joint(ABC):
         if "angle" not in self.coordinates or len(axis) != 1:
             return None
         return (int(axis[0]) + 1) % 3, (int(axis[0]) + 2) % 3
+
+    @property
+    def room(self) -> tuple[float, float]:
+        """The positions between which each number of q is taken to move; infinite where nothing is known of them."""
+        return -math.inf, math.inf
+
+    def units(self, turn: str, shift: str) -> tuple[str, ...]:
+        """Return one of two units for each freedom: the first where it turns, the second where it shifts."""
+        turns = (name[0] == "w" if name else self.coordinates[0] == "angle" for name in self.motion_components)
+        return tuple(turn if is_turn else shift for is_turn in turns)
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:
@@ -172,15 +189,24 @@ class _LimitedJoint(_AxisJoint):
     motion_components: ClassVar[tuple[str, ...]] = ("",)
     force_components: ClassVar[tuple[str, ...]] = ("",)
 
-    def random(self, rng: np.random.Generator) -> Floats:
-        """Return a random position (1,) within the limits, or within [-pi, pi] rad or [-1, 1] m."""
-        spread = math.pi if self.coordinates[0] == "angle" else 1.0
+    @property
+    def room(self) -> tuple[float, float]:
+        """The limits, but where they leave no room: exporters write 0 and 0 where nobody gave any."""
         lower, upper = self.limits
+        return self.limits if lower < upper else (-math.inf, math.inf)
+
+    def random(self, rng: np.random.Generator) -> Floats:
+        """Return a random position (1,) within the room of the joint.
+
+        Where that is infinite: pi rad or 1 m beyond zero, and beyond the other end.
+        """
+        spread = math.pi if self.coordinates[0] == "angle" else 1.0
+        lower, upper = self.room
         if math.isinf(lower):
-            lower = min(-spread, upper)
+            lower = min(-spread, upper - spread)
         if math.isinf(upper):
-            upper = max(spread, lower)
-        return np.array([rng.uniform(lower, max(lower, upper))])
+            upper = max(spread, lower + spread)
+        return np.array([rng.uniform(lower, upper)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +400,14 @@ def _rotation(quaternion: Floats) -> Rotation:
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_quat(quaternion)
+
+
+def notes_on_limits(names: Sequence[str], joints: Sequence[Joint]) -> Iterator[str]:
+    """Yield what is to be said of joints whose limits leave no room."""
+    pairs = zip(names, joints, strict=True)
+    without = [name for name, joint in pairs if getattr(joint, "limits", joint.room) != joint.room]
+    if without:
+        yield f"limits that leave no room taken as none: {', '.join(without)}"
 
 
 JOINTS: dict[str, type[Joint]] = {

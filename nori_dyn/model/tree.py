@@ -48,6 +48,19 @@ class Frame:
         return self.link == WORLD
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedFrame:
+    """A frame and what to call it: one of a tree's, or one that no tree has, such as a sensor's.
+
+    Attributes:
+        name: for people.
+        frame: where it is.
+    """
+
+    name: str
+    frame: Frame
+
+
 @dataclass(frozen=True, eq=False)
 class KinematicTree:
     """A robot without loops: body i moves on its parent through joint i.
@@ -231,7 +244,7 @@ class KinematicTree:
         return np.concatenate([joint.neutral() for joint in self.joints])
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
-        """Return a random configuration (nq,), within the joint limits where there are any.
+        """Return a random configuration (nq,), within the joint limits where there are any that leave room.
 
         Args:
             rng: a generator, or a seed for one.

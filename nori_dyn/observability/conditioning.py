@@ -40,6 +40,7 @@ class Conditioning:
             margin, from 1 (far from losing rank) to 0, where rank is lost.
         n_variables: number of unknowns, full rank.
         outputs: names of numbers of d, "tau:l_knee" (n_outputs).
+        units: the SI unit of each (n_outputs).
         sigma: expected standard deviation of each output at each configuration [the output's unit] (N, n_outputs), of
             sensors whose noise is that of their sigmas; infinite where it is not determined; None where no sensor has
             a sigma.
@@ -51,6 +52,7 @@ class Conditioning:
     smallest: Floats
     n_variables: int
     outputs: tuple[str, ...]
+    units: tuple[str, ...]
     sigma: Floats | None
     worst: NDArray[np.intp]
 
@@ -110,6 +112,7 @@ def conditioning(
     Source: own derivation (tests/unit/observability/test_conditioning.py).
     """
     wanted = resolve_outputs(system, OUTPUTS if outputs is None else outputs)
+    names, units, _ = output_rows(system, wanted)
     Q = configurations_of(system, configurations, n, seed)
     progress("natural units")
     reduction = Reduction(system, seed)
@@ -123,7 +126,8 @@ def conditioning(
         ranks=ranks,
         smallest=smallest,
         n_variables=system.shape[1],
-        outputs=output_rows(system, wanted)[0],
+        outputs=names,
+        units=units,
         sigma=sigmas if has_sigmas else None,
         worst=np.lexsort((margins, ranks, smallest))[:WORST],
     )

@@ -1,4 +1,4 @@
-"""Where external wrenches act: the links whose wrench is not fully known, and what sensors call these places."""
+"""Where external wrenches act: the links whose wrench is not fully known, and the frames in which sensors read it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from nori_dyn.model.kinematics import positions
+from nori_dyn.model.tree import NamedFrame
 from nori_dyn.system.builder import RowBlock, System
-from nori_dyn.system.newton_euler import DYNAMICS
 from nori_dyn.system.variables import VariableKey
 
 Readings = Mapping[int, tuple[RowBlock, ...]]
@@ -19,24 +19,27 @@ def wrench_readings(system: System) -> Readings:
     at = positions(system.tree, system.tree.neutral_configuration())
     found: dict[int, list[RowBlock]] = {i: [] for i in range(system.tree.n_links)}
     for row in system.rows:
-        if row.equation.group != DYNAMICS:
+        if not row.is_dynamic:
             keys = set(row.equation.blocks(at))
             if len(keys) == 1 and (key := keys.pop()).kind == "fx":
                 found[key.body].append(row)
     return {i: tuple(rows) for i, rows in found.items()}
 
 
-def place_of(system: System, body: int, readings: Readings) -> str:
-    """Return the frame in which a sensor reads the external wrench on a link, or the link where there is none."""
-    tree = system.tree
-    for row in readings[body]:
-        owner = row.name.partition(":")[2]
-        if owner in tree.frames and tree.frames[owner].link == body:
-            return owner
-    return tree.names[body]
+def place_of(system: System, body: int, readings: Readings) -> NamedFrame:
+    """Return the first frame other than the link's own in which a sensor reads the external wrench on a link, or that.
+
+    Args:
+        system: the system.
+        body: the link.
+        readings: what `wrench_readings` returns.
+    """
+    frames = (row.frame for row in readings[body])
+    name = system.tree.names[body]
+    return next((frame for frame in frames if frame is not None), NamedFrame(name, system.tree.frame(name)))
 
 
-def partly_seen(system: System) -> tuple[str, ...]:
+def partly_seen(system: System) -> tuple[NamedFrame, ...]:
     """Return the places at which links feel external wrenches that no rows of their own make fully known."""
     readings = wrench_readings(system)
     at = positions(system.tree, system.tree.neutral_configuration())

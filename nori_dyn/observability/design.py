@@ -75,6 +75,7 @@ class Design:
         bound: no choice within the rules has less.
         method: how they were found, in words.
         outputs: numbers of d that are judged.
+        units: the SI unit of each.
         n_independent: how many of them the determinant is of: those that exact rows neither make known nor tie to the
             others.
         sigma: expected standard deviation of each of them, root mean square over the configurations (n_outputs,).
@@ -89,6 +90,7 @@ class Design:
     bound: float
     method: str
     outputs: tuple[str, ...]
+    units: tuple[str, ...]
     n_independent: int
     sigma: Floats
     sensors: SensorSet
@@ -162,6 +164,7 @@ def best_sensors(
         bound=bound,
         method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
         outputs=final.outputs,
+        units=final.units,
         n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
         sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
         sensors=sensors,

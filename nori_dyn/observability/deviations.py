@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.observability.numeric import RANK_TOLERANCE, Reduced, Reduction
 from nori_dyn.planning.outputs import Output, output_columns
-from nori_dyn.program.c_header import SPATIAL
 from nori_dyn.program.layout import output_parts
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import component_names
@@ -40,6 +39,7 @@ class Deviations:
 
     Attributes:
         names: the numbers of d, "tau:l_knee" (n_outputs).
+        units: the SI unit of each (n_outputs).
         noisy: rows of D that are noisy equations of motion.
         weighed_rows: the other rows that are weighed.
 
@@ -50,7 +50,7 @@ class Deviations:
 
     def __init__(self, reduction: Reduction, outputs: Sequence[Output]) -> None:
         system = reduction.system
-        self.names, directions = output_rows(system, outputs)
+        self.names, self.units, directions = output_rows(system, outputs)
         self._reduction = reduction
         self._of_sources, self._of_others = directions[:, reduction.sources], directions[:, reduction.others]
         roots = np.zeros(system.shape[0])  # 1 / sigma, and 0 where a row holds exactly
@@ -116,12 +116,15 @@ def _root_of_variance(A: Floats, rows: Floats) -> Floats:
     return np.where(np.isfinite(sigma), sigma, np.inf)
 
 
-def output_rows(system: System, outputs: Sequence[Output]) -> tuple[tuple[str, ...], Floats]:
-    """Return the names of the numbers that outputs consist of, and each as a sum of numbers of d (n_outputs, n)."""
+def output_rows(system: System, outputs: Sequence[Output]) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
+    """Return the names and units of the numbers of outputs, and each as a sum of numbers of d (n_outputs, n)."""
+    known_units = [unit for variable in system.variables for unit in variable.units]
     names: list[str] = []
+    units: list[str] = []
     rows = []
     for part in output_parts(system, outputs):
         columns = output_columns(system, [part.output])
+        units += [known_units[column] for column in columns]
         block = np.zeros((len(columns), system.shape[1]))
         if part.matrix is None:
             names += [system.variable_names[column] for column in columns]
@@ -130,15 +133,4 @@ def output_rows(system: System, outputs: Sequence[Output]) -> tuple[tuple[str, .
             names += component_names(part.output.name, MOTION if part.output.kind == "a" else FORCE)
             block[:, columns] = part.matrix
         rows.append(block)
-    return tuple(names), np.vstack(rows)
-
-
-def output_units(system: System, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the SI unit of each of some numbers of d by their names, those in a frame's coordinates included."""
-    units = {}
-    for variable in system.variables:
-        turns = system.tree.joints[variable.body].coordinates[:1] == ("angle",)
-        for name, component in zip(variable.component_names, variable.components, strict=True):
-            single = {"tau": "m" if turns else "f", "qdd": "w" if turns else "a"}.get(variable.kind, "")
-            units[name] = SPATIAL[(component or single)[0]]
-    return tuple(units.get(name) or SPATIAL[name.rpartition(".")[2][0]] for name in names)
+    return tuple(names), tuple(units), np.vstack(rows)

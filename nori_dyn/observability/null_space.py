@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.model.kinematics import Kinematics, positions
+from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observability.contacts import place_of, wrench_readings
 from nori_dyn.observability.numeric import Reduction
 from nori_dyn.observability.poses import link_pose, world_wrenches
@@ -73,15 +74,6 @@ class Unseen:
     def dimension(self) -> int:
         """Number of independent null vectors."""
         return len(self.vectors)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """How to call a link whose wrench is moved, and which way its normal points, in link coordinates."""
-
-    name: str
-    normal: Floats
-    origin: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,8 +147,8 @@ def _told(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[
         vectors.append(NullVector(MappingProxyType(shown), words))
     return Unseen(
         words,
-        tuple(v.name.partition(":")[2] for v in group.wrenches),
-        tuple(v.name.partition(":")[2] for v in group.accelerations),
+        tuple(v.owner for v in group.wrenches),
+        tuple(v.owner for v in group.accelerations),
         tuple(vectors),
     )
 
@@ -174,11 +166,11 @@ def _listed(names: Sequence[str]) -> str:
 def _motion(system: System, group: _Group) -> str:
     """Return what accelerations, and wrenches with them, are not seen."""
     k = group.vectors.shape[1]
-    joints = [v.name.partition(":")[2] for v in group.accelerations]
+    joints = [v.owner for v in group.accelerations]
     freedoms = sum(len(v.components) for v in group.accelerations)
     several = "s" if len(joints) > 1 else ""
     if group.wrenches:
-        links = [v.name.partition(":")[2] for v in group.wrenches]
+        links = [v.owner for v in group.wrenches]
         return (
             f"{k} {_combinations(k)} of the acceleration{several} of {_listed(joints)} and the external "
             f"{_plural('wrench', len(links))} on {_listed(links)}"
@@ -215,9 +207,8 @@ def _wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _G
         parts = [name for name, there in zip(variable.components, moved, strict=True) if there]
         if whole:
             return f"the external wrench on {names}"
-        if len(parts) == k:
-            return f"{', '.join(parts)} of the external wrench on {names}"
-        return f"{k} {_combinations(k)} of {', '.join(parts)} of the external wrench on {names}"
+        combined = "" if len(parts) == k else f"{k} {_combinations(k)} of "
+        return f"{combined}{', '.join(parts)} of the external wrench on {variable.owner}"  # components are the link's
     looks = [_Look.at(at, other, places) for at, other in same]
     if not all(look.cancels for look in looks):
         return f"{k} {_combinations(k)} of the external wrenches on {names}"
@@ -252,15 +243,10 @@ def _wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _G
     return f"an internal wrench, {against}" if k == 1 else f"{k} independent internal wrenches, {against}{of_them}"
 
 
-def _places(system: System, group: _Group) -> list[_Place]:
-    """Return how to call the links of a group, and their normals: as the sensors do that read the wrenches on them."""
+def _places(system: System, group: _Group) -> list[NamedFrame]:
+    """Return the frames in which sensors read the wrenches of a group; their normals are their z axes."""
     readings = wrench_readings(system)
-    places = []
-    for variable in group.wrenches:
-        name = place_of(system, variable.body, readings)
-        X = system.tree.frame(name).X
-        places.append(_Place(name, X.E[2], X.r))
-    return places
+    return [place_of(system, variable.body, readings) for variable in group.wrenches]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,12 +271,12 @@ class _Look:
     length: float
 
     @staticmethod
-    def at(at: Kinematics, group: _Group, places: Sequence[_Place]) -> _Look:
+    def at(at: Kinematics, group: _Group, places: Sequence[NamedFrame]) -> _Look:
         """Return what is seen of a group at a configuration."""
         X = [link_pose(at, v.body) for v in group.wrenches]
         W = [world_wrenches(X_i, group.vectors[v.slice]) for X_i, v in zip(X, group.wrenches, strict=True)]
-        normals = np.array([X_i.E.T @ place.normal for X_i, place in zip(X, places, strict=True)])
-        origins = np.array([X_i.r + X_i.E.T @ place.origin for X_i, place in zip(X, places, strict=True)])
+        normals = np.array([X_i.E.T @ place.frame.X.E[2] for X_i, place in zip(X, places, strict=True)])
+        origins = np.array([X_i.r + X_i.E.T @ place.frame.X.r for X_i, place in zip(X, places, strict=True)])
         length = max(float(np.linalg.norm(origins - origins[0], axis=1).max()), 1e-3)
         shift = Transform(np.eye(3), origins[0])
         first, total = (_about(shift, wrench, length) for wrench in (W[0], np.sum(W, axis=0)))

@@ -25,7 +25,6 @@ from nori_dyn.model.kinematics import positions
 from nori_dyn.observability.exact import exact_system
 from nori_dyn.observability.field import SOURCES, Row, field_rows
 from nori_dyn.system.builder import System
-from nori_dyn.system.newton_euler import DYNAMICS
 from nori_dyn.system.variables import KINDS
 
 Floats = NDArray[np.float64]
@@ -94,7 +93,7 @@ class Reduction:
             is_source[variable.slice] = variable.kind in SOURCES
         is_dynamic = np.zeros(n_rows, dtype=bool)
         for row in system.rows:
-            is_dynamic[row.slice] = row.equation.group == DYNAMICS
+            is_dynamic[row.slice] = row.is_dynamic
         self.sources: Indices = np.flatnonzero(is_source)
         self.others: Indices = np.flatnonzero(~is_source)
         self._dynamics, self.measured = np.flatnonzero(is_dynamic), np.flatnonzero(~is_dynamic)

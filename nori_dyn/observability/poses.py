@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.spatial import Transform, cross, matvec, skew, transpose
 from nori_dyn.errors import InputError, NoriError, UnknownNameError
 from nori_dyn.model.kinematics import Kinematics
-from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
 
 Floats = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ def _at_limits(tree: KinematicTree, rng: np.random.Generator) -> Floats:
     """Every joint with limits at one of them, the others anywhere."""
     parts = []
     for joint in tree.joints:
-        limits = [limit for limit in getattr(joint, "limits", ()) if np.isfinite(limit)]
+        limits = [limit for limit in joint.room if np.isfinite(limit)]
         parts.append(np.array([rng.choice(limits)]) if limits else joint.random(rng))
     return np.concatenate(parts)
 
@@ -159,7 +159,7 @@ def special_pose(condition: str) -> SpecialPose:
 def configurations_where(
     tree: KinematicTree,
     condition: str,
-    frames: Sequence[str] = (),
+    frames: Sequence[str | NamedFrame] = (),
     n: int = 10,
     seed: int = 0,
     normals: Sequence[Sequence[float]] | None = None,
@@ -174,7 +174,7 @@ def configurations_where(
     Args:
         tree: the robot.
         condition: one of these.
-        frames: names of links or frames that it is on.
+        frames: links or frames that it is on, by name, or as frames of which the tree need not know.
         n: number of configurations.
         seed: seed of the random starts.
         normals: the normal of each frame, in its coordinates (frames, 3); the z axis when None.
@@ -183,13 +183,16 @@ def configurations_where(
     Raises:
         UnknownPoseError: there is no such condition.
         InputError: too few frames, or normals that do not fit.
+        UnknownModelNameError: there is no such frame.
         NoConfigurationError: the robot cannot be in such a pose.
     """
     pose = special_pose(condition)
     rng = np.random.default_rng(seed)
     if pose.draw is not None:
         return np.array([pose.draw(tree, rng) for _ in range(n)]).reshape(n, tree.nq)
-    problem = _Problem.of(tree, condition, frames, normals, distance)
+    given = (frames,) if isinstance(frames, str) else frames
+    named = [NamedFrame(frame, tree.frame(frame)) if isinstance(frame, str) else frame for frame in given]
+    problem = _Problem.of(tree, condition, named, normals, distance)
     found: list[Floats] = []
     nearest = np.inf
     for start in range(STARTS * max(n, 1)):
@@ -200,7 +203,7 @@ def configurations_where(
         if residual <= PRECISION:
             found.append(q)
     if len(found) < n:
-        raise NoConfigurationError(tree, condition, frames, nearest, len(found))
+        raise NoConfigurationError(tree, condition, [frame.name for frame in named], nearest, len(found))
     return np.array(found).reshape(n, tree.nq)
 
 
@@ -230,7 +233,7 @@ class _Problem:
     def of(
         tree: KinematicTree,
         condition: str,
-        names: Sequence[str],
+        named: Sequence[NamedFrame],
         normals: Sequence[Sequence[float]] | None,
         distance: float | None,
     ) -> _Problem:
@@ -238,16 +241,16 @@ class _Problem:
 
         Raises:
             InputError: too few frames, or normals that do not fit.
-            UnknownModelNameError: there is no such frame.
         """
         pose = POSES[condition]
-        if isinstance(names, str) or len(names) < pose.n_frames or len(set(names)) < len(names):
+        names = [frame.name for frame in named]
+        if len(names) < pose.n_frames or len(set(names)) < len(names):
             raise InputError(f"'{condition}' is a condition on {pose.n_frames} or more frames by name, not {names!r}.")
         directions = np.array([Z_AXIS] * len(names) if normals is None else normals, dtype=float)
         lengths = np.linalg.norm(directions, axis=-1, keepdims=True)
         if directions.shape != (len(names), 3) or not np.isfinite(directions).all() or not lengths.all():
             raise InputError(f"normals must be a direction for each of {len(names)} frames: {normals!r}.")
-        frames = tuple(tree.frame(name) for name in names)
+        frames = tuple(frame.frame for frame in named)
         free, limits = _free_numbers(tree, frames)
         found = _Problem(tree, pose, frames, directions / lengths, 0.0, free, limits)
         if distance is None:
@@ -321,11 +324,9 @@ def _free_numbers(tree: KinematicTree, frames: Sequence[Frame]) -> tuple[NDArray
     places: list[int] = []
     limits: list[tuple[float, float]] = []
     for i in sorted(moving):
-        low, high = getattr(tree.joints[i], "limits", (-np.inf, np.inf))
-        if low < high:
-            part = range(tree.q_slices[i].start, tree.q_slices[i].stop)
-            places.extend(part)
-            limits.extend([(low, high)] * len(part))
+        part = range(tree.q_slices[i].start, tree.q_slices[i].stop)
+        places.extend(part)
+        limits.extend([tree.joints[i].room] * len(part))
     return np.array(places, dtype=np.intp), np.array(limits).reshape(-1, 2).T
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observability.contacts import partly_seen
 from nori_dyn.observability.generic import generic_rank
 from nori_dyn.observability.null_space import NullVector, Unseen, unseen
@@ -30,7 +31,8 @@ MOST_CONTACTS = 4
 MOST_UNSEEN = 12
 """Deficiency above which special poses are not looked for unasked."""
 
-Where: TypeAlias = Mapping[str, Sequence[str] | None] | Literal["auto"] | None
+Frames: TypeAlias = Sequence[str | NamedFrame]
+Where: TypeAlias = Mapping[str, Frames | None] | Literal["auto"] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +41,7 @@ class RankWhere:
 
     Attributes:
         condition: its name, as for `configurations_where`.
-        frames: the frames that it is on.
+        frames: what the frames that it is on are called.
         meaning: in words.
         configurations: where the rank was taken (n, nq).
         ranks: the rank at each (n,).
@@ -123,6 +125,8 @@ class ObservabilityReport:
     def __str__(self) -> str:
         if self.is_observable:
             verdict = "observable at almost every configuration"
+            if self.numerical_rank < self.generic_rank:
+                verdict += f", in exact arithmetic only: in doubles the rank is {self.numerical_rank}"
         else:
             verdict = f"not observable, {self.deficiency} short: {'; '.join(part.words for part in self.unseen)}"
         poses = [f"{c.meaning}: {c.lost} less, {'; '.join(p.words for p in c.unseen)}" for c in self.loses_rank]
@@ -168,7 +172,7 @@ def observability(
     if where == "auto":
         wanted = _likely_poses(system) if deficiency <= MOST_UNSEEN else {}
     else:
-        wanted = {name: tuple(frames or ()) for name, frames in (where or {}).items()}
+        wanted = {name: frames or () for name, frames in (where or {}).items()}
     conditions = []
     for name, frames in wanted.items():
         try:
@@ -177,7 +181,8 @@ def observability(
             if where != "auto":
                 raise
             continue
-        conditions.append(_rank_where(reduction, name, frames, poses, exact.rank))
+        names = tuple(frame if isinstance(frame, str) else frame.name for frame in frames)
+        conditions.append(_rank_where(reduction, name, names, poses, exact.rank))
     return ObservabilityReport(
         robot=tree.name,
         sensors=system.sensors.name,
@@ -221,10 +226,10 @@ def _rank_where(reduction: Reduction, condition: str, frames: tuple[str, ...], Q
     )
 
 
-def _likely_poses(system: System) -> dict[str, tuple[str, ...]]:
+def _likely_poses(system: System) -> dict[str, Frames]:
     """Return the special poses at which a set of sensors is likely to lose rank."""
     frames = partly_seen(system)
-    poses: dict[str, tuple[str, ...]] = {"at_zero": ()}
+    poses: dict[str, Frames] = {"at_zero": ()}
     if 2 <= len(frames) <= MOST_CONTACTS:
         poses |= {"parallel": frames, "coplanar": frames}
     return poses

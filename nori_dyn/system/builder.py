@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.spatial import Array
 from nori_dyn.errors import InputError, SensorConfigError, UnknownNameError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
-from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation, NoisyDynamics, Ranged, Ranges, Sensors
-from nori_dyn.system.newton_euler import DYNAMICS, exact, newton_euler
+from nori_dyn.model.tree import KinematicTree, NamedFrame
+from nori_dyn.system.equation import Equation, NoisyDynamics, Placed, Ranged, Ranges, Sensors, WithUnits
+from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
 
 
@@ -29,6 +29,7 @@ class RowBlock:
     Attributes:
         name: the equation's name.
         equation: the equation.
+        is_dynamic: whether it is one of motion.
         slice: its rows of D and b.
         y: its part of y; empty where it takes no reading.
         weights: its part of the weights, one number for all its rows or one each; empty where its rows are exact.
@@ -36,6 +37,7 @@ class RowBlock:
 
     name: str
     equation: Equation
+    is_dynamic: bool
     slice: builtins.slice
     y: builtins.slice
     weights: builtins.slice
@@ -44,11 +46,6 @@ class RowBlock:
     def is_exact(self) -> bool:
         """Whether the rows hold exactly; others are weighed."""
         return _width(self.weights) == 0
-
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether these are equations of motion."""
-        return self.equation.group == DYNAMICS
 
     @property
     def has_multiplier(self) -> bool:
@@ -65,6 +62,17 @@ class RowBlock:
     def ranges(self) -> Ranges | None:
         """For each row the readings between which its sensor works; None is all."""
         return self.equation.ranges if isinstance(self.equation, Ranged) and self.equation.is_measured else None
+
+    @property
+    def frame(self) -> NamedFrame | None:
+        """The frame in whose coordinates a spatial vector is read; None is its link's own."""
+        return self.equation.frame if isinstance(self.equation, Placed) else None
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The SI unit of each row; "" where it is not known."""
+        known = self.equation.units if isinstance(self.equation, WithUnits) else None
+        return ("",) * len(self.equation.components) if known is None else known
 
 
 class System:
@@ -105,15 +113,18 @@ class System:
         sigmas = [equation.sigma for equation in equations]
         if n_rows > self.variables[-1].slice.stop and not any(sigmas):
             sigmas = [(1.0,) * len(e.components) if e.is_measured else None for e in equations]
-        self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks(equations, sigmas))
+        self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks(equations, len(dynamics), sigmas))
         weights = [np.array(s)[: _width(row.weights)] ** -2.0 for row, s in zip(self.rows, sigmas, strict=True) if s]
         self.weights: NDArray[np.float64] = np.concatenate([np.zeros(0), *weights])
         self.weights.flags.writeable = False
 
-    def _row_blocks(self, equations: list[Equation], sigmas: Sequence[tuple[float, ...] | None]) -> Iterator[RowBlock]:
+    def _row_blocks(
+        self, equations: list[Equation], n_dynamic: int, sigmas: Sequence[tuple[float, ...] | None]
+    ) -> Iterator[RowBlock]:
+        """Yield the rows of equations, of which the first `n_dynamic` are those of motion."""
         start = y = weight = 0
         names: set[str] = set()
-        for equation, sigma in zip(equations, sigmas, strict=True):
+        for k, (equation, sigma) in enumerate(zip(equations, sigmas, strict=True)):
             for name in component_names(equation.name, equation.components):
                 if name in names:
                     raise SensorConfigError(
@@ -124,7 +135,7 @@ class System:
             n_y = n if equation.is_measured else 0
             n_weights = 0 if sigma is None else 1 if len(set(sigma)) == 1 else n
             parts = slice(start, start + n), slice(y, y + n_y), slice(weight, weight + n_weights)
-            yield RowBlock(equation.name, equation, *parts)
+            yield RowBlock(equation.name, equation, k < n_dynamic, *parts)
             start, y, weight = start + n, y + n_y, weight + n_weights
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from nori_dyn.algebra.spatial import Array
 from nori_dyn.model.kinematics import Kinematics
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.variables import VariableKey
 
 Ranges: TypeAlias = tuple[tuple[float, float], ...]
@@ -19,7 +19,8 @@ class Equation(Protocol):
 
     - `blocks` depends on q only, `bias` on q, qd and its own part of y;
     - each block has as many rows as `components` and as many columns as its variable;
-    - `bias` is affine in y: known terms minus the reading.
+    - `bias` is affine in y: known terms minus the reading;
+    - `name` and `group` are for people: whatever they are, rank, special poses, units and values are the same.
     """
 
     @property
@@ -60,6 +61,24 @@ class Ranged(Protocol):
     @property
     def ranges(self) -> Ranges | None:
         """For each row the readings between which the sensor works; None, as without the attribute, is all."""
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """What an equation may have besides: a frame on the link whose spatial vector it reads."""
+
+    @property
+    def frame(self) -> NamedFrame | None:
+        """The frame in whose coordinates it reads; None, as without the attribute, is the link's own."""
+
+
+@runtime_checkable
+class WithUnits(Protocol):
+    """What an equation may have besides: the units of its rows."""
+
+    @property
+    def units(self) -> tuple[str, ...] | None:
+        """The SI unit of each row, "" where that depends; None, as without the attribute, is not known."""
 
 
 class Sensors(Protocol):

@@ -15,9 +15,6 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
 
-DYNAMICS = "dynamics"
-"""The group of the equations of motion."""
-
 Sigma = Callable[[str, int], tuple[float, ...] | None]
 """From an equation, "3a", "3f" or "3tau", and its number of rows to their standard deviations; None is exact."""
 
@@ -31,7 +28,7 @@ class _BodyEquation:
     components: tuple[str, ...]
     sigma: tuple[float, ...] | None
 
-    group: ClassVar[str] = DYNAMICS
+    group: ClassVar[str] = "dynamics"
     is_measured: ClassVar[bool] = False
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from nori_dyn.model.joints import FORCE, MOTION
+from nori_dyn.model.joints import FORCE, FORCE_UNITS, MOTION, MOTION_UNITS
 from nori_dyn.model.tree import KinematicTree
 
 Kind: TypeAlias = Literal["a", "f", "tau", "fx", "qdd"]
@@ -30,18 +30,25 @@ class Variable:
     """A named block of d.
 
     Attributes:
-        name: for people: "a:l_knee" with the link's name (a, f, fx), "tau:l_knee" with the joint's (tau, qdd).
         kind: which of the five.
         body: index of its link.
+        owner: name of its link (a, f, fx) or of its joint (tau, qdd).
         slice: where it lies in d.
         components: names of its components; one empty name for a scalar.
+        units: the SI unit of each.
     """
 
-    name: str
     kind: Kind
     body: int
+    owner: str
     slice: slice
     components: tuple[str, ...]
+    units: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What to call it: "fx:l_sole"."""
+        return f"{self.kind}:{self.owner}"
 
     @property
     def group(self) -> int:
@@ -63,15 +70,16 @@ def tree_variables(tree: KinematicTree) -> Iterator[Variable]:
     """Yield all variables of a tree, body by body, in the order of the columns of D."""
     start = 0
     for i, joint in enumerate(tree.joints):
-        components: dict[Kind, tuple[str, ...]] = {
-            "a": MOTION,
-            "f": FORCE,
-            "tau": joint.force_components,
-            "fx": FORCE,
-            "qdd": joint.motion_components,
+        link, moved = tree.names[i], tree.joint_names[i]
+        parts: dict[Kind, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+            "a": (link, MOTION, MOTION_UNITS),
+            "f": (link, FORCE, FORCE_UNITS),
+            "tau": (moved, joint.force_components, joint.units("N m", "N")),
+            "fx": (link, FORCE, FORCE_UNITS),
+            "qdd": (moved, joint.motion_components, joint.units("rad/s^2", "m/s^2")),
         }
         for kind in KINDS:
-            owner = tree.joint_names[i] if kind in ("tau", "qdd") else tree.names[i]
-            stop = start + len(components[kind])
-            yield Variable(f"{kind}:{owner}", kind, i, slice(start, stop), components[kind])
+            owner, components, units = parts[kind]
+            stop = start + len(components)
+            yield Variable(kind, i, owner, slice(start, stop), components, units)
             start = stop

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from tests.robots import ROBOTS, load
+from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, load
 
 ICUB = (str(ROBOTS["iCubGenova04"]), "--base", "floating", "--sensors")
 QUICK = ("--samples", "2", "--failing", "0")
@@ -40,6 +40,16 @@ def test_sensors_that_suffice_but_for_some_poses(run):
     assert text.startswith("Observable, but not at every pose: all 670 unknowns are determined at almost every one.")
     assert "r_sole and l_sole with parallel normals 669 1" in text
     assert "only the sum of the two is seen" in text
+
+
+def test_strict_counts_the_poses_that_nobody_asked_for(run):
+    """Standing on flat ground, a robot on five-axis load cells loses a rank: a script is to notice."""
+    status, output, errors = run("observe", *ICUB, "load_cells_five", *QUICK, "--strict")
+    assert (status, errors) == (1, "")
+    assert output.startswith("Observable, but not at every pose")
+    ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
+    assert run("observe", *ur5, "--strict")[0] == 0
+    assert "With --strict, so it is where they do not at the likely special poses" in help_text(run)
 
 
 def test_poses_that_are_asked_for_count(run, tmp_path):
@@ -143,6 +153,28 @@ def test_outputs_that_are_not_determined(run, tmp_path):
     assert found["workspace"]["lacking_rank"] == 3
 
 
+def test_limits_that_leave_no_room(run):
+    pendulum = EXAMPLE_ROBOT_DATA / "double_pendulum_description/urdf/double_pendulum_simple.urdf"
+    status, output, _ = run("observe", pendulum, "--sensors", "forward_dynamics", *QUICK)
+    assert status == 0
+    assert "Limits that leave no room taken as none: joint1, joint2." in " ".join(output.split())
+
+
+def test_what_suffices_in_exact_arithmetic_only(run, tmp_path):
+    path = tmp_path / "nearly.yaml"
+    first, *others = nd.load_urdf(ROBOTS["ur5"]).joint_names
+    entries = [
+        {"type": "external_wrench", "links": "all", "value": 0},
+        {"type": "joint_acceleration", "joints": others[1:]},
+        {"type": "linear_relation", "name": "sum", "terms": {f"qdd:{first}": 1, f"qdd:{others[0]}": 1}},
+        {"type": "linear_relation", "name": "same", "terms": {f"qdd:{first}": 1, f"qdd:{others[0]}": 1 + 1e-13}},
+    ]
+    path.write_text(json.dumps({"name": "nearly", "measurements": entries}))
+    status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", path, "--samples", "0", "--failing", "0")
+    assert status == 1
+    assert "in exact arithmetic only, in doubles the rank is 119." in " ".join(output.split())
+
+
 def test_without_the_workspace(run, weighed):
     status, output, _ = run("observe", *weighed[:-1], "0", "--failing", "0")
     assert status == 0
@@ -179,7 +211,11 @@ def test_wrong_use_of_the_sweep(run, monkeypatch):
     assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in errors
 
 
-def test_help_has_an_example(run):
+def help_text(run) -> str:
     status, output, _ = run("observe", "--help")
     assert status == 0
-    assert "Example: nori-dyn observe" in " ".join(output.split())
+    return " ".join(output.split())
+
+
+def test_help_has_an_example(run):
+    assert "Example: nori-dyn observe" in help_text(run)

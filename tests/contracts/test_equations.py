@@ -95,6 +95,9 @@ def test_blocks_have_the_shape_of_their_rows_and_variable(tree, entry):
         ranges = getattr(equation, "ranges", None)
         assert ranges is None or (equation.is_measured and len(ranges) == rows)
         assert all(low < high for low, high in ranges or ())
+        units, frame = getattr(equation, "units", None), getattr(equation, "frame", None)
+        assert units is None or (len(units) == rows and set(units) <= {"rad/s^2", "m/s^2", "N m", "N"})
+        assert frame is None or {frame.frame.link} == {body for _, body in blocks}
         assert equation.name
         assert equation.source
         assert equation.group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -29,6 +30,8 @@ from tests.oracles import derivative, evaluate, hat, joint_pose
 from tests.tolerances import DIFFERENCES, PEER, ROUNDING, assert_close
 
 FLIP = np.r_[3:6, 0:3]
+
+LIMITS = ((-0.2, 0.7), (2.0, math.inf), (-math.inf, -5.0), (7.0, math.inf), (-math.inf, 0.1), (0.0, 0.0), (0.5, 0.5))
 
 
 def unit(seed: int) -> tuple[float, float, float]:
@@ -117,6 +120,18 @@ def test_pose_equals_the_textbook(joint, seed):
     R, p = joint_pose(joint, q)
     assert_close(np.broadcast_to(X.E, (3, 3)), R.T, ROUNDING)
     assert_close(X.r, p, ROUNDING)
+
+
+@every_joint
+def test_a_random_configuration_lies_within_the_room_of_the_joint(joint):
+    tight = [replace(joint, limits=limits) for limits in LIMITS] if hasattr(joint, "limits") else []
+    for limited in (joint, *tight):
+        lower, upper = limited.room
+        rng = np.random.default_rng(6)
+        Q = np.array([limited.random(rng) for _ in range(50)])
+        assert lower < upper
+        assert ((lower <= Q) & (upper >= Q)).all()
+        assert not joint.nq or len(np.unique(Q, axis=0)) == 50
 
 
 def same_pose(joint: Joint, q: np.ndarray, p: np.ndarray) -> None:
@@ -279,18 +294,6 @@ def test_pose_velocity_and_bias_equal_pinocchio(joint, seed):
         reached = np.empty(joint.nq)
         reached[q_order] = pin.integrate(model, q[q_order], qd[v_order])
         same_pose(joint, joint.integrate(q, qd), reached)
-
-
-@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "helical"])
-@pytest.mark.parametrize(
-    "limits", [(-0.2, 0.7), (2.0, math.inf), (-math.inf, -5.0), (7.0, math.inf), (0.5, 0.5), (-math.inf, 0.1)]
-)
-def test_random_stays_within_limits(kind, limits):
-    joint = JOINTS[kind](limits=limits)
-    rng = np.random.default_rng(6)
-    for _ in range(50):
-        (q,) = joint.random(rng)
-        assert limits[0] <= q <= limits[1]
 
 
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 0.0), (math.nan, 0.0, 1.0)])

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sympy import isprime
 
-from nori_dyn.algebra.expressions import PRIME, Graph, Op, field_value
+from nori_dyn.algebra.expressions import HALF, PRIME, Graph, Op, field_value
 from nori_dyn.algebra.spatial import matmul
 from nori_dyn.model.joints import axis_rotation, quaternion_rotation
 from tests.oracles import evaluate
@@ -77,6 +78,19 @@ def test_what_is_forgotten_can_be_made_again(graph):
     assert (x * x - y * y).fingerprint == fingerprint
 
 
+def test_nothing_refers_to_what_is_forgotten(graph):
+    """Sines and labels of forgotten nodes stayed, and stood for whatever took their places."""
+    x, size = graph.input("x"), len(graph)
+    x.sin()
+    graph.input("y")
+    graph.forget(size)
+    others = [x + k for k in range(1, 8)]
+    assert {x.sin().op, x.cos().op} == {Op.SIN, Op.COS}
+    assert x.sin() not in others
+    assert [*graph.labels.values()] == ["x"]
+    assert [graph.labels[node.index] for node in (x, graph.input("z"))] == ["x", "z"]
+
+
 def test_values_are_those_of_plain_arithmetic(graph):
     x, y = graph.input("x"), graph.input("y")
     a, b = np.random.default_rng(0).normal(size=(2, 7))
@@ -118,6 +132,32 @@ def test_field_value_of_a_double_is_its_exact_rational(value):
     exact = Fraction(value)
     assert field_value(value) * exact.denominator % PRIME == exact.numerator % PRIME
     assert 0 <= field_value(value) < PRIME
+
+
+def test_the_field_is_one():
+    assert isprime(PRIME)
+    assert 2 * HALF % PRIME == 1
+
+
+def test_no_two_doubles_are_the_same_in_the_field():
+    """m 2^k = n mod p for no |m|, |n| < 2^53, but where it holds as it stands.
+
+    Up to k = 73 both sides are smaller than p / 2. Beyond, such (m, n) are vectors of the lattice of (1, 2^k) and
+    (0, p), of which the shortest, by the reduction of Lagrange and Gauss, is longer.
+    """
+    exponents = range(-1074, 972)
+    for k in range(74, exponents.stop - exponents.start):
+        assert _shortest(PRIME, pow(2, k, PRIME)) > 2 * 2**106
+
+
+def _shortest(p: int, a: int) -> int:
+    """Return the square of the length of the shortest vector of the lattice of (1, a) and (0, p)."""
+    u, v = (0, p), (1, a)
+    while v[0] ** 2 + v[1] ** 2 < u[0] ** 2 + u[1] ** 2:
+        square = v[0] ** 2 + v[1] ** 2
+        times = (2 * (u[0] * v[0] + u[1] * v[1]) + square) // (2 * square)
+        u, v = v, (u[0] - times * v[0], u[1] - times * v[1])
+    return u[0] ** 2 + u[1] ** 2
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

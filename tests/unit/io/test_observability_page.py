@@ -57,7 +57,9 @@ def swept(system: System, N: int = 40) -> Conditioning:
     sigma = rng.uniform(0.1, 0.2, (N, len(outputs)))
     sigma[:, 1] = np.inf
     Q = np.array([system.tree.random_configuration(rng) for _ in range(N)])
-    return Conditioning(Q, ranks, smallest, system.shape[1], outputs, sigma, np.argsort(smallest, stable=True)[:10])
+    units = ("N m",) * len(outputs)
+    worst = np.argsort(smallest, stable=True)[:10]
+    return Conditioning(Q, ranks, smallest, system.shape[1], outputs, units, sigma, worst)
 
 
 def failing(system: System) -> Redundancy:

@@ -14,7 +14,6 @@ from nori_dyn.errors import InputError
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.model.tree import Frame
 from nori_dyn.observability.conditioning import Conditioning, conditioning
-from nori_dyn.observability.deviations import output_units
 from nori_dyn.observability.numeric import Reduction
 from nori_dyn.planning.outputs import UnknownOutputError
 from nori_dyn.system.builder import System
@@ -96,7 +95,7 @@ def test_deviations_are_those_of_the_monitor():
     monitor = nd.plan(system, outputs=outputs).monitor("numpy")
     found = conditioning(system, n=2, outputs=outputs)
     assert found.outputs[4:10] == tuple(f"fx:tip.{c}" for c in ("mx", "my", "mz", "fx", "fy", "fz"))
-    assert output_units(system, found.outputs)[3:] == ("N m",) * 4 + ("N",) * 3 + ("rad/s^2",) * 3 + ("m/s^2",) * 3
+    assert found.units[3:] == ("N m",) * 4 + ("N",) * 3 + ("rad/s^2",) * 3 + ("m/s^2",) * 3
     for q, sigma in zip(found.configurations, found.sigma, strict=True):
         told = monitor.check(q, np.zeros(4), np.zeros(system.ny)).deviations
         assert_close(sigma, np.concatenate([told[name] for name in outputs]), SOLVED)

@@ -91,9 +91,9 @@ def test_four_points():
     tip = {"frame": {"xyz": [0.5, 0, 0]}, "components": ["mx", "my", "mz"], "value": 0}
     points = [{"type": "external_wrench", "links": name, **tip} for name in feet]
     found = report(free_tree(), ACCELERATIONS, known_but(*feet), FREE_BASE, *points)
-    assert words(found) == [
-        "6 independent combinations of external wrenches on link4, link5, link6 and link7 that cancel"
-    ]
+    *most, last = (f"{foot} (sensor's frame)" for foot in feet)
+    places = f"{', '.join(most)} and {last}"
+    assert words(found) == [f"6 independent combinations of external wrenches on {places} that cancel"]
 
 
 def test_an_acceleration_with_its_forces():

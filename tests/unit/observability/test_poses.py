@@ -11,7 +11,7 @@ from nori_dyn.errors import InputError, UnknownModelNameError
 from nori_dyn.model.joints import Free, Planar, Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
-from nori_dyn.model.tree import KinematicTree
+from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.observability.poses import (
     POSES,
     NoConfigurationError,
@@ -141,7 +141,8 @@ def test_poses_of_frames_are_those_of_the_kinematics():
     rng = np.random.default_rng(0)
     Q = np.array([tree.random_configuration(rng) for _ in range(4)])
     normals = rng.normal(size=(2, 3))
-    at = _Problem.of(tree, "parallel", names, normals, None).poses(Q.T)
+    named = [NamedFrame(name, tree.frame(name)) for name in names]
+    at = _Problem.of(tree, "parallel", named, normals, None).poses(Q.T)
     for k, q in enumerate(Q):
         for i, name in enumerate(names):
             R, p = frame_at(tree, q, name)
