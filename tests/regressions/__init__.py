@@ -1,0 +1,1 @@
+"""Mistakes that were made once: one file a topic, each test failed before its mend."""
