@@ -16,13 +16,10 @@ from numpy.typing import NDArray
 
 from nori_dyn.errors import SingularSystemError, SystemShapeError
 from nori_dyn.system.builder import RowBlock, System
-from nori_dyn.system.sources import natural_sizes, over_sources
+from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
 from nori_dyn.system.variables import KINDS, Variable, component_names
 
 Floats = NDArray[np.float64]
-
-RANK_TOLERANCE = 1e-12
-"""Singular values in natural units below this share of the largest count as zero."""
 
 MOVED = 1e-6
 """Share of the largest number of a vector below which others are taken for rounding."""

@@ -21,6 +21,9 @@ from nori_dyn.system.variables import FORCES
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+RANK_TOLERANCE = 1e-12
+"""Singular values in natural units below this share of the largest count as zero."""
+
 LEAST_MASS = 1e-3
 """Share of the robot's mass that a link and all that it carries counts for at least, where forces have a size."""
 
