@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.arrays import counted
 from nori_dyn.errors import PlanError, SingularSystemError
 from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.planning.planner import EliminationPlan
@@ -148,7 +149,7 @@ class Monitor:
             SingularSystemError: no unique solution at one of the states; names the first.
         """
         Q, Qd, Y, W = checked_states(self.solver.system, Q, Qd, Y, weights, missing)
-        W = W.copy()
+        W, most = W.copy(), counted("most", most)
         judged = self.check_batch(Q, Qd, Y, W)
         found: list[Fault] = []
         while flagged := judged.flagged(false_alarms):
