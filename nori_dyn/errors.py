@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class NoriError(Exception):
@@ -77,13 +77,45 @@ class SystemShapeError(NoriError):
 class SingularSystemError(NoriError):
     """A system without a unique solution, at every configuration or at the one given.
 
+    To say what is not determined takes as long as a rank: it is worked out when the message, or `undetermined`, is
+    first asked for, so that a control loop that catches the error does not wait for it.
+
     Attributes:
         undetermined: names of the variables that the null space moves, the largest first.
+
+    Args:
+        message: what is singular, and where.
+        undetermined: see above.
+        explain: returns the rest of the message, and `undetermined`.
     """
 
-    def __init__(self, message: str, undetermined: tuple[str, ...] = ()) -> None:
-        self.undetermined = undetermined
+    def __init__(
+        self,
+        message: str,
+        undetermined: tuple[str, ...] = (),
+        explain: Callable[[], tuple[str, tuple[str, ...]]] | None = None,
+    ) -> None:
         super().__init__(message)
+        self._undetermined, self._explain = undetermined, explain
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        self._worked_out()
+        return self._undetermined
+
+    def __str__(self) -> str:
+        self._worked_out()
+        return super().__str__()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        self._worked_out()
+        return super().__reduce__()
+
+    def _worked_out(self) -> None:
+        explain, self._explain = self._explain, None
+        if explain is not None:
+            rest, self._undetermined = explain()
+            self.args = (f"{self.args[0]} {rest}",)
 
 
 class PlanError(NoriError):

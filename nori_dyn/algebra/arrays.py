@@ -1,8 +1,9 @@
-"""Checks of what users give: shapes and finite values, refused by name before any arithmetic."""
+"""Checks of what users give: numbers, shapes and finite values, refused by name before any arithmetic."""
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,26 +13,64 @@ from nori_dyn.errors import InputError
 
 Floats = NDArray[np.float64]
 
+REAL = "iuf"
+"""Kinds of NumPy's types that are real numbers."""
 
-def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """Return a value as a contiguous float array of a shape.
+OTHERS = {"b": "booleans", "c": "complex numbers", "m": "time spans", "M": "dates", "S": "text", "U": "text"}
+"""What NumPy's other kinds hold; it makes floats of them without a word, or with a warning at most."""
+
+
+def numeric(name: str, value: ArrayLike) -> Floats:
+    """Return a value as a contiguous float array, of whatever shape.
+
+    Real numbers only: no booleans, complex numbers, dates or text, and no masked arrays, whose masks would be lost.
 
     Args:
         name: what it is, for messages.
-        value: anything that NumPy takes for numbers.
+        value: anything that NumPy takes for real numbers.
+
+    Raises:
+        InputError: not real numbers.
+    """
+    if is_masked(value):
+        raise InputError(
+            f"{name} is a masked array, and what is masked has no value. Give plain numbers: `.filled(numpy.nan)` makes"
+            " missing readings of it, `.data` ignores the mask."
+        )
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind == "O":
+            wrong = [x for x in array.flat if isinstance(x, bool) or not isinstance(x, numbers.Real)]
+            if wrong:
+                raise TypeError(f"it holds {wrong[0]!r:.40}")
+        elif array.dtype.kind not in REAL:
+            raise TypeError(f"it holds {OTHERS.get(array.dtype.kind, 'records')}")
+        return np.asarray(array, dtype=float, order="C")
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise InputError(f"{name} is not an array of numbers: {error}.") from None
+
+
+def is_masked(value: object) -> bool:
+    """Return whether a value is a masked array, or holds one in its lists."""
+    if isinstance(value, list | tuple):
+        return any(map(is_masked, value))
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """Return a value as `numeric` does, of a shape.
+
+    Args:
+        name: what it is, for messages.
+        value: anything that NumPy takes for real numbers.
         shape: the shape expected.
 
     Raises:
-        InputError: another shape, or not numbers.
+        InputError: another shape, or not real numbers.
     """
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex numbers")
-        array = np.ascontiguousarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not an array of numbers: {error}") from None
-    if np.shape(value) != shape:
-        raise InputError(f"{name} has shape {np.shape(value)}, expected {shape}.")
+    array = numeric(name, value)
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}, expected {shape}.")
     return array
 
 
@@ -40,12 +79,12 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
 
     Args:
         name: what it is, for messages.
-        value: anything that NumPy takes for numbers.
+        value: anything that NumPy takes for real numbers.
         shape: the shape expected.
         labels: names of the numbers along the last axis, for messages.
 
     Raises:
-        InputError: another shape, not numbers, or a value that is not finite.
+        InputError: another shape, not real numbers, or a value that is not finite.
     """
     array = shaped(name, value, shape)
     flat = array.reshape(-1)
@@ -55,3 +94,60 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
         label = f" ('{labels[at[-1]]}')" if labels else ""
         raise InputError(f"{name}[{place}]{label} is {array[at]}: values must be finite.")
     return array
+
+
+def batched(name: str, value: ArrayLike, size: int) -> Floats:
+    """Return the numbers of N states (N, size), with N at least 1; they need not be finite.
+
+    Args:
+        name: what they are, for messages.
+        value: anything that NumPy takes for real numbers.
+        size: how many numbers a state has.
+
+    Raises:
+        InputError: another shape, no state, or not real numbers.
+    """
+    array = numeric(name, value)
+    if array.ndim != 2 or not len(array) or array.shape[1] != size:
+        raise InputError(f"{name} has shape {array.shape}, expected (N, {size}) with N at least 1.")
+    return array
+
+
+def check_in_place(name: str, array: object, size: int, is_written: bool) -> None:
+    """Check an array that a program reads or writes where it lies: of its own type, in one piece.
+
+    Args:
+        name: what it is, for messages.
+        array: the array.
+        size: its length.
+        is_written: whether the program writes it.
+
+    Raises:
+        InputError: it is not what the program takes it for.
+    """
+    wanted = f"a {'writeable ' if is_written else ''}array of {size} doubles, one after the other"
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+        raise InputError(f"{name} is a {type(array).__name__}, expected {wanted}: it is used where it lies.")
+    flags = array.flags
+    as_expected = array.dtype == np.float64 and array.dtype.isnative and array.shape == (size,)
+    if not (as_expected and flags.c_contiguous and flags.aligned and (flags.writeable or not is_written)):
+        found = [f"shape {array.shape} of {array.dtype}"]
+        found += [f"steps of {array.strides[0]} bytes"] if array.ndim == 1 and not flags.c_contiguous else []
+        found += [] if flags.aligned else ["not aligned"]
+        found += ["read-only"] if is_written and not flags.writeable else []
+        raise InputError(f"{name} has {', '.join(found)}; expected {wanted}: it is used where it lies.")
+
+
+def counted(name: str, value: object) -> int:
+    """Return a number of things, at least 1.
+
+    Args:
+        name: what is counted, for messages.
+        value: a whole number.
+
+    Raises:
+        InputError: not a whole number, or below 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name} is {value!r}: it must be a whole number, at least 1.")
+    return int(value)

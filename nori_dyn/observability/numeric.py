@@ -19,6 +19,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.arrays import checked, numeric
 from nori_dyn.algebra.spatial import spread
 from nori_dyn.errors import InputError
 from nori_dyn.model.kinematics import positions
@@ -240,11 +241,9 @@ def checked_configurations(given: Any, nq: int) -> Floats:
     """Return configurations (N, nq).
 
     Raises:
-        InputError: another shape, or one that is not finite.
+        InputError: another shape, not real numbers, or one that is not finite.
     """
-    Q = np.array(given, dtype=float)
+    Q = numeric("configurations", given)
     if Q.ndim != 2 or Q.shape[1] != nq:
         raise InputError(f"configurations have shape {Q.shape}, expected (N, {nq}).")
-    if not np.isfinite(Q).all():
-        raise InputError(f"configuration {np.argwhere(~np.isfinite(Q))[0][0]} is not finite.")
-    return Q
+    return checked("configurations", Q, Q.shape).copy()

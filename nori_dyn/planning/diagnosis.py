@@ -1,20 +1,41 @@
-"""Why a system cannot be planned: too few or too many rows, or singular at every configuration."""
+"""Why a system cannot be planned, or solved at a state: too few or too many rows, or singular.
+
+Errors are made in microseconds; what is not determined, and why, is worked out when it is asked for.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import NDArray
 
 from nori_dyn.errors import SingularSystemError, SystemShapeError
-from nori_dyn.system.builder import System
-from nori_dyn.system.variables import component_names
+from nori_dyn.system.builder import RowBlock, System
+from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
+from nori_dyn.system.variables import KINDS, Variable, component_names
 
-RANK_TOLERANCE = 1e-12
+Floats = NDArray[np.float64]
+
+MOVED = 1e-6
+"""Share of the largest number of a vector below which others are taken for rounding."""
 
 MAX_DENSE = 4000
 """Largest system whose null space is computed to name what it moves."""
+
+SHOWN = 6
+"""Number of names in a message, at most."""
+
+MAX_SPREAD = 1e12
+"""Ratio of weights above which they may be what makes a system singular."""
+
+BASE_FREEDOMS = 6
+
+FLOAT = "The base is fixed: if this robot stands, walks or flies, load it with base='floating' (`--base floating`)."
 
 
 def check_shape(system: System) -> None:
@@ -39,6 +60,8 @@ def check_shape(system: System) -> None:
             f"{-difference} too few. Joint accelerations or torques and external wrenches that are neither measured "
             "nor known need a row: add sensors, or `value: 0` for what is known to be zero."
         )
+        if not _floats(system) and -difference <= BASE_FREEDOMS:
+            advice += f" {FLOAT} That nothing holds its base is {BASE_FREEDOMS} rows more."
     else:
         advice = (
             f"{difference} too many that hold exactly. Remove as many rows, or give a `sigma` to those that may "
@@ -56,60 +79,21 @@ def singular_error(system: System, rank: int, seed: int) -> SingularSystemError:
     """Return the error that says which variables a system singular at every q leaves undetermined.
 
     Args:
-        system: a square system.
-        rank: its rank at almost all configurations.
+        system: the system.
+        rank: its rank at almost all configurations; where rows are weighed, that of their optimality conditions.
         seed: seed of the configuration at which the null space is taken.
     """
-    D = system.D(system.tree.random_configuration(seed)).toarray()
-    if system.is_weighted:
-        exact = _kept_rows(system, np.zeros(system.n_weights))
-        values = np.linalg.svd(D[exact], compute_uv=False)
-        if values[-1] <= RANK_TOLERANCE * values[0]:
-            return _contradiction(system, D[exact], np.flatnonzero(exact))
-        rank = int(np.linalg.matrix_rank(D, tol=RANK_TOLERANCE * np.linalg.norm(D)))
-    undetermined = _moved(system, D, rank)
-    return _error(system, "the system is singular at every configuration", rank, undetermined)
-
-
-def _kept_rows(system: System, weights: NDArray[np.float64] | None) -> NDArray[np.bool_]:
-    """Return which rows count (rows,): those that hold exactly, and those whose weight is not 0."""
-    kept = np.ones(system.shape[0], dtype=bool)
-    if weights is not None:
-        for row in system.rows:
-            if not row.is_exact:
-                kept[row.slice] = weights[list(row.weight_of_rows)] > 0
-    return kept
-
-
-def _contradiction(system: System, D: NDArray[np.float64], rows: NDArray[np.intp]) -> SingularSystemError:
-    """Return the error that names exact rows that depend on each other at every configuration.
-
-    Args:
-        system: the system.
-        D: the exact rows (n_exact, n).
-        rows: their numbers (n_exact,).
-    """
-    names = [name for row in system.rows for name in component_names(row.name, row.equation.components)]
-    first = system.rows[3 * system.tree.n_links].slice.start
-    left = np.linalg.svd(D)[0][:, -1]
-    weight = np.where(rows >= first, np.abs(left), 0.0)  # the dynamics are not at fault
-    found = tuple(names[rows[k]] for k in np.argsort(-weight, kind="stable") if weight[k] > 1e-6 * weight.max())
-    shown = " and ".join([f"'{name}'" for name in found[:6]] + (["others"] if len(found) > 6 else []))
-    return SingularSystemError(
-        f"sensors '{system.sensors.name}' on robot '{system.tree.name}': {shown} say the same thing twice, exactly: "
-        "they contradict each other, or repeat. Remove one, or give a `sigma` to those that may disagree.",
-        found,
-    )
+    what = f"{_name(system)}: the system is singular at every configuration."
+    return SingularSystemError(what, explain=partial(_sensors_at_fault, system, rank, seed))
 
 
 def singular_at(
-    system: System,
-    q: NDArray[np.float64],
-    rcond: float,
-    where: str = "this state",
-    weights: NDArray[np.float64] | None = None,
+    system: System, q: Floats, rcond: float, where: str = "this state", weights: Floats | None = None
 ) -> SingularSystemError:
     """Return the error that says which variables a system leaves undetermined at a configuration q (nq,).
+
+    The system has a plan, so its sensors suffice at almost all configurations: at fault is this one, or what is left
+    out.
 
     Args:
         system: the system.
@@ -118,52 +102,172 @@ def singular_at(
         where: what to call the state.
         weights: the weights, where there are any; rows of weight 0 are left out.
     """
-    D = system.D(q).toarray()[_kept_rows(system, weights)]
-    rank = None
-    if system.shape[1] <= MAX_DENSE:
-        values = np.linalg.svd(D, compute_uv=False)
-        rank = int(np.sum(values > RANK_TOLERANCE * values[0]))
-        rank = min(rank, system.shape[1] - 1)
-    undetermined = _moved(system, D, rank)
-    return _error(
-        system,
-        f"the system is singular at {where} (its pivots span a ratio of {rcond:.2g})",
-        rank,
-        undetermined,
-    )
+    what = f"{_name(system)}: the system is singular at {where} (its pivots span a ratio of {rcond:.2g})."
+    weights = system.weights if weights is None else weights
+    kept = q.copy(), weights.copy()  # by the time that the words are asked for, a control loop has gone on
+    return SingularSystemError(what, explain=partial(_state_at_fault, system, *kept))
 
 
-def _moved(system: System, D: NDArray[np.float64], rank: int | None) -> tuple[str, ...]:
-    """Return the names of the unknowns that the null space of D moves, the largest first."""
-    if rank is None or system.shape[1] > MAX_DENSE:
+def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[str, ...]]:
+    """Return why a system is singular at every configuration, and what is not determined."""
+    q = system.tree.random_configuration(seed)
+    if system.shape[1] > MAX_DENSE:
+        return "" if system.is_weighted else f"Its rank is {rank} of {system.shape[1]}.", ()
+    repeated = _repeated(system, q) if system.is_weighted else ()
+    if repeated:
+        names = [f"'{name}'" for name in repeated[:SHOWN]] + ["others"] * (len(repeated) > SHOWN)
+        return (
+            f"{' and '.join(names)} say the same thing twice, exactly: they contradict each other, or repeat. Remove "
+            "one, or give a `sigma` to those that may disagree."
+        ), repeated
+    found = _null_space(system, q, system.weights, None if system.is_weighted else system.shape[1] - rank)
+    advice = _massless(system, found.variables)
+    if not advice:
+        one = "eplace a sensor that repeats what others tell by one that sees these."
+        advice = f"{FLOAT} Otherwise r{one}" if _takes_up_contacts(system, found.variables) else f"R{one}"
+    return f"{found.described()} {advice}", found.moved
+
+
+def _state_at_fault(system: System, q: Floats, weights: Floats) -> tuple[str, tuple[str, ...]]:
+    """Return why a system that has a plan is singular at a state, and what is not determined."""
+    if system.shape[1] > MAX_DENSE:
+        return _pose(system, ()), ()
+    found = _null_space(system, q, weights)
+    is_singular = found.rank < system.shape[1]
+    spread = weights.max(initial=0.0) / weights[weights > 0].min(initial=np.inf)
+    advice = _massless(system, found.variables) if is_singular else ""
+    if not is_singular and spread > MAX_SPREAD:
+        advice = f"The weights span a ratio of {spread:.0e}: bring them closer together."
+    advice = advice or _left_out(system, q, weights, found.vectors) or _pose(system, found.variables)
+    return f"{found.described()} {advice}", found.moved
+
+
+def _name(system: System) -> str:
+    return f"sensors '{system.sensors.name}' on robot '{system.tree.name}'"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _NullSpace:
+    """What D takes to zero, or as near to zero as anything where its rank is full but for rounding.
+
+    Attributes:
+        rank: the rank.
+        vectors: one at least (n, dimension), each with 1 as its largest number.
+        moved: the names of the unknowns that they move, the largest first.
+        variables: the variables that these belong to.
+    """
+
+    rank: int
+    vectors: Floats
+    moved: tuple[str, ...]
+    variables: tuple[Variable, ...]
+
+    def described(self) -> str:
+        """Return the rank and the names in words."""
+        n = len(self.vectors)
+        shown = ", ".join(self.moved[:SHOWN]) + (", ..." if len(self.moved) > SHOWN else "")
+        return f"Its rank is {self.rank} of {n}. {'Not' if self.rank < n else 'Hardly'} determined: {shown}."
+
+
+def _rows(system: System, wanted: Callable[[RowBlock], bool]) -> NDArray[np.intp]:
+    """Return the numbers of the rows of some blocks."""
+    found = np.zeros(system.shape[0], dtype=bool)
+    for row in system.rows:
+        found[row.slice] = wanted(row)
+    return np.flatnonzero(found)
+
+
+def _without_weight(system: System, weights: Floats) -> NDArray[np.intp]:
+    """Return the rows whose weight is 0."""
+    left_out = np.zeros(system.shape[0], dtype=bool)
+    for row in system.rows:
+        if not row.is_exact:
+            left_out[row.slice] = weights[list(row.weight_of_rows)] == 0
+    return np.flatnonzero(left_out)
+
+
+def _null_space(system: System, q: Floats, weights: Floats, dimension: int | None = None) -> _NullSpace:
+    """Return the null space of D at a configuration q (nq,), without the rows that have no weight.
+
+    Its dimension is that given, or told by the singular values.
+    """
+    sizes, left_out = natural_sizes(system), _without_weight(system, weights)
+    free = np.intersect1d(left_out, _rows(system, lambda row: row.is_dynamic))
+    at = over_sources(system, sizes, system.D(q), free=free)
+    M = at.M[~np.isin(at.rows, left_out)]
+    _, values, V = la.svd(M, full_matrices=M.shape[0] < M.shape[1])
+    if dimension is None:
+        dimension = len(V) - int(np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)))
+    d = at.X @ V[len(V) - max(dimension, 1) :].T
+    d /= np.abs(d).max(axis=0)
+    weight = np.abs(d).max(axis=1)
+    moved = tuple(system.variable_names[k] for k in np.argsort(-weight, kind="stable") if weight[k] > MOVED)
+    variables = tuple(variable for variable in system.variables if weight[variable.slice].max() > MOVED)
+    return _NullSpace(system.shape[1] - dimension, d, moved, variables)
+
+
+def _repeated(system: System, q: Floats) -> tuple[str, ...]:
+    """Return the names of exact rows that depend on each other at a configuration q (nq,), if any do."""
+    exact = _rows(system, lambda row: row.is_exact)
+    soft = _rows(system, lambda row: row.is_dynamic and not row.is_exact)
+    at = over_sources(system, natural_sizes(system), system.D(q), free=soft)
+    kept = np.isin(at.rows, exact)
+    E = at.M[kept]
+    U, values, _ = la.svd(E, full_matrices=E.shape[0] > E.shape[1])
+    if not len(E) or np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)) == len(E):
         return ()
-    null_space = np.linalg.svd(D)[2][rank:]
-    weight = np.abs(null_space).max(axis=0)
-    return tuple(system.variable_names[k] for k in np.argsort(-weight, kind="stable") if weight[k] > 1e-6)
+    names = [name for row in system.rows for name in component_names(row.name, row.equation.components)]
+    weight = np.abs(U[:, -1])
+    order = np.argsort(-weight, kind="stable")
+    return tuple(names[at.rows[kept][k]] for k in order if weight[k] > MOVED * weight.max())
 
 
-def _error(system: System, what: str, rank: int | None, undetermined: tuple[str, ...]) -> SingularSystemError:
-    causes = _massless(system, undetermined)
-    shown = ", ".join(undetermined[:6]) + (", ..." if len(undetermined) > 6 else "")
-    message = f"sensors '{system.sensors.name}' on robot '{system.tree.name}': {what}"
-    message += "." if rank is None else f", its rank is {rank} of {system.shape[1]}."
-    if shown:
-        message += f" Not determined: {shown}."
-    if causes:
-        message += (
-            f" Cause: {', '.join(causes)} and all that it carries have no inertia, so no torque determines the "
-            "acceleration of its joint. Give it an inertia, lock the joint, or measure its acceleration."
-        )
-    else:
-        message += " Replace a sensor that repeats what others tell by one that sees these."
-    return SingularSystemError(message, undetermined)
+def _left_out(system: System, q: Floats, weights: Floats, vectors: Floats) -> str:
+    """Return what to do where sensors without weight would see all that is not determined; nothing otherwise."""
+    rows = _without_weight(system, weights)
+    seen = np.asarray(system.D(q).tocsr()[rows] @ vectors)
+    if not len(rows) or np.linalg.matrix_rank(seen, MOVED) < vectors.shape[1]:
+        return ""
+    see = rows[np.abs(seen).max(axis=1) > MOVED]
+    names = [row.name for row in system.rows if np.isin(see, np.arange(row.slice.start, row.slice.stop)).any()]
+    shown = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return f"What sees these is left out, as its weight is 0: {shown}. The others do not suffice."
 
 
-def _massless(system: System, undetermined: tuple[str, ...]) -> list[str]:
+def _pose(system: System, undetermined: Sequence[Variable]) -> str:
+    """Return what to do where the configuration is at fault."""
+    kinds = [kind for kind in KINDS if kind not in {variable.kind for variable in undetermined}]
+    advice = "The sensors suffice at almost all configurations: this one is at fault, as where a leg is stretched."
+    if undetermined and kinds:
+        shown = ", ".join(f"'{kind}'" for kind in kinds)
+        advice += f" It determines {', '.join(kinds)} all the same: a plan with outputs=[{shown}] may do."
+    if _takes_up_contacts(system, undetermined):
+        advice += f" {FLOAT}"
+    return f"{advice} Or add a sensor that sees these here too; in a batch, singular='nan' leaves such states out."
+
+
+def _floats(system: System) -> bool:
+    """Return whether the robot has a base that is free to move."""
     tree = system.tree
-    named = {name.split(".")[0] for name in undetermined}
-    return [
-        f"link '{tree.names[i]}'"
-        for i in range(tree.n_links)
-        if f"qdd:{tree.joint_names[i]}" in named and not tree.I[list(tree.subtree(i))].any()
-    ]
+    return any(tree.is_root(i) and tree.joints[i].nv == BASE_FREEDOMS for i in range(tree.n_links))
+
+
+def _takes_up_contacts(system: System, undetermined: Sequence[Variable]) -> bool:
+    """Return whether a fixed base takes up contact forces that are not determined: on links of different branches."""
+    tree = system.tree
+    touched = [variable.body for variable in undetermined if variable.kind == "fx"]
+    branches = any(j not in tree.subtree(i) and i not in tree.subtree(j) for i in touched for j in touched)
+    return branches and not _floats(system)
+
+
+def _massless(system: System, undetermined: Sequence[Variable]) -> str:
+    """Return what to do about links without inertia whose joint accelerations are not determined, if there are any."""
+    tree = system.tree
+    free = [variable.body for variable in undetermined if variable.kind == "qdd"]
+    links = [f"link '{tree.names[i]}'" for i in free if not tree.I[list(tree.subtree(i))].any()]
+    if not links:
+        return ""
+    return (
+        f"Cause: {', '.join(links)} and all that it carries have no inertia, so no torque determines the acceleration "
+        "of its joint. Give it an inertia, lock the joint, or measure its acceleration."
+    )

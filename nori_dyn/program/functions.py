@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.arrays import checked, counted
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.algebra.spatial import Array
@@ -118,7 +118,8 @@ class CompiledFunction:
             kwargs: inputs by name.
 
         Raises:
-            InputError: a wrong shape, a number that is not finite, an input missing or too many.
+            InputError: a wrong shape, a number that is not finite, an input missing or too many, no whole number of
+                threads.
             SingularSystemError: the result is not finite at one of the states; names the first.
         """
         given = self._named(args, kwargs)
@@ -126,7 +127,7 @@ class CompiledFunction:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
         N = len(given[0])
         arrays = self._check(given, (N,))
-        values, wrong = self._runner.batch([array.reshape(N, -1) for array in arrays], threads)
+        values, wrong = self._runner.batch([array.reshape(N, -1) for array in arrays], counted("threads", threads))
         if wrong.any():
             raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
         return self._formed(values)

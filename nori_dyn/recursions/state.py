@@ -6,18 +6,22 @@ arrays of objects, or vectors of CasADi's SX or of SymPy, or expressions of ours
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.arrays import checked, is_masked, numeric
 from nori_dyn.algebra.scalars import is_numeric
 from nori_dyn.algebra.spatial import Array, matvec, spread
 from nori_dyn.errors import InputError
 from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.model.kinematics import Kinematics, moving
 from nori_dyn.model.tree import KinematicTree
+
+NO_SYMBOLS = (str, list, complex, timedelta)
+"""Things that can be multiplied all the same."""
 
 
 def shapes_of(tree: KinematicTree) -> dict[str, tuple[int, ...]]:
@@ -118,6 +122,8 @@ def _turned(C: Array, wrench: Array) -> Array:
 
 
 def _array(name: str, value: Any) -> Array:
+    if is_masked(value):
+        return numeric(name, value)  # which refuses it
     try:
         if hasattr(value, "elements"):  # CasADi, by columns
             array = np.empty(value.numel(), dtype=object)
@@ -125,10 +131,10 @@ def _array(name: str, value: Any) -> Array:
             array = array.reshape(value.shape, order="F")
         else:
             array = np.asarray(value)
-        if array.dtype == object and all(isinstance(x, int | float) for x in array.flat):
-            array = array.astype(float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} is not an array of numbers or symbols: {error}") from None
-    if array.dtype == object and not all(hasattr(x, "__mul__") and not isinstance(x, str | list) for x in array.flat):
+    if is_numeric(array) or all(isinstance(x, int | float) for x in array.flat):
+        return numeric(name, value)
+    if not all(hasattr(x, "__mul__") and not isinstance(x, NO_SYMBOLS) for x in array.flat):
         raise InputError(f"{name} is not an array of numbers or symbols.")
     return array

@@ -62,7 +62,8 @@ class Diagnosis:
 
     Attributes:
         estimate: the estimate.
-        deviations: posterior standard deviations of the outputs, by name, in the shapes of the outputs.
+        deviations: posterior standard deviations of the outputs, by name, in the shapes of the outputs; infinite where
+            no sensor tells.
         readings: names of the weighed readings (m).
         sensors: the sensor of each (m).
         residuals: what each reading is off, reading less estimate (..., m), in its own unit; nan where its weight is 0.

@@ -54,7 +54,15 @@ class Estimate:
         self.fell_back = fell_back
 
     def __repr__(self) -> str:
-        return f"Estimate({', '.join(self.values)}; backend='{self.backend}')"
+        n = np.count_nonzero(self.singular)
+        found = f", {n} of {np.size(self.singular)} states singular" if n else ""
+        return f"Estimate({', '.join(self.values)}; backend='{self.backend}'{found})"
+
+    @property
+    def singular(self) -> NDArray[np.bool_] | np.bool_:
+        """Whether there is no unique solution (...): all outputs are nan then; see `Solver.solve_batch`."""
+        found: NDArray[np.bool_] | np.bool_ = np.isnan(self._unknowns).any(axis=-1)
+        return found
 
     @staticmethod
     def joined(parts: Sequence[Estimate], places: Sequence[NDArray[np.intp]]) -> Estimate:

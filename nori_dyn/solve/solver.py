@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.arrays import shaped
+from nori_dyn.algebra.arrays import batched, check_in_place, counted, shaped
+from nori_dyn.errors import InputError
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
-from nori_dyn.solve.states import MISSING, Missing, State, Weights, checked_state, checked_states, number_of_states
+from nori_dyn.solve.states import (
+    MISSING,
+    Missing,
+    Singular,
+    State,
+    Weights,
+    check_singular,
+    checked_state,
+    checked_states,
+)
 from nori_dyn.system.builder import System
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Inputs:
-    """The arrays that `tick` reads: write into them, as in `inputs.q[:] = ...`.
+class Arrays(SimpleNamespace):
+    """Arrays that a tick uses where they lie, by name: write into them, as in `inputs.q[:] = ...`."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if value is not self.__dict__.get(name):  # as it is after `inputs.q += ...`
+            raise InputError(f"'{name}' stays where it is, as a tick uses it there: write into it, `.{name}[:] = ...`.")
+
+
+class Inputs(Arrays):
+    """The arrays that `tick` reads.
 
     Attributes:
         q: configuration (nq,).
@@ -39,6 +56,16 @@ class Inputs:
     qd: Floats
     y: Floats
     weights: Floats
+
+    @staticmethod
+    def of(state: Floats, tree: KinematicTree, ny: int) -> Inputs:
+        """Return the parts of an array that holds them one after the other."""
+        q, qd, y, weights = np.split(state, np.cumsum([tree.nq, tree.nv, ny]))
+        return Inputs(q=q, qd=qd, y=y, weights=weights)
+
+
+class Outputs(Arrays):
+    """The arrays that `tick` writes, by the names of the outputs."""
 
 
 class Solver:
@@ -79,9 +106,9 @@ class Solver:
         tree = plan.system.tree
         zeros, weights = np.zeros(tree.nv + plan.system.ny), plan.system.weights
         state = np.concatenate([tree.neutral_configuration(), zeros, weights])
-        self.inputs = Inputs(*np.split(state, np.cumsum([tree.nq, tree.nv, plan.system.ny])))
+        self.inputs = Inputs.of(state, tree, plan.system.ny)
         values = np.full(self._layout.size, np.nan)
-        self.outputs = SimpleNamespace(**self._layout.views(values))
+        self.outputs = Outputs(**self._layout.views(values))
         self.tick: Callable[[], Status] = self.ticker(state, values)
 
     def __repr__(self) -> str:
@@ -110,7 +137,14 @@ class Solver:
         Args:
             state: what it reads: q, qd, y and the weights, one after the other (nq + nv + ny + n_weights,).
             values: what it writes: the outputs, one after the other, as `Layout.views` finds them.
+
+        Raises:
+            InputError: not arrays of doubles in one piece, of these lengths, with nothing in common.
         """
+        check_in_place("state", state, sum(self.system.input_sizes.values()), is_written=False)
+        check_in_place("values", values, self._layout.size, is_written=True)
+        if np.may_share_memory(state, values):
+            raise InputError("state and values share memory: what a tick writes would change what it reads.")
         run, outputs = self._backend.ticker(state, values), self._layout.views(values)
 
         def turning() -> Status:
@@ -162,6 +196,7 @@ class Solver:
         weights: Weights = None,
         missing: Missing = "refuse",
         threads: int = 1,
+        singular: Singular = "refuse",
     ) -> Estimate:
         """Solve N states.
 
@@ -172,6 +207,8 @@ class Solver:
             weights: see `solve`; for all states, or (N, n_weights).
             missing: see `solve`.
             threads: number of threads, where the backend can use them.
+            singular: what to do with states that have no unique solution: "refuse" the batch, or give "nan" for all
+                that they have, and name them in `Estimate.singular`.
 
         Returns:
             The same names as `solve`, each with a leading N.
@@ -180,21 +217,26 @@ class Solver:
             InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
             SingularSystemError: no unique solution at one of the states; names the first.
         """
-        tree, system, N = self.system.tree, self.system, number_of_states(self.system, Q)
+        tree, system, threads = self.system.tree, self.system, counted("threads", threads)
+        check_singular(singular)
+        Q = batched("Q", Q, tree.nq)
+        N = len(Q)
         as_given = weights is None and missing == "refuse" and system.ranges is None
         if as_given and self._backend.sees_bad_input:  # some passes over the memory less
-            Q, Qd = tree.normalised(shaped("Q", Q, (N, tree.nq))), shaped("Qd", Qd, (N, tree.nv))
+            Q, Qd = tree.normalised(Q), shaped("Qd", Qd, (N, tree.nv))
             same = (np.broadcast_to(array, (N, len(array))) for array in self._weights)
             states: State = (Q, Qd, shaped("Y", Y, (N, system.ny)), *same)
         else:
             states = checked_states(system, Q, Qd, Y, weights, missing)
         solution = self._backend.solve_batch(*states, threads=threads)
-        singular = np.flatnonzero(~(solution.rcond >= RCOND_LIMIT))
-        if len(singular):
-            states = checked_states(system, Q, Qd, Y, weights, missing)
-            k = int(singular[0])
-            each = states[3][k] if states[3:] else None
-            raise singular_at(system, states[0][k], float(solution.rcond[k]), f"state {k} of {N}", each)
+        without = np.flatnonzero(~(solution.rcond >= RCOND_LIMIT))
+        if len(without):
+            states = checked_states(system, Q, Qd, Y, weights, missing)  # a state that is not finite is refused here
+            if singular == "refuse":
+                k, more = int(without[0]), len(without) - 1
+                where = f"state {k} of {N}" + (f", and at {more} more" if more else "")
+                each = states[3][k] if states[3:] else None
+                raise singular_at(system, states[0][k], float(solution.rcond[k]), where, each)
         return self._estimate(solution)
 
     def _estimate(self, solution: Solution) -> Estimate:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.arrays import checked, shaped
+from nori_dyn.algebra.arrays import batched, checked, shaped
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.system.builder import System
 
@@ -21,6 +21,11 @@ Missing: TypeAlias = Literal["refuse", "drop"]
 """What to do with readings that are not numbers, or at an end of their sensor's range."""
 
 MISSING: tuple[Missing, ...] = get_args(Missing)
+
+Singular: TypeAlias = Literal["refuse", "nan"]
+"""What to do with states of a batch that have no unique solution."""
+
+SINGULAR: tuple[Singular, ...] = get_args(Singular)
 
 
 def checked_state(
@@ -43,8 +48,9 @@ def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: We
     Raises:
         InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
     """
-    tree, N = system.tree, number_of_states(system, Q)
-    each = system.weighting(weights)
+    tree = system.tree
+    Q = batched("Q", Q, tree.nq)
+    each, N = system.weighting(weights), len(Q)
     if each.ndim == 1:
         each = np.broadcast_to(each, (N, len(each)))
     return (
@@ -54,15 +60,14 @@ def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: We
     )
 
 
-def number_of_states(system: System, Q: Floats) -> int:
-    """Return N of configurations Q (N, nq).
+def check_singular(singular: Singular) -> None:
+    """Check what is to be done with singular states.
 
     Raises:
-        InputError: there is none.
+        UnknownNameError: there is no such way.
     """
-    if np.ndim(Q) != 2 or len(Q) == 0:
-        raise InputError(f"Q has shape {np.shape(Q)}, expected (N, {system.tree.nq}) with N at least 1.")
-    return len(Q)
+    if singular not in SINGULAR:
+        raise UnknownNameError("way to treat singular states", singular, SINGULAR)
 
 
 def _readings(system: System, name: str, y: Floats, weights: Floats, batch: tuple[int, ...], missing: Missing) -> State:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import SimpleNamespace
+from collections.abc import Set as AbstractSet
+from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.algebra.arrays import shaped
-from nori_dyn.errors import InputError, NoriError, UnknownNameError
+from nori_dyn.algebra.arrays import batched, numeric, shaped
+from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.measurements.contacts import ContactState, described
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.side_by_side import Places, SideBySide
-from nori_dyn.solve.solver import Inputs, Solver
-from nori_dyn.solve.states import Missing, Weights, number_of_states
+from nori_dyn.solve.solver import Inputs, Outputs, Solver
+from nori_dyn.solve.states import Missing, Singular, Weights, check_singular
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 Closed: TypeAlias = Iterable[str] | Booleans
 """Which contacts are closed: their names in any order, or a boolean for each, in the order of `contact_names`."""
+
+ClosedInAll: TypeAlias = str | AbstractSet[str] | Booleans
+"""The same for many states at once: a sequence of names might as well be meant as one for each of them."""
 
 
 class UnknownContactError(UnknownNameError, InputError):
@@ -96,8 +100,8 @@ class SwitchingSolver:
         zeros = np.zeros(tree.nv + self._all.ny)
         inputs = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
         values = np.full(layout.size, np.nan)
-        self.inputs = Inputs(*np.split(inputs, np.cumsum([tree.nq, tree.nv, self._all.ny])))
-        self.outputs = SimpleNamespace(**layout.views(values))
+        self.inputs = Inputs.of(inputs, tree, self._all.ny)
+        self.outputs = Outputs(**layout.views(values))
         self._ticks = [
             _ticker(solver, inputs, values, self._all.places(number)) for number, solver in enumerate(self._solvers)
         ]
@@ -192,10 +196,11 @@ class SwitchingSolver:
         Q: Floats,
         Qd: Floats,
         Y: Floats,
-        contacts: Closed | Sequence[Closed] | None = None,
+        contacts: ClosedInAll | Sequence[Closed] | None = None,
         weights: Weights = None,
         missing: Missing = "refuse",
         threads: int = 1,
+        singular: Singular = "refuse",
     ) -> Estimate:
         """Solve N states.
 
@@ -203,22 +208,26 @@ class SwitchingSolver:
             Q: configurations (N, nq).
             Qd: velocities (N, nv).
             Y: readings (N, ny) in the order of `measurement_names`.
-            contacts: the contacts that are closed: for all states as for `switch`, or for each: N sequences of names,
-                or booleans (N, n_contacts). The present ones when None.
+            contacts: the contacts that are closed: for all states one name, a set of names, or booleans (n_contacts,);
+                or for each: N sequences or sets of names, or booleans (N, n_contacts). The present ones when None.
             weights: see `solve`; for all states, or (N, n_weights).
             missing: see `solve`.
             threads: number of threads, where the backend can use them.
+            singular: what to do with states that have no unique solution, see `Solver.solve_batch`.
 
         Returns:
             The same names as `solve`, each with a leading N.
 
         Raises:
             InputError: a wrong shape or name, a value that is not finite, a contact state that is not planned.
-            SingularSystemError: no unique solution at one of the states; names one.
+            SingularSystemError: no unique solution at one of the states; names the first.
         """
-        N = number_of_states(self._solvers[0].system, Q)
-        Q, Qd = shaped("Q", Q, (N, self._tree.nq)), shaped("Qd", Qd, (N, self._tree.nv))
-        Y = shaped("Y", Y, (N, self.ny))
+        check_singular(singular)
+        Q = batched("Q", Q, self._tree.nq)
+        N = len(Q)
+        Qd, Y = shaped("Qd", Qd, (N, self._tree.nv)), shaped("Y", Y, (N, self.ny))
+        if weights is not None and not isinstance(weights, Mapping):
+            weights = numeric("weights", weights)
         numbers = self._numbers_of(contacts, N)
         estimates, places = [], []
         for number in np.unique(numbers).tolist():
@@ -228,26 +237,31 @@ class SwitchingSolver:
                 weighting = weighting[those]
             y = self._all.reading(number, Y[those], (len(those),))
             try:
-                found = self._solvers[number].solve_batch(Q[those], Qd[those], y, weighting, missing, threads)
-            except NoriError:
-                self._say_which(number, those, Q, Qd, Y, weights, missing)
+                found = self._solvers[number].solve_batch(Q[those], Qd[those], y, weighting, missing, threads, "nan")
+            except InputError:
+                for k in those.tolist():
+                    self._refuse(k, number, Q, Qd, Y, weights, missing)
                 raise
             estimates.append(found)
             places.append(those)
-        return Estimate.joined(estimates, places)
+        estimate = Estimate.joined(estimates, places)
+        if singular == "refuse" and np.any(estimate.singular):
+            k = int(np.argmax(estimate.singular))
+            self._refuse(k, int(numbers[k]), Q, Qd, Y, weights, missing)
+            raise SingularSystemError(f"state {k} of {N}: the system is singular at this state.")
+        return estimate
 
-    def _say_which(
-        self, number: int, those: Places, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing
+    def _refuse(
+        self, k: int, number: int, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing
     ) -> None:
-        """Raise the error of the first of some states that has one, with its number among all."""
-        for k in those:
-            one = weights[k] if isinstance(weights, np.ndarray) and weights.ndim > 1 else weights
-            own, weighting = self._all.reading(number, Y[k]), self._all.weighting(number, one)
-            try:
-                self._solvers[number].solve(Q[k], Qd[k], own, weighting, missing)
-            except NoriError as error:
-                error.args = (f"state {k} of {len(Q)} ({described(self.states[number])}): {error}",)
-                raise
+        """Raise the error of one of many states, with its number among them; none where the state alone has none."""
+        one = weights[k] if isinstance(weights, np.ndarray) and weights.ndim > 1 else weights
+        own, weighting = self._all.reading(number, Y[k]), self._all.weighting(number, one)
+        try:
+            self._solvers[number].solve(Q[k], Qd[k], own, weighting, missing)
+        except (InputError, SingularSystemError) as error:
+            error.args = (f"state {k} of {len(Q)} ({described(self.states[number])}): {error.args[0]}",)
+            raise
 
     def _number_of(self, closed: Closed) -> int:
         """Return the number of a contact state."""
@@ -261,24 +275,29 @@ class SwitchingSolver:
     def _mask(self, closed: Closed) -> int:
         """Return a contact state as a number with a bit for each contact."""
         mask = 0
-        if isinstance(closed, np.ndarray):
-            if closed.shape != (len(self._bits),) or closed.dtype != np.bool_:
-                raise InputError(
-                    f"contacts is an array of {closed.dtype} and shape {closed.shape}, expected names, or booleans of "
-                    f"shape ({len(self._bits)},): {', '.join(self.contact_names)}."
-                )
-            for bit, is_closed in zip(self._bits.values(), closed, strict=True):
-                if is_closed:
-                    mask |= bit
-            return mask
-        for name in (closed,) if isinstance(closed, str) else closed:
+        for name in self._names(closed):
             try:
                 mask |= self._bits[name]
             except (KeyError, TypeError):
                 raise UnknownContactError("contact", name, self.contact_names) from None
         return mask
 
-    def _numbers_of(self, contacts: Closed | Sequence[Closed] | None, N: int) -> Places:
+    def _names(self, closed: Closed) -> Iterable[str]:
+        """Return the names of the contacts that are closed."""
+        if isinstance(closed, str):
+            return (closed,)
+        if type(closed) is np.ndarray and closed.shape == (len(self._bits),) and closed.dtype == np.bool_:
+            return compress(self.contact_names, closed)
+        if isinstance(closed, np.ndarray) or not isinstance(closed, Iterable):
+            array = isinstance(closed, np.ndarray)
+            given = f"an array of {closed.dtype} and shape {closed.shape}" if array else repr(closed)
+            raise InputError(
+                f"contacts is {given}, expected names, or booleans of shape ({len(self._bits)},): "
+                f"{', '.join(self.contact_names)}."
+            )
+        return closed
+
+    def _numbers_of(self, contacts: ClosedInAll | Sequence[Closed] | None, N: int) -> Places:
         """Return the number of the contact state of each of N states."""
         if contacts is None:
             return np.full(N, self._number, dtype=np.intp)
@@ -287,9 +306,16 @@ class SwitchingSolver:
                 raise InputError(f"contacts has shape {contacts.shape}, expected ({N}, {len(self._bits)}).")
             different, of_states = np.unique(contacts, axis=0, return_inverse=True)
             return np.array([self._number_of(one) for one in different], dtype=np.intp)[of_states.ravel()]
-        each = contacts if isinstance(contacts, (str, np.ndarray)) else list(contacts)
-        if isinstance(each, np.ndarray) or all(isinstance(one, str) for one in each):
-            return np.full(N, self._number_of(each), dtype=np.intp)
+        if isinstance(contacts, str | AbstractSet | np.ndarray) or not isinstance(contacts, Iterable):
+            return np.full(N, self._number_of(contacts), dtype=np.intp)
+        each = list(contacts)
+        names = [repr(one) for one in each if isinstance(one, str)]
+        if names:
+            raise InputError(
+                f"contacts is a sequence with the name {names[0]} in it: that may mean contacts closed in all {N} "
+                f"states, or one for each. Give a set for all states, {{{', '.join(dict.fromkeys(names))}}}; or for "
+                f"each of them a sequence of names, [({names[0]},), ...]."
+            )
         if len(each) != N:
             raise InputError(f"contacts has {len(each)} states, expected {N}.")
         return np.array([self._number_of(one) for one in each], dtype=np.intp)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.arrays import checked, numeric, shaped
 from nori_dyn.algebra.spatial import Array
 from nori_dyn.errors import InputError, SensorConfigError, UnknownNameError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
@@ -238,7 +239,7 @@ class System:
 
         Source: Nori (4), (8), (16).
         """
-        q = self.tree.normalised(self._checked("q", q, self.tree.nq))
+        q = self.tree.normalised(checked("q", q, (self.tree.nq,)))
         rows, columns, values = [], [], []
         for row, column, block in self.blocks(positions(self.tree, q)):
             r, c = np.nonzero(block)
@@ -250,9 +251,9 @@ class System:
 
     def b(self, q: NDArray[np.float64], qd: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}."""
-        q = self.tree.normalised(self._checked("q", q, self.tree.nq))
-        qd = self._checked("qd", qd, self.tree.nv)
-        y = self._checked("y", self.reading(y), self.ny)
+        q = self.tree.normalised(checked("q", q, (self.tree.nq,)))
+        qd = checked("qd", qd, (self.tree.nv,))
+        y = checked("y", self.reading(y), (self.ny,), self.measurement_names)
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 
     def reading(self, y: NDArray[np.float64] | Mapping[str, Any]) -> NDArray[np.float64]:
@@ -261,10 +262,10 @@ class System:
         A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
 
         Raises:
-            InputError: a measurement that is missing, unknown, or of the wrong length.
+            InputError: a measurement that is missing, unknown, of the wrong length, or not a number.
         """
         if not isinstance(y, Mapping):
-            return np.asarray(y, dtype=float)
+            return shaped("y", y, (self.ny,))
         flat = np.full(self.ny, np.nan)
         given = np.zeros(self.ny, dtype=bool)
         where = {name: [k] for k, name in enumerate(self.measurement_names)}
@@ -285,12 +286,12 @@ class System:
         A name is one of `weight_names`, or that of a sensor whose components have a weight each.
 
         Raises:
-            InputError: a name that is unknown, a wrong number of them.
+            InputError: a name that is unknown, a wrong number of them, what is not a number.
         """
         if weights is None:
             return self.weights
         if not isinstance(weights, Mapping):
-            return np.asarray(weights, dtype=float)
+            return numeric("weights", weights)
         flat = self.weights.copy()
         where = {name: [k] for k, name in enumerate(self.weight_names)}
         where |= {row.name: list(range(row.weights.start, row.weights.stop)) for row in self.rows if not row.is_exact}
@@ -306,22 +307,10 @@ class System:
             if name not in where:
                 raise UnknownReadingError(kind, name, where, f"{what} of sensors '{self.sensors.name}'")
             part = where[name]
-            try:
-                values = np.atleast_1d(np.asarray(value, dtype=float))
-            except (TypeError, ValueError):
-                raise InputError(f"{what}['{name}'] is {value!r}: it must be a number, or an array of them.") from None
+            values = np.atleast_1d(numeric(f"{what}['{name}']", value))
             if values.shape != (len(part),):
                 raise InputError(f"{what}['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
             yield part, values
-
-    def _checked(self, name: str, value: Any, size: int) -> NDArray[np.float64]:
-        array = np.asarray(value, dtype=float)
-        if array.shape != (size,):
-            raise InputError(f"{name} has shape {array.shape}, expected ({size},).")
-        wrong = np.flatnonzero(~np.isfinite(array))
-        if wrong.size:
-            raise InputError(f"{name}[{wrong[0]}] is {array[wrong[0]]}: every number of {name} must be finite.")
-        return array
 
     @cached_property
     def fingerprint(self) -> str:

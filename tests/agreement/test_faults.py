@@ -96,7 +96,7 @@ def test_a_stuck_accelerometer_is_named(number):
     rows = [row for row in monitor().solver.system.measurements if row.equation.group == "accelerometer"]
     row = rows[number]
     Y[:, row.y] = Y[0, row.y]
-    fault, *_ = monitor().faults(Q, Qd, Y)
+    (fault,) = monitor().faults(Q, Qd, Y, most=1)
     assert fault.sensor == row.name
 
 
@@ -106,5 +106,5 @@ def test_a_force_torque_sensor_with_an_offset_is_named(name):
     Y = Y + noise(2)
     (row,) = (row for row in monitor().solver.system.measurements if row.name == name)
     Y[:, row.y] += [0, 0, 0, 3, 0, -2]
-    fault, *_ = monitor().faults(Q, Qd, Y)
+    (fault,) = monitor().faults(Q, Qd, Y, most=1)
     assert fault.sensor == name

@@ -202,7 +202,7 @@ def test_a_singular_pose_is_the_worst():
         ({"configurations": []}, r"shape \(0,\), expected \(N, 4\)"),
         ({"configurations": np.zeros((0, 4))}, "at least one is needed"),
         ({"configurations": np.zeros((3, 5))}, r"shape \(3, 5\), expected \(N, 4\)"),
-        ({"configurations": np.full((3, 4), np.nan)}, "configuration 0 is not finite"),
+        ({"configurations": np.full((3, 4), np.nan)}, r"configurations\[0, 0\] is nan"),
         ({"workers": 0}, "workers is 0"),
     ],
 )

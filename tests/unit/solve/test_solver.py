@@ -63,7 +63,7 @@ every_backend = pytest.mark.parametrize("name", BACKENDS)
         (lambda x: x[None], r"has shape \(1, \d+\), expected"),
         (lambda x: 1.0, r"has shape \(\), expected"),
         (lambda x: ["a"] * len(x), "is not an array of numbers"),
-        (lambda x: None, r"has shape \(\), expected"),
+        (lambda x: None, "is not an array of numbers: it holds None"),
     ],
     ids=["short", "long", "two dimensions", "scalar", "text", "none"],
 )

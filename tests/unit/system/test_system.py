@@ -208,8 +208,8 @@ def test_wrong_readings_are_refused(arm):
         (y | {"qdd:jiont1": 1.0}, "unknown measurement 'qdd:jiont1' in y of sensors 'inverse_dynamics'"),
         (np.zeros(13), "y has shape (13,), expected (14,)"),
         (np.zeros((14, 1)), "y has shape (14, 1), expected (14,)"),
-        (np.r_[np.zeros(13), math.nan], "y[13] is nan: every number of y must be finite"),
-        (y | {"qdd:joint2": math.inf}, "y[1] is inf"),
+        (np.r_[np.zeros(13), math.nan], "y[13] ('fx:link2.fz') is nan: values must be finite"),
+        (y | {"qdd:joint2": math.inf}, "y[1] ('qdd:joint2') is inf"),
     ):
         with pytest.raises(InputError) as caught:
             system.b(q, q, reading)

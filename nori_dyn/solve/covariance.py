@@ -1,0 +1,114 @@
+"""What an estimate is worth at one state, by orthogonal factorisations: slow, and right where a program is not.
+
+Where sensors have no weight, or the rank is lost, pivots of an elimination are zero; here the rank is found first. Rows
+that hold exactly restrict the sources s to s = s_0 + Z z, with Z the null space of E; of what is left, the weighed rows
+that are believed see z = V_1 z_1 and not V_2 z_2, and sqrt(W) A V_1 = Q R gives the covariance R^-1 R^-T of z_1.
+
+Source: Bjoerck, Numerical Methods for Least Squares Problems, ch. 5.1.3 for the null-space method, 4.4 for the order of
+rows and columns; own derivation of what follows (tests/regressions/test_monitor_without_sensors.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg as la
+from numpy.typing import NDArray
+
+from nori_dyn.system.builder import System
+from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
+
+Floats = NDArray[np.float64]
+
+MOVED = 1e-7
+"""Share of a direction above which what is not seen is taken to move it."""
+
+
+class Worth(NamedTuple):
+    """What an estimate is worth.
+
+    Attributes:
+        variances: of the estimate along each direction; infinite where it is not determined.
+        explained: the same along each weighed row.
+        residuals: of each weighed row, its reading less what the estimate says that it should be.
+        needed: how many readings the estimate needs.
+    """
+
+    variances: Floats
+    explained: Floats
+    residuals: Floats
+    needed: int
+
+
+class Covariance:
+    """Factorises a system afresh at each state.
+
+    Args:
+        system: a system with weighed rows and exact equations of motion.
+        directions: sums of unknowns whose variance is wanted (n_directions, n).
+    """
+
+    def __init__(self, system: System, directions: Floats) -> None:
+        self._system, self._directions = system, directions
+        self._sizes = natural_sizes(system)
+        self._exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
+
+    def at(self, q: Floats, qd: Floats, y: Floats, weights: Floats) -> Worth:
+        """Return what an estimate is worth.
+
+        Args:
+            q: configuration (nq,), quaternions of unit length.
+            qd: velocity (nv,).
+            y: readings (ny,).
+            weights: 1 / sigma^2 of each weighed row; where it is 0, the row has no part in the estimate.
+        """
+        at = over_sources(self._system, self._sizes, self._system.D(q), self._system.b(q, qd, y))
+        exact = self._exact[at.rows]
+        U, values, V, Z = _split(at.M[exact])
+        start = -V @ (U.T @ at.m[exact] / values)
+        A, off = at.M[~exact] @ Z, at.m[~exact] + at.M[~exact] @ start
+        size = self._sizes.rows[at.rows[~exact]]
+        _, _, seen, unseen = _split(A[weights > 0])
+        z, factor = _weighed(A @ seen, off, np.sqrt(weights) * size)
+        along = self._directions @ at.X @ Z
+        return Worth(
+            variances=_variances(along, seen @ factor, unseen),
+            explained=size**2 * _variances(A, seen @ factor, unseen),
+            residuals=-size * (A @ seen @ z + off),
+            needed=seen.shape[1],
+        )
+
+
+def _split(A: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return U_1, the singular values that are not zero, V_1 and V_2 of a matrix A: V_2 is its null space."""
+    if not A.size:
+        return np.zeros((len(A), 0)), np.zeros(0), np.zeros((A.shape[1], 0)), np.eye(A.shape[1])
+    U, values, V = la.svd(A, full_matrices=A.shape[0] < A.shape[1])
+    rank = int(np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)))
+    return U[:, :rank], values[:rank], V[:rank].T, V[rank:].T
+
+
+def _weighed(A: Floats, off: Floats, roots: Floats) -> tuple[Floats, Floats]:
+    """Return the z that makes roots * (A z + off) smallest, and a factor F of its covariance F F^T.
+
+    Args:
+        A: of full column rank where `roots` is not zero.
+        off: what the rows say beside it.
+        roots: 1 / sigma of each row, or 0.
+    """
+    if not A.shape[1]:
+        return np.zeros(0), np.zeros((0, 0))
+    B, c = roots[:, None] * A, roots * off
+    heavy = np.argsort(-np.abs(B).max(axis=1, initial=0.0), kind="stable")
+    Q, R, order = la.qr(B[heavy], mode="economic", pivoting=True)
+    factor = np.empty(R.shape)
+    factor[order] = la.solve_triangular(R, np.eye(len(R)))
+    return np.asarray(-factor @ (Q.T @ c[heavy])), factor
+
+
+def _variances(rows: Floats, factor: Floats, unseen: Floats) -> Floats:
+    """Return the variance along each of some rows; infinite along those that what is not seen moves."""
+    size = np.linalg.norm(rows, axis=1)
+    moved = np.linalg.norm(rows @ unseen, axis=1) > MOVED * size
+    return np.asarray(np.where(moved, np.inf, np.sum((rows @ factor) ** 2, axis=1)))

@@ -1,0 +1,192 @@
+"""A monitor without some of its sensors: its estimates are the solver's, and its deviations those of what is left."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.io.plans import Plan
+from nori_dyn.solve.diagnosis import Diagnosis
+from nori_dyn.solve.monitor import Monitor
+from tests.agreement.test_uncertainty import small
+from tests.agreement.test_weighted import reference, state
+from tests.regressions.test_singular_states import BENT, STRAIGHT, tip
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+from tests.unit.solve.test_solver import backend, every_backend
+
+
+@lru_cache
+def pair() -> Plan:
+    """Return the plan of a link with a precise acceleration, and a torque that tells the same 10^4 times worse."""
+    known = {"type": "external_wrench", "links": "all", "value": 0}
+    motion = {"type": "joint_acceleration", "joints": "all", "sigma": 1e-3, "range": [1, 9]}
+    system = nd.System(
+        nd.autotree(1), sensor_set(motion, {"type": "joint_torque", "joints": "all", "sigma": 10}, known)
+    )
+    return nd.plan(system, cache=False)
+
+
+@every_backend
+def test_a_dropped_sensor_pulls_nothing(name):
+    """It kept 1e-8 of its weight, and a reading of 0, which is beyond its range: qdd came out as 0.5 instead of 5."""
+    monitor, tree = pair().monitor(backend(name)), pair().system.tree
+    inertia = nd.crba(tree, np.zeros(1))[0, 0]
+    torque = nd.rnea(tree, np.zeros(1), np.zeros(1), np.array([5.0]))
+    for given in ({"y": [np.nan, *torque], "missing": "drop"}, {"y": [4.0, *torque], "weights": {"qdd:joint1": 0}}):
+        found = monitor.check(np.zeros(1), np.zeros(1), **given)
+        solved = monitor.solver.solve(np.zeros(1), np.zeros(1), **given)
+        assert_close(found.estimate.qdd, [5.0], SOLVED)
+        for output, values in solved.values.items():
+            np.testing.assert_array_equal(found.estimate[output], values)
+        assert_close(found.deviations["qdd"], [10 / inertia], SOLVED)
+        assert np.isnan(found.residuals[0])
+        assert found.degrees_of_freedom == 0
+        assert found.unchecked == ("tau:joint1",)
+    batch = monitor.check_batch(np.zeros((1, 1)), np.zeros((1, 1)), [[np.nan, *torque]], missing="drop")
+    assert_close(batch.estimate.qdd, [[5.0]], SOLVED)
+
+
+def check_against_definition(monitor: Monitor, found: Diagnosis, q, qd, y, weights) -> None:
+    system = monitor.solver.system
+    truth = reference(system, q, qd, y, weights)
+    P = truth.covariance.astype(float)
+    exact = np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
+    each = np.array([weights[k] for row in system.rows if not row.is_exact for k in row.weight_of_rows])
+    for kind in ("tau", "qdd"):
+        columns = np.concatenate([np.arange(v.slice.start, v.slice.stop) for v in system.variables if v.kind == kind])
+        np.testing.assert_allclose(found.estimate[kind], truth.d.astype(float)[columns], rtol=1e-6, atol=1e-6)
+        assert_close(found.deviations[kind], np.sqrt(np.diagonal(P)[columns]), SOLVED)
+    kept = each > 0
+    rows = system.D(q).toarray()[~exact]
+    left = 1 / each[kept] - np.einsum("ij,jk,ik->i", rows, P, rows)[kept]
+    assert_close(found.residuals[kept], -truth.residual.astype(float)[kept], SOLVED)
+    checked = left > 1e-4 / each[kept]
+    assert_close(found.spreads[kept][checked], np.sqrt(left[checked]), SOLVED)
+    assert np.isnan(found.residuals[~kept]).all()
+    assert found.degrees_of_freedom == kept.sum() - (system.shape[1] - exact.sum())
+
+
+@every_backend
+def test_any_sensors_may_be_left_out(name):
+    """One by one and in pairs: as the solver has it, and as extended precision has what is left."""
+    monitor = small().monitor(backend(name))
+    system = monitor.solver.system
+    q, qd, y, _ = state(system, 3)
+    n = system.n_weights
+    chosen = [*combinations(range(n), 1), *combinations(range(n), 2)][:: 1 if name == "numpy" else 7]
+    refused = 0
+    for out in chosen:
+        weights = system.weights.copy()
+        weights[list(out)] = 0
+        try:
+            solved = monitor.solver.solve(q, qd, y, weights)
+        except SingularSystemError:
+            refused += 1
+            with pytest.raises(SingularSystemError):
+                monitor.check(q, qd, y, weights)
+            continue
+        found = monitor.check(q, qd, y, weights)
+        np.testing.assert_array_equal(found.estimate.tau, solved.tau)
+        check_against_definition(monitor, found, q, qd, y, weights)
+    assert refused < len(chosen) / 2
+
+
+def test_a_batch_is_its_states_with_other_sensors_left_out_in_each():
+    monitor = small().monitor("numpy")
+    system = monitor.solver.system
+    Q, Qd, Y, _ = (np.array(part) for part in zip(*(state(system, seed) for seed in range(6)), strict=True))
+    for k, reading in enumerate((0, 3, 8, 5, 12)):
+        Y[k, reading] = np.nan
+    batch = monitor.check_batch(Q, Qd, Y, missing="drop")
+    for k in range(6):
+        one = monitor.check(Q[k], Qd[k], Y[k], missing="drop")
+        assert_close(batch.estimate.tau[k], one.estimate.tau, SOLVED)
+        assert batch.degrees_of_freedom[k] == one.degrees_of_freedom
+        for many, single in (
+            (batch.deviations["fx"][k], one.deviations["fx"]),
+            (batch.spreads[k], one.spreads),
+            (batch.residuals[k], one.residuals),
+        ):
+            np.testing.assert_allclose(many, single, rtol=1e-7, atol=1e-9)
+
+
+def test_both_ways_to_judge_agree_where_both_hold(monkeypatch):
+    """The compiled program, and orthogonal factorisations, with all sensors."""
+    monitor = small().monitor("numpy")
+    q, qd, y, _ = state(monitor.solver.system, 1)
+    compiled = monitor.check(q, qd, y)
+    calls = []
+    afresh = monitor._covariance.at
+    monkeypatch.setattr(monitor._covariance, "at", lambda *given: calls.append(given) or afresh(*given))
+    monkeypatch.setattr("nori_dyn.solve.monitor.ROUNDING", -1.0)
+    found = monitor.check(q, qd, y)
+    assert len(calls) == 1
+    for name, values in compiled.deviations.items():
+        assert_close(found.deviations[name], values, SOLVED)
+    assert_close(found.residuals, compiled.residuals, SOLVED)
+    np.testing.assert_array_equal(np.isnan(found.spreads), np.isnan(compiled.spreads))
+    assert_close(np.nan_to_num(found.spreads), np.nan_to_num(compiled.spreads), SOLVED)
+    assert found.degrees_of_freedom == compiled.degrees_of_freedom
+
+
+def test_deviations_hold_where_the_program_loses_its_digits():
+    """Weights over sixteen decades: shares of the readings that do not add up give it away."""
+    monitor = small().monitor("numpy")
+    system = monitor.solver.system
+    for seed in range(4):
+        q, qd, y, weights = state(system, seed)
+        weights = 10.0 ** (8 * np.random.default_rng(seed).choice([-1, 0, 1], system.n_weights))
+        found, truth = monitor.check(q, qd, y, weights), reference(system, q, qd, y, weights)
+        columns = np.concatenate([np.arange(v.slice.start, v.slice.stop) for v in system.variables if v.kind == "tau"])
+        expected = np.sqrt(np.diagonal(truth.covariance.astype(float))[columns])
+        np.testing.assert_allclose(found.deviations["tau"], expected, rtol=1e-6)
+
+
+def test_what_no_sensor_tells_has_no_finite_deviation():
+    """Of singular states the batch has no estimate, but how their readings fit, by the rank that is left."""
+    monitor = tip().monitor("numpy")
+    zero = np.zeros((3, 3)), np.zeros((3, monitor.solver.system.ny))
+    Q = np.stack([BENT, STRAIGHT, BENT])
+    with pytest.raises(SingularSystemError, match="state 1 of 3"):
+        monitor.check_batch(Q, *zero)
+    found = monitor.check_batch(Q, *zero, singular="nan")
+    assert found.estimate.singular.tolist() == [False, True, False]
+    assert np.isnan(found.estimate.tau[1]).all()
+    assert np.isfinite(found.deviations["fx"][[0, 2]]).all()
+    assert np.isinf(found.deviations["fx"][1, 2]).tolist() == [False, False, False, True, False, False]
+    assert np.isfinite(found.deviations["tau"][1]).all()
+    assert found.degrees_of_freedom.tolist() == [1, 2, 1]
+    assert np.isfinite(found.chi_square).all()
+    assert found.is_consistent().all()
+
+
+def test_faults_are_found_where_a_faulty_sensor_is_needed():
+    """Some components of a wrench are checked, and others not: without it the rank is lost, and the rest judged."""
+    tree, N = nd.autotree(2, skew=0.7), 60
+    system = nd.System(
+        tree,
+        sensor_set(
+            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+            {"type": "joint_torque", "joints": "all", "sigma": 0.1},
+            {"type": "external_wrench", "links": "link1", "value": 0},
+            {"type": "external_wrench", "links": "link2", "sigma": 0.1},
+        ),
+    )
+    monitor, rng = nd.plan(system, cache=False).monitor("numpy"), np.random.default_rng(0)
+    q, qd = tree.random_configuration(rng), np.zeros(2)
+    truth = nd.rnea(tree, q, qd, np.array([1.0, -2.0]))
+    Y = np.concatenate([[1.0, -2.0], truth, np.zeros(6)]) + 0.1 * rng.normal(size=(N, system.ny))
+    Q, Qd = np.tile(q, (N, 1)), np.tile(qd, (N, 1))
+    assert monitor.faults(Q, Qd, Y) == ()
+    Y[:, system.measurement_names.index("fx:link2.mz")] += 5.0
+    first, *others = monitor.faults(Q, Qd, Y)
+    assert first.sensor == "fx:link2"
+    assert others == []
+    with pytest.raises(SingularSystemError, match="'fx:link2'"):
+        monitor.check_batch(Q, Qd, Y, {"fx:link2": 0})

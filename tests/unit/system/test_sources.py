@@ -1,0 +1,60 @@
+"""A system over its sources is the same system: its solutions, its rank, and what it takes to zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nori_dyn.system.builder import System
+from nori_dyn.system.sources import natural_sizes, over_sources
+from tests.systems import INVERSE, sensor_set
+from tests.tolerances import SOLVED, assert_close
+from tests.trees import TREES
+
+SMALL = ("one_body", "one_free_body", "massless", "two_roots", "fixed_joints", "autotree_branched", "mixed_8")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_solutions_are_those_of_the_whole_system(name):
+    system = System(TREES[name], INVERSE)
+    rng = np.random.default_rng(1)
+    q, qd, y = system.tree.random_configuration(rng), rng.normal(size=system.tree.nv), rng.normal(size=system.ny)
+    D, b = system.D(q), system.b(q, qd, y)
+    sizes = natural_sizes(system)
+    at = over_sources(system, sizes, D, b)
+    s = rng.normal(size=at.X.shape[1])
+    d = at.X @ s + at.x
+    left = D @ d + b
+    dynamics = np.setdiff1d(np.arange(len(left)), at.rows)
+    assert_close(left[dynamics], np.zeros(len(dynamics)), SOLVED)
+    assert_close(left[at.rows], sizes.rows[at.rows] * (at.M @ s + at.m), SOLVED)
+    solved = at.X @ np.linalg.solve(at.M, -at.m) + at.x
+    assert_close(solved, np.linalg.solve(D.toarray(), -b), SOLVED)
+
+
+def test_rows_that_need_not_hold_have_errors_of_their_own():
+    system = System(TREES["mixed_8"], INVERSE)
+    rng = np.random.default_rng(2)
+    q = system.tree.random_configuration(rng)
+    free = np.arange(system.rows[4].slice.start, system.rows[4].slice.stop)  # (3f) of the second body
+    sizes, D = natural_sizes(system), system.D(q)
+    at = over_sources(system, sizes, D, free=free)
+    assert at.X.shape[1] == over_sources(system, sizes, D).X.shape[1] + len(free)
+    s = rng.normal(size=at.X.shape[1])
+    left = D @ (at.X @ s)
+    holds = np.setdiff1d(np.arange(len(left)), [*at.rows, *free])
+    assert_close(left[holds], np.zeros(len(holds)), SOLVED)
+    assert_close(-left[free], sizes.rows[free] * s[-len(free) :], SOLVED)
+
+
+@pytest.mark.parametrize("grams", [1e-6, 1.0, 1e6])
+def test_natural_units_do_not_know_how_heavy_a_robot_is(grams):
+    tree = TREES["mixed_8"]
+    torques = sensor_set({"type": "joint_torque", "joints": "all"}, {"type": "external_wrench", "links": "all"})
+    q = tree.random_configuration(3)
+
+    def values(robot):
+        system = System(robot, torques)
+        return np.linalg.svd(over_sources(system, natural_sizes(system), system.D(q)).M, compute_uv=False)
+
+    assert_close(values(tree.replace(I=tree.I * grams)) / values(tree), np.ones(len(values(tree))), SOLVED)
