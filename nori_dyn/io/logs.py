@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,7 +214,7 @@ def _csv_columns(path: str | Path) -> dict[str, Floats]:
         if str(path).endswith(".gz"):
             content = gzip.decompress(content)
         text = content.decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, MemoryError) as error:
         raise FileFormatError(f"{path}: is damaged or not text: {error}.") from None
     header, _, body = text.partition("\n")
     names = [name.strip().strip('"') for name in header.split(",")]
@@ -246,12 +246,7 @@ def _number(cell: str) -> float:
 
 
 def _npz_columns(path: str | Path, system: System) -> dict[str, Floats]:
-    content = read_bytes(path)
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {key: np.asarray(archive[key], dtype=float) for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
+    arrays = _npz_arrays(path)
     sizes = {len(array) for array in arrays.values() if array.ndim}
     columns: dict[str, Floats] = {}
     blocks = {row.name: row.equation.components for row in system.measurements}
@@ -265,3 +260,21 @@ def _npz_columns(path: str | Path, system: System) -> dict[str, Floats]:
     if len(sizes) > 1 and len({len(column) for column in columns.values()}) > 1:
         raise InputError(f"{path}: its arrays have different numbers of samples: {sorted(sizes)}.")
     return columns
+
+
+def _npz_arrays(path: str | Path) -> dict[str, Floats]:
+    """Return the arrays of numbers in an NPZ file; text is left out.
+
+    Raises:
+        FileFormatError: it is damaged, or holds objects, complex numbers or times.
+    """
+    content = read_bytes(path)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {key: np.asarray(archive[key]) for key in archive.files}
+    except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
+        raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
+    for key, array in arrays.items():
+        if array.dtype.kind not in "biufUS":
+            raise FileFormatError(f"{path}: its array '{key}' holds {array.dtype}, not plain numbers.")
+    return {key: array.astype(float) for key, array in arrays.items() if array.dtype.kind not in "US"}
