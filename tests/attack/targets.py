@@ -285,7 +285,7 @@ def csv_file(draw: st.DrawFn) -> bytes:
 
 
 def zipped_csv_file(draw: st.DrawFn) -> bytes:
-    content = gzip.compress(csv_file(draw) * pick(draw, (1, 1, 1, 10_000)), mtime=0)
+    content = gzip.compress(csv_file(draw) * pick(draw, (1, 1, 1, 100)), mtime=0)
     return damaged_bytes(draw, content) if often(draw, 2) else content
 
 
