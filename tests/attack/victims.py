@@ -29,8 +29,8 @@ OURS = tuple(str(ROOT / "nori_dyn" / name) for name in ("io/", "program/c"))
 THEIRS = ("tempfile.py", "shutil.py", "pathlib.py")
 """The code in which processes die: what writes files, ours and that of the standard library that it calls."""
 
-WRITES = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "tempfile.mkstemp", "tempfile.mkdtemp"}
-"""Audit events of what touches the disk; of `open` those for writing."""
+WRITES = {"open", "os.mkdir", "os.rename", "os.chmod", "tempfile.mkstemp", "tempfile.mkdtemp"}
+"""Audit events of what needs room, or leave to write; of `open` those for writing."""
 
 
 @dataclass(frozen=True)
