@@ -134,7 +134,7 @@ def damaged_data(draw: st.DrawFn, data: Any) -> Any:
         elif action == 5 and isinstance(place, list):
             place.insert(key, copy.deepcopy(place[key]))
         elif action == 6:
-            place[key] = _nested(place[key], pick(draw, (1, 3, 60, 200)))
+            place[key] = _nested(place[key], pick(draw, (1, 3, 30)))
         elif action == 7:
             place[key] = [place[key]] * pick(draw, (2, 100))
         elif action == 8:
@@ -369,7 +369,7 @@ def pickled() -> bytes:
 
 def damaged_bytes(draw: st.DrawFn, content: bytes) -> bytes:
     """Return a file cut short, with other bytes, in another encoding, or empty."""
-    action = draw(st.integers(0, 6))
+    action = draw(st.integers(0, 7))
     at = draw(st.integers(0, max(len(content) - 1, 0)))
     if action == 0:
         return content[:at]
@@ -383,6 +383,8 @@ def damaged_bytes(draw: st.DrawFn, content: bytes) -> bytes:
         return content.decode("latin-1").encode(pick(draw, ("utf-16", "utf-32", "utf-8", "utf-8-sig")))
     if action == 5:
         return pick(draw, (b"", b"\0", b"\xff\xfe", b"\n" * 1000, pickled(), b"PK\x05\x06" + b"\0" * 18))
+    if action == 6:
+        return content[:at] + pick(draw, (b"[", b'{"a":', b"(", b"<a>", b"- ")) * 2000 + content[at:]
     return content[at:] + content[:at]
 
 
