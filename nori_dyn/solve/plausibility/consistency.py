@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.sparse.linalg import SuperLU, splu
 
 from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt
-from nori_dyn.solve.plausibility.motion import angular, too_far
+from nori_dyn.solve.plausibility.motion import angular, reaches_far
 from nori_dyn.system.builder import System
 
 Floats = NDArray[np.float64]
@@ -118,9 +118,9 @@ def _explanations(
     """Yield what may be wrong, and the share of states whose readings do not fit together with that put right."""
     q, qd, y = states
     in_q, in_qd = angular(system.tree)
-    if too_far(q[:, in_q]).any():
+    if reaches_far(q[:, in_q]):
         yield "q looks like degrees.", _share(_fits(system, np.where(in_q, q / DEGREE, q), qd, y))
-    if too_far(qd[:, in_qd]).any():
+    if reaches_far(qd[:, in_qd]):
         yield "qd looks like degrees per second.", _share(_fits(system, q, np.where(in_qd, qd / DEGREE, qd), y))
     for kind in fits[0].read:
         for factor, words in FACTORS.items():

@@ -53,8 +53,10 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
     if share <= FEW:
         return
     explanations = {
-        "Angles look like degrees.": np.where(turns & too_far(positions), positions / DEGREE, positions),
-        "Lengths look like millimetres.": np.where(~turns & too_far(positions), positions / 1000, positions),
+        "Angles look like degrees.": np.where(turns & reaches_far(positions[:, turns]), positions / DEGREE, positions),
+        "Lengths look like millimetres.": np.where(
+            ~turns & reaches_far(positions[:, ~turns]), positions / 1000, positions
+        ),
     }
     fits = [words for words, other in explanations.items() if outside(other).any(axis=1).mean() <= share / 10]
     worst = int(np.argmax(found.sum(axis=0)))
@@ -73,26 +75,24 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Dou
 
     Joints with quaternions are left out.
     """
-    pairs = [
-        (tree.q_slices[i].start + k, tree.v_slices[i].start + k, kind == "angle", tree.joint_names[i])
-        for i, joint in enumerate(tree.joints)
-        if "quaternion" not in joint.coordinates
-        for k, kind in enumerate(joint.coordinates)
-    ]
-    pairs = [pair for pair in pairs if np.ptp(_unwrapped(q[:, pair[0]], pair[2])) > MOTION]
-    found = [_compared(_unwrapped(q[:, at], turns), qd[:, v], dt) for at, v, turns, _ in pairs]
-    if not found:
+    moving: dict[str, tuple[float, float]] = {}
+    for i, joint in enumerate(tree.joints):
+        for k, kind in enumerate(joint.coordinates if "quaternion" not in joint.coordinates else ()):
+            position, velocity = q[:, tree.q_slices[i].start + k], qd[:, tree.v_slices[i].start + k]
+            position = _unwrapped(position) if kind == "angle" else position
+            if np.ptp(position) > MOTION:
+                moving[tree.joint_names[i]] = _compared(position, velocity, dt)
+    if not moving:
         return
-    correlations, slopes = np.array(found).T
-    names = [name for *_, name in pairs]
-    strange = np.abs(correlations) < RELATED[0]
-    if strange.all():
+    correlations, slopes = np.array(list(moving.values())).T
+    if (np.abs(correlations) < RELATED[0]).all():
         words = "q does not move as qd says, at any joint. Are they of the same samples, in the order of the model?"
         yield Doubt("rates", 1.0, words)
     off = (np.abs(correlations) >= RELATED[1]) & ((slopes < SAME[0]) | (slopes > SAME[1]))
     if off.any():
-        slope, whom = float(np.median(slopes[off])), [name for name, is_off in zip(names, off, strict=True) if is_off]
-        where = "every joint" if off.all() else ", ".join(f"'{name}'" for name in whom[:4])
+        slope = float(np.median(slopes[off]))
+        names = [f"'{name}'" for name, is_off in zip(moving, off, strict=True) if is_off]
+        where = "every joint" if off.all() else ", ".join(names[:4])
         yield Doubt(
             "rates",
             1.0,
@@ -119,9 +119,9 @@ def step(t: Floats) -> float | None:
     return found if 0 < found < np.inf else None
 
 
-def too_far(values: Floats) -> NDArray[np.bool_]:
-    """Return which columns of values (N, n) reach beyond what an angle [rad], a length [m] or their rates often do."""
-    return np.asarray(np.abs(values).max(axis=0, initial=0.0) > FAR)
+def reaches_far(values: Floats) -> bool:
+    """Return whether angles [rad], lengths [m] or their rates reach beyond where they usually are."""
+    return bool(np.abs(values).max(initial=0.0) > FAR)
 
 
 def angular(tree: KinematicTree) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -140,8 +140,9 @@ def _is_limited(tree: KinematicTree, i: int) -> bool:
     return bool(lower < upper and (math.isfinite(lower) or math.isfinite(upper)))
 
 
-def _unwrapped(position: Floats, turns: bool) -> Floats:
-    return np.asarray(np.unwrap(position)) if turns and np.abs(position).max() <= math.pi + 1e-6 else position
+def _unwrapped(angle: Floats) -> Floats:
+    """Return an angle (N,) without the jumps of one that is kept within half a turn."""
+    return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= math.pi + 1e-6 else angle
 
 
 def _compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, float]:

@@ -185,3 +185,18 @@ def test_sigmas_that_nobody_gave_are_no_measure(log):
     system = nd.System(log.tree, nd.SensorSet.from_dict({"name": "plain", "measurements": entries}))
     assert system.is_weighted
     assert doubts(system, log.q, log.qd, scaled(log.y, TORQUES, -1.0), dt=DT) == ()
+
+
+def test_small_angles_in_degrees_are_seen_beside_large_ones(log):
+    q = log.q * DEGREES * [1.0, 0.2, 0.1]
+    assert np.abs(q[:, 2]).max() < 3
+    assert "Angles look like degrees" in log.doubts(q=q)["limits"].message
+
+
+def test_angles_within_half_a_turn_are_unwrapped(log):
+    tree = log.tree.replace(joints=(Revolute(), *log.tree.joints[1:]))
+    t = log.t - log.t[0]
+    q, qd = np.zeros((N, 3)), np.zeros((N, 3))
+    q[:, 0], qd[:, 0] = (3 * t + np.pi) % (2 * np.pi) - np.pi, 3.0
+    system = nd.System(tree, nd.sensors("inverse_dynamics"))
+    assert doubts(system, q, qd, np.zeros((N, 3)), dt=DT) == ()
