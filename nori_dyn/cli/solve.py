@@ -18,7 +18,6 @@ from nori_dyn.io.files import check_writable
 from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
 from nori_dyn.io.plans import Plan
 from nori_dyn.io.progress import progress
-from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.plausibility.doubts import doubts
 from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
@@ -86,14 +85,15 @@ def solve(
     loaded = Plan.load(plan)
     log = read_log(input, loaded.system, differentiation)
     with progress(f"solving {len(log.q)} samples"):
-        runs = loaded.monitor(backend).check_batch if monitor else loaded.solver(backend).solve_batch
+        judge = loaded.monitor(backend) if monitor else None
+        solver = loaded.solver(backend) if judge is None else judge.solver
+        states = log.q, log.qd, log.y
         start = time.perf_counter()
-        found = runs(log.q, log.qd, log.y, missing=missing.value)
+        diagnosis = None if judge is None else judge.check_batch(*states, missing=missing.value)
+        estimate = diagnosis.estimate if diagnosis else solver.solve_batch(*states, missing=missing.value)
         seconds = time.perf_counter() - start
-        diagnosis = found if isinstance(found, Diagnosis) else None
-        estimate = found.estimate if isinstance(found, Diagnosis) else found
     write_estimate(out, estimate, loaded.system, diagnosis)
-    odd = doubts(loaded.system, log.q, log.qd, log.y, estimate, dt, log.t)
+    odd = doubts(loaded.system, *states, estimate, dt, log.t)
     worst = float(np.nanmax(estimate.residual)) if not np.isnan(estimate.residual).all() else None
     fell_back = int(np.count_nonzero(estimate.fell_back))
     dropped = _dropped(loaded.system, log.y) if missing is Missing.DROP else {}
