@@ -17,14 +17,14 @@ import pytest
 from tests.attack.targets import ARM, CORPUS
 from tests.attack.victims import Injury, Outcome, Victims
 
-INJURIES = 8
+INJURIES = 10
 """Processes killed or denied the disk at scale 1."""
 
 PAIRS = 1
 """Pairs of processes on one cache at scale 1."""
 
 KILLS = ("kill at line", "kill at byte")
-FAILURES = ("fail at write", "fail at byte")
+FAILURES = ("fail at write", "fail from write", "fail at byte")
 
 PARTIAL = (".partial-", ".export-")
 """How the names of what is not finished begin."""
@@ -57,12 +57,10 @@ class Place:
             ["solve", "--plan", plan, "--input", str(CORPUS / "log.csv"), "--out", estimate],
         ]
 
-    def files(self, of: Path | None = None) -> dict[str, bytes]:
+    def files(self) -> dict[str, bytes]:
         """Return what is there, by name, but what is not finished."""
-        top = of or self.folder
-        found = (path for path in top.rglob("*") if path.is_file())
-        names = {str(path.relative_to(top)): path for path in found}
-        return {name: path.read_bytes() for name, path in names.items() if not _is_partial(name)}
+        found = {str(path.relative_to(self.folder)): path for path in self.folder.rglob("*") if path.is_file()}
+        return {name: path.read_bytes() for name, path in found.items() if not _is_partial(name)}
 
 
 def _is_partial(name: str) -> bool:
@@ -76,13 +74,13 @@ def whole(victims, tmp_path_factory):
     (outcome,) = victims.run(place.commands, place.cache)
     assert outcome.code == 0, outcome.text
     files = place.files()
-    assert {Path(name).suffix for name in files} == {".plan", ".csv", ".json", ".so", ".sha256", ".c", ".h", ".txt"}
+    assert {Path(name).suffix for name in files} >= {".plan", ".csv", ".json", ".c", ".h", ".txt"}
     return outcome, files
 
 
 def somewhere(rng: random.Random, kind: str, way: Outcome, largest: int) -> Injury:
     """Return an injury at a random point of the way; bytes are spread over the sizes of all files."""
-    ends = {"kill at line": way.lines, "fail at write": way.writes}
+    ends = {"kill at line": way.lines, "fail at write": way.writes, "fail from write": way.writes}
     return Injury(kind, rng.randint(1, ends[kind]) if kind in ends else int(largest ** rng.random()))
 
 
@@ -107,7 +105,7 @@ def test_nothing_is_lost_or_half_written(victims, whole, kind, attack_scale, att
     way, files = whole
     rng = random.Random(f"{attack_seed} {kind}")
     largest = max(map(len, files.values()))
-    for number in range(max(1, round(attack_scale * INJURIES / 4))):
+    for number in range(max(1, round(attack_scale * INJURIES / len(KILLS + FAILURES)))):
         place = Place(tmp_path / str(number))
         _begin(place, files, rng)
         before = place.files()

@@ -11,7 +11,6 @@ import errno
 import io
 import json
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -38,7 +37,8 @@ class Injury:
     """What happens to a process.
 
     Attributes:
-        kind: "kill at line", "kill at byte" (of a file), "fail at write", "fail at byte"; "" leaves it alone.
+        kind: "kill at line", "kill at byte" (of a file), "fail at write", "fail from write" on, "fail at byte"; ""
+            leaves it alone.
         at: the number of the line, write or byte.
     """
 
@@ -167,7 +167,7 @@ def _injure(injury: Injury) -> dict[str, int]:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (injury.at, injury.at))
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL if injury.kind.startswith("kill") else signal.SIG_IGN)
-    _count_writes(counts, at.get("fail at write"))
+    _count_writes(counts, injury)
     sys.settrace(_counting(counts, at.get("kill at line")))
     return counts
 
@@ -187,16 +187,18 @@ def _counting(counts: dict[str, int], last: int | None) -> Callable[..., Any]:
     return call
 
 
-def _count_writes(counts: dict[str, int], last: int | None) -> None:
-    reasons = random.Random(last)
+def _count_writes(counts: dict[str, int], injury: Injury) -> None:
+    """Count what touches the disk, and deny it where it is to be denied, as a full or a read-only disk does."""
+    reasons = (errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO, errno.EMFILE)
+    reason = reasons[injury.at % len(reasons)]
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event not in WRITES or (event == "open" and not _for_writing(arguments)):
             return
         counts["writes"] += 1
-        if counts["writes"] == last:
-            number = reasons.choice((errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO, errno.EMFILE))
-            raise OSError(number, os.strerror(number), str(arguments[0]))
+        denied = {"fail at write": counts["writes"] == injury.at, "fail from write": counts["writes"] >= injury.at}
+        if denied.get(injury.kind):
+            raise OSError(reason, os.strerror(reason), str(arguments[0]))
 
     sys.addaudithook(hook)
 
