@@ -331,9 +331,9 @@ def damaged_npz(draw: st.DrawFn, arrays: dict[str, np.ndarray[Any, Any]]) -> byt
         elif action == 4 and array.ndim and array.size:
             arrays[name] = pick(draw, (array.T, array[None], array[:1], array.reshape(-1), array[..., 0]))
         elif array.dtype.kind == "f" and array.size:
-            arrays[name] = np.where(
-                np.arange(array.size).reshape(array.shape) == 0, float(pick(draw, NUMBERS[:18])), array
-            )
+            first = np.arange(array.size).reshape(array.shape) == 0
+            with np.errstate(all="ignore"):
+                arrays[name] = np.where(first, float(pick(draw, NUMBERS[:18])), array)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
