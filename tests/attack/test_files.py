@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import resource
 import signal
+import subprocess
+import sys
 import traceback
 import warnings
 from collections import Counter
@@ -17,6 +20,8 @@ from hypothesis import strategies as st
 import nori_dyn as nd
 from tests.attack.mutations import CANARY, SECRET, SECRET_FILE
 from tests.attack.targets import TARGETS
+
+ROOT = Path(__file__).parents[2]
 
 FILES = 1000
 """Files at scale 1."""
@@ -32,7 +37,7 @@ SCRIPT = '''"""Found by the attack on files: {problem}.
 Run it in the repository's root: python {name}
 """
 
-import base64, sys, tempfile, warnings
+import base64, os, sys, tempfile, warnings
 from pathlib import Path
 
 sys.path.insert(0, ".")
@@ -43,6 +48,7 @@ from tests.attack.targets import TARGETS
 warnings.simplefilter("ignore", NoriWarning)
 content = base64.b64decode({content!r})
 with tempfile.TemporaryDirectory() as folder:
+    os.environ["NORI_DYN_CACHE"] = folder + "/cache"
     path = Path(folder) / "file{ending}"
     path.write_bytes(content)
     try:
@@ -96,8 +102,6 @@ def outcome(target, path):
 
 def script(folder, name, content, error):
     """Write a script that does it again, and return its path."""
-    import base64
-
     last = traceback.extract_tb(error.__traceback__)[-1]
     problem = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}, from a file of the kind '{name}'"
     path = folder / f"{name}-{type(error).__name__}-{Path(last.filename).stem}-{last.lineno}.py".replace(" ", "_")
@@ -145,3 +149,15 @@ def test_damaged_files_are_answered_or_refused(name, attack_scale, attack_seed, 
         attacked("files", outcomes.total())
         print(dict(outcomes), *(f"\nagain with: python {path}" for path in scripts))
     assert outcomes.total()
+
+
+def test_a_failure_is_a_script_that_does_it_again(tmp_path):
+    try:
+        raise KeyError("x")
+    except KeyError as error:
+        path = script(tmp_path, "urdf", b"<robot/>", error)
+    assert path.name.startswith("urdf-KeyError-test_files-")
+    done = subprocess.run([sys.executable, path], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "refused: " in done.stdout
+    assert "has no links" in done.stdout
