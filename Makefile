@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SETUP_INPUTS := pyproject.toml .ci/setup.sh .ci/build-constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint figures check clean
+.PHONY: help demo test attack lint figures check clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -17,6 +17,10 @@ demo: $(VENV)/.ready-demo ## inverse dynamics of the iCub humanoid, from its mod
 
 test: $(VENV)/.ready-dev ## all tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+MINUTES ?= 30
+attack: $(VENV)/.ready-dev ## try to break it, from new seeds, for MINUTES=30
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.attack --minutes $(MINUTES)
 
 lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of imports
 	$(BIN)/ruff check .

@@ -18,3 +18,9 @@ def plan_cache(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.getbasetemp() / f"cache-{uuid.uuid4().hex}"
     monkeypatch.setenv("NORI_DYN_CACHE", str(folder))
     return folder
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("attack", "how long, and from which seed, tests/attack tries to break things")
+    group.addoption("--attack-scale", type=float, default=1.0, help="how many times as many cases as by default")
+    group.addoption("--attack-seed", type=int, default=0, help="seed of the cases")

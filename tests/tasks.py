@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,31 @@ class Dies:
             (self.folder / str(os.getpid())).touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return squares(part)
+
+
+@dataclass(frozen=True)
+class Vanishes:
+    """A task whose Dask worker loses its scheduler the first time, as one that is killed does."""
+
+    folder: Path
+
+    def __call__(self, part):
+        if not [*self.folder.iterdir()]:
+            import distributed
+
+            worker = distributed.get_worker()
+            (self.folder / "vanished").touch()
+            worker.loop.add_callback(worker.batched_stream.comm.abort)
+            while worker.status == distributed.Status.running:
+                time.sleep(0.01)
+        return squares(part)
+
+
+class Lacking:
+    """A task of a module that workers do not have."""
+
+    def __reduce__(self):
+        return importlib.import_module, ("only_here",)
 
 
 def refuses(part):

@@ -88,7 +88,9 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
     """
     array = shaped(name, value, shape)
     flat = array.reshape(-1)
-    if not math.isfinite(flat.dot(flat)) and not np.isfinite(array).all():  # the product is the quicker of the two
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = flat.dot(flat)
+    if not math.isfinite(product) and not np.isfinite(array).all():  # the product is the quicker of the two
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         place = ", ".join(map(str, at))
         label = f" ('{labels[at[-1]]}')" if labels else ""

@@ -80,7 +80,7 @@ def observe(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Sweep on a Dask cluster instead: tcp://host:8786.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     strict: Annotated[
         bool,
         typer.Option(

@@ -47,7 +47,7 @@ def place_(
     lock: Lock = None,
     keep: Keep = None,
     seconds: Annotated[float, typer.Option(help="Time to prove that nothing is cheaper.")] = SECONDS,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:

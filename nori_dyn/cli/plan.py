@@ -46,7 +46,7 @@ def plan(
         str, typer.Option(help="umfpack, superlu, recursive, markowitz, or auto for the cheapest stable one.")
     ] = "auto",
     effort: Annotated[float, typer.Option(min=0, help="Time [s] to search for a cheaper order.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,
     strict: Strict = False,
     as_json: Json = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from nori_dyn.io.files import check_writable
 from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
 from nori_dyn.io.plans import Plan
 from nori_dyn.io.progress import progress
+from nori_dyn.solve.plausibility.doubts import doubts
 from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
 
@@ -41,7 +43,13 @@ def solve(
             "Savitzky-Golay filter of this odd number of samples.",
         ),
     ] = None,
-    dt: Annotated[float | None, typer.Option(help="Time between samples [s], for --differentiate.")] = None,
+    dt: Annotated[
+        float | None,
+        typer.Option(
+            help="Time between samples [s], for --differentiate, and to compare q with qd; a log with a column t or "
+            "time needs it for the former only."
+        ),
+    ] = None,
     missing: Annotated[
         Missing,
         typer.Option(
@@ -49,28 +57,43 @@ def solve(
             "the log, or drop the sensor in that sample, if it has a sigma."
         ),
     ] = Missing.REFUSE,
+    monitor: Annotated[
+        bool,
+        typer.Option(
+            "--monitor",
+            help="Write what the estimates and the readings are worth as well: columns sigma:tau:joint and so on, and "
+            "p_value, small where the readings do not fit together.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a plan over a log of states and readings.
 
     A CSV has one column a number: q[0] or q:joint, qd[0], dq[0] or qd:joint, and each measurement by name
-    (`nori-dyn info PLAN` lists them). An NPZ has arrays q, qd, y.
+    (`nori-dyn info PLAN` lists them). An NPZ has arrays q, qd, y. What is not likely about the log, such as angles that
+    look like degrees, is told as a warning; nothing is changed.
 
     Example: nori-dyn solve --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
     """
     check_log_name(out)
     check_writable(out)
-    if (differentiate is None) != (dt is None):
+    if differentiate is not None and dt is None:
         raise InputError("--differentiate and --dt go together: a window in samples, and the time between them.")
+    if dt is not None and not 0 < dt < np.inf:
+        raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
     differentiation = None if differentiate is None or dt is None else Differentiation(differentiate, dt)
     loaded = Plan.load(plan)
     log = read_log(input, loaded.system, differentiation)
     with progress(f"solving {len(log.q)} samples"):
-        solver = loaded.solver(backend)
+        judge = loaded.monitor(backend) if monitor else None
+        solver = loaded.solver(backend) if judge is None else judge.solver
+        states = log.q, log.qd, log.y
         start = time.perf_counter()
-        estimate = solver.solve_batch(log.q, log.qd, log.y, missing=missing.value)
+        diagnosis = None if judge is None else judge.check_batch(*states, missing=missing.value)
+        estimate = diagnosis.estimate if diagnosis else solver.solve_batch(*states, missing=missing.value)
         seconds = time.perf_counter() - start
-    write_estimate(out, estimate, loaded.system)
+    write_estimate(out, estimate, loaded.system, diagnosis)
+    odd = doubts(loaded.system, *states, estimate, dt, log.t)
     worst = float(np.nanmax(estimate.residual)) if not np.isnan(estimate.residual).all() else None
     fell_back = int(np.count_nonzero(estimate.fell_back))
     dropped = _dropped(loaded.system, log.y) if missing is Missing.DROP else {}
@@ -84,6 +107,7 @@ def solve(
                 "fell_back": fell_back,
                 "differentiated": list(log.differentiated),
                 "dropped": dropped,
+                "warnings": [asdict(doubt) for doubt in odd],
                 "out": str(out),
             }
         )
@@ -98,6 +122,8 @@ def solve(
         shown = ", ".join(f"'{name}' {n}" for name, n in dropped.items())
         typer.echo(f"dropped, of {len(log.q)} samples: {shown}", err=True)
     console.print(f"Estimates written to {out}.")
+    for doubt in odd:
+        typer.echo(f"warning: {doubt.message}", err=True)
 
 
 def _dropped(system: System, Y: NDArray[np.float64]) -> dict[str, int]:

@@ -31,21 +31,33 @@ def read_bytes(path: str | Path) -> bytes:
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise FileFormatError(f"{path}: there is no such file.") from None
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror}.") from None
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{path}: cannot be read: {reason(error)}.") from None
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a file atomically: it appears whole, or not at all.
+    """Write a file atomically: it appears whole, or not at all; into what is no file, such as a pipe, it is written.
 
     Raises:
-        FileFormatError: the folder does not exist or cannot be written.
+        FileFormatError: the folder does not exist or cannot be written, or is full.
     """
     path = Path(path)
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be written: {error.strerror} ('{path.parent}').") from None
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            path.write_bytes(content)
+        else:
+            _replace(path, content)
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{path}: cannot be written: {reason(error)}.") from None
+
+
+def reason(error: Exception) -> str:
+    """Return in a few words why a file cannot be read or written."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -53,9 +65,9 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)
         os.replace(name, path)
-    except OSError as error:
+    except BaseException:  # an interrupt as well
         Path(name).unlink(missing_ok=True)
-        raise FileFormatError(f"{path}: cannot be written: {error.strerror}.") from None
+        raise
 
 
 def check_writable(path: str | Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,18 @@ from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.io.files import read_bytes, write_bytes
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import component_names
 
 Floats = NDArray[np.float64]
+
+TIMES = ("t", "time", "timestamp")
+"""What a column of times is called, in small letters or capitals."""
+
+SIGMA = "sigma:"
+"""How the names of standard deviations begin in a file of estimates."""
 
 SMOOTHING_ORDER = 3
 """Order of the Savitzky-Golay polynomial that differentiates velocities."""
@@ -42,12 +49,14 @@ class Log:
         qd: velocities (N, nv).
         y: readings (N, ny).
         differentiated: names of the readings that were made by differentiating qd.
+        t: times (N,), where there is a column of that kind, see `TIMES`.
     """
 
     q: Floats
     qd: Floats
     y: Floats
     differentiated: tuple[str, ...] = ()
+    t: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,8 @@ def read_log(path: str | Path, system: System, differentiation: Differentiation 
         if missing.keys() & accelerations.keys():
             hint = " Joint accelerations can be made from the velocities: see --differentiate."
         raise InputError(f"{path}: lacks {len(missing)} of {system.ny} measurements: {shown}.{hint}")
-    return Log(q, qd, y, tuple(differentiated))
+    t = next((column for name, column in columns.items() if name.lower() in TIMES), None)
+    return Log(q, qd, y, tuple(differentiated), t)
 
 
 def _acceleration_rows(system: System) -> dict[int, tuple[NDArray[np.intp], Floats]]:
@@ -145,26 +155,39 @@ def read_configurations(path: str | Path, system: System) -> Floats:
     return _gather(path, _columns(path, system), "q", _joint_labels(system, "q", nq=True), system.tree.nq)
 
 
-def write_estimate(path: str | Path, estimate: Estimate, system: System) -> None:
+def write_estimate(path: str | Path, estimate: Estimate, system: System, diagnosis: Diagnosis | None = None) -> None:
     """Write the estimates of N states to a CSV (`.csv`, `.csv.gz`) or NPZ file, whole or not at all.
+
+    Args:
+        path: the file.
+        estimate: the estimates.
+        system: the system that they are of.
+        diagnosis: what a monitor says of them: then `sigma:` and an output's name stand for its standard deviation, and
+            `p_value` for how likely it is that sound sensors fit together as badly.
 
     Raises:
         FileFormatError: the file cannot be written, or its name has another ending.
     """
     name = str(path)
     buffer = io.BytesIO()
+    extra = {"residual": np.asarray(estimate.residual), "fell_back": np.asarray(estimate.fell_back)}
+    outputs = dict(estimate.values)
+    if diagnosis is not None:
+        outputs |= {f"{SIGMA}{key}": values for key, values in diagnosis.deviations.items()}
+        extra["p_value"] = np.asarray(diagnosis.p_value)
     if name.endswith(".npz"):
-        extra = {"residual": estimate.residual, "fell_back": estimate.fell_back}
-        np.savez_compressed(buffer, allow_pickle=False, **{**estimate.values, **extra})
+        np.savez_compressed(buffer, allow_pickle=False, **{**outputs, **extra})
         write_bytes(path, buffer.getvalue())
         return
     check_log_name(path)
-    labels, parts = [], []
-    for key, values in estimate.values.items():
-        labels.extend(_output_labels(system, key))
+    labels: list[str] = []
+    parts: list[Floats] = []
+    for key, values in outputs.items():
+        sigma = SIGMA if key.startswith(SIGMA) else ""
+        labels.extend(sigma + label for label in _output_labels(system, key.removeprefix(SIGMA)))
         parts.append(values.reshape(len(values), -1))
-    table = np.column_stack([*parts, estimate.residual, estimate.fell_back])
-    header = ",".join([*(_quoted(label) for label in labels), "residual", "fell_back"])
+    table = np.column_stack([*parts, *extra.values()])
+    header = ",".join([*(_quoted(label) for label in labels), *extra])
     np.savetxt(buffer, table, fmt="%.17g", delimiter=",", header=header, comments="", encoding="utf-8")
     content = buffer.getvalue()
     write_bytes(path, gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
@@ -226,10 +249,13 @@ def _csv_columns(path: str | Path) -> dict[str, Floats]:
         if str(path).endswith(".gz"):
             content = gzip.decompress(content)
         text = content.decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, MemoryError) as error:
         raise FileFormatError(f"{path}: is damaged or not text: {error}.") from None
     header, _, body = text.partition("\n")
     names = [name.strip().strip('"') for name in header.split(",")]
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise FileFormatError(f"{path}: has two columns '{twice}'. Rename or remove one of the two.")
     if not body.strip():
         raise InputError(f"{path}: holds no samples.")
     try:
@@ -258,12 +284,7 @@ def _number(cell: str) -> float:
 
 
 def _npz_columns(path: str | Path, system: System) -> dict[str, Floats]:
-    content = read_bytes(path)
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {key: np.asarray(archive[key], dtype=float) for key in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
+    arrays = _npz_arrays(path)
     sizes = {len(array) for array in arrays.values() if array.ndim}
     columns: dict[str, Floats] = {}
     blocks = {row.name: row.equation.components for row in system.measurements}
@@ -277,3 +298,21 @@ def _npz_columns(path: str | Path, system: System) -> dict[str, Floats]:
     if len(sizes) > 1 and len({len(column) for column in columns.values()}) > 1:
         raise InputError(f"{path}: its arrays have different numbers of samples: {sorted(sizes)}.")
     return columns
+
+
+def _npz_arrays(path: str | Path) -> dict[str, Floats]:
+    """Return the arrays of numbers in an NPZ file; text is left out.
+
+    Raises:
+        FileFormatError: it is damaged, or holds objects, complex numbers or times.
+    """
+    content = read_bytes(path)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {key: np.asarray(archive[key]) for key in archive.files}
+    except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
+        raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
+    for key, array in arrays.items():
+        if array.dtype.kind not in "biufUS":
+            raise FileFormatError(f"{path}: its array '{key}' holds {array.dtype}, not plain numbers.")
+    return {key: array.astype(float) for key, array in arrays.items() if array.dtype.kind not in "US"}

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
-from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
+import numpy as np
+
+from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning
+from nori_dyn.io.urdf_document import LARGEST
 from nori_dyn.io.xml_file import read_xml
+
+NUMBERS = (
+    *("body_mass", "body_ipos", "body_iquat", "body_inertia", "body_pos", "body_quat"),
+    *("jnt_axis", "jnt_pos", "qpos0", "site_pos", "site_quat"),
+)
+"""What the equations are made of, in MuJoCo's names."""
 
 
 def compiled(path: str | os.PathLike[str]) -> tuple[Any, Any]:
@@ -25,10 +35,34 @@ def compiled(path: str | os.PathLike[str]) -> tuple[Any, Any]:
         import mujoco
     except ImportError:
         raise MissingExtraError("reading an MJCF model", "mjcf") from None
+    told: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(told.append)  # left alone, MuJoCo writes a log file where it runs
     try:
-        return mujoco, mujoco.MjModel.from_xml_path(os.fspath(path))
-    except ValueError as error:
+        model = mujoco.MjModel.from_xml_path(os.fspath(path))
+    except (ValueError, mujoco.FatalError, mujoco.UnexpectedError) as error:
         raise ModelError(f"{path}: MuJoCo refuses it: {' '.join(str(error).split())}") from None
+    finally:
+        mujoco.set_mju_user_warning(before)
+    for message in told:
+        warnings.warn(f"{path}: MuJoCo: {' '.join(message.split())}", NoriWarning, stacklevel=3)
+    _check_numbers(path, model)
+    return mujoco, model
+
+
+def _check_numbers(path: str | os.PathLike[str], model: Any) -> None:
+    """Check that all numbers that the dynamics depend on are finite, and not so large that products overflow.
+
+    Raises:
+        ModelError: one is not.
+    """
+    for name in NUMBERS:
+        values = np.asarray(getattr(model, name))
+        wrong = ~(np.abs(values) <= LARGEST)
+        if wrong.any():
+            raise ModelError(
+                f"{path}: its {name} is {values[wrong][0]:g} at one place: it must be finite and below 1e50."
+            )
 
 
 def link_names(mujoco: Any, model: Any) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.spatial import Transform
@@ -117,7 +117,7 @@ class OrderData(_Data):
     program_columns: list[int]
     regrouped: bool
     candidates: list[CandidateData] = Field(min_length=1)
-    seed: int
+    seed: NonNegativeInt
 
 
 class PlanData(OrderData):
@@ -164,7 +164,7 @@ def sealed(format: str, content: dict[str, Any]) -> str:
     return json.dumps({**body, "checksum": _checksum(body)}) + "\n"
 
 
-def plan_from_text(text: str) -> PlanData:
+def plan_from_text(text: str | bytes) -> PlanData:
     """Return the content of a plan file, checked.
 
     Raises:
@@ -173,7 +173,7 @@ def plan_from_text(text: str) -> PlanData:
     return unsealed(text, FORMAT, PlanData, "a plan file", "`nori-dyn plan`")
 
 
-def unsealed(text: str, format: str, model: type[Content], what: str, maker: str) -> Content:
+def unsealed(text: str | bytes, format: str, model: type[Content], what: str, maker: str) -> Content:
     """Return the content of a file that `sealed` made, checked.
 
     Args:
@@ -190,6 +190,8 @@ def unsealed(text: str, format: str, model: type[Content], what: str, maker: str
         body = json.loads(text)
     except ValueError as error:
         raise PlanError(f"it is not {what}, or is truncated ({error}). Make it anew with {maker}.") from None
+    except RecursionError:
+        raise PlanError(f"it is not {what}: it is nested too deeply. Make one with {maker}.") from None
     if not isinstance(body, dict) or body.get("format") != format:
         raise PlanError(f"it is not {what}. Make one with {maker}.")
     if body.get("version") != VERSION:

@@ -6,10 +6,11 @@ import hashlib
 import json
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from nori_dyn.errors import FileFormatError, NoriError, NoriWarning, PlanError
+from nori_dyn.errors import NoriError, NoriWarning, PlanError
 from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
@@ -29,7 +30,7 @@ from nori_dyn.planning.orderings.registry import candidates
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.c_export import CExport
-from nori_dyn.program.compiler import cache_root
+from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
@@ -84,9 +85,17 @@ class Plan(EliminationPlan):
 
         Raises:
             FileFormatError: the file cannot be written.
+            PlanError: its sensors are not a SensorSet, so they cannot be written as data.
         """
-        names = [output.name for output in self.outputs]
-        write_bytes(path, plan_to_text(self, names).encode())
+        write_bytes(path, self.content())
+
+    def content(self) -> bytes:
+        """Return what `save` writes.
+
+        Raises:
+            PlanError: its sensors are not a SensorSet, so they cannot be written as data.
+        """
+        return plan_to_text(self, [output.name for output in self.outputs]).encode()
 
     @staticmethod
     def load(path: str | Path, system: System | None = None) -> Plan:
@@ -131,23 +140,24 @@ def plan(
     Raises:
         SystemShapeError: too few or too many rows.
         SingularSystemError: no unique solution at any configuration.
-        PlanError: an unknown ordering or output.
+        PlanError: an unknown ordering or output, a seed below zero.
         MissingExtraError: the ordering needs an extra that is not installed.
     """
+    if seed < 0:
+        raise PlanError(f"the seed is {seed}: it must be zero or larger.")
     entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
-    if entry is not None and entry.exists():
-        try:
-            return _restored(plan_from_text(read_text(entry)), system)
-        except (PlanError, FileFormatError):
-            pass  # a damaged entry is made anew
+    found = None if entry is None else read_entry(entry)
+    if found is not None:
+        with suppress(NoriError):  # a damaged entry is made anew
+            return _restored(plan_from_text(found), system)
     with progress(f"planning {system.tree.name} with {system.sensors.name}") as stage:
         made = make_plan(system, outputs, ordering, seed, effort, stage)
     result = Plan(**{field.name: getattr(made, field.name) for field in fields(made)})
     if entry is not None and isinstance(system.sensors, SensorSet):
         try:
             entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            result.save(entry)
-        except (OSError, FileFormatError) as error:
+            write_entry(entry, result.content())
+        except OSError as error:
             warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=2)
     return result
 

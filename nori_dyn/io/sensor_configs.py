@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nori_dyn.errors import SensorConfigError, UnknownNameError
-from nori_dyn.io.files import read_text
 from nori_dyn.io.robots import model_sensors
 from nori_dyn.io.xml_file import naming_file
+from nori_dyn.io.yaml_file import YamlFile, read_yaml
 from nori_dyn.measurements.sensor_set import InvalidConfigError, SensorSet, config_model
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observability.candidates import Candidates
@@ -137,14 +135,10 @@ class Config:
     """The content of a YAML file.
 
     Attributes:
-        path: the file.
-        text: its text.
-        data: what it says.
+        file: the file.
     """
 
-    path: str | Path
-    text: str
-    data: Any
+    file: YamlFile
 
     @staticmethod
     def read(path: str | Path) -> Config:
@@ -154,14 +148,12 @@ class Config:
             FileFormatError: it cannot be read.
             SensorConfigError: it is not YAML.
         """
-        text = read_text(path)
-        try:
-            return Config(path, text, yaml.safe_load(text))
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = f":{mark.line + 1}" if mark else ""
-            problem = getattr(error, "problem", None) or "it cannot be parsed"
-            raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.") from None
+        return Config(read_yaml(path))
+
+    @property
+    def data(self) -> Any:
+        """What the file says."""
+        return self.file.data
 
     def of_model(self, model: str | os.PathLike[str] | None, tree: KinematicTree | None) -> list[dict[str, Any]] | None:
         """Return the entries of a robot's own sensors, where the file takes them and the robot is known."""
@@ -175,9 +167,9 @@ class Config:
         try:
             yield
         except InvalidConfigError as error:
-            raise SensorConfigError(f"{self.path}:{_line(self.text, error.path)}: {error}") from None
+            raise SensorConfigError(f"{self.file.path}:{self.file.line(error.path)}: {error}") from None
         except SensorConfigError as error:
-            error.args = (f"{self.path}: {error}",)
+            error.args = (f"{self.file.path}: {error}",)
             raise
 
 
@@ -194,23 +186,3 @@ def _on_world(tree: KinematicTree, link: str) -> bool:
 def schema_json() -> str:
     """Return the JSON schema of sensor configs, for editors."""
     return json.dumps(config_model().model_json_schema(by_alias=True), indent=2)
-
-
-def _line(text: str, path: Sequence[str | int]) -> int:
-    """Return the line (from 1) of the deepest entry along a path that exists in a YAML text."""
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-    line = 0
-    for key in path:
-        if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
-            node = node.value[key]
-        elif isinstance(node, yaml.MappingNode):
-            match = [(k, v) for k, v in node.value if k.value == str(key)]
-            if not match:
-                continue  # a missing key, or the name of a variant of the schema
-            line = match[0][0].start_mark.line
-            node = match[0][1]
-            continue
-        else:
-            break
-        line = node.start_mark.line
-    return line + 1

@@ -7,7 +7,7 @@ import json
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from types import GenericAlias
 from typing import Annotated, Any
 
@@ -263,7 +263,12 @@ def _most_specific(error: ValidationError, data: Any) -> tuple[str, tuple[str | 
 
 def config_model() -> type[BaseModel]:
     """Return the pydantic model of a sensor config, over all sensors that exist."""
-    union: Any = reduce(operator.or_, measurement_types().values())
+    return _config_model(tuple(measurement_types().values()))
+
+
+@lru_cache(maxsize=4)
+def _config_model(types: tuple[type[Measurement], ...]) -> type[BaseModel]:
+    union: Any = reduce(operator.or_, types)
     entry = operator.getitem(Annotated, (union, Field(discriminator="type")))
     entries: Any = GenericAlias(list, (entry,))
     contact = create_model(

@@ -7,14 +7,15 @@ are sealed and private (see `compiler`), and what is damaged or from another ver
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
+import warnings
 from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
+from nori_dyn.errors import NoriWarning
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.cache_files import read_entry, write_entry
 from nori_dyn.program.compiler import FLAGS, Compiler, usable_folder
 
 
@@ -61,12 +62,13 @@ def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
 def recall(key: str) -> Compiled | None:
     """Return the record of an identity; None where there is none that can be read."""
     folder = usable_folder()
-    if isinstance(folder, OSError):
+    content = None if isinstance(folder, OSError) else read_entry(_path(folder, key))
+    if content is None:
         return None
+    checksum, _, record = content.partition(b"\n")
     try:
-        checksum, text = _path(folder, key).read_text().split("\n", 1)
-        return Compiled.model_validate_json(text) if checksum == _checksum(text) else None
-    except (OSError, ValueError, ValidationError):
+        return Compiled.model_validate_json(record) if checksum == _checksum(record) else None
+    except ValidationError:
         return None
 
 
@@ -75,18 +77,19 @@ def remember(key: str, compiled: Compiled) -> None:
     folder = usable_folder()
     if isinstance(folder, OSError):
         return
-    text = compiled.model_dump_json()
-    with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".record-", delete=False) as file:
-        file.write(f"{_checksum(text)}\n{text}")
-    os.replace(file.name, _path(folder, key))
+    record = compiled.model_dump_json().encode()
+    try:
+        write_entry(_path(folder, key), _checksum(record) + b"\n" + record)
+    except OSError as error:
+        warnings.warn(f"the compiled program is not cached: {error}", NoriWarning, stacklevel=2)
 
 
 def _path(folder: Path, key: str) -> Path:
     return folder / f"{key}.json"
 
 
-def _checksum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _checksum(record: bytes) -> bytes:
+    return hashlib.sha256(record).hexdigest().encode()
 
 
 @cache

@@ -15,20 +15,17 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from nori_dyn.errors import BackendError, NoriWarning
+from nori_dyn.program.cache_files import cache_root, partial_folder, put_entry, read_entry
 
 FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-w")
 LIBRARIES = ("-lm",)
-CACHE_VARIABLE = "NORI_DYN_CACHE"
-"""Environment variable that names another cache folder."""
-
 NO_COMPILER = "{} needs a C compiler, and there is none: install gcc or clang, or pip install 'nori_dyn[compiler]'."
 
 
@@ -54,21 +51,34 @@ class Compiler:
 @cache
 def find_compiler() -> Compiler | None:
     """Return the compiler of $CC, the system's, or that of the ziglang wheel; None where there is none that works."""
-    named = os.environ.get("CC")
-    commands: list[tuple[str, ...]] = [tuple(shlex.split(named))] if named else []
+    commands = _named_compiler()
     commands += [(found,) for name in ("cc", "gcc", "clang") if (found := shutil.which(name))]
     if importlib.util.find_spec("ziglang") is not None:
         commands.append((sys.executable, "-m", "ziglang", "cc"))
     for command in commands:
         probe = [*command, "-march=native", "-dM", "-E", "-x", "c", os.devnull]
         try:
-            macros = subprocess.run(probe, capture_output=True, text=True, check=True, timeout=60).stdout
-            version = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60).stdout
+            macros = _run(probe, check=True, timeout=60).stdout
+            version = _run([*command, "--version"], timeout=60).stdout
         except (OSError, subprocess.SubprocessError):
             continue
         lanes = 8 if "__AVX512F__" in macros else 4 if "__AVX__" in macros else 2
         return Compiler(command, version + macros, lanes)
     return None
+
+
+def _named_compiler() -> list[tuple[str, ...]]:
+    """Return the command in $CC, or none where there is no such command."""
+    named = os.environ.get("CC", "")
+    try:
+        return [tuple(words)] if (words := shlex.split(named)) else []
+    except ValueError as error:
+        warnings.warn(f"CC={named} is no command ({error}): another compiler is used.", NoriWarning, stacklevel=3)
+        return []
+
+
+def _run(command: Sequence[str], check: bool = False, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=check, timeout=timeout)
 
 
 def library_key(source: str, compiler: Compiler) -> str:
@@ -86,12 +96,15 @@ def load_library(ffi: Any, source: str, compiler: Compiler) -> Any:
         compiler: the compiler.
 
     Raises:
-        CompilerError: the compiler fails.
+        CompilerError: the compiler fails, or there is no room for what it makes.
     """
-    folder = _private_folder()
-    library, seal = _entry(folder, library_key(source, compiler))
-    if not _is_sealed(library, seal):
-        _compile(source, compiler, folder, library, seal)
+    try:
+        folder = _private_folder()
+        library, seal = _entry(folder, library_key(source, compiler))
+        if not _is_sealed(library, seal):
+            _compile(source, compiler, folder, library, seal)
+    except OSError as error:
+        raise CompilerError(f"the compiled program cannot be written: {error}.") from None
     return _opened(ffi, library)
 
 
@@ -116,32 +129,27 @@ def _opened(ffi: Any, library: Path) -> Any:
 
 
 def _is_sealed(library: Path, seal: Path) -> bool:
-    try:
-        return seal.read_text() == hashlib.sha256(library.read_bytes()).hexdigest()
-    except OSError:
-        return False
+    content = read_entry(library)
+    return content is not None and read_entry(seal) == _seal(content)
+
+
+def _seal(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 def _compile(source: str, compiler: Compiler, folder: Path, library: Path, seal: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
+    with partial_folder(folder) as work:
         code, made, sealed = (Path(work) / name for name in ("program.c", "program.so", "seal"))
         code.write_text(source)
-        command = [*compiler.command, *FLAGS, "-o", str(made), str(code), *LIBRARIES]
         try:
-            result = subprocess.run(command, capture_output=True, text=True)
+            result = _run([*compiler.command, *FLAGS, "-o", str(made), str(code), *LIBRARIES])
         except OSError as error:
-            raise CompilerError(f"the compiler '{' '.join(compiler.command)}' cannot be run: {error}") from None
+            raise CompilerError(f"the compiler '{' '.join(compiler.command)}' cannot be run: {error}.") from None
         if result.returncode:
             raise CompilerError(f"the compiler '{' '.join(compiler.command)}' fails: {result.stderr.strip()[:500]}")
-        sealed.write_text(hashlib.sha256(made.read_bytes()).hexdigest())
-        os.replace(made, library)
-        os.replace(sealed, seal)
-
-
-def cache_root() -> Path:
-    """Return the user's cache folder, or the one that NORI_DYN_CACHE names."""
-    named = os.environ.get(CACHE_VARIABLE)
-    return Path(named) if named else platformdirs.user_cache_path("nori_dyn")
+        sealed.write_bytes(_seal(made.read_bytes()))
+        put_entry(made, library)
+        put_entry(sealed, seal)
 
 
 def usable_folder() -> Path | OSError:

@@ -1,0 +1,86 @@
+"""Reading a YAML file: data only, no more of it than the file is long, and the line of each thing in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nori_dyn.errors import SensorConfigError
+from nori_dyn.io.files import read_text
+
+LARGEST = 100_000
+"""Entries of a file, those counted again that an alias stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlFile:
+    """The content of a YAML file.
+
+    Attributes:
+        path: the file.
+        data: what it says.
+        root: its nodes, which know their lines.
+    """
+
+    path: str | Path
+    data: Any
+    root: yaml.Node | None
+
+    def line(self, keys: Sequence[str | int]) -> int:
+        """Return the line (from 1) of the deepest entry along some keys that exists."""
+        node, line = self.root, 0
+        for key in keys:
+            if isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+                node = node.value[key]
+            elif isinstance(node, yaml.MappingNode):
+                match = [(k, v) for k, v in node.value if k.value == str(key)]
+                if not match:
+                    continue  # a missing key, or the name of a variant of the schema
+                line = match[0][0].start_mark.line
+                node = match[0][1]
+                continue
+            else:
+                break
+            line = node.start_mark.line
+        return line + 1
+
+
+def read_yaml(path: str | Path) -> YamlFile:
+    """Return the content of a YAML file.
+
+    Raises:
+        FileFormatError: it cannot be read.
+        SensorConfigError: it is not YAML, or its aliases make it as large as no set of sensors is.
+    """
+    text = read_text(path)
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        if _size(root, {}) > LARGEST:
+            raise SensorConfigError(
+                f"{path}: its aliases make it larger than {LARGEST} entries. Write out what is meant."
+            )
+        return YamlFile(path, None if root is None else loader.construct_document(root), root)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it cannot be parsed"
+        raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.") from None
+    except RecursionError:
+        raise SensorConfigError(f"{path}: is nested too deeply, or an alias stands for what it is in.") from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a value unlike its tag
+        raise SensorConfigError(f"{path}: is not YAML: a value in it cannot be read ({error}).") from None
+
+
+def _size(node: yaml.Node | None, sizes: dict[int, int]) -> int:
+    """Return the number of nodes from a node on, without following an alias twice."""
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if id(node) not in sizes:
+        parts = [part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))]
+        sizes[id(node)] = 1 + sum(_size(part, sizes) for part in parts)
+    return sizes[id(node)]

@@ -1,0 +1,127 @@
+"""Whether the readings of a log fit together: chi-square at some of its samples, and what would make them fit."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.sparse.linalg import SuperLU, splu
+
+from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt
+from nori_dyn.solve.plausibility.motion import angular, reaches_far
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.float64]
+
+STATES = 12
+"""Samples that are looked at, spread over the log."""
+
+IMPROBABLE = 1e-3
+"""Probability below which the readings of a sample do not fit together."""
+
+MOST = 0.5
+"""Share of the samples from which on the log is doubted."""
+
+FACTORS: Mapping[float, str] = {
+    -1.0: "has the other sign",
+    1e-3: "looks a thousand times too large (mN m for N m, mm for m?)",
+    1e3: "looks a thousand times too small (kN for N, m for mm?)",
+    1 / DEGREE: "looks like degrees instead of radians",
+    DEGREE: "looks like radians instead of degrees",
+    9.81: "looks like g instead of m/s^2",
+}
+"""What all readings of a kind are to be taken times, and what that means."""
+
+
+def inconsistency(system: System, q: Floats, qd: Floats, y: Floats) -> Iterator[Doubt]:
+    """Yield a doubt where readings (N, ny) contradict each other at most samples, by the sigmas of their sensors."""
+    if not any(row.equation.sigma for row in system.rows):
+        return
+    usable = np.isfinite(y).all(axis=1) & ~system.saturated(y).any(axis=1)
+    chosen = np.flatnonzero(usable)
+    chosen = np.unique(chosen[np.linspace(0, len(chosen) - 1, STATES).astype(int)]) if len(chosen) else chosen
+    states = q[chosen], qd[chosen], y[chosen]
+    fits = _fits(system, *states)
+    share = _share(fits)
+    if share < MOST:
+        return
+    hints = [words for words, other in _explanations(system, states, fits) if other < share / 2]
+    yield Doubt(
+        "consistency",
+        share,
+        f"the readings contradict each other at {round(share * len(fits))} of {len(fits)} samples looked at, by the "
+        f"sigmas of their sensors (p < {IMPROBABLE:g}). {hints[0] if hints else 'See --monitor, and Monitor.faults.'}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The least squares of one state, factorised.
+
+    Attributes:
+        factors: of the augmented system [[sigma^2, 0, -D_w], [0, 0, D_e], [D_w^T, D_e^T, 0]] in (W r, multipliers, d).
+        b: b of the rows, those that are weighed first.
+        read: the readings of each kind of sensor, in the rows of b; zero elsewhere.
+        variances: sigma^2 of the rows that are weighed.
+        freedom: rows beyond those that the unknowns need.
+    """
+
+    factors: SuperLU
+    b: Floats
+    read: Mapping[str, Floats]
+    variances: Floats
+    freedom: int
+
+    def fits(self, kind: str = "", factor: float = 1.0) -> bool:
+        """Return whether the readings fit together, with those of a kind of sensor taken times a factor."""
+        b, n = self.b, len(self.variances)
+        if kind:
+            b = b + (1 - factor) * self.read[kind]  # b is affine in the readings, which enter it as -y
+        pulls = self.factors.solve(np.concatenate([b[:n], -b[n:], np.zeros(self.factors.shape[0] - len(b))]))[:n]
+        return bool(stats.chi2.sf(np.sum(self.variances * pulls**2), self.freedom) >= IMPROBABLE)
+
+
+def _fits(system: System, q: Floats, qd: Floats, y: Floats) -> list[_Fit]:
+    """Return the least squares of the states that are not singular, where there are rows to spare."""
+    freedom = system.shape[0] - system.shape[1]
+    is_exact = np.concatenate([np.full(row.slice.stop - row.slice.start, row.is_exact) for row in system.rows])
+    order, n = np.argsort(is_exact, kind="stable"), int(np.sum(~is_exact))
+    variances = 1 / system.weights[[k for row in system.rows if not row.is_exact for k in row.weight_of_rows]]
+    found: list[_Fit] = []
+    for state in zip(q, qd, y, strict=True) if freedom > 0 else ():
+        D = system.D(state[0]).tocsr()[order]
+        blocks: Any = [[sp.diags_array(variances), None, -D[:n]], [None, None, D[n:]], [D[:n].T, D[n:].T, None]]
+        read: dict[str, Floats] = {}
+        for row in system.measurements:
+            read.setdefault(row.equation.group, np.zeros(len(order)))[row.slice] = state[2][row.y]
+        with contextlib.suppress(RuntimeError):  # singular
+            factors = splu(sp.block_array(blocks, format="csc"))
+            kinds = {kind: values[order] for kind, values in read.items()}
+            found.append(_Fit(factors, system.b(*state)[order], kinds, variances, freedom))
+    return found
+
+
+def _share(fits: Sequence[_Fit], kind: str = "", factor: float = 1.0) -> float:
+    """Return the share of states whose readings do not fit together."""
+    return sum(not fit.fits(kind, factor) for fit in fits) / len(fits) if fits else 0.0
+
+
+def _explanations(
+    system: System, states: tuple[Floats, Floats, Floats], fits: Sequence[_Fit]
+) -> Iterator[tuple[str, float]]:
+    """Yield what may be wrong, and the share of states whose readings do not fit together with that put right."""
+    q, qd, y = states
+    in_q, in_qd = angular(system.tree)
+    if reaches_far(q[:, in_q]):
+        yield "q looks like degrees.", _share(_fits(system, np.where(in_q, q / DEGREE, q), qd, y))
+    if reaches_far(qd[:, in_qd]):
+        yield "qd looks like degrees per second.", _share(_fits(system, q, np.where(in_qd, qd / DEGREE, qd), y))
+    for kind in fits[0].read:
+        for factor, words in FACTORS.items():
+            yield f"{kind} {words}.", _share(fits, kind, factor)

@@ -1,0 +1,29 @@
+"""A thing about a log that is not likely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEGREE = 57.29577951308232
+"""Degrees in a radian."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A thing about a log that is not likely.
+
+    Attributes:
+        check: which check it does not pass: "limits", "clock", "rates", "magnitudes", "estimate" or
+            "consistency".
+        share: of the samples that do not.
+        message: what is odd, and what would explain it, for people.
+    """
+
+    check: str
+    share: float
+    message: str
+
+
+def counted(share: float, n: int) -> str:
+    """Return how many of n samples a share is."""
+    return f"{round(share * n)} of {n} samples"

@@ -1,0 +1,47 @@
+"""All checks of a log."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.plausibility.consistency import inconsistency
+from nori_dyn.solve.plausibility.doubt import Doubt
+from nori_dyn.solve.plausibility.magnitudes import estimates, readings
+from nori_dyn.solve.plausibility.motion import clock, limits, rates, step
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.float64]
+
+
+def doubts(
+    system: System,
+    q: Floats,
+    qd: Floats,
+    y: Floats,
+    estimate: Estimate | None = None,
+    dt: float | None = None,
+    t: Floats | None = None,
+) -> tuple[Doubt, ...]:
+    """Return what is not likely about a log; it takes some milliseconds, and some hundreds where rows are weighed.
+
+    Args:
+        system: the system that the log is for.
+        q: configurations (N, nq), finite.
+        qd: velocities (N, nv), finite.
+        y: readings (N, ny); nan where there is none.
+        estimate: what the log gives.
+        dt: time between samples [s]; that of t when None. Without either, q is not compared with qd.
+        t: times (N,) [s].
+    """
+    with np.errstate(all="ignore"):  # what overflows is doubted for that
+        found = [*limits(system.tree, q), *readings(system, y), *inconsistency(system, q, qd, y)]
+        if t is not None:
+            found += clock(t, dt)
+            dt = step(t) if dt is None else dt
+        if dt is not None:
+            found += rates(system.tree, q, qd, dt)
+        if estimate is not None:
+            found += estimates(system.tree, estimate)
+    return tuple(found)

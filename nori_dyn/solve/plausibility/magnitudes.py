@@ -1,0 +1,114 @@
+"""Whether wrenches, torques and accelerations are of a size that the robot's weight and reach can explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.model.joints import FORCE
+from nori_dyn.model.tree import GRAVITY, KinematicTree
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.plausibility.doubt import Doubt, counted
+from nori_dyn.system.builder import RowBlock, System
+
+Floats = NDArray[np.float64]
+
+LARGE = 30.0
+"""How many times the robot's weight, or that at its full reach, nothing is likely to be for long."""
+
+LONG = 0.1
+"""Share of the samples that is long."""
+
+SHORT = 0.1
+"""Smallest reach [m] that couples are compared with."""
+
+AT_REST = (0.2, 5.0)
+"""What the median reading of an accelerometer may be over gravity, at a robot that does not fall most of the time."""
+
+
+def weight(tree: KinematicTree) -> float:
+    """Return the weight of all that moves [N], on Earth where the tree has no gravity."""
+    return float(tree.I[:, 5, 5].sum() * (np.linalg.norm(tree.gravity) or np.linalg.norm(GRAVITY)))
+
+
+def reach(tree: KinematicTree) -> float:
+    """Return the length of the longest chain of the robot [m], up to centres of mass."""
+    lengths: list[float] = []
+    for i, parent in enumerate(tree.parents):
+        before = 0.0 if tree.is_root(i) else lengths[parent] + float(np.linalg.norm(tree.X_tree[i].r))
+        lengths.append(before)
+    masses = np.maximum(tree.I[:, 5, 5], 1e-12)
+    centres = np.linalg.norm([tree.I[:, 2, 4], tree.I[:, 0, 5], tree.I[:, 1, 3]], axis=0) / masses
+    return float(np.max(np.array(lengths) + np.where(tree.I[:, 5, 5] > 0, centres, 0.0)))
+
+
+def readings(system: System, y: Floats) -> Iterator[Doubt]:
+    """Yield doubts about the sizes of readings (N, ny)."""
+    for row in system.measurements:
+        if row.equation.group == "accelerometer":
+            yield from _gravity(system.tree, row, y[:, row.y])
+        for unit, columns in _wrench_columns(system.tree, row).items():
+            yield from _too_large(system.tree, "magnitudes", f"'{row.name}'", unit, y[:, row.y][:, columns])
+
+
+def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[Doubt]:
+    """Yield doubts about the sizes of estimated wrenches, (N, n_links, 6) or (N, 6)."""
+    for name, values in estimate.values.items():
+        if name.partition(":")[0] in ("f", "fx"):
+            forces = values.reshape(len(values), -1, 6)[..., 3:].reshape(len(values), -1)
+            yield from _too_large(tree, "estimate", f"the estimate of {name}", "N", forces)
+
+
+def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Floats) -> Iterator[Doubt]:
+    """Yield a doubt where values (N, n) are large for long."""
+    usual = weight(tree) * (1.0 if unit == "N" else max(reach(tree), SHORT))
+    largest = np.max(np.nan_to_num(np.abs(values)), axis=1, initial=0.0)
+    share = float((largest > LARGE * usual).mean())
+    if not usual or share <= LONG:
+        return
+    size = float(np.median(largest[largest > LARGE * usual]))
+    compared = "the weight of the robot" if unit == "N" else "its weight times the length of its longest chain"
+    hint = f" It looks like m{unit}." if check == "magnitudes" and size / 1000 < LARGE * usual else ""
+    yield Doubt(
+        check,
+        share,
+        f"{what} is {size:.3g} {unit}, {size / usual:.0f} times {compared}, at {counted(share, len(values))}.{hint}",
+    )
+
+
+def _wrench_columns(tree: KinematicTree, row: RowBlock) -> dict[str, list[int]]:
+    """Return which numbers of a reading are couples or torques [N m], and which are forces [N]."""
+    components = row.equation.components
+    if isinstance(row.equation, VariableReading) and row.equation.key.kind == "tau":
+        components = tree.joints[row.equation.key.body].force_components
+        if components == ("",):
+            components = ("m",) if tree.joints[row.equation.key.body].coordinates == ("angle",) else ("f",)
+    elif not set(components) <= set(FORCE):
+        return {}
+    return {
+        "N m": [k for k, component in enumerate(components) if component.startswith("m")],
+        "N": [k for k, component in enumerate(components) if component.startswith("f")],
+    }
+
+
+def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Doubt]:
+    """Yield a doubt where an accelerometer (N, n) does not feel gravity as it is."""
+    gravity = float(np.linalg.norm(tree.gravity))
+    lengths = np.linalg.norm(values, axis=1)
+    lengths = lengths[np.isfinite(lengths)]
+    if not gravity or values.shape[1] < 3 or not len(lengths):
+        return
+    felt = float(np.median(lengths))
+    if AT_REST[0] < felt / gravity < AT_REST[1]:
+        return
+    explanations = {
+        "It looks like g instead of m/s^2.": felt,
+        "It looks like thousandths of g.": felt / 1000,
+        "It looks like mm/s^2.": felt / 1000 / gravity,
+    }
+    near = [words for words, in_g in explanations.items() if 0.8 < in_g < 1.25]
+    hint = near[0] if near else "At rest an accelerometer feels gravity, upwards: was it taken out?"
+    yield Doubt("magnitudes", 1.0, f"'{row.name}' is {felt:.3g} m/s^2 in the median, and gravity {gravity:.3g}. {hint}")

@@ -1,0 +1,169 @@
+"""Whether q and qd are those of the robot: within its limits, at times that go on, and q moving as qd says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt, counted
+
+Floats = NDArray[np.float64]
+
+FEW = 0.02
+"""Share of the samples that may be outside the limits without a word."""
+
+SLACK = 0.05
+"""Share of a joint's range by which it may be outside: limits in models are rarely those of the stops."""
+
+STRIDES = 100
+"""Parts of a log over which motion is compared: long against the noise of a sample, short against drift."""
+
+MOTION = 0.02
+"""Range [rad, m] of q from which on a joint is taken to move."""
+
+FAR = 10.0
+"""Size [rad, m, rad/s] from which on another unit is likely."""
+
+RELATED = (0.5, 0.9)
+"""Correlation of q and qd up to which they are taken for different motions, and from which on for the same."""
+
+SAME = (0.5, 2.0)
+"""What q moves over what qd says, where the two agree but for noise."""
+
+
+def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
+    """Yield a doubt where configurations (N, nq) are outside the joint limits."""
+    limited = [i for i in range(tree.n_links) if _is_limited(tree, i)]
+    if not limited:
+        return
+    lower, upper = np.array([tree.joints[i].limits for i in limited]).T  # type: ignore[attr-defined]
+    slack = SLACK * np.where(np.isfinite(upper - lower), upper - lower, math.pi)
+    turns = np.array([tree.joints[i].coordinates[0] == "angle" for i in limited])
+    positions = q[:, [tree.q_slices[i].start for i in limited]]
+
+    def outside(positions: Floats) -> NDArray[np.bool_]:
+        return np.asarray((positions < lower - slack) | (positions > upper + slack))
+
+    found = outside(positions)
+    share = float(found.any(axis=1).mean())
+    if share <= FEW:
+        return
+    explanations = {
+        "Angles look like degrees.": np.where(turns & reaches_far(positions[:, turns]), positions / DEGREE, positions),
+        "Lengths look like millimetres.": np.where(
+            ~turns & reaches_far(positions[:, ~turns]), positions / 1000, positions
+        ),
+    }
+    fits = [words for words, other in explanations.items() if outside(other).any(axis=1).mean() <= share / 10]
+    worst = int(np.argmax(found.sum(axis=0)))
+    low, high = positions[:, worst].min(), positions[:, worst].max()
+    yield Doubt(
+        "limits",
+        share,
+        f"q is outside the joint limits at {counted(share, len(q))}: '{tree.joint_names[limited[worst]]}' is between "
+        f"{low:.4g} and {high:.4g} {'rad' if turns[worst] else 'm'}, its limits are {lower[worst]:.4g} and "
+        f"{upper[worst]:.4g}. {fits[0] if fits else 'Are units and order of the joints those of the model?'}",
+    )
+
+
+def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Doubt]:
+    """Yield a doubt where configurations (N, nq) do not move as velocities (N, nv) say, at samples dt [s] apart.
+
+    Joints with quaternions are left out.
+    """
+    moving: dict[str, tuple[float, float]] = {}
+    for i, joint in enumerate(tree.joints):
+        for k, kind in enumerate(joint.coordinates if "quaternion" not in joint.coordinates else ()):
+            position, velocity = q[:, tree.q_slices[i].start + k], qd[:, tree.v_slices[i].start + k]
+            position = _unwrapped(position) if kind == "angle" else position
+            if np.ptp(position) > MOTION:
+                moving[tree.joint_names[i]] = _compared(position, velocity, dt)
+    if not moving:
+        return
+    correlations, slopes = np.array(list(moving.values())).T
+    if (np.abs(correlations) < RELATED[0]).all():
+        words = "q does not move as qd says, at any joint. Are they of the same samples, in the order of the model?"
+        yield Doubt("rates", 1.0, words)
+    off = (np.abs(correlations) >= RELATED[1]) & ((slopes < SAME[0]) | (slopes > SAME[1]))
+    if off.any():
+        slope = float(np.median(slopes[off]))
+        names = [f"'{name}'" for name, is_off in zip(moving, off, strict=True) if is_off]
+        where = "every joint" if off.all() else ", ".join(names[:4])
+        yield Doubt(
+            "rates",
+            1.0,
+            f"q moves {slope:.4g} times as far as qd says with {dt:g} s between samples, at {where}. "
+            f"{_explained(slope, dt)}",
+        )
+
+
+def clock(t: Floats, dt: float | None) -> Iterator[Doubt]:
+    """Yield a doubt where times (N,) do not go on, or not by dt [s] a sample."""
+    halts = ~(np.diff(t) > 0)
+    if halts.any():
+        share = float(halts.sum() / len(t))
+        yield Doubt("clock", share, f"time does not go on at {counted(share, len(t))}. Are some missing, or doubled?")
+        return
+    found = step(t)
+    if dt is not None and found is not None and not SAME[0] < found / dt < SAME[1]:
+        yield Doubt("clock", 1.0, f"time goes on by {found:.4g} a sample, and the step of time is said to be {dt:g} s.")
+
+
+def step(t: Floats) -> float | None:
+    """Return the usual time between samples at times (N,); None where there is none."""
+    found = float(np.median(np.diff(t))) if len(t) > 1 else 0.0
+    return found if 0 < found < np.inf else None
+
+
+def reaches_far(values: Floats) -> bool:
+    """Return whether angles [rad], lengths [m] or their rates reach beyond where they usually are."""
+    return bool(np.abs(values).max(initial=0.0) > FAR)
+
+
+def angular(tree: KinematicTree) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which numbers of q (nq,) are angles, and which of qd (nv,) are angular velocities."""
+    in_q = [kind == "angle" for joint in tree.joints for kind in joint.coordinates]
+    in_qd = [
+        name.startswith("w") or (not name and joint.coordinates == ("angle",))
+        for joint in tree.joints
+        for name in joint.motion_components
+    ]
+    return np.array(in_q, dtype=bool), np.array(in_qd, dtype=bool)
+
+
+def _is_limited(tree: KinematicTree, i: int) -> bool:
+    lower, upper = getattr(tree.joints[i], "limits", (-math.inf, math.inf))
+    return bool(lower < upper and (math.isfinite(lower) or math.isfinite(upper)))
+
+
+def _unwrapped(angle: Floats) -> Floats:
+    """Return an angle (N,) without the jumps of one that is kept within half a turn."""
+    return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= math.pi + 1e-6 else angle
+
+
+def _compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, float]:
+    """Return the correlation of what a joint moves with what its velocity says, and how much further it moves."""
+    starts = np.arange(0, len(position) - 1, max(1, len(position) // STRIDES))
+    moved, said = (
+        np.add.reduceat(steps, starts) for steps in (np.diff(position), dt * (velocity[1:] + velocity[:-1]) / 2)
+    )
+    lengths = np.linalg.norm(moved), np.linalg.norm(said)
+    if not (0 < lengths[0] < np.inf and 0 < lengths[1] < np.inf):
+        return 0.0, 1.0
+    correlation = float(moved @ said / (lengths[0] * lengths[1]))
+    return correlation, float(np.copysign(lengths[0] / lengths[1], correlation))
+
+
+def _explained(slope: float, dt: float) -> str:
+    """Return what would explain that q moves so much further than qd says."""
+    explanations = {
+        DEGREE: "q looks like degrees.",
+        1 / DEGREE: "qd looks like degrees per second.",
+        -1.0: "One of the two has the other sign.",
+    }
+    near = [words for factor, words in explanations.items() if 0.9 < slope / factor < 1.1]
+    return near[0] if near else f"They agree with {slope * dt:.3g} s between samples: is the step of time right?"

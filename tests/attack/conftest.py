@@ -1,0 +1,49 @@
+"""What the attacks share: how many cases, from which seed, where scripts of failures go, and a count of it all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+COUNTED = "attacked"
+
+
+@pytest.fixture
+def attack_scale(request):
+    """Return how many times as many cases to try as by default."""
+    return request.config.getoption("--attack-scale")
+
+
+@pytest.fixture
+def attack_seed(request):
+    """Return the seed of all that is random."""
+    return request.config.getoption("--attack-seed")
+
+
+@pytest.fixture
+def attacked(record_property):
+    """Return what counts cases: attacked("files", 100)."""
+    return lambda what, n: record_property(COUNTED, (what, n))
+
+
+@pytest.fixture
+def attack_scripts():
+    """Return the folder for scripts that do a failure again."""
+    folder = Path(tempfile.gettempdir()) / "nori_dyn-attack"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    counts: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == COUNTED and report.when == "call":
+                    counts[value[0]] += value[1]
+    if counts:
+        shown = ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))
+        terminalreporter.write_line(f"attack: {shown}; seed {config.getoption('--attack-seed')}")

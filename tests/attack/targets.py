@@ -1,0 +1,412 @@
+"""What is done with a damaged file of each kind, as a user would: loaded, bound to a robot, planned, solved.
+
+Each `use_*` takes a path and returns what came of it, or raises; the errors that count as an answer are NoriErrors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import yaml
+from hypothesis import strategies as st
+
+import nori_dyn as nd
+from nori_dyn.cli import main
+from nori_dyn.io.logs import Differentiation, read_configurations, read_log
+from nori_dyn.io.plan_files import FORMAT as PLAN
+from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
+from nori_dyn.io.plan_set_files import FORMAT as PLAN_SET
+from nori_dyn.io.plan_set_files import PlanSetData
+from nori_dyn.io.plans import cache_folder
+from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
+from nori_dyn.solve.plausibility.doubts import doubts
+from tests.attack.mutations import (
+    damaged_bytes,
+    damaged_data,
+    damaged_npz,
+    damaged_text,
+    damaged_xml,
+    often,
+    pick,
+    yaml_tricks,
+)
+
+CORPUS = Path(__file__).parent / "corpus"
+ARM = CORPUS / "arm.urdf"
+
+Damage = Callable[[st.DrawFn], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A kind of file.
+
+    Attributes:
+        ending: of the file's name.
+        damage: makes a damaged file.
+        use: does with it what a user would.
+        share: how many of 1000 files are of this kind.
+    """
+
+    ending: str
+    damage: Damage
+    use: Callable[[Path], object]
+    share: int
+
+
+def now_and_then(path: Path, one_in: int) -> bool:
+    """Return whether a file is one of the few with which more is done; it depends on the file alone."""
+    return zlib.crc32(path.read_bytes()) % one_in == 0
+
+
+# --------------------------------------------------------------------- robots
+
+
+def robot_file(name: str) -> Damage:
+    text = (CORPUS / name).read_text()
+
+    def damage(draw: st.DrawFn) -> bytes:
+        content = damaged_xml(draw, text)
+        return damaged_bytes(draw, content) if often(draw, 8) else content
+
+    return damage
+
+
+def use_robot(path: Path) -> object:
+    tree = nd.load_robot(path)
+    sensors = nd.sensors_from_model(path, tree)
+    system = nd.System(tree, nd.sensors("inverse_dynamics"))
+    D = system.D(tree.neutral_configuration())
+    if now_and_then(path, 20):
+        with contextlib.suppress(nd.NoriError):
+            nd.load_robot(path, base="floating", kept="sensors")
+        solve_once(nd.plan(system, cache=False))
+    return tree.names, tree.joint_names, tuple(tree.frames), tree.notes, sensors.name, D.nnz
+
+
+def solve_once(plan: nd.Plan) -> object:
+    tree = plan.system.tree
+    state = tree.neutral_configuration(), np.full(tree.nv, 0.1), np.full(plan.system.ny, 0.1)
+    with np.errstate(all="ignore"):  # of numbers beyond all bounds
+        return plan.solver("numpy").solve(*state).values
+
+
+# --------------------------------------------------------------------- sensors
+
+
+@lru_cache
+def arm() -> nd.KinematicTree:
+    return nd.load_robot(ARM, kept="sensors")
+
+
+def config_file(name: str) -> Damage:
+    text = (CORPUS / name).read_text()
+    data = yaml.safe_load(text)
+
+    def damage(draw: st.DrawFn) -> bytes:
+        way = draw(st.integers(0, 5))
+        if way < 3:
+            content = _as_yaml(damaged_data(draw, data))
+        elif way < 5:
+            content = damaged_text(draw, text, " ,:{}[]").encode()
+        else:
+            content = pick(draw, yaml_tricks()).encode()
+        return damaged_bytes(draw, content) if often(draw, 10) else content
+
+    return damage
+
+
+def _as_yaml(data: Any) -> bytes:
+    return json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")  # JSON is YAML
+
+
+def use_sensors(path: Path) -> object:
+    sensors = nd.load_sensors(path, ARM, arm())
+    systems = [nd.System(arm(), sensors.in_contact(*closed)) for closed in ((), sensors.contact_names)]
+    again = nd.SensorSet.from_dict(sensors.to_dict())
+    assert again.fingerprint == sensors.fingerprint
+    if now_and_then(path, 40):
+        solve_once(nd.plan(systems[0], cache=False))
+    return sensors.name, systems[0].measurement_names, systems[0].weights.tolist()
+
+
+def use_candidates(path: Path) -> object:
+    found = nd.load_candidates(path, ARM, arm())
+    if now_and_then(path, 40):
+        return nd.best_sensors(arm(), found, 1)
+    return found.name
+
+
+# --------------------------------------------------------------------- plans
+
+
+@lru_cache
+def arm_system() -> nd.System:
+    return nd.System(nd.load_robot(ARM), nd.sensors("inverse_dynamics"))
+
+
+@lru_cache
+def plan_content() -> dict[str, Any]:
+    return dict(json.loads(nd.plan(arm_system(), cache=False).content()))
+
+
+@lru_cache
+def plan_set_content() -> dict[str, Any]:
+    contacts = {"tip": {"closed": [{"type": "rigid_contact", "links": "link1"}], "open": [ZERO]}}
+    rows = [{"type": "joint_torque", "joints": "all"}, {**ZERO, "links": {"except": "link1"}}]
+    tree = nd.autotree(2).replace(joints=(nd.random_tree(1, 0).joints[0],) * 2)
+    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": rows, "contacts": contacts})
+    with tempfile.TemporaryDirectory() as folder:
+        nd.plan_set(tree, sensors, leave_out_singular=True, cache=False).save(Path(folder) / "set")
+        return dict(json.loads((Path(folder) / "set").read_text()))
+
+
+ZERO = {"type": "external_wrench", "links": "link1", "value": 0}
+
+
+def sealed_file(format: str, content: Callable[[], dict[str, Any]]) -> Damage:
+    """Damage a file, and mostly seal it again as one who means harm would."""
+
+    def damage(draw: st.DrawFn) -> bytes:
+        body = damaged_data(draw, content())
+        if not often(draw, 8) and isinstance(body, dict):
+            for key in ("checksum", "version", "format"):
+                body.pop(key, None)
+            with contextlib.suppress(Exception):
+                if often(draw, 2):
+                    _fit(body, format)
+            written = sealed(format, body).encode()
+        else:
+            written = json.dumps(body).encode()
+        return damaged_bytes(draw, written) if often(draw, 8) else written
+
+    return damage
+
+
+def _fit(body: dict[str, Any], format: str) -> None:
+    """Let the fingerprints in a body fit its robot and sensors."""
+    data: Any = unsealed(sealed(format, body), format, PlanData if format == PLAN else PlanSetData, "", "")
+    sensors = nd.SensorSet.from_dict(data.sensors)
+    if format == PLAN:
+        body["fingerprint"] = nd.System(tree_of(data.tree), sensors).fingerprint
+        return
+    for state in body["states"]:
+        state["fingerprint"] = nd.System(tree_of(data.tree), sensors.in_contact(*state["contacts"])).fingerprint
+
+
+def use_plan(path: Path) -> object:
+    plan = nd.Plan.load(path)
+    solve_once(plan)
+    if now_and_then(path, 20):
+        plan.export(path.with_suffix(".c"))
+    return plan.system.tree.names, plan.ordering, repr(plan)
+
+
+def use_plan_set(path: Path) -> object:
+    plans = nd.PlanSet.load(path)
+    for plan in plans.plans.values():
+        solve_once(plan)
+    return repr(plans)
+
+
+def use_cached_plan(path: Path) -> object:
+    """Put the file where the plan of a system is cached: it is found whole, or the plan is made anew."""
+    nd.plan(arm_system())
+    (entry,) = cache_folder().glob("*.json")
+    with instead_of(entry, path):
+        return solve_once(nd.plan(arm_system()))
+
+
+@contextlib.contextmanager
+def instead_of(entry: Path, path: Path) -> Iterator[None]:
+    """Put a file where a cache has an entry, for a while."""
+    whole = entry.read_bytes()
+    entry.unlink()  # a library stays as it is where it is loaded
+    entry.write_bytes(path.read_bytes())
+    try:
+        yield
+    finally:
+        entry.unlink()
+        entry.write_bytes(whole)
+
+
+# --------------------------------------------------------------------- compiled programs
+
+
+@lru_cache
+def arm_plan() -> nd.Plan:
+    return nd.plan(arm_system(), outputs=("tau",), cache=False)
+
+
+@lru_cache
+def compiled_entry(ending: str) -> bytes:
+    """Return the content of a file that a compiled plan leaves in the cache."""
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, {CACHE_VARIABLE: folder}):
+        arm_plan().solver()
+        return next((path.read_bytes() for path in Path(folder).rglob(f"*{ending}")), b"no compiler here")
+
+
+def compiled_file(ending: str) -> Damage:
+    return lambda draw: damaged_bytes(draw, compiled_entry(ending))
+
+
+def use_compiled(path: Path) -> object:
+    """Put the file where the cache has one of a compiled plan: what is damaged is made anew."""
+    expected = solve_natively()
+    for entry in (cache_root() / "native").glob(f"*{path.suffix}"):
+        with instead_of(entry, path):
+            np.testing.assert_array_equal(solve_natively(), expected)
+    return expected
+
+
+def solve_natively() -> Any:
+    return arm_plan().solver().solve(np.ones(2), np.ones(2), np.ones(2)).tau
+
+
+# --------------------------------------------------------------------- logs
+
+
+def csv_file(draw: st.DrawFn) -> bytes:
+    content = damaged_text(draw, (CORPUS / "log.csv").read_text(), ",").encode()
+    return damaged_bytes(draw, content) if often(draw, 6) else content
+
+
+def zipped_csv_file(draw: st.DrawFn) -> bytes:
+    content = gzip.compress(csv_file(draw) * pick(draw, (1, 1, 1, 100)), mtime=0)
+    return damaged_bytes(draw, content) if often(draw, 2) else content
+
+
+def npz_file(draw: st.DrawFn) -> bytes:
+    numbers = np.arange(6.0).reshape(3, 2)
+    content = damaged_npz(draw, {"q": numbers / 10, "qd": numbers, "y": numbers})
+    return damaged_bytes(draw, content) if often(draw, 4) else content
+
+
+@lru_cache
+def arm_solver() -> nd.Solver:
+    return nd.plan(arm_system(), cache=False).solver("numpy")
+
+
+def use_log(path: Path) -> object:
+    with contextlib.suppress(nd.NoriError):
+        read_configurations(path, arm_system())
+    with contextlib.suppress(nd.NoriError):
+        read_log(path, arm_system(), Differentiation(5, 0.1))
+    log = read_log(path, arm_system())
+    with np.errstate(all="ignore"):
+        estimate = arm_solver().solve_batch(log.q, log.qd, log.y)
+    twice = np.column_stack([log.y, log.y])
+    return doubts(weighed_system(), log.q, log.qd, twice, estimate, t=log.t)
+
+
+@lru_cache
+def weighed_system() -> nd.System:
+    rows = [{"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque")]
+    rows.append({"type": "external_wrench", "links": "all", "value": 0})
+    return nd.System(arm_system().tree, nd.SensorSet.from_dict({"name": "weighed", "measurements": rows}))
+
+
+# --------------------------------------------------------------------- the command line
+
+
+@contextlib.contextmanager
+def plan_file() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "good.plan"
+        path.write_text(json.dumps(plan_content()))
+        yield path
+
+
+def command(*arguments: object) -> str:
+    """Run `nori-dyn ARGUMENTS`, and return what it prints; what it writes is there when it succeeds, or not at all."""
+    out = [Path(str(word)) for before, word in pairwise(arguments) if before == "--out"]
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=how) for how in ("strict", "backslashreplace")]
+    argv = ["nori-dyn", *map(str, arguments)]
+    with (
+        patch.object(sys, "argv", argv),
+        contextlib.redirect_stdout(streams[0]),
+        contextlib.redirect_stderr(streams[1]),
+    ):
+        try:
+            with np.errstate(all="ignore"):
+                main()
+            code: Any = 0
+        except SystemExit as stopped:
+            code = stopped.code
+    for stream in streams:
+        stream.flush()
+    printed, errors = (stream.buffer.getvalue().decode() for stream in streams)
+    assert code in (0, 1, 2), code
+    assert "Traceback" not in errors
+    for path in out:
+        assert path.exists() == (code == 0), (
+            f"exit status {code}, and {path} {'exists' if path.exists() else 'does not'}"
+        )
+        assert not list(path.parent.glob(".*"))
+    if code and arguments[0] != "observe":
+        assert "error: " in errors.lower(), errors
+        raise nd.NoriError(errors)
+    return printed + errors
+
+
+def use_robot_on_the_command_line(path: Path) -> object:
+    command("info", path, "--json")
+    command("info", path, "--verbose")
+    with tempfile.TemporaryDirectory() as folder:
+        return command("plan", path, "--sensors", "inverse_dynamics", "--out", Path(folder) / "out.plan", "--no-cache")
+
+
+def use_sensors_on_the_command_line(path: Path) -> object:
+    return command("observe", ARM, "--sensors", path, "--samples", 1, "--failing", 0, "--json")
+
+
+def use_plan_on_the_command_line(path: Path) -> object:
+    command("info", path)
+    with tempfile.TemporaryDirectory() as folder:
+        command("export", path, "--out", Path(folder) / "c")
+        log, out = CORPUS / "log.csv", Path(folder) / "out.csv"
+        return command("solve", "--plan", path, "--input", log, "--out", out, "--backend", "numpy")
+
+
+def use_log_on_the_command_line(path: Path) -> object:
+    with plan_file() as plan, tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.npz"
+        return command("solve", "--plan", plan, "--input", path, "--out", out, "--backend", "numpy")
+
+
+TARGETS = {
+    "urdf": Target(".urdf", robot_file("arm.urdf"), use_robot, 160),
+    "urdf with other joints": Target(".urdf", robot_file("wheel.urdf"), use_robot, 60),
+    "mjcf": Target(".xml", robot_file("arm.xml"), use_robot, 120),
+    "sensors": Target(".yaml", config_file("sensors.yaml"), use_sensors, 160),
+    "candidates": Target(".yaml", config_file("candidates.yaml"), use_candidates, 40),
+    "plan": Target(".plan", sealed_file(PLAN, plan_content), use_plan, 150),
+    "plan set": Target(".plan", sealed_file(PLAN_SET, plan_set_content), use_plan_set, 60),
+    "cached plan": Target(".json", sealed_file(PLAN, plan_content), use_cached_plan, 20),
+    "compiled record": Target(".json", compiled_file(".json"), use_compiled, 10),
+    "compiled seal": Target(".sha256", compiled_file(".sha256"), use_compiled, 5),
+    "compiled library": Target(".so", compiled_file(".so"), use_compiled, 5),
+    "csv": Target(".csv", csv_file, use_log, 60),
+    "csv.gz": Target(".csv.gz", zipped_csv_file, use_log, 20),
+    "npz": Target(".npz", npz_file, use_log, 80),
+    "robot, command line": Target(".urdf", robot_file("arm.urdf"), use_robot_on_the_command_line, 10),
+    "mjcf, command line": Target(".xml", robot_file("arm.xml"), use_robot_on_the_command_line, 5),
+    "sensors, command line": Target(".yaml", config_file("sensors.yaml"), use_sensors_on_the_command_line, 10),
+    "plan, command line": Target(".plan", sealed_file(PLAN, plan_content), use_plan_on_the_command_line, 15),
+    "log, command line": Target(".csv", csv_file, use_log_on_the_command_line, 10),
+}

@@ -1,0 +1,131 @@
+"""Files of users that once ended in a traceback, or left something where the program runs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.io.files import write_bytes
+from nori_dyn.io.logs import read_log
+
+BOMB = "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: !!int x", "a value in it cannot be read"),
+        ("name: 2001-13-45", "a value in it cannot be read"),
+        ("name: !!bool x", "a value in it cannot be read"),
+        (f"name: {'9' * 5000}", "a value in it cannot be read"),
+        ("[" * 1000 + "]" * 1000, "nested too deeply"),
+        ("name: &a [*a]", "nested too deeply, or an alias stands for what it is in"),
+        (f"a: &a [1]\n{BOMB}name: *i", "its aliases make it larger"),
+        (f"a: &a {{x: 1}}\n{BOMB}<<: *i", "its aliases make it larger"),
+    ],
+)
+def test_yaml_that_is_no_set_of_sensors(tmp_path, text, message):
+    path = tmp_path / "odd.yaml"
+    path.write_text(text)
+    with pytest.raises(nd.SensorConfigError, match=rf"odd\.yaml.*: .*{message}"):
+        nd.load_sensors(path)
+
+
+def test_aliases_are_followed(tmp_path):
+    path = tmp_path / "set.yaml"
+    path.write_text("name: set\nmeasurements:\n  - &one {type: joint_torque, joints: j1}\n  - {<<: *one, joints: j2}\n")
+    assert [m.joints for m in nd.load_sensors(path).measurements] == ["j1", "j2"]
+
+
+@pytest.fixture
+def system():
+    return nd.System(nd.autotree(2), nd.sensors("inverse_dynamics"))
+
+
+def test_a_damaged_gzip_log_is_refused(tmp_path, system):
+    path = tmp_path / "log.csv.gz"
+    content = gzip.compress(b"q[0],q[1]\n" + b"1,2\n" * 100, mtime=0)
+    path.write_bytes(content[:10] + b"\x07" + content[11:])
+    with pytest.raises(nd.FileFormatError, match="is damaged"):
+        read_log(path, system)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones((3, 2), dtype=complex), "its array 'q' holds complex128, not plain numbers"),
+        (np.ones((3, 2), dtype="m8[s]"), r"its array 'q' holds timedelta64\[s\]"),
+        (np.array([["a", "b"]]), "has no column 'q:"),
+    ],
+)
+def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, system, array, message):
+    np.savez(tmp_path / "log.npz", q=array, qd=np.ones((3, 2)), y=np.ones((3, 2)))
+    with pytest.raises(nd.NoriError, match=message):
+        read_log(tmp_path / "log.npz", system)
+
+
+def test_text_in_a_log_is_left_alone(tmp_path, system):
+    numbers = np.ones((3, 2))
+    np.savez(tmp_path / "log.npz", q=numbers, qd=numbers, y=numbers, note="a log")
+    assert len(read_log(tmp_path / "log.npz", system).q) == 3
+
+
+def test_an_array_that_is_larger_than_all_memory_is_refused(tmp_path, system):
+    path = tmp_path / "log.npz"
+    np.savez(path, q=np.ones((3, 2)))
+    path.write_bytes(path.read_bytes().replace(b"(3, 2), }     ", b"(99999999999,)"))
+    with pytest.raises(nd.FileFormatError, match="is not an NPZ file"):
+        read_log(path, system)
+
+
+def test_numbers_whose_squares_overflow_are_no_warning(system):
+    huge = np.full(2, 1e200)
+    solver = nd.plan(system, cache=False).solver("numpy")
+    assert solver.solve(np.ones(2), np.zeros(2), huge).tau.shape == (2,)
+
+
+MODEL = """<mujoco><worldbody><body><joint {}/>
+<inertial pos="0 0 0" mass="{}" diaginertia="1 1 1"/></body></worldbody></mujoco>"""
+
+
+def test_mujoco_writes_no_log_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd.xml").write_text(MODEL.format("armature='-1'", 1))
+    with pytest.warns(nd.NoriWarning) as told:
+        nd.load_mjcf("odd.xml")
+    assert "MuJoCo: Inertia matrix is too close to singular" in str(told[0].message)
+    assert os.listdir() == ["odd.xml"]
+
+
+@pytest.mark.parametrize("mass", ["1e60", "inf", "nan"])
+def test_an_mjcf_model_with_a_number_beyond_all_bounds_is_refused(tmp_path, mass):
+    path = tmp_path / "huge.xml"
+    path.write_text(MODEL.format("", mass))
+    with pytest.raises(nd.ModelError, match=r"huge\.xml"):
+        nd.load_mjcf(path)
+
+
+def test_what_is_no_file_is_written_and_not_replaced():
+    write_bytes(os.devnull, b"content")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_device_is_an_error_of_ours():
+    with pytest.raises(nd.FileFormatError, match="No space left on device"):
+        write_bytes("/dev/full", b"content")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 300])
+def test_names_that_no_file_has(tmp_path, path):
+    with pytest.raises(nd.FileFormatError, match="cannot be written"):
+        write_bytes(tmp_path / path, b"")
+    with pytest.raises(nd.FileFormatError, match="cannot be read"):
+        nd.Plan.load(tmp_path / path)
