@@ -9,7 +9,6 @@ Source: Nori, problem 2 and remark 4; DESIGN 4.3.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,8 +35,9 @@ from nori_dyn.system.trace import SymbolicSystem
 PROMISING = 1.3
 """Operations on D, as a multiple of those of the cheapest order so far, above which an order is not lifted."""
 
-PATIENCE = 5.0
-"""Time [s] after which no further ordering is begun, with `effort` to be added."""
+PATIENCE = 500_000
+"""Entries updated by eliminations after which no further ordering is begun: some ten seconds. Work is counted, not
+time, so that a busy machine makes the same plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +166,19 @@ def make_plan(
     methods = candidates(ordering)
     resolved = resolve_outputs(system, outputs)
     check_shape(system)
-    start = time.monotonic()
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, resolved), seed)
     problem = search.problem
     found: list[tuple[Candidate, Ordering, LiftedProgram]] = []
     one_does = system.is_weighted and ordering == AUTO  # the program goes from the leaves to the root, whatever it is
     for name, method in methods.items():
-        if found and (one_does or time.monotonic() - start > PATIENCE + effort):
+        if found and (one_does or search.updates > PATIENCE):
             break
         progress(f"ordering {name}")
         try:
             order = method(problem)
             work = Elimination(search.original, FIELD).run(order.rows, order.columns)
+            search.updates += work.updates
             operations = engine_rule(work)
             least = min((candidate.cost.total for candidate, _, _ in found), default=operations.total)
             program = search.lifted(order) if operations.total <= PROMISING * least else search.recursions
@@ -197,7 +197,7 @@ def make_plan(
             )
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
-    found.sort(key=lambda item: item[0].weight)
+    found.sort(key=lambda item: (item[0].weight, item[0].cost.total))  # of equal programs, what suits UMFPACK best
     best, order, program = found[0]
     return EliminationPlan(
         system=system,

@@ -19,10 +19,6 @@ Floats = NDArray[np.float64]
 ENSEMBLE = 8
 """Number of random states whose solutions tell the size of each unknown."""
 
-WEIGHT_DECADES = 0.0
-"""Decades by which sampled weights differ from those given, at most."""
-
-
 NOISE_DECADES = 8.0
 """Decades by which the sampled variance of noisy equations of motion is below that given, at most: an order should hold
 where they are as good as exact, too."""
@@ -40,14 +36,14 @@ def sampled(
         n: number of states.
         at_rest: leave velocities and readings, which the matrix does not depend on, at zero; b is then empty.
 
-    Weights are drawn within `WEIGHT_DECADES` of those of the system; those of noisy equations of motion, `at_rest`, up
-    to `NOISE_DECADES` above.
+    Weights are those of the system; those of noisy equations of motion are drawn, `at_rest`, up to `NOISE_DECADES`
+    above.
     """
     tree = system.tree
     rng = np.random.default_rng(seed)
     Q = np.array([tree.random_configuration(rng) for _ in range(n)])
     Qd, Y = (np.zeros((n, k)) if at_rest else rng.normal(size=(n, k)) for k in (tree.nv, system.ny))
-    W = system.weights * 10.0 ** rng.uniform(-WEIGHT_DECADES, WEIGHT_DECADES, size=(n, system.n_weights))
+    W = np.tile(system.weights, (n, 1))
     for row in system.rows:
         if at_rest and row.is_dynamic and not row.is_exact:
             W[:, row.weights] *= 10.0 ** rng.uniform(0.0, NOISE_DECADES, size=W[:, row.weights].shape)

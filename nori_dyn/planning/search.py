@@ -105,7 +105,11 @@ class LiftedProgram:
 
 
 class Search:
-    """Lifts orders to the refined systems, and counts the programs that they lead to."""
+    """Lifts orders to the refined systems, and counts the programs that they lead to.
+
+    Attributes:
+        updates: entries that eliminations have updated so far: the work done.
+    """
 
     def __init__(self, system: System, columns: NDArray[np.intp], seed: int) -> None:
         self._system = system
@@ -119,6 +123,7 @@ class Search:
         self.problem = ordering_problem(system, self.original, seed)
         self._known: dict[tuple[int, bytes], LiftedProgram | None] = {}
         self._limits = [math.inf] * len(self._refinements)
+        self.updates = 0
 
     @property
     def original(self) -> SymbolicSystem:
@@ -172,9 +177,11 @@ class Search:
         try:
             work = greedy(problem, classes, ties, limit)
         except CostlyOrderError:
+            self.updates += int(limit)
             return None
         except ZeroPivotError:  # some definition cannot be used as one
             work = greedy(replace(problem, definitions={}), classes, ties)
+        self.updates += work.updates
         self._limits[which] = min(limit, MOST_UPDATES * work.updates)
         graph = refined.symbolic.graph
         size = len(graph)

@@ -73,7 +73,7 @@ static inline int all_finite(int n, const double *x) {{
 
 /* in: q, qd, y, weights; w: workspace; out: outputs; limits: smallest size of each pivot, then the usual size of each
    output that has a step of refinement, which must be less than the share step_limit of it. */
-typedef struct {{ double *in, *w, *out; const double *limits; double step_limit, residual_limit, residual; }} state;
+typedef struct {{ double *in, *w, *out; const double *limits; double residual_limit, residual, step_limit; }} state;
 
 /* Writes the outputs that no input changes, where `run` leaves them out. */
 void prepare(const state *at) {{ constants(at->in, at->w, at->out); }}

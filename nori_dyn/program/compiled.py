@@ -24,7 +24,9 @@ class Compiled(BaseModel):
 
     Attributes:
         n_work: length of the workspace.
-        limits: smallest size that each guarded pivot may have.
+        limits: smallest size of each guarded pivot, then the usual size of each output that has a step.
+        guards: the unknown that each guarded pivot is of.
+        first_pivot: where the pivots are in the workspace.
         single: address of the library for single states.
         batch: address of that for batches; it is compiled when it is first needed.
     """
@@ -33,6 +35,8 @@ class Compiled(BaseModel):
 
     n_work: int
     limits: list[FiniteFloat]
+    guards: list[str]
+    first_pivot: int
     single: str
     batch: str
 

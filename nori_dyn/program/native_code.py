@@ -20,7 +20,7 @@ from nori_dyn.program.compiler import Compiler
 Floats = NDArray[np.float64]
 
 SINGLE = """
-typedef struct { double *in, *w, *out; const double *limits; double step_limit, residual_limit, residual; } state;
+typedef struct { double *in, *w, *out; const double *limits; double residual_limit, residual, step_limit; } state;
 void prepare(const state *at);
 int run(const state *at);
 int solve(state *at);
@@ -82,7 +82,7 @@ class NativeCode:
     def place(self, inputs: Floats, outputs: Floats, residual_limit: float) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps neither alive."""
         at = self._pointer
-        limits = (self._step_limit, residual_limit, np.nan)
+        limits = (residual_limit, np.nan, self._step_limit)
         parts = (at(inputs), at(self.work), at(outputs), at(self._limits), *limits)
         placed = self._ffi.new("state *", parts)
         self._single.prepare(placed)

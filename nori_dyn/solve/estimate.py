@@ -27,15 +27,18 @@ class Estimate:
             where it is not checked, or where the plan does not compute all of d.
         backend: name of the backend that ran.
         fell_back: whether the planned order was given up for a freshly pivoted factorisation.
+        rcond: how far to trust it: one over the condition, by which the relative error of the entries may be magnified
+            in an unknown, where a factorisation found one; the ratio of pivots of the `umfpack` backend where that is
+            large enough; nan where the planned order held.
 
     Args:
         layout: where the outputs lie.
         unknowns: the unknowns (size,) or (N, size); they become the estimate's own.
-        residual, backend, fell_back: see above.
+        residual, backend, fell_back, rcond: see above.
         turned: whether outputs in the coordinates of a frame are turned already; they are turned in place otherwise.
     """
 
-    __slots__ = ("_layout", "_unknowns", "_values", "backend", "fell_back", "residual")
+    __slots__ = ("_layout", "_unknowns", "_values", "backend", "fell_back", "rcond", "residual")
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Estimate:
         backend: str,
         fell_back: NDArray[np.bool_] | np.bool_ | bool,
         turned: bool = False,
+        rcond: Floats | float = np.nan,
     ) -> None:
         self._layout = layout
         self._unknowns = unknowns
@@ -52,6 +56,7 @@ class Estimate:
         self.residual = residual
         self.backend = backend
         self.fell_back = fell_back
+        self.rcond = rcond
 
     def __repr__(self) -> str:
         n = np.count_nonzero(self.singular)
@@ -73,9 +78,9 @@ class Estimate:
             places: for each part the numbers of its states; all of them together are 0..N-1.
         """
         order = np.argsort(np.concatenate(places))
-        arrays = [(part._unknowns, np.asarray(part.residual), np.asarray(part.fell_back)) for part in parts]
-        unknowns, residual, fell_back = (np.concatenate(of_parts)[order] for of_parts in zip(*arrays, strict=True))
-        return Estimate(parts[0]._layout, unknowns, residual, parts[0].backend, fell_back, turned=True)
+        arrays = [tuple(map(np.asarray, (p._unknowns, p.residual, p.fell_back, p.rcond))) for p in parts]
+        unknowns, residual, fell_back, rcond = (np.concatenate(each)[order] for each in zip(*arrays, strict=True))
+        return Estimate(parts[0]._layout, unknowns, residual, parts[0].backend, fell_back, turned=True, rcond=rcond)
 
     @property
     def values(self) -> Mapping[str, Floats]:

@@ -240,5 +240,7 @@ class Solver:
         return self._estimate(solution)
 
     def _estimate(self, solution: Solution) -> Estimate:
+        found = np.where(solution.rcond == 1.0, np.nan, solution.rcond)  # 1 where no factorisation found any
         # [()] takes the number out of an array of one state, and leaves that of a batch as it is
-        return Estimate(self._layout, solution.values, solution.residual[()], self._name, solution.fell_back[()])
+        trust = solution.residual[()], self._name, solution.fell_back[()]
+        return Estimate(self._layout, solution.values, *trust, rcond=found[()])

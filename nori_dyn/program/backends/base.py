@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.errors import SingularSystemError
+from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
+from nori_dyn.planning.static_elimination import Guard
 from nori_dyn.program.lowering import SolutionProgram
+from nori_dyn.system.builder import System
 
 Floats = NDArray[np.float64]
 
 RCOND_LIMIT = 1e-13
-"""Smallest ratio of pivots of the matrix in natural units; below it the system counts as singular at this state."""
+"""Smallest rcond: below it rounding of the entries alone may change an unknown by a thousandth, and the system counts
+as singular at this state."""
 
 PIVOT_LIMIT = 1e-4
 """A pivot this much smaller than over the ensemble makes a state suspicious: it is factorised afresh. On real robots
@@ -48,8 +51,8 @@ class Solution:
         residual: largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation; nan
             when not computed.
         fell_back: whether the planned order was given up for a freshly pivoted factorisation.
-        rcond: smallest pivot relative to the largest of that factorisation, 1 where the planned order held;
-            below RCOND_LIMIT the system is singular.
+        rcond: one over the condition that the factorisation found, see `fresh`; 1 where the planned order held. Below
+            RCOND_LIMIT the system is singular.
     """
 
     values: Floats
@@ -66,8 +69,9 @@ class Status:
         ok: whether the outputs hold a solution; they hold nan when not.
         fell_back: whether the planned order was given up for a freshly pivoted factorisation.
         residual: as in `Solution`; nan where the backend does not compute it at every tick.
-        rcond: as in `Solution`.
+        rcond: as in `Solution`; nan where the state has a number that is not finite, or a weight below zero.
         threshold: rcond below which the system counts as singular.
+        cause: the pivot or check that tripped, with its value and its limit; empty where none did.
     """
 
     ok: bool = True
@@ -75,24 +79,31 @@ class Status:
     residual: float = math.nan
     rcond: float = 1.0
     threshold: float = RCOND_LIMIT
+    cause: str = ""
 
     @staticmethod
-    def of(solution: Solution) -> Status:
-        """Return the status of one state's solution."""
+    def of(solution: Solution, cause: str = "") -> Status:
+        """Return the status of one state's solution; `cause` is why it fell back."""
         rcond = float(solution.rcond)
-        return Status(rcond >= RCOND_LIMIT, bool(solution.fell_back), float(solution.residual), rcond)
+        is_solved = rcond >= RCOND_LIMIT and bool(np.isfinite(solution.values).all())
+        return Status(is_solved, bool(solution.fell_back), float(solution.residual), rcond, cause=cause)
 
     def raise_for_status(self) -> None:
         """Raise what went wrong, if anything did.
 
         Raises:
+            InputError: a number of the state is not finite, or a weight is below zero.
             SingularSystemError: the system has no unique solution at this state.
         """
-        if not self.ok:
-            raise SingularSystemError(
-                f"the system is singular at this state: its pivots span a ratio of {self.rcond:.2g}, "
-                f"below {self.threshold:.2g}. `solve` names what is not determined."
-            )
+        if self.ok:
+            return
+        if math.isnan(self.rcond):
+            raise InputError(f"the state cannot be solved: {self.cause}.")
+        tripped = f" {self.cause[0].upper()}{self.cause[1:]}." if self.cause else ""
+        raise SingularSystemError(
+            f"the system is singular at this state: its rcond is {self.rcond:.2g}, below {self.threshold:.2g}."
+            f"{tripped} `solve` names what is not determined."
+        )
 
 
 class Backend(Protocol):
@@ -135,9 +146,21 @@ def copying_ticker(backend: Backend, plan: EliminationPlan, state: Floats, value
     def tick() -> Status:
         solution = backend.solve(*parts)
         values[:] = solution.values
-        return Status.of(solution)
+        return Status.of(solution, find_wrong_input(plan.system, parts))
 
     return tick
+
+
+def find_wrong_input(system: System, state: Sequence[Floats]) -> str:
+    """Return which number of a state is not finite, or which weight below zero; nothing where none is."""
+    for name, array in zip(system.input_sizes, state, strict=True):
+        wrong = np.flatnonzero(~np.isfinite(array))
+        if len(wrong):
+            return f"{name}[{wrong[0]}] is {array[wrong[0]]}"
+    if system.is_weighted and (state[-1] < 0).any():
+        k = int(np.argmax(state[-1] < 0))
+        return f"the weight of '{system.weight_names[k]}' is {state[-1][k]:g}, below zero"
+    return ""
 
 
 def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: NDArray[np.intp]) -> Floats:
@@ -202,3 +225,9 @@ def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats
         return least
     _, usual = natural_scaling(plan.system, plan.symbolic, plan.seed)
     return np.concatenate([least, usual[solution.columns]])
+
+
+def guarded_name(plan: EliminationPlan, guard: Guard) -> str:
+    """Return the name of the unknown that a guarded pivot is of; of one that D does not have, its link's."""
+    names, bodies = plan.system.variable_names, plan.refined.symbolic.bodies
+    return names[guard.column] if guard.column < len(names) else plan.system.tree.names[bodies[guard.column]]

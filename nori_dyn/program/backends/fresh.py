@@ -23,13 +23,16 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import structural_rank
 
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.planning.scaling import natural_scaling
-from nori_dyn.program.backends.base import RCOND_LIMIT, Floats, equation_starts, relative_residual
+from nori_dyn.planning.scaling import natural_scaling, sampled
+from nori_dyn.program.backends.base import RCOND_LIMIT, Floats, equation_starts, find_wrong_input, relative_residual
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
 from nori_dyn.system.variables import FORCES
 
 Extended = NDArray[np.longdouble]
+
+SAMPLES = 32
+"""Number of random states that tell the natural size of entries."""
 
 SWEEPS = 4
 """Times that rows and columns are brought to size 1."""
@@ -51,8 +54,9 @@ class Fresh:
     Attributes:
         d: the unknowns (n,); nan where they are not determined.
         residual: as in `Solution`.
-        rcond: one over the condition: by how much the relative error of the entries may be magnified in any unknown,
-            relative to its size. No scaling of rows or columns changes it. Zero where the matrix is singular.
+        rcond: one over the condition: how far an unknown may move, by its natural size, where each equation is off by
+            the natural size of its terms; of a weighed reading, by its sigma. No scaling of rows or columns changes it.
+            Zero where the matrix is singular.
     """
 
     d: Floats
@@ -83,30 +87,33 @@ class FreshSolver:
         self._program = PythonProgram(Program.of(symbolic.inputs, outputs))
 
     @cached_property
-    def _usual(self) -> Floats:
-        """The natural size of each unknown of d (n,)."""
-        return natural_scaling(self._plan.system, self._plan.symbolic, self._plan.seed)[1][: self._n]
-
-    @cached_property
-    def _groups(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """For each unknown of d (n,) the number of those that have its size, and whether it is a force."""
-        symbolic = self._plan.symbolic
-        kinds = [v.kind in FORCES for v in self._plan.system.variables for _ in range(v.slice.start, v.slice.stop)]
-        return symbolic.groups[: self._n], np.array(kinds)
+    def _natural(self) -> tuple[Floats, Floats]:
+        """The natural size of each unknown of d (n,), and of the terms of each row of D that is kept."""
+        plan, symbolic, n = self._plan, self._plan.symbolic, self._n
+        size = natural_scaling(plan.system, symbolic, plan.seed)[1][:n]
+        kinds = [v.kind in FORCES for v in plan.system.variables for _ in range(v.slice.start, v.slice.stop)]
+        for kind in (np.array(kinds), ~np.array(kinds)):
+            size[kind] = np.maximum(size[kind], LIGHTEST * size[kind].max(initial=0.0))
+        entries, _ = sampled(plan.system, symbolic, plan.seed, SAMPLES, at_rest=True)
+        rows = np.zeros(symbolic.shape[0])
+        given = symbolic.columns < n
+        largest = np.abs(entries[:, given]).max(axis=0) * size[symbolic.columns[given]]
+        np.maximum.at(rows, symbolic.rows[given], largest)
+        return size, rows[len(rows) - self._sizes[1] :]
 
     def solve(self, *state: Floats) -> Fresh:
         """Return the solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
 
-        A state that is not finite has a solution and a rcond of nan.
+        A state that is not finite, or has a weight below zero, has a solution and a rcond of nan.
         """
         nothing = np.full(self._n, np.nan)
-        if not all(np.isfinite(x).all() for x in state):
+        if find_wrong_input(self._plan.system, state):
             return Fresh(nothing, np.nan, np.nan)
         try:
             computed = self._program.single(*state)
         except ZeroDivisionError:  # an equation of motion whose weight is zero
             return Fresh(nothing, np.nan, 0.0)
-        A, b, floor = self._assembled(computed, state)
+        A, b, sizes = self._assembled(computed, state)
         factors = Factors.of(A)
         if factors is None:
             return Fresh(nothing, np.nan, 0.0)
@@ -114,15 +121,15 @@ class FreshSolver:
         if not is_settled:
             return Fresh(nothing, np.nan, 0.0)
         d = x[: self._n].astype(float)
-        rcond = factors.rcond(x, b, self._size(d), floor)
+        rcond = factors.rcond(self._natural[0], sizes)
         return Fresh(d if rcond >= RCOND_LIMIT else nothing, self._residual(A, b, x), rcond)
 
     def _assembled(self, computed: Floats, state: tuple[Floats, ...]) -> tuple[sp.csc_matrix, Floats, Floats]:
-        """Return the matrix and its right-hand side, -b, and what counts as the size of b at least."""
+        """Return the matrix, its right-hand side -b, and the natural size of what each row adds up."""
         entries, b, of_weighed, b_weighed = np.split(computed, np.cumsum(self._sizes))
         if not self._plan.system.is_weighted:
             A = sp.csc_matrix((entries, (self._rows, self._columns)), shape=(self._n, self._n))
-            return A, b, np.zeros(self._n)
+            return A, b, self._natural[1]
         n, m, k = self._n, len(b), len(b_weighed)
         root = np.sqrt(state[-1][self._weight_of])
         is_D = self._columns < n
@@ -133,26 +140,19 @@ class FreshSolver:
         values = (entries, entries[is_D], weighted, weighted, -np.ones(k))
         index = (np.concatenate(rows), np.concatenate(columns))
         A = sp.csc_matrix((np.concatenate(values), index), shape=(n + m + k,) * 2)
-        floor = np.zeros(n + m + k)
-        np.maximum.at(floor, self._read, np.abs(weighted))  # a reading that is off by its sigma: t is 1
-        return A, np.concatenate([np.zeros(n), b, root * b_weighed]), floor
-
-    def _size(self, d: Floats) -> Floats:
-        """Return what each unknown's error is measured by (n,)."""
-        groups, is_force = self._groups
-        largest = np.zeros(groups.max() + 1)
-        np.maximum.at(largest, groups, np.maximum(np.abs(d), self._usual))
-        size = largest[groups]
-        for kind in (is_force, ~is_force):
-            size[kind] = np.maximum(size[kind], LIGHTEST * size[kind].max(initial=0.0))
-        return size
+        size, of_rows = self._natural
+        sizes = np.concatenate([np.zeros(n), of_rows, np.zeros(k)])
+        np.maximum.at(sizes, self._read, np.abs(weighted))  # a reading that is off by its sigma: t is 1
+        np.maximum.at(sizes, of_t, np.abs(weighted) * size[self._read])
+        return A, np.concatenate([np.zeros(n), b, root * b_weighed]), sizes
 
     def _residual(self, A: sp.csc_matrix, b: Floats, x: Extended) -> float:
         """Return the largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in it."""
         rounded = x.astype(float)
         error, terms = A @ rounded + b, np.asarray(abs(A) @ np.abs(rounded) + np.abs(b))
         if not self._plan.system.is_weighted:
-            return float(relative_residual(A @ rounded, abs(A) @ np.abs(rounded), b, equation_starts(self._plan)))
+            terms = terms - np.abs(b) + LIGHTEST * self._natural[1]  # of links without mass, nothing is left of nothing
+            return float(relative_residual(A @ rounded, terms, b, equation_starts(self._plan)))
         exact = slice(self._n, self._n + self._sizes[1])
         ratio = np.abs(error[exact]) / np.where(terms[exact] == 0, 1.0, terms[exact])
         return float(ratio.max(initial=0.0))
@@ -208,24 +208,21 @@ class Factors:
                 return x, True
         return x, False
 
-    def rcond(self, x: Extended, b: Floats, size: Floats, floor: Floats) -> float:
-        """Return one over the largest of |A^-1| (|A| |x| + |b|), relative to the size of the first unknowns (n,).
+    def rcond(self, unknowns: Floats, rows: Floats) -> float:
+        """Return one over the largest of |A^-1| rows, relative to the sizes of the first unknowns (n,).
 
         Args:
-            x: the solution.
-            b: the right-hand side.
-            size: sizes of the first n unknowns; others count by their own.
-            floor: what |A| |x| + |b| is at least.
+            unknowns: sizes of the first n unknowns.
+            rows: how far each row may be off.
         """
-        n, at_least = len(size), np.abs(x).astype(float)
-        at_least[:n] = np.maximum(at_least[:n], size)
-        g = np.maximum(abs(self.A) @ at_least + np.abs(b), floor)
+        n = len(unknowns)
 
-        def matvec(v: Floats) -> Floats:  # the transpose of diag(1 / size) A^-1 diag(g), on the first n
-            return np.asarray(g * self.inverse_times(np.append(v.ravel()[:n] / size, np.zeros(len(g) - n)), True))
+        def matvec(v: Floats) -> Floats:  # the transpose of diag(1 / unknowns) A^-1 diag(rows), on the first n
+            first = np.append(v.ravel()[:n] / unknowns, np.zeros(len(rows) - n))
+            return np.asarray(rows * self.inverse_times(first, True))
 
         def rmatvec(v: Floats) -> Floats:
-            return np.append(self.inverse_times(g * v.ravel())[:n] / size, np.zeros(len(g) - n))
+            return np.append(self.inverse_times(rows * v.ravel())[:n] / unknowns, np.zeros(len(rows) - n))
 
         operator = spla.LinearOperator(self.A.shape, matvec=matvec, rmatvec=rmatvec, dtype=float)
         return 1.0 / max(1.0, float(spla.onenormest(operator, t=1)))

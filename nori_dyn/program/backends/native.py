@@ -21,7 +21,9 @@ from nori_dyn.program.backends.base import (
     Solution,
     Status,
     computes_residual,
+    find_wrong_input,
     guard_limits,
+    guarded_name,
     pivot_ensemble,
     state_parts,
 )
@@ -84,10 +86,13 @@ class NativeBackend:
             record = Compiled(
                 n_work=source.n_work,
                 limits=self._measured_limits(library, source),
+                guards=[guarded_name(self._plan, guard) for guard in self._solution.guards],
+                first_pivot=source.first_pivot,
                 single=library_key(source.single, self._compiler),
                 batch=library_key(source.batch, self._compiler),
             )
             remember(key, record)
+        self._record = record
         return self._code_of(library, record.n_work, record.limits, record.batch)
 
     def _code_of(self, library: Any, n_work: int, limits: Sequence[float], batch: str | None) -> NativeCode:
@@ -152,6 +157,25 @@ class NativeBackend:
             values[k], residual[k], rcond[k] = self._fallback.solve(*(array[k] for array in states))
         return Solution(values, residual, suspicious, rcond)
 
+    def _find_cause(self, parts: list[Floats], values: Floats) -> str:
+        """Return what `run` found wrong with a state and with what it left in `values` and in the workspace."""
+        wrong = find_wrong_input(self._plan.system, parts)
+        if wrong:
+            return wrong
+        record, n = self._record, len(self._record.guards)
+        pivots, limits = np.abs(self._code.work[record.first_pivot :][:n]), np.array(record.limits)
+        small = np.flatnonzero(~(pivots >= limits[:n]))
+        if len(small):
+            k = int(small[0])
+            return f"the pivot of '{record.guards[k]}' is {pivots[k]:.2g}, below its limit {limits[k]:.2g}"
+        if len(limits) == n or not np.isfinite(values).all():
+            return "the planned order gives numbers that are not finite"
+        steps = np.abs(self._code.work[record.first_pivot + n + len(values) :][: len(values)])
+        shares = steps / (np.abs(values) + limits[n:])
+        k = int(np.argmax(shares))
+        name = self._plan.system.variable_names[self._columns[k]]
+        return f"refinement still changes '{name}' by a share of {shares[k]:.2g} of it, above {STEP_LIMIT:g}"
+
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         at, run, good = self._code.place(state, values, RESIDUAL_LIMIT), self._code.run, Status()
         kept, parts = (state, values), state_parts(self._plan, state)  # C keeps nothing alive
@@ -159,8 +183,9 @@ class NativeBackend:
         def tick() -> Status:
             if not run(at):
                 return good
+            cause = self._find_cause(parts, values)
             kept[1][:], residual, rcond = self._fallback.solve(*parts)
-            return Status.of(Solution(values, np.asarray(residual), np.asarray(True), np.asarray(rcond)))
+            return Status.of(Solution(values, np.asarray(residual), np.asarray(True), np.asarray(rcond)), cause)
 
         return tick
 

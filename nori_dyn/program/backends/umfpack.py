@@ -105,7 +105,8 @@ class UmfpackBackend:
             if not self._weighed:  # of conditions of optimality the step has told
                 is_sound = pivots >= SMALL_PIVOT and residual <= RESIDUAL_LIMIT
             if is_sound and np.isfinite(d).all():
-                return d[self._columns], residual if self._checked else np.nan, False, pivots
+                rcond = 1.0 if self._weighed else pivots
+                return d[self._columns], residual if self._checked else np.nan, False, rcond
         found, residual, rcond = self._fallback.solve(*state)
         return found, residual, True, rcond
 

@@ -285,7 +285,7 @@ def test_a_tick_at_a_singular_state_says_so_and_writes_nan(name):
     assert not status.ok
     assert status.rcond < status.threshold == RCOND_LIMIT
     assert np.isnan(solver.outputs.qdd).all()
-    with pytest.raises(SingularSystemError, match="pivots span a ratio of"):
+    with pytest.raises(SingularSystemError, match="its rcond is"):
         status.raise_for_status()
     solver.inputs.q[1] = 0.5
     assert solver.tick().ok
