@@ -18,18 +18,23 @@ from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.refined import RefinedSystem, Turn
 from nori_dyn.system.trace import SymbolicSystem
 
+GROWTH = 1e10
+"""What the pivot of a definition, 1 as given, may have grown to: six digits of the 1 are left then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A pivot that must not be too small where a program is to be trusted.
+    """What must not be too small where a program is to be trusted.
 
     Attributes:
-        value: its size counts, as a share of what it usually is.
-        column: the unknown that it eliminates.
+        value: its size counts: that of a pivot, or of the reciprocal of one that must not be large.
+        column: the unknown that the pivot eliminates.
+        least: the least size; None where that is a share of its usual one.
     """
 
     value: Expr
     column: int
+    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +57,8 @@ class StaticElimination:
     Attributes:
         refined: the system.
         unknowns: each unknown of the refined system; those of d come first.
-        pivots: the pivots that are not constants, in order and up to their sign.
+        pivots: the pivots that are not constants, in order and up to their sign; of a weighted system, the reciprocals
+            of those that are 1 as given.
         improved: of a weighted system, the solution after one step of refinement, which is `unknowns`, and after
             another, for where the first was not small; else empty.
     """
@@ -63,13 +69,11 @@ class StaticElimination:
     improved: tuple[Improved, ...]
 
     def guards(self, columns: Sequence[int]) -> tuple[Guard, ...]:
-        """Return the pivots that some unknowns depend on, in order; none where steps of refinement say what they did.
+        """Return the guards of pivots that some unknowns depend on, in order.
 
         Pivots that depend on weights have no usual size, and digits may be lost long before one: of a weighted system
-        the answer is guarded, not the way to it.
+        the answer is guarded, by its steps of refinement. But these see nothing where a 1 was lost in its sum.
         """
-        if self.improved:
-            return ()
         graph = self.refined.symbolic.graph
         needed = set(graph.reachable([self.unknowns[column] for column in columns]))
         return tuple(guard for guard in self.pivots if guard.value.index in needed)
@@ -93,10 +97,17 @@ def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimina
             steps = _refinement(work, refined, d, rows)
             d = {column: d[column] + steps[column] for column in range(len(d))}
             improved.append(Improved(tuple(d.values()), tuple(steps[column] for column in d)))
+        pivots = [
+            Guard(_unsigned(p.reciprocal), p.column, 1 / GROWTH)
+            for p in work.pivots
+            if refined.definitions.get(p.column) == p.row and not p.value.is_constant
+        ]
+    else:
+        pivots = [Guard(_unsigned(p.value), p.column) for p in work.pivots if not p.value.is_constant]
     return StaticElimination(
         refined=refined,
         unknowns=improved[0].unknowns if improved else tuple(d[column] for column in range(len(d))),
-        pivots=tuple(Guard(_unsigned(p.value), p.column) for p in work.pivots if not p.value.is_constant),
+        pivots=tuple(pivots),
         improved=tuple(improved),
     )
 

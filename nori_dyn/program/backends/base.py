@@ -220,11 +220,13 @@ def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats
         solution: its program.
         sizes: sizes of the pivots over `pivot_ensemble` (ENSEMBLE, n_guards).
     """
-    least = PIVOT_LIMIT * np.median(sizes, axis=0) if solution.guards else np.zeros(0)
+    usual = np.median(sizes, axis=0) if solution.guards else np.zeros(0)
+    given = [guard.least for guard in solution.guards]
+    least = np.array([PIVOT_LIMIT * x if own is None else own for x, own in zip(usual, given, strict=True)])
     if not solution.refines:
         return least
-    _, usual = natural_scaling(plan.system, plan.symbolic, plan.seed)
-    return np.concatenate([least, usual[solution.columns]])
+    _, natural = natural_scaling(plan.system, plan.symbolic, plan.seed)
+    return np.concatenate([least, natural[solution.columns]])
 
 
 def guarded_name(plan: EliminationPlan, guard: Guard) -> str:
