@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nori_dyn.bench.suites import batch, coriolis, counts, estimation, planning, recursions, scaling, tick
+from nori_dyn.bench.suites import batch, coriolis, counts, estimation, jitter, planning, recursions, scaling, tick
 from nori_dyn.bench.suites.base import Suite
 
-MODULES = (tick, batch, estimation, recursions, coriolis, planning, scaling, counts)
+MODULES = (tick, batch, estimation, recursions, coriolis, planning, scaling, jitter, counts)
 
 SUITES: dict[str, Suite] = {module.SUITE.name: module.SUITE for module in MODULES}
