@@ -22,6 +22,7 @@ from nori_dyn.program.backends.base import (
     Status,
     copying_ticker,
     equation_starts,
+    find_wrong_input,
     relative_residual,
 )
 from nori_dyn.program.backends.factorisation import Umfpack
@@ -91,10 +92,10 @@ class UmfpackBackend:
 
     def _solve_assembled(self, assembled: Floats, state: tuple[Floats, ...]) -> tuple[Floats, float, bool, float]:
         values, b, readings = np.split(assembled, np.cumsum(self._sizes))
-        pivots = self._factorisation.factorise(values) if np.isfinite(assembled).all() else 0.0
+        is_sound = np.isfinite(assembled).all() and not find_wrong_input(self._plan.system, state)
+        pivots = self._factorisation.factorise(values) if is_sound else 0.0
         if pivots > 0:
-            d = self._factorisation.solve(b)
-            is_sound = False
+            d, is_sound = self._factorisation.solve(b), False
             if self._weighed:
                 step = self._factorisation.solve(self._left(values, b, readings, d))
                 d = d + step
