@@ -23,6 +23,13 @@ from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
 
 
+class Singular(StrEnum):
+    """What to do with samples without a unique solution."""
+
+    REFUSE = "refuse"
+    NAN = "nan"
+
+
 class Missing(StrEnum):
     """What to do with readings of no use."""
 
@@ -57,6 +64,13 @@ def solve(
             "the log, or drop the sensor in that sample, if it has a sigma."
         ),
     ] = Missing.REFUSE,
+    singular: Annotated[
+        Singular,
+        typer.Option(
+            help="What to do with samples at which the sensors do not suffice, such as special poses: refuse the log, "
+            "or write nan for them, and say how many there are and where the first is."
+        ),
+    ] = Singular.REFUSE,
     monitor: Annotated[
         bool,
         typer.Option(
@@ -89,13 +103,18 @@ def solve(
         solver = loaded.solver(backend) if judge is None else judge.solver
         states = log.q, log.qd, log.y
         start = time.perf_counter()
-        diagnosis = None if judge is None else judge.check_batch(*states, missing=missing.value)
-        estimate = diagnosis.estimate if diagnosis else solver.solve_batch(*states, missing=missing.value)
+        if judge is None:
+            diagnosis = None
+            estimate = solver.solve_batch(*states, missing=missing.value, singular=singular.value)
+        else:
+            diagnosis = judge.check_batch(*states, missing=missing.value, singular=singular.value)
+            estimate = diagnosis.estimate
         seconds = time.perf_counter() - start
     write_estimate(out, estimate, loaded.system, diagnosis)
     odd = doubts(loaded.system, *states, estimate, dt, log.t)
     worst = float(np.nanmax(estimate.residual)) if not np.isnan(estimate.residual).all() else None
     fell_back = int(np.count_nonzero(estimate.fell_back))
+    singular_at = np.flatnonzero(estimate.singular)
     dropped = _dropped(loaded.system, log.y) if missing is Missing.DROP else {}
     if as_json:
         print_json(
@@ -105,6 +124,7 @@ def solve(
                 "seconds": seconds,
                 "largest_residual": worst,
                 "fell_back": fell_back,
+                "singular": singular_at.tolist(),
                 "differentiated": list(log.differentiated),
                 "dropped": dropped,
                 "warnings": [asdict(doubt) for doubt in odd],
@@ -121,6 +141,10 @@ def solve(
     if dropped:
         shown = ", ".join(f"'{name}' {n}" for name, n in dropped.items())
         typer.echo(f"dropped, of {len(log.q)} samples: {shown}", err=True)
+    if len(singular_at):
+        typer.echo(
+            f"singular, and so nan: {len(singular_at)} of {len(log.q)} samples, the first is {singular_at[0]}", err=True
+        )
     console.print(f"Estimates written to {out}.")
     for doubt in odd:
         typer.echo(f"warning: {doubt.message}", err=True)

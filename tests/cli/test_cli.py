@@ -11,6 +11,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.io import robots as robots_module
+from nori_dyn.measurements.sensor_set import SensorSet
 from tests.robots import ROBOTS, pinocchio_model
 from tests.unit.io.test_model_sensors import ARM, ORIGIN, OWN, WRENCH
 
@@ -306,3 +307,27 @@ def test_plan_keeps_joints_and_takes_the_sensors_of_the_model(run, tmp_path):
     assert status == 1
     assert "kept" in errors
     assert "mean 'wrist'" in run(*arguments, "--keep", "wrst")[2]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_singular_sample_refuses_a_log_or_is_nan_and_named(run, tmp_path):
+    """Of the first joint's acceleration its share along the second link is read: nothing where the arm is straight."""
+    measurements = [
+        {"type": "accelerometer", "links": "link2", "components": ["ax"]},
+        {"type": "joint_acceleration", "joints": "joint2"},
+        {"type": "external_wrench", "links": "all", "value": 0},
+    ]
+    sensors = SensorSet.from_dict({"name": "tip", "measurements": measurements})
+    nd.plan(nd.System(nd.autotree(2), sensors), outputs=["tau"]).save(tmp_path / "tip.plan")
+    q = np.array([[0.1, 1.0], [0.2, 0.0], [0.3, -1.0]])
+    np.savez(tmp_path / "log.npz", q=q, qd=np.zeros((3, 2)), y=np.ones((3, 2)))
+    call = ("solve", "--plan", tmp_path / "tip.plan", "--input", tmp_path / "log.npz", "--out", tmp_path / "out.npz")
+    status, _, errors = run(*call)
+    assert status == 1
+    assert "state 1 of 3" in errors
+    assert not (tmp_path / "out.npz").exists()
+    status, _, errors = run(*call, "--singular", "nan")
+    assert status == 0
+    assert "singular, and so nan: 1 of 3 samples, the first is 1" in errors
+    with np.load(tmp_path / "out.npz") as archive:
+        np.testing.assert_array_equal(np.isnan(archive["tau"]).all(axis=1), [False, True, False])
