@@ -74,16 +74,16 @@ class FreshSolver:
     def __init__(self, plan: EliminationPlan) -> None:
         self._plan, symbolic = plan, plan.symbolic
         self._n = n = plan.system.shape[1]
-        weighed = plan.refined.original_weighed
+        weighed, is_weighted = plan.refined.original_weighed, plan.system.is_weighted
         self._weight_of = [k for row in plan.system.rows if not row.has_multiplier for k in row.weight_of_rows]
-        is_kept = symbolic.rows >= n if weighed else np.ones(len(symbolic.rows), dtype=bool)
+        is_kept = symbolic.rows >= n * is_weighted
         self._rows, self._columns = symbolic.rows[is_kept], symbolic.columns[is_kept]
         self._reading = np.array([k for k, row in enumerate(weighed) for _ in row.entries], dtype=np.intp)
         self._read = np.array([column for row in weighed for column in row.entries], dtype=np.intp)
         entries = [x for x, kept in zip(symbolic.entries, is_kept, strict=True) if kept]
         of_weighed = [x for row in weighed for x in row.entries.values()]
-        outputs = (*entries, *symbolic.b[n if weighed else 0 :], *of_weighed, *(row.b for row in weighed))
-        self._sizes = len(entries), len(symbolic.b) - n * bool(weighed), len(of_weighed)
+        outputs = (*entries, *symbolic.b[n * is_weighted :], *of_weighed, *(row.b for row in weighed))
+        self._sizes = len(entries), len(symbolic.b) - n * is_weighted, len(of_weighed)
         self._program = PythonProgram(Program.of(symbolic.inputs, outputs))
 
     @cached_property

@@ -96,17 +96,17 @@ class UmfpackBackend:
         pivots = self._factorisation.factorise(values) if is_sound else 0.0
         if pivots > 0:
             d, is_sound = self._factorisation.solve(b), False
-            if self._weighed:
+            if self._plan.system.is_weighted:
                 step = self._factorisation.solve(self._left(values, b, readings, d))
                 d = d + step
                 with np.errstate(invalid="ignore"):
                     allowed = STEP_LIMIT * (np.abs(d[: self._n]) + self._usual)
                     is_sound = bool(np.all(np.abs(step[: self._n]) <= allowed))
             residual = self._residual(values, b, d)
-            if not self._weighed:  # of conditions of optimality the step has told
+            if not self._plan.system.is_weighted:  # of conditions of optimality the step has told
                 is_sound = pivots >= SMALL_PIVOT and residual <= RESIDUAL_LIMIT
             if is_sound and np.isfinite(d).all():
-                rcond = 1.0 if self._weighed else pivots
+                rcond = 1.0 if self._plan.system.is_weighted else pivots
                 return d[self._columns], residual if self._checked else np.nan, False, rcond
         found, residual, rcond = self._fallback.solve(*state)
         return found, residual, True, rcond
