@@ -73,7 +73,7 @@ def c_export(plan: EliminationPlan, name: str | None = None, version: str = "") 
     inputs = _input_places(plan, [part.start for part in quaternions])
     outputs = [f"out->{place}" for field in fields for place in field.places]
     parameters = f"const {name}_inputs *restrict in, double *restrict w, {name}_outputs *restrict out"
-    writer = Writer(job, Notation(inputs, outputs, parameters, "double", "{0}"), 4 * len(quaternions))
+    writer = Writer(job, Notation(inputs, outputs, parameters, "double", "{0}", rarely=""), 4 * len(quaternions))
     cost = expression_cost((*job.outputs, *job.pivots))
     n_sines = 2 * len(writer.angles)
     counted = f"A call is {cost.total:,} additions, multiplications and divisions, and {n_sines} sines and cosines."

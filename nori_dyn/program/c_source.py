@@ -76,6 +76,7 @@ class Notation:
         parameters: of a function of statements; the workspace among them is `w`.
         real: the type of a number.
         fill: a number of that type from a double, `{0}`.
+        rarely: what stands before functions that are called where steps are not small.
     """
 
     inputs: Sequence[str]
@@ -83,6 +84,7 @@ class Notation:
     parameters: str = "const real *restrict in, real *restrict w, real *restrict out"
     real: str = "real"
     fill: str = "(real){{0}} + {0}"
+    rarely: str = "RARELY "
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +266,8 @@ class Writer:
                 kept.setdefault(i, []).append(f"w[{slot}]")
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
-            lines = [f"static void chunk{chunk}({notation.parameters}) {{"]
+            rarely = notation.rarely if chunk > last else ""
+            lines = [f"{rarely}static void chunk{chunk}({notation.parameters}) {{"]
             for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
                 lines.append(f"const {notation.real} t{i} = {_FORMATS[graph.ops[i]].format(*operands)};")

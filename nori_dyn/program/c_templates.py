@@ -23,6 +23,13 @@ typedef {real} real;
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){{__VA_ARGS__}})
 #endif
 
+/* What is called at few states need not be quick, but quick to compile. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define RARELY __attribute__((cold, optimize("O1")))
+#else
+#define RARELY
+#endif
+
 static inline double mag_double(double x) {{ return fabs(x); }}
 static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
 static inline double root_double(double x) {{ return sqrt(x); }}
