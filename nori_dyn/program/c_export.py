@@ -16,7 +16,7 @@ from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import STEP_LIMIT, guard_limits, pivot_ensemble
+from nori_dyn.program.backends.base import STEP_LIMIT, WEIGHT_SPREAD, guard_limits, pivot_ensemble
 from nori_dyn.program.c_header import MARK, Field, header, output_fields
 from nori_dyn.program.c_names import checked_identifier, default_identifier
 from nori_dyn.program.c_source import Job, Notation, Writer
@@ -175,7 +175,7 @@ def _source(plan: EliminationPlan, name: str, writer: Writer, limits: Floats) ->
         far=FAR if n_steps else "",
         guard=(GUARD.format(**guards) if n_pivots else "")
         + (REFINEMENT.format(**guards, step=writer.first_pivot + n_pivots, limit=STEP_LIMIT) if n_steps else ""),
-        weights=WEIGHTS.format(NAME=NAME, n=plan.system.n_weights) if n_steps else "",
+        weights=WEIGHTS.format(NAME=NAME, n=plan.system.n_weights, spread=WEIGHT_SPREAD) if n_steps else "",
     )
 
 
@@ -220,7 +220,14 @@ REFINEMENT = """
 """
 
 WEIGHTS = """
-    for (int k = 0; k < {n}; ++k) if (!(in->weights[k] >= 0)) return refused(out, {NAME}_NEGATIVE_WEIGHT);
+    double least = DBL_MAX, largest = 0;
+    for (int k = 0; k < {n}; ++k) {{
+        const double weight = in->weights[k];
+        if (!(weight >= 0)) return refused(out, {NAME}_NEGATIVE_WEIGHT);
+        if (weight > largest) largest = weight;
+        if (weight > 0 && weight < least) least = weight;
+    }}
+    if (!(largest <= {spread!r} * least)) return refused(out, {NAME}_INACCURATE);
 """
 
 SOURCE = """\
@@ -228,6 +235,7 @@ SOURCE = """\
 
 #include "{name}.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

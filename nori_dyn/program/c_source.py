@@ -48,6 +48,7 @@ class Job:
         quaternions: the place, among the inputs, of the first number of each unit quaternion.
         n_arrays: number of input arrays.
         n_weights: how many of the last inputs are weights, which must not be negative.
+        weight_spread: the largest ratio that weights may span, those of 0 left out.
         constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
         steps: expressions that must be small beside the outputs, one of each, or none.
         again: where they are not, other outputs to return, and their steps.
@@ -61,6 +62,7 @@ class Job:
     quaternions: tuple[int, ...] = ()
     n_arrays: int = 3
     n_weights: int = 0
+    weight_spread: float = 1.0
     constants_once: bool = False
     steps: tuple[Expr, ...] = ()
     again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
@@ -115,6 +117,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         "PIVOTS": writer.first_pivot,
         "N_STEPS": len(job.steps),
         "FIRST_WEIGHT": len(job.inputs) - job.n_weights,
+        "WEIGHT_SPREAD": job.weight_spread,
         "N_OUTPUTS": len(job.outputs),
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,

@@ -92,8 +92,8 @@ static int far(const double *steps, const double *out, const double *sizes, doub
     return count;
 }}
 
-/* Computes the outputs; returns 0 only where pivots and steps keep their limits, no weight is negative, and all that is
-   returned is finite. */
+/* Computes the outputs; returns 0 only where pivots, steps and the ratio of weights keep their limits, no weight is
+   negative, and all that is returned is finite. */
 int run(const state *at) {{
     const double *const in = at->in, *const limits = at->limits, *const sizes = limits + N_PIVOTS;
     double *const w = at->w, *const out = at->out;
@@ -115,8 +115,13 @@ int run(const state *at) {{
     }}
     wrong += !all_finite(N_OUTPUTS, out);
     for (int k = 0; k < N_PIVOTS; ++k) wrong += !(fabs(w[PIVOTS + k]) >= limits[k]);
-    for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) wrong += !(in[k] >= 0);
-    return wrong;
+    double least = DBL_MAX, largest = 0;
+    for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) {{
+        wrong += !(in[k] >= 0);
+        largest = in[k] > largest ? in[k] : largest;
+        least = in[k] > 0 && in[k] < least ? in[k] : least;
+    }}
+    return wrong + !(largest <= WEIGHT_SPREAD * least);
 }}
 
 /* The relative residual of what `run` left in w and out: the largest of any equation. */
@@ -215,7 +220,14 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
             const vec p = w[PIVOTS + k];
             count -= ~((p >= limits[k]) | (-p >= limits[k]));
         }}
-        for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) count -= ~(x[k] >= 0.0);
+        vec least = (vec){{0}} + DBL_MAX, largest = {{0}};
+        for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) {{
+            const ivec lighter = (x[k] > 0.0) & (x[k] < least);
+            count -= ~(x[k] >= 0.0);
+            largest = MAX(x[k], largest);
+            least = (vec)(((ivec)x[k] & lighter) | ((ivec)least & ~lighter));
+        }}
+        count -= ~(largest <= WEIGHT_SPREAD * least);
         vec worst = {{0}}, taint = {{0}};
 {residual_calls}
         for (int l = 0; l < LANES; ++l) to[l] = base + l < n ? out + N_OUTPUTS * (base + l) : 0;

@@ -34,6 +34,10 @@ STEP_LIMIT = 3e-9
 """So does a last step of refinement above this share of an unknown, or of its usual size. What is off after a step is
 what was off before, times the error of the factors: less than the step itself."""
 
+WEIGHT_SPREAD = 1e14
+"""So do weights that span a larger ratio: of the lightest reading no digit is left beside the heaviest, and refinement
+with factors that have lost it sees nothing."""
+
 CHUNK = 256
 """States assembled at a time where NumPy does it: what is live then fits the processor's cache."""
 
@@ -149,6 +153,12 @@ def copying_ticker(backend: Backend, plan: EliminationPlan, state: Floats, value
         return Status.of(solution, find_wrong_input(plan.system, parts))
 
     return tick
+
+
+def are_comparable(weights: Floats) -> NDArray[np.bool_]:
+    """Return whether weights (..., n_weights) span no more than `WEIGHT_SPREAD`, those of 0 left out."""
+    least = np.where(weights > 0, weights, np.inf).min(axis=-1, initial=np.inf)
+    return np.asarray(weights.max(axis=-1, initial=0.0) <= WEIGHT_SPREAD * least)
 
 
 def find_wrong_input(system: System, state: Sequence[Floats]) -> str:

@@ -17,9 +17,11 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
     RESIDUAL_LIMIT,
     STEP_LIMIT,
+    WEIGHT_SPREAD,
     Floats,
     Solution,
     Status,
+    are_comparable,
     computes_residual,
     find_wrong_input,
     guard_limits,
@@ -168,6 +170,8 @@ class NativeBackend:
         if len(small):
             k = int(small[0])
             return f"the pivot of '{record.guards[k]}' is {pivots[k]:.2g}, below its limit {limits[k]:.2g}"
+        if not are_comparable(parts[-1]) and self._plan.system.is_weighted:
+            return f"the weights span a ratio of more than {WEIGHT_SPREAD:.0e}"
         if len(limits) == n or not np.isfinite(values).all():
             return "the planned order gives numbers that are not finite"
         steps = np.abs(self._code.work[record.first_pivot + n + len(values) :][: len(values)])
@@ -214,4 +218,5 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
         n_arrays=len(symbolic.inputs),
         n_weights=len(symbolic.weights),
+        weight_spread=WEIGHT_SPREAD,
     )

@@ -20,6 +20,7 @@ from nori_dyn.program.backends.base import (
     Floats,
     Solution,
     Status,
+    are_comparable,
     copying_ticker,
     equation_starts,
     find_wrong_input,
@@ -93,6 +94,7 @@ class UmfpackBackend:
     def _solve_assembled(self, assembled: Floats, state: tuple[Floats, ...]) -> tuple[Floats, float, bool, float]:
         values, b, readings = np.split(assembled, np.cumsum(self._sizes))
         is_sound = np.isfinite(assembled).all() and not find_wrong_input(self._plan.system, state)
+        is_sound &= not self._weighed or bool(are_comparable(state[-1]))
         pivots = self._factorisation.factorise(values) if is_sound else 0.0
         if pivots > 0:
             d, is_sound = self._factorisation.solve(b), False
