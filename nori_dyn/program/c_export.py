@@ -175,7 +175,11 @@ def _source(plan: EliminationPlan, name: str, writer: Writer, limits: Floats) ->
         far=FAR if n_steps else "",
         guard=(GUARD.format(**guards) if n_pivots else "")
         + (REFINEMENT.format(**guards, step=writer.first_pivot + n_pivots, limit=STEP_LIMIT) if n_steps else ""),
-        weights=WEIGHTS.format(NAME=NAME, n=plan.system.n_weights, spread=WEIGHT_SPREAD) if n_steps else "",
+        weights=WEIGHTS.format(
+            NAME=NAME, n=plan.system.n_weights, noise=plan.system.n_noise_weights, spread=WEIGHT_SPREAD
+        )
+        if n_steps
+        else "",
     )
 
 
@@ -224,8 +228,8 @@ WEIGHTS = """
     for (int k = 0; k < {n}; ++k) {{
         const double weight = in->weights[k];
         if (!(weight >= 0)) return refused(out, {NAME}_NEGATIVE_WEIGHT);
-        if (weight > largest) largest = weight;
-        if (weight > 0 && weight < least) least = weight;
+        if (k >= {noise} && weight > largest) largest = weight;
+        if (k >= {noise} && weight > 0 && weight < least) least = weight;
     }}
     if (!(largest <= {spread!r} * least)) return refused(out, {NAME}_INACCURATE);
 """

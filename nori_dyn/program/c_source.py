@@ -48,7 +48,8 @@ class Job:
         quaternions: the place, among the inputs, of the first number of each unit quaternion.
         n_arrays: number of input arrays.
         n_weights: how many of the last inputs are weights, which must not be negative.
-        weight_spread: the largest ratio that weights may span, those of 0 left out.
+        n_noise_weights: how many of these, the first, are of equations of motion.
+        weight_spread: the largest ratio that the others may span, those of 0 left out.
         constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
         steps: expressions that must be small beside the outputs, one of each, or none.
         again: where they are not, other outputs to return, and their steps.
@@ -62,6 +63,7 @@ class Job:
     quaternions: tuple[int, ...] = ()
     n_arrays: int = 3
     n_weights: int = 0
+    n_noise_weights: int = 0
     weight_spread: float = 1.0
     constants_once: bool = False
     steps: tuple[Expr, ...] = ()
@@ -117,6 +119,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         "PIVOTS": writer.first_pivot,
         "N_STEPS": len(job.steps),
         "FIRST_WEIGHT": len(job.inputs) - job.n_weights,
+        "FIRST_SENSOR": len(job.inputs) - job.n_weights + job.n_noise_weights,
         "WEIGHT_SPREAD": job.weight_spread,
         "N_OUTPUTS": len(job.outputs),
         "N_INPUTS": len(job.inputs),

@@ -116,7 +116,8 @@ int run(const state *at) {{
     wrong += !all_finite(N_OUTPUTS, out);
     for (int k = 0; k < N_PIVOTS; ++k) wrong += !(fabs(w[PIVOTS + k]) >= limits[k]);
     double least = DBL_MAX, largest = 0;
-    for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) {{
+    for (int k = FIRST_WEIGHT; k < FIRST_SENSOR; ++k) wrong += !(in[k] >= 0);
+    for (int k = FIRST_SENSOR; k < N_INPUTS; ++k) {{
         wrong += !(in[k] >= 0);
         largest = in[k] > largest ? in[k] : largest;
         least = in[k] > 0 && in[k] < least ? in[k] : least;
@@ -221,7 +222,8 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
             count -= ~((p >= limits[k]) | (-p >= limits[k]));
         }}
         vec least = (vec){{0}} + DBL_MAX, largest = {{0}};
-        for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) {{
+        for (int k = FIRST_WEIGHT; k < FIRST_SENSOR; ++k) count -= ~(x[k] >= 0.0);
+        for (int k = FIRST_SENSOR; k < N_INPUTS; ++k) {{
             const ivec lighter = (x[k] > 0.0) & (x[k] < least);
             count -= ~(x[k] >= 0.0);
             largest = MAX(x[k], largest);

@@ -209,6 +209,11 @@ class System:
         """Number of weights."""
         return len(self.weights)
 
+    @cached_property
+    def n_noise_weights(self) -> int:
+        """Number of weights of equations of motion; they come first."""
+        return sum(_width(row.weights) for row in self.rows if row.is_dynamic)
+
     @property
     def is_weighted(self) -> bool:
         """Whether some rows are weighed; otherwise all hold exactly."""

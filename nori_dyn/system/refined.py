@@ -85,8 +85,8 @@ class RefinedSystem:
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
         weighed: the rows that are weighed.
-        original_weighed: the same of the system as given.
         noisy: those that have noise instead.
+        original_weighed, original_noisy: the same of the system as given.
     """
 
     symbolic: SymbolicSystem
@@ -99,8 +99,9 @@ class RefinedSystem:
     crossings: tuple[Crossing, ...]
     turns: tuple[Turn, ...]
     weighed: tuple[WeighedRow, ...]
-    original_weighed: tuple[WeighedRow, ...]
     noisy: tuple[NoisyRow, ...]
+    original_weighed: tuple[WeighedRow, ...]
+    original_noisy: tuple[NoisyRow, ...]
 
 
 def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSystem:
@@ -122,8 +123,8 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     symbolic = assembled(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
     definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
     weighed: tuple[WeighedRow, ...] = ()
-    original_weighed: tuple[WeighedRow, ...] = ()
     noisy: tuple[NoisyRow, ...] = ()
+    original_weighed, original_noisy = weighed, noisy
     if system.is_weighted:
         given = optimality(state, original, builder.given_weighing, {})
         conditions = optimality(state, symbolic, builder.weighing(), definitions)
@@ -132,7 +133,8 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         turns = [_doubled(turn, definitions, conditions.multipliers) for turn in turns]
         original, symbolic = given.symbolic, conditions.symbolic
         definitions = conditions.definitions | builder.noisy_definitions(conditions)
-        weighed, original_weighed, noisy = conditions.weighed, given.weighed, conditions.noisy
+        weighed, noisy = conditions.weighed, conditions.noisy
+        original_weighed, original_noisy = given.weighed, given.noisy
     return RefinedSystem(
         symbolic=symbolic,
         original=original,
@@ -144,8 +146,9 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         crossings=tuple(builder.crossings),
         turns=tuple(turns),
         weighed=weighed,
-        original_weighed=original_weighed,
         noisy=noisy,
+        original_weighed=original_weighed,
+        original_noisy=original_noisy,
     )
 
 

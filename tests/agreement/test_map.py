@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import SensorConfigError, SingularSystemError
+from nori_dyn.errors import SensorConfigError
 from nori_dyn.measurements.sensor_set import InvalidConfigError
 from nori_dyn.model.synthetic import autotree, random_tree
 from tests.agreement.test_weighted import reference, unknowns
@@ -149,8 +149,7 @@ def test_an_equation_of_weight_zero_is_left_out():
     estimate = plan.solver("numpy").solve(*at, weights)
     assert estimate.fell_back
     assert error(system, estimate, nearly, *at) <= CONFIGURED
-    with pytest.raises(SingularSystemError):
-        plan.solver("umfpack").solve(*at, weights)
+    assert error(system, plan.solver("umfpack").solve(*at, weights), nearly, *at) <= CONFIGURED
 
 
 def test_weights_of_the_dynamics_have_the_names_of_their_equations():

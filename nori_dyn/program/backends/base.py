@@ -35,8 +35,8 @@ STEP_LIMIT = 3e-9
 what was off before, times the error of the factors: less than the step itself."""
 
 WEIGHT_SPREAD = 1e14
-"""So do weights that span a larger ratio: of the lightest reading no digit is left beside the heaviest, and refinement
-with factors that have lost it sees nothing."""
+"""So do weights of sensors that span a larger ratio: of the lightest reading no digit is left beside the heaviest, and
+refinement with factors that have lost it sees nothing."""
 
 CHUNK = 256
 """States assembled at a time where NumPy does it: what is live then fits the processor's cache."""
@@ -155,8 +155,9 @@ def copying_ticker(backend: Backend, plan: EliminationPlan, state: Floats, value
     return tick
 
 
-def are_comparable(weights: Floats) -> NDArray[np.bool_]:
-    """Return whether weights (..., n_weights) span no more than `WEIGHT_SPREAD`, those of 0 left out."""
+def are_comparable(system: System, weights: Floats) -> NDArray[np.bool_]:
+    """Return whether weights (..., n_weights) of sensors span no more than `WEIGHT_SPREAD`, those of 0 left out."""
+    weights = weights[..., system.n_noise_weights :]  # that of an equation of motion may be as good as infinite
     least = np.where(weights > 0, weights, np.inf).min(axis=-1, initial=np.inf)
     return np.asarray(weights.max(axis=-1, initial=0.0) <= WEIGHT_SPREAD * least)
 

@@ -2,9 +2,10 @@
 
 Where rows are weighed this is the augmented system of least squares,
 
-    D^T lambda + Y^T sqrt(W) t = 0,   D d - C lambda + b = 0,   sqrt(W) Y d - t + sqrt(W) b_Y = 0,
+    D^T lambda + Y^T sqrt(W) t = 0,   D d + b = 0,   sqrt(W) Y d - t + sqrt(W) b_Y = 0,
 
-with a residual t of its own for each weighed row: heavy and light rows do not meet before a pivot is chosen.
+with a residual t of its own for each weighed row, noisy equations of motion among them: heavy and light rows do not
+meet before a pivot is chosen, and a weight may be zero.
 
 Source: Björck, Numerical Methods for Least Squares Problems, ch. 2.9 (augmented system); Arioli, Demmel, Duff, Solving
 sparse linear systems with sparse backward error (1989), for the condition.
@@ -27,6 +28,7 @@ from nori_dyn.planning.scaling import natural_scaling, sampled
 from nori_dyn.program.backends.base import RCOND_LIMIT, Floats, equation_starts, find_wrong_input, relative_residual
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
+from nori_dyn.system.optimality import NoisyRow, WeighedRow
 from nori_dyn.system.variables import FORCES
 
 Extended = NDArray[np.longdouble]
@@ -72,18 +74,23 @@ class FreshSolver:
     """
 
     def __init__(self, plan: EliminationPlan) -> None:
-        self._plan, symbolic = plan, plan.symbolic
-        self._n = n = plan.system.shape[1]
-        weighed, is_weighted = plan.refined.original_weighed, plan.system.is_weighted
-        self._weight_of = [k for row in plan.system.rows if not row.has_multiplier for k in row.weight_of_rows]
-        is_kept = symbolic.rows >= n * is_weighted
-        self._rows, self._columns = symbolic.rows[is_kept], symbolic.columns[is_kept]
-        self._reading = np.array([k for k, row in enumerate(weighed) for _ in row.entries], dtype=np.intp)
-        self._read = np.array([column for row in weighed for column in row.entries], dtype=np.intp)
-        entries = [x for x, kept in zip(symbolic.entries, is_kept, strict=True) if kept]
-        of_weighed = [x for row in weighed for x in row.entries.values()]
-        outputs = (*entries, *symbolic.b[n * is_weighted :], *of_weighed, *(row.b for row in weighed))
-        self._sizes = len(entries), len(symbolic.b) - n * is_weighted, len(of_weighed)
+        self._plan, symbolic, system = plan, plan.symbolic, plan.system
+        self._n = n = system.shape[1]
+        noisy, weighed = plan.refined.original_noisy, plan.refined.original_weighed
+        soft: tuple[NoisyRow | WeighedRow, ...] = (*noisy, *weighed)
+        of_noise = [row for row in system.rows if row.is_dynamic and not row.is_exact]
+        of_sensors = [row for row in system.rows if not row.has_multiplier]
+        self._weight_of = [k for row in (*of_noise, *of_sensors) for k in row.weight_of_rows]
+        self._exact = np.setdiff1d(np.arange(n * system.is_weighted, symbolic.shape[0]), [r.multiplier for r in noisy])
+        is_exact = np.isin(symbolic.rows, self._exact)
+        self._rows = np.searchsorted(self._exact, symbolic.rows[is_exact])
+        self._columns = symbolic.columns[is_exact]
+        self._reading = np.array([k for k, row in enumerate(soft) for _ in row.entries], dtype=np.intp)
+        self._read = np.array([column for row in soft for column in row.entries], dtype=np.intp)
+        entries = [symbolic.entries[k] for k in np.flatnonzero(is_exact)]
+        of_soft = [x for row in soft for x in row.entries.values()]
+        outputs = (*entries, *(symbolic.b[k] for k in self._exact), *of_soft, *(row.b for row in soft))
+        self._sizes = len(entries), len(self._exact), len(of_soft)
         self._program = PythonProgram(Program.of(symbolic.inputs, outputs))
 
     @cached_property
@@ -99,7 +106,7 @@ class FreshSolver:
         given = symbolic.columns < n
         largest = np.abs(entries[:, given]).max(axis=0) * size[symbolic.columns[given]]
         np.maximum.at(rows, symbolic.rows[given], largest)
-        return size, rows[len(rows) - self._sizes[1] :]
+        return size, rows[self._exact]
 
     def solve(self, *state: Floats) -> Fresh:
         """Return the solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
@@ -109,11 +116,7 @@ class FreshSolver:
         nothing = np.full(self._n, np.nan)
         if find_wrong_input(self._plan.system, state):
             return Fresh(nothing, np.nan, np.nan)
-        try:
-            computed = self._program.single(*state)
-        except ZeroDivisionError:  # an equation of motion whose weight is zero
-            return Fresh(nothing, np.nan, 0.0)
-        A, b, sizes = self._assembled(computed, state)
+        A, b, sizes = self._assembled(self._program.single(*state), state)
         factors = Factors.of(A)
         if factors is None:
             return Fresh(nothing, np.nan, 0.0)
@@ -126,25 +129,24 @@ class FreshSolver:
 
     def _assembled(self, computed: Floats, state: tuple[Floats, ...]) -> tuple[sp.csc_matrix, Floats, Floats]:
         """Return the matrix, its right-hand side -b, and the natural size of what each row adds up."""
-        entries, b, of_weighed, b_weighed = np.split(computed, np.cumsum(self._sizes))
+        entries, b, of_soft, b_soft = np.split(computed, np.cumsum(self._sizes))
         if not self._plan.system.is_weighted:
             A = sp.csc_matrix((entries, (self._rows, self._columns)), shape=(self._n, self._n))
             return A, b, self._natural[1]
-        n, m, k = self._n, len(b), len(b_weighed)
+        n, m, k = self._n, len(b), len(b_soft)
         root = np.sqrt(state[-1][self._weight_of])
-        is_D = self._columns < n
-        of_t, weighted = n + m + self._reading, of_weighed * root[self._reading]
-        own = n + m + np.arange(k)
-        rows = (self._rows, self._columns[is_D], of_t, self._read, own)
-        columns = (self._columns, self._rows[is_D], self._read, of_t, own)
-        values = (entries, entries[is_D], weighted, weighted, -np.ones(k))
+        of_lambda, of_t, own = n + self._rows, n + m + self._reading, n + m + np.arange(k)
+        weighted = of_soft * root[self._reading]
+        rows = (of_lambda, self._columns, of_t, self._read, own)
+        columns = (self._columns, of_lambda, self._read, of_t, own)
+        values = (entries, entries, weighted, weighted, -np.ones(k))
         index = (np.concatenate(rows), np.concatenate(columns))
         A = sp.csc_matrix((np.concatenate(values), index), shape=(n + m + k,) * 2)
         size, of_rows = self._natural
         sizes = np.concatenate([np.zeros(n), of_rows, np.zeros(k)])
         np.maximum.at(sizes, self._read, np.abs(weighted))  # a reading that is off by its sigma: t is 1
         np.maximum.at(sizes, of_t, np.abs(weighted) * size[self._read])
-        return A, np.concatenate([np.zeros(n), b, root * b_weighed]), sizes
+        return A, np.concatenate([np.zeros(n), b, root * b_soft]), sizes
 
     def _residual(self, A: sp.csc_matrix, b: Floats, x: Extended) -> float:
         """Return the largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in it."""

@@ -170,7 +170,7 @@ class NativeBackend:
         if len(small):
             k = int(small[0])
             return f"the pivot of '{record.guards[k]}' is {pivots[k]:.2g}, below its limit {limits[k]:.2g}"
-        if not are_comparable(parts[-1]) and self._plan.system.is_weighted:
+        if self._plan.system.is_weighted and not are_comparable(self._plan.system, parts[-1]):
             return f"the weights span a ratio of more than {WEIGHT_SPREAD:.0e}"
         if len(limits) == n or not np.isfinite(values).all():
             return "the planned order gives numbers that are not finite"
@@ -218,5 +218,6 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
         n_arrays=len(symbolic.inputs),
         n_weights=len(symbolic.weights),
+        n_noise_weights=plan.system.n_noise_weights,
         weight_spread=WEIGHT_SPREAD,
     )

@@ -99,7 +99,7 @@ class NumpyBackend:
                 is_near = self._are_small(steps, unknowns)
                 unknowns = np.where(is_near, unknowns, better)
                 trusted &= is_near | self._are_small(further, better)
-                trusted &= np.all(states[-1] >= 0, axis=1) & are_comparable(states[-1])
+                trusted &= np.all(states[-1] >= 0, axis=1) & are_comparable(self._plan.system, states[-1])
             trusted &= np.isfinite(unknowns).all(axis=0)
             values = np.ascontiguousarray(unknowns.T)
             if self._solution.checked:

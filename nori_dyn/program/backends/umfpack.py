@@ -72,7 +72,7 @@ class UmfpackBackend:
         try:
             assembled = self._assembly.single(*state)
         except ZeroDivisionError:  # an equation of motion whose weight is zero
-            return Solution(np.full(len(self._columns), np.nan), np.asarray(np.nan), np.asarray(False), np.asarray(0.0))
+            assembled = self._assembly.batch(*(array[None] for array in state))[:, 0]
         values, residual, fell_back, rcond = self._solve_assembled(assembled, state)
         return Solution(values, np.asarray(residual), np.asarray(fell_back), np.asarray(rcond))
 
@@ -94,7 +94,7 @@ class UmfpackBackend:
     def _solve_assembled(self, assembled: Floats, state: tuple[Floats, ...]) -> tuple[Floats, float, bool, float]:
         values, b, readings = np.split(assembled, np.cumsum(self._sizes))
         is_sound = np.isfinite(assembled).all() and not find_wrong_input(self._plan.system, state)
-        is_sound &= not self._weighed or bool(are_comparable(state[-1]))
+        is_sound &= not self._weighed or bool(are_comparable(self._plan.system, state[-1]))
         pivots = self._factorisation.factorise(values) if is_sound else 0.0
         if pivots > 0:
             d, is_sound = self._factorisation.solve(b), False
