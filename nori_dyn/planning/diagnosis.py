@@ -98,11 +98,11 @@ def singular_at(
     Args:
         system: the system.
         q: the configuration.
-        rcond: ratio of the pivots found there.
+        rcond: one over the condition found there.
         where: what to call the state.
         weights: the weights, where there are any; rows of weight 0 are left out.
     """
-    what = f"{_name(system)}: the system is singular at {where} (its pivots span a ratio of {rcond:.2g})."
+    what = f"{_name(system)}: the system is singular at {where} (its rcond is {rcond:.2g})."
     weights = system.weights if weights is None else weights
     kept = q.copy(), weights.copy()  # by the time that the words are asked for, a control loop has gone on
     return SingularSystemError(what, explain=partial(_state_at_fault, system, *kept))
