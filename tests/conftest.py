@@ -1,4 +1,4 @@
-"""One thread for BLAS, so that results repeat; and a plan cache of its own for every test."""
+"""One thread for BLAS, so that results repeat; and one cache of plans and programs for the run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy is first imported
     os.environ.setdefault(variable, "1")
 
-import uuid  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory) -> Path:
+    """Return the cache folder of this run: what one test plans and compiles, the others find, in any worker."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+
+
 @pytest.fixture(autouse=True)
-def plan_cache(tmp_path_factory, monkeypatch):
-    """Return the cache folder of this test; it does not exist yet."""
-    folder = tmp_path_factory.getbasetemp() / f"cache-{uuid.uuid4().hex}"
+def cache(shared_cache, monkeypatch) -> Path:
+    """Return the cache folder that this test uses."""
+    monkeypatch.setenv("NORI_DYN_CACHE", str(shared_cache))
+    return shared_cache
+
+
+@pytest.fixture
+def own_cache(cache, tmp_path, monkeypatch) -> Path:
+    """Return a cache folder of this test's own, which does not exist yet: for tests of what is cached, and when."""
+    folder = tmp_path / "own-cache"
     monkeypatch.setenv("NORI_DYN_CACHE", str(folder))
     return folder
 

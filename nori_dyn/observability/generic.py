@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import structural_rank
 
 from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.observability.exact import ExactSystem, exact_system
 from nori_dyn.observability.field import Span, field_rows
 from nori_dyn.system.builder import System
@@ -77,4 +77,4 @@ def _structural_rank(exact: ExactSystem, seed: int) -> int:
     rng = np.random.default_rng(seed)
     places = np.array([*exact.entries], dtype=np.intp).reshape(-1, 2)
     rows, columns = (rng.permutation(n)[places[:, k]] for k, n in enumerate(exact.shape))
-    return int(structural_rank(sp.csr_matrix((np.ones(len(places)), (rows, columns)), shape=exact.shape)))
+    return structural_rank(sp.csr_matrix((np.ones(len(places)), (rows, columns)), shape=exact.shape))

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import structural_rank
 
+from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse.linalg as spla
-from scipy.sparse.csgraph import structural_rank
 
+from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 
 

@@ -21,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import structural_rank
 
+from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling, sampled
 from nori_dyn.program.backends.base import RCOND_LIMIT, Floats, equation_starts, find_wrong_input, relative_residual
