@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 
 class NoriError(Exception):
@@ -27,6 +27,18 @@ class ModelError(NoriError):
 
 class SensorConfigError(NoriError):
     """A set of sensors that cannot be read, or does not fit the robot."""
+
+
+class InvalidConfigError(SensorConfigError):
+    """A config that does not follow the schema.
+
+    Attributes:
+        path: keys and indices that lead to the offending entry.
+    """
+
+    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+        self.path = path
+        super().__init__(message)
 
 
 class UnknownNameError(NoriError):
@@ -54,6 +66,10 @@ class UnknownNameError(NoriError):
 
 class UnknownSensorNameError(UnknownNameError, SensorConfigError):
     """A sensor type, link, joint, frame or component that a set of sensors names and that does not exist."""
+
+
+class UnknownConfigError(UnknownNameError, SensorConfigError):
+    """A set of sensors that is not shipped."""
 
 
 class UnknownModelNameError(UnknownNameError, ModelError):
@@ -122,8 +138,129 @@ class PlanError(NoriError):
     """A plan that cannot be made, read, or used with this model or version."""
 
 
+class UnknownOrderingError(UnknownNameError, PlanError):
+    """An ordering that does not exist."""
+
+
+class UnknownOutputError(UnknownNameError, PlanError):
+    """An output that the system does not have."""
+
+
 class InputError(NoriError):
     """Values given to a solver that have the wrong shape, the wrong name, or are not finite."""
+
+
+class UnknownReadingError(UnknownNameError, InputError):
+    """A reading by a name that no measurement has."""
+
+
+class SaturatedReadingError(InputError):
+    """A reading at an end of its sensor's range, or beyond: the true value may be any from there on.
+
+    Attributes:
+        name: of the reading.
+        value: what it is.
+        range: the readings between which the sensor works.
+        is_exact: whether it holds exactly.
+    """
+
+    def __init__(self, where: str, name: str, value: float, range: tuple[float, float], is_exact: bool) -> None:
+        self.name, self.value, self.range, self.is_exact = name, value, range, is_exact
+        hint = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact else "With"
+        super().__init__(
+            f"{where} ('{name}') is {value:g}: the sensor is saturated, it works between {range[0]:g} and "
+            f"{range[1]:g}. {hint} missing='drop' the estimate does without it."
+        )
+
+
+class NotRequestedError(InputError):
+    """A value that the plan was not asked to compute."""
+
+
+class UnknownContactError(UnknownNameError, InputError):
+    """A contact that the sensors do not have."""
+
+
+def named_contacts(state: Sequence[str]) -> str:
+    """Return what to call a contact state in messages: "l_foot, r_foot", or "no contact"."""
+    return ", ".join(state) or "no contact"
+
+
+class UnplannedStateError(InputError):
+    """A contact state without a plan.
+
+    Attributes:
+        state: the contacts that are closed in it.
+        planned: the states that have a plan.
+    """
+
+    def __init__(self, state: tuple[str, ...], planned: Sequence[tuple[str, ...]]) -> None:
+        self.state, self.planned = state, tuple(planned)
+        known = "; ".join(named_contacts(one) for one in planned)
+        super().__init__(f"the contact state '{named_contacts(state)}' is not planned. Planned: {known}.")
+
+
+class NotPositiveDefiniteError(InputError):
+    """A matrix that is not positive definite.
+
+    Attributes:
+        freedom: the number of the freedom whose pivot is not positive.
+    """
+
+    def __init__(self, freedom: int, pivot: float) -> None:
+        self.freedom = freedom
+        super().__init__(f"H is not positive definite: the pivot of freedom {freedom} is {pivot:.3g}.")
+
+
+class IdentifierError(InputError):
+    """A name for exported code that C, C++ or CMake would not take.
+
+    Attributes:
+        name: the name.
+    """
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        super().__init__(f"{name!r} cannot name exported code: {why}. Name it like 'left_arm'.")
+
+
+class UnknownPoseError(UnknownNameError, InputError):
+    """A special pose by a name that none has."""
+
+
+class NoConfigurationError(NoriError):
+    """No configuration was found that satisfies a condition.
+
+    Attributes:
+        condition: its name.
+        frames: the frames that it is on.
+        residual: the smallest that was reached [m, rad].
+    """
+
+    def __init__(
+        self, robot: str, condition: str, meaning: str, frames: Sequence[str], residual: float, found: int
+    ) -> None:
+        self.condition = condition
+        self.frames = tuple(frames)
+        self.residual = residual
+        some = f"only {found} configurations were" if found else "no configuration was"
+        super().__init__(
+            f"robot '{robot}': {some} found with {', '.join(frames)} {meaning}, within the joint "
+            f"limits; the nearest misses it by {residual:.1e} m or rad. Ask for other frames or normals, or load the "
+            "robot with base='floating' if it should be free to move."
+        )
+
+
+class NoPlacementError(NoriError):
+    """No choice of candidates determines the outputs, within the rules and the budget.
+
+    Attributes:
+        undetermined: outputs that all candidates together do not determine.
+    """
+
+    def __init__(self, message: str, undetermined: Sequence[str] = ()) -> None:
+        self.undetermined = tuple(undetermined)
+        super().__init__(message)
 
 
 class FileFormatError(NoriError):
@@ -144,6 +281,37 @@ class MissingExtraError(NoriError):
 
 class BackendError(NoriError):
     """A backend that does not exist or cannot run here."""
+
+
+class UnknownBackendError(UnknownNameError, BackendError):
+    """A backend that does not exist."""
+
+
+class CompilerError(BackendError):
+    """A compiler that is missing or fails; carries its own message."""
+
+
+class SweepError(NoriError):
+    """A sweep that cannot be run where it was asked to, or whose workers failed."""
+
+
+class WorkerDiedError(SweepError):
+    """Processes of this machine that die again and again."""
+
+
+class UnreachableSchedulerError(SweepError):
+    """A scheduler that does not answer.
+
+    Attributes:
+        address: where it was looked for.
+    """
+
+    def __init__(self, address: str, why: str) -> None:
+        self.address = address
+        super().__init__(
+            f"no Dask scheduler answers at '{address}': {why}. Start one with `dask scheduler`, and workers with "
+            "`dask worker ADDRESS`; or leave the scheduler out to use the cores of this machine."
+        )
 
 
 class NoriWarning(UserWarning):

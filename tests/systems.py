@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nori_dyn.io.plans import Plan, plan
+from nori_dyn.api.plan import Plan, plan
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import FORCE

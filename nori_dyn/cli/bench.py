@@ -13,9 +13,10 @@ import nori_dyn.bench.suites.registry as suite_registry
 from nori_dyn.bench import baseline, drawing, report
 from nori_dyn.bench.records import Record
 from nori_dyn.bench.suites.base import Options, Suite
-from nori_dyn.cli.common import Json, console, print_json, table
+from nori_dyn.cli.common import Json, print_json
 from nori_dyn.io.files import check_writable
-from nori_dyn.io.progress import progress
+from nori_dyn.report.progress import progress
+from nori_dyn.report.tables import console, table
 
 ROBOT = "A robot instead of those that a suite of real robots has: a URDF or MJCF file, or a name; repeatable."
 

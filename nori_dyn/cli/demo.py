@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, console, costs_table, plan_json, print_json, table
-from nori_dyn.io.demo import run_demo
+from nori_dyn.cli.common import Json, print_json
+from nori_dyn.demo import run_demo
 from nori_dyn.io.files import check_writable
-from nori_dyn.io.pictures import draw_plan
-from nori_dyn.io.progress import progress
+from nori_dyn.report.json_figures import plan_json
+from nori_dyn.report.pictures import draw_plan
+from nori_dyn.report.progress import progress
+from nori_dyn.report.tables import console, costs_table, table
 
 
 def demo(

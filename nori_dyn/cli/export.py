@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, console, cost_json, print_json
+from nori_dyn.api.plan import Plan
+from nori_dyn.cli.common import Json, print_json
+from nori_dyn.errors import IdentifierError
 from nori_dyn.io.export import check_folder
-from nori_dyn.io.plans import Plan
-from nori_dyn.program.c_names import IdentifierError, checked_identifier
+from nori_dyn.program.c_names import checked_identifier
+from nori_dyn.report.json_figures import cost_json
+from nori_dyn.report.tables import console
 
 
 class Language(StrEnum):

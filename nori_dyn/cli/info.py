@@ -9,26 +9,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from nori_dyn.cli.common import (
-    Base,
-    Json,
-    Keep,
-    Lock,
-    Strict,
-    console,
-    costs_table,
-    kept,
-    plan_json,
-    print_json,
-    table,
-    tree_json,
-)
+from nori_dyn.api.plan import Plan
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Strict, kept, print_json
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import read_bytes
 from nori_dyn.io.model_sensors import ModelSensor, counted
-from nori_dyn.io.plans import Plan
 from nori_dyn.io.robots import load_robot, model_sensors
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.report.json_figures import plan_json, tree_json
+from nori_dyn.report.tables import console, costs_table, table
 
 
 def info(

@@ -8,28 +8,18 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import (
-    Base,
-    Json,
-    Keep,
-    Lock,
-    Robot,
-    kept,
-    print_json,
-    sensor_set,
-    tree_json,
-)
-from nori_dyn.cli.observe_json import redundancy_json, report_json, workspace_json
-from nori_dyn.cli.observe_text import show_footnote, show_redundancy, show_report, show_workspace
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json, sensor_set
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.io.logs import read_configurations
-from nori_dyn.io.progress import progress
 from nori_dyn.io.robots import load_robot
-from nori_dyn.observability.conditioning import SAMPLES, Conditioning, conditioning
-from nori_dyn.observability.poses import POSES
-from nori_dyn.observability.redundancy import redundancy
-from nori_dyn.observability.report import ObservabilityReport, Where, observability
+from nori_dyn.observe.conditioning import SAMPLES, Conditioning, conditioning
+from nori_dyn.observe.poses import POSES
+from nori_dyn.observe.redundancy import redundancy
+from nori_dyn.observe.report import ObservabilityReport, Where, observability
 from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
+from nori_dyn.report.progress import progress
+from nori_dyn.report.text import show_footnote, show_redundancy, show_report, show_workspace
 from nori_dyn.system.builder import System
 
 
@@ -116,7 +106,7 @@ def observe(
             swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, show)
         spare = redundancy(system, wanted, failing, seed, show) if failing else None
     if html is not None:
-        from nori_dyn.io.observability_page import observability_page
+        from nori_dyn.report.page import observability_page
 
         write_bytes(html, observability_page(system, report, swept, spare).encode())
     at_given = swept if given is not None else None

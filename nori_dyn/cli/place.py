@@ -10,13 +10,15 @@ import numpy as np
 import typer
 import yaml
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, console, kept, print_json, table, tree_json
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, print_json
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.io.progress import progress
 from nori_dyn.io.robots import load_robot
 from nori_dyn.io.sensor_configs import load_candidates
-from nori_dyn.observability.design import Design, best_sensors
-from nori_dyn.observability.placement import SECONDS, Placement, place
+from nori_dyn.placement.design import Design, best_sensors
+from nori_dyn.placement.selection import SECONDS, Placement, place
+from nori_dyn.report.json_figures import tree_json
+from nori_dyn.report.progress import progress
+from nori_dyn.report.tables import console, table
 
 SHOWN = 8
 """Most outputs that are listed."""

@@ -7,24 +7,12 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import (
-    Base,
-    Json,
-    Keep,
-    Lock,
-    Robot,
-    Strict,
-    console,
-    costs_table,
-    in_contact,
-    kept,
-    plan_json,
-    print_json,
-    sensor_set,
-)
+from nori_dyn.api.plan import plan as make_plan
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, in_contact, kept, print_json, sensor_set
 from nori_dyn.io.files import check_writable
-from nori_dyn.io.plans import plan as make_plan
 from nori_dyn.io.robots import load_robot
+from nori_dyn.report.json_figures import plan_json
+from nori_dyn.report.tables import console, costs_table
 from nori_dyn.system.builder import System
 
 

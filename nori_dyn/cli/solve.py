@@ -12,12 +12,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from nori_dyn.cli.common import Json, console, print_json
+from nori_dyn.api.plan import Plan
+from nori_dyn.cli.common import Json, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
-from nori_dyn.io.plans import Plan
-from nori_dyn.io.progress import progress
+from nori_dyn.report.progress import progress
+from nori_dyn.report.tables import console
 from nori_dyn.solve.plausibility.doubts import doubts
 from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System

@@ -1,1 +1,1 @@
-"""The only folder that opens files: robots, sensor configs, plan files and their cache, logs, pictures."""
+"""Files, read and written whole or not at all: robots, sensor configs, plan files, logs, exported code."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
-from nori_dyn.io.cleaning import Cleaner
 from nori_dyn.io.mjcf_model import compiled, site_frame
 from nori_dyn.io.mjcf_sensors import mjcf_sensors, sensor_bodies
 from nori_dyn.io.xml_file import naming_file, read_xml
 from nori_dyn.model.assembly import JointData, LinkData, assemble
+from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical, quaternion_rotation
 from nori_dyn.model.tree import KinematicTree
 

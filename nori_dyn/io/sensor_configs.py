@@ -10,21 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.errors import SensorConfigError, UnknownNameError
+from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownConfigError
 from nori_dyn.io.robots import model_sensors
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.yaml_file import YamlFile, read_yaml
-from nori_dyn.measurements.sensor_set import InvalidConfigError, SensorSet, config_model
+from nori_dyn.measurements.sensor_set import SensorSet, config_model
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.observability.candidates import Candidates
+from nori_dyn.placement.candidates import Candidates
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _FOLDERS = (_PACKAGE / "sensor_configs", _PACKAGE.parent / "sensor_configs")
 """Inside an installed wheel, and beside the package in a checkout."""
-
-
-class UnknownConfigError(UnknownNameError, SensorConfigError):
-    """A set of sensors that is not shipped."""
 
 
 def shipped_configs() -> dict[str, Path]:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
-from nori_dyn.io.cleaning import Cleaner
 from nori_dyn.io.urdf_document import read_urdf
 from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import Element, naming_file
 from nori_dyn.model.assembly import JointData, LinkData, assemble
+from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 

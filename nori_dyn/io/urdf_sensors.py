@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.cleaning import Cleaner
 from nori_dyn.io.model_sensors import ModelSensor, pose_entry, roll_pitch_yaw
 from nori_dyn.io.urdf_document import not_numbers, read_urdf, required, where
 from nori_dyn.io.xml_file import Element, read_xml
+from nori_dyn.model.cleaning import Cleaner
 
 Vector = tuple[float, float, float]
 

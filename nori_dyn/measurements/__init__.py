@@ -1,6 +1,29 @@
-"""The pluggable layer of sensors: one class in one file each, found by the name in its `type` field.
+"""Sensors: one class in one file each, found by the name in the `type` field of a config.
+
+    sensors = nd.SensorSet.from_dict({"name": "mine", "measurements": [{"type": "joint_torque", "joints": "all"}]})
+    nd.measurements.measurement_types()                     the types that exist, by name
+    nd.measurements.berdy_map(...)                          BERDY's maximum a posteriori estimate
 
 To add one: subclass `Measurement`, yield equations from `on(tree)`, name it in `registry.BUILT_IN` (or, from
 another package, under the entry-point group "nori_dyn.measurements"), and add a row to the tables of
 test_measurements.py, test_equations.py and test_names.py in tests/contracts.
 """
+
+from __future__ import annotations
+
+from nori_dyn.measurements.base import Measurement, VariableReading
+from nori_dyn.measurements.berdy import berdy_map
+from nori_dyn.measurements.frame_reading import LinkReading
+from nori_dyn.measurements.joint_reading import JointReading
+from nori_dyn.measurements.registry import measurement_types
+from nori_dyn.measurements.sensor_set import SensorSet
+
+__all__ = [
+    "JointReading",
+    "LinkReading",
+    "Measurement",
+    "SensorSet",
+    "VariableReading",
+    "berdy_map",
+    "measurement_types",
+]

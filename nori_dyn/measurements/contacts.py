@@ -50,10 +50,5 @@ def contact_state(known: Sequence[str], closed: Iterable[str], where: str) -> Co
     return tuple(name for name in known if name in chosen)
 
 
-def described(state: ContactState) -> str:
-    """Return what to call a state in messages: "l_foot, r_foot", or "no contact"."""
-    return ", ".join(state) or "no contact"
-
-
 def _dumped(measurements: Iterable[Measurement]) -> list[dict[str, Any]]:
     return [measurement.model_dump(by_alias=True, exclude_defaults=False) for measurement in measurements]

@@ -13,26 +13,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from nori_dyn.errors import NoriError, SensorConfigError, UnknownSensorNameError
+from nori_dyn.errors import InvalidConfigError, NoriError, SensorConfigError, UnknownSensorNameError, named_contacts
 from nori_dyn.measurements.base import Measurement
-from nori_dyn.measurements.contacts import Contact, ContactState, contact_state, described
+from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation, Ranged
-
-
-class InvalidConfigError(SensorConfigError):
-    """A config that does not follow the schema.
-
-    Attributes:
-        path: keys and indices that lead to the offending entry.
-    """
-
-    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
-        self.path = path
-        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +137,7 @@ class SensorSet:
         """
         state = self.contact_state(closed)
         rows = [row for c in self.contacts for row in (c.closed if c.name in state else c.open)]
-        name = f"{self.name} ({described(state)})" if self.contacts else self.name
+        name = f"{self.name} ({named_contacts(state)})" if self.contacts else self.name
         return replace(self, name=name, measurements=(*self.measurements, *rows), contacts=())
 
     def equations(self, tree: KinematicTree) -> list[Equation]:

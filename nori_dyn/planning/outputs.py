@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import ModelError, PlanError, UnknownNameError
+from nori_dyn.errors import ModelError, PlanError, UnknownOutputError
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import KINDS, Kind
-
-
-class UnknownOutputError(UnknownNameError, PlanError):
-    """An output that the system does not have."""
 
 
 @dataclass(frozen=True, slots=True)

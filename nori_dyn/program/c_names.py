@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nori_dyn.errors import InputError
+from nori_dyn.errors import IdentifierError
 
 PATTERN = re.compile(r"[A-Za-z](_?[A-Za-z0-9])*", re.ASCII)
 """A letter, then letters, digits and single underscores: what neither C, C++ nor a system keeps for itself."""
@@ -43,18 +43,6 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 
 TAKEN = frozenset([*_HEADERS.split(), *_TARGETS.split(), "main", "aux", "con", "nul", "prn"])
 """Headers of C and POSIX that a file of the same name would hide, what CMake keeps for itself, the example, devices."""
-
-
-class IdentifierError(InputError):
-    """A name for exported code that C, C++ or CMake would not take.
-
-    Attributes:
-        name: the name.
-    """
-
-    def __init__(self, name: str, why: str) -> None:
-        self.name = name
-        super().__init__(f"{name!r} cannot name exported code: {why}. Name it like 'left_arm'.")
 
 
 def checked_identifier(name: str) -> str:

@@ -21,16 +21,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.errors import BackendError, NoriWarning
+from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.cache_files import cache_root, partial_folder, put_entry, read_entry
 
 FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-w")
 LIBRARIES = ("-lm",)
 NO_COMPILER = "{} needs a C compiler, and there is none: install gcc or clang, or pip install 'nori_dyn[compiler]'."
-
-
-class CompilerError(BackendError):
-    """A compiler that is missing or fails; carries its own message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,12 @@ from nori_dyn.algebra.arrays import checked, counted
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.algebra.spatial import Array
-from nori_dyn.errors import InputError, NoriWarning, SingularSystemError, UnknownNameError
+from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.search import Progress
 from nori_dyn.program.backends.base import CHUNK
 from nori_dyn.program.c_source import Job, c_source
-from nori_dyn.program.compiler import NO_COMPILER, CompilerError, find_compiler, load_library
+from nori_dyn.program.compiler import NO_COMPILER, find_compiler, load_library
 from nori_dyn.program.native_code import NativeCode, aligned, interface
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program

@@ -1,1 +1,67 @@
-"""The classical recursive algorithms, one a file, written once over any scalar."""
+"""The classical recursive algorithms, one a file, written once over any scalar: floats, batches, symbols.
+
+tau = nd.recursions.rnea(tree, q, qd, qdd)              also bias_force, gravity_force, coriolis_force, inertial_force
+qdd = nd.recursions.aba(tree, q, qd, tau)               also hybrid_dynamics, inertia_forward_dynamics
+H = nd.recursions.crba(tree, q)                         also minverse, its inverse
+M, Mdot, C = nd.recursions.coriolis(tree, q, qd)        also christoffel
+L = nd.recursions.ltl(H, expanded_parents(tree))        also ltdl, ltl_in_place, solve_ltl, ...
+nd.recursions.com_coordinates(tree, q, qd)              also coordinate_change
+"""
+
+from __future__ import annotations
+
+from nori_dyn.recursions.aba import HybridDynamics, aba, hybrid_dynamics
+from nori_dyn.recursions.christoffel import christoffel
+from nori_dyn.recursions.coordinates import CoordinateChange, com_coordinates, coordinate_change
+from nori_dyn.recursions.coriolis import Coriolis, coriolis
+from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
+from nori_dyn.recursions.factorisation import (
+    LTDL,
+    ltdl,
+    ltdl_in_place,
+    ltl,
+    ltl_in_place,
+    solve_L,
+    solve_L_transpose,
+    solve_ltdl,
+    solve_ltl,
+    times_H,
+    times_L,
+    times_L_transpose,
+)
+from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
+from nori_dyn.recursions.sparsity import expanded_parents
+
+__all__ = [
+    "LTDL",
+    "CoordinateChange",
+    "Coriolis",
+    "HybridDynamics",
+    "aba",
+    "bias_force",
+    "christoffel",
+    "com_coordinates",
+    "coordinate_change",
+    "coriolis",
+    "coriolis_force",
+    "crba",
+    "expanded_parents",
+    "gravity_force",
+    "hybrid_dynamics",
+    "inertia_forward_dynamics",
+    "inertial_force",
+    "ltdl",
+    "ltdl_in_place",
+    "ltl",
+    "ltl_in_place",
+    "minverse",
+    "rnea",
+    "solve_L",
+    "solve_L_transpose",
+    "solve_ltdl",
+    "solve_ltl",
+    "times_H",
+    "times_L",
+    "times_L_transpose",
+]

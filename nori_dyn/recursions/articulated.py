@@ -9,9 +9,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from nori_dyn.algebra.spatial import Array, matmul, transpose
-from nori_dyn.errors import SingularSystemError
+from nori_dyn.errors import NotPositiveDefiniteError, SingularSystemError
 from nori_dyn.model.kinematics import Kinematics
-from nori_dyn.recursions.factorisation import NotPositiveDefiniteError, inverse
+from nori_dyn.recursions.factorisation import inverse
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.spatial import Array, matmul, transpose, zeros
+from nori_dyn.errors import NotPositiveDefiniteError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import no_inertia
-from nori_dyn.recursions.factorisation import NotPositiveDefiniteError, ltdl, solve_ltdl
+from nori_dyn.recursions.factorisation import ltdl, solve_ltdl
 from nori_dyn.recursions.rnea import bias_force, inertial_force
 from nori_dyn.recursions.sparsity import expanded_parents
 from nori_dyn.recursions.state import arguments, bodies

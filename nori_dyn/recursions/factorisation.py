@@ -16,24 +16,12 @@ import numpy as np
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.scalars import is_numeric, sqrt
 from nori_dyn.algebra.spatial import Array, transpose
-from nori_dyn.errors import InputError
+from nori_dyn.errors import InputError, NotPositiveDefiniteError
 from nori_dyn.recursions.sparsity import ancestors, checked_parents, depth_sums, inertia_pattern
 from nori_dyn.recursions.state import scalars
 
 SYMMETRY = 1e-9
 """Largest difference between H and its transpose, relative to the largest entry; a branch-induced zero likewise."""
-
-
-class NotPositiveDefiniteError(InputError):
-    """A matrix that is not positive definite.
-
-    Attributes:
-        freedom: the number of the freedom whose pivot is not positive.
-    """
-
-    def __init__(self, freedom: int, pivot: float) -> None:
-        self.freedom = freedom
-        super().__init__(f"H is not positive definite: the pivot of freedom {freedom} is {pivot:.3g}.")
 
 
 class LTDL(NamedTuple):

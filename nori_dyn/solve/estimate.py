@@ -7,16 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.errors import InputError
+from nori_dyn.errors import NotRequestedError
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import output_parts
 from nori_dyn.system.builder import System
 
 Floats = NDArray[np.float64]
-
-
-class NotRequestedError(InputError):
-    """A value that the plan was not asked to compute."""
 
 
 class Estimate:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import shaped
-from nori_dyn.system.builder import System, UnknownReadingError
+from nori_dyn.errors import UnknownReadingError
+from nori_dyn.system.builder import System
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]

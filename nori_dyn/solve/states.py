@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import batched, checked, shaped
-from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.errors import InputError, SaturatedReadingError, UnknownNameError
 from nori_dyn.system.builder import System
 
 Floats = NDArray[np.float64]
@@ -115,25 +115,6 @@ def unusable(system: System, y: Floats) -> NDArray[np.bool_]:
     lost = np.zeros((*y.shape[:-1], system.n_weights), dtype=bool)
     lost[..., weights] = np.logical_or.reduceat(useless, first, axis=-1)
     return lost
-
-
-class SaturatedReadingError(InputError):
-    """A reading at an end of its sensor's range, or beyond: the true value may be any from there on.
-
-    Attributes:
-        name: of the reading.
-        value: what it is.
-        range: the readings between which the sensor works.
-        is_exact: whether it holds exactly.
-    """
-
-    def __init__(self, where: str, name: str, value: float, range: tuple[float, float], is_exact: bool) -> None:
-        self.name, self.value, self.range, self.is_exact = name, value, range, is_exact
-        hint = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact else "With"
-        super().__init__(
-            f"{where} ('{name}') is {value:g}: the sensor is saturated, it works between {range[0]:g} and "
-            f"{range[1]:g}. {hint} missing='drop' the estimate does without it."
-        )
 
 
 def _refuse_saturated(system: System, name: str, y: Floats, weights: Floats) -> None:

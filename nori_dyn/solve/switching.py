@@ -11,8 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import batched, numeric, shaped
-from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
-from nori_dyn.measurements.contacts import ContactState, described
+from nori_dyn.errors import (
+    InputError,
+    SingularSystemError,
+    UnknownContactError,
+    UnplannedStateError,
+    named_contacts,
+)
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
@@ -29,24 +35,6 @@ Closed: TypeAlias = Iterable[str] | Booleans
 
 ClosedInAll: TypeAlias = str | AbstractSet[str] | Booleans
 """The same for many states at once: a sequence of names might as well be meant as one for each of them."""
-
-
-class UnknownContactError(UnknownNameError, InputError):
-    """A contact that the sensors do not have."""
-
-
-class UnplannedStateError(InputError):
-    """A contact state without a plan.
-
-    Attributes:
-        state: the contacts that are closed in it.
-        planned: the states that have a plan.
-    """
-
-    def __init__(self, state: ContactState, planned: Sequence[ContactState]) -> None:
-        self.state, self.planned = state, tuple(planned)
-        known = "; ".join(described(one) for one in planned)
-        super().__init__(f"the contact state '{described(state)}' is not planned. Planned: {known}.")
 
 
 class SwitchingSolver:
@@ -92,7 +80,7 @@ class SwitchingSolver:
         self._solvers: list[Solver] = []
         with watch(f"preparing {self._tree.name}") as stage:
             for state, plan in plans.items():
-                stage(f"compiling for {described(state)}", len(self._solvers) / len(plans))
+                stage(f"compiling for {named_contacts(state)}", len(self._solvers) / len(plans))
                 self._solvers.append(Solver(plan, backend, check_residual))
         self.backend = self._solvers[0].backend
         first, tree = next(iter(plans.values())), self._tree
@@ -260,7 +248,7 @@ class SwitchingSolver:
         try:
             self._solvers[number].solve(Q[k], Qd[k], own, weighting, missing)
         except (InputError, SingularSystemError) as error:
-            error.args = (f"state {k} of {len(Q)} ({described(self.states[number])}): {error.args[0]}",)
+            error.args = (f"state {k} of {len(Q)} ({named_contacts(self.states[number])}): {error.args[0]}",)
             raise
 
     def _number_of(self, closed: Closed) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import checked, numeric, shaped
 from nori_dyn.algebra.spatial import Array
-from nori_dyn.errors import InputError, SensorConfigError, UnknownNameError
+from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, NoisyDynamics, Placed, Ranged, Ranges, Sensors, WithUnits
@@ -326,7 +326,3 @@ class System:
 
 def _width(part: slice) -> int:
     return int(part.stop - part.start)
-
-
-class UnknownReadingError(UnknownNameError, InputError):
-    """A reading by a name that no measurement has."""

@@ -6,8 +6,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from nori_dyn.api.plan import plan
 from nori_dyn.errors import SingularSystemError
-from nori_dyn.io.plans import plan
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.system.builder import System
 from tests.robots import (

@@ -65,18 +65,18 @@ random_bodies_are_unreal = pytest.mark.filterwarnings("ignore:the inertia of:nor
 @pytest.mark.parametrize("name", ROBOT_NAMES)
 def test_dynamics(name):
     model = model_of(name)
-    tree, data = nd.from_pinocchio(model), model.createData()
+    tree, data = nd.interop.from_pinocchio(model), model.createData()
     assert tree.joint_names == tuple(model.names)[1:]
     rng = np.random.default_rng(0)
     for _ in range(N_STATES):
         q, fx = tree.random_configuration(rng), rng.normal(size=(tree.n_links, 6))
         qd, qdd = rng.normal(size=(2, tree.nv))
-        there = nd.to_pinocchio_order(tree, model, q, qd, qdd, nd.rnea(tree, q, qd, qdd, fx), fx)
+        there = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd, nd.rnea(tree, q, qd, qdd, fx), fx)
         forces = [pin.Force(wrench) for wrench in there.fx]
         tau = pin.rnea(model, data, there.q, there.qd, there.qdd, forces)
         assert_close(there.tau, tau, SOLVED)
         rate = pin.aba(model, data, there.q, there.qd, tau, forces)
-        here = nd.from_pinocchio_order(tree, model, there.q, there.qd, rate, tau)
+        here = nd.interop.from_pinocchio_order(tree, model, there.q, there.qd, rate, tau)
         if name != "icub":  # ill-conditioned: see test_pinocchio
             assert_close(nd.aba(tree, q, qd, here.tau, fx), here.qdd, SOLVED)
         M = pin.crba(model, data, there.q)
@@ -88,9 +88,9 @@ def test_dynamics(name):
 @pytest.mark.parametrize("name", ROBOT_NAMES)
 def test_frames_are_where_pinocchio_has_them(name):
     model = model_of(name)
-    tree, data = nd.from_pinocchio(model), model.createData()
+    tree, data = nd.interop.from_pinocchio(model), model.createData()
     q = tree.random_configuration(3)
-    pin.framesForwardKinematics(model, data, nd.to_pinocchio_order(tree, model, q).q)
+    pin.framesForwardKinematics(model, data, nd.interop.to_pinocchio_order(tree, model, q).q)
     place = link_places(tree, q)
     assert len(tree.frames) + tree.n_links >= len({f.name for f in model.frames if f.type.name == "BODY"})
     for known in (*tree.names, *tree.frames):
@@ -119,7 +119,7 @@ def link_places(tree: nd.KinematicTree, q: np.ndarray) -> list[tuple[np.ndarray,
 @pytest.mark.parametrize(("name", "base"), FROM_FILES)
 def test_same_robot_as_from_its_file(name, base):
     model = model_of(name)
-    there, here = nd.from_pinocchio(model, clean=False), load(name, base, clean=False)
+    there, here = nd.interop.from_pinocchio(model, clean=False), load(name, base, clean=False)
     assert set(there.names) == set(here.names)
     for link in here.names:
         i, j = here.link(link), there.link(link)
@@ -132,11 +132,11 @@ def test_same_robot_as_from_its_file(name, base):
     carriers = {frame: tree_carrier(here, frame) for frame in here.frames}
     assert {frame: tree_carrier(there, frame) for frame in here.frames} == carriers
     q, v = here.random_configuration(1), np.linspace(-1, 1, here.nv)
-    numbers = nd.to_pinocchio_order(here, model, q, v, v)
-    state = nd.from_pinocchio_order(there, model, *numbers)
+    numbers = nd.interop.to_pinocchio_order(here, model, q, v, v)
+    state = nd.interop.from_pinocchio_order(there, model, *numbers)
     tau = nd.rnea(there, state.q, state.qd, state.qdd)
-    same = nd.from_pinocchio_order(
-        here, model, numbers.q, tau=nd.to_pinocchio_order(there, model, state.q, tau=tau).tau
+    same = nd.interop.from_pinocchio_order(
+        here, model, numbers.q, tau=nd.interop.to_pinocchio_order(there, model, state.q, tau=tau).tau
     )
     assert_close(same.tau, nd.rnea(here, q, v, v), SOLVED)
 
@@ -148,9 +148,9 @@ def tree_carrier(tree: nd.KinematicTree, frame: str) -> str:
 def test_gravity_and_name_are_the_models_unless_given():
     model = pin.buildSampleModelManipulator()
     model.gravity.linear = np.array([0.0, 1.0, -2.0])
-    assert nd.from_pinocchio(model).gravity == (0.0, 1.0, -2.0)
-    assert nd.from_pinocchio(model, gravity=(0.0, 0.0, 0.0)).gravity == (0.0, 0.0, 0.0)
-    assert nd.from_pinocchio(model, name="arm").name == "arm"
+    assert nd.interop.from_pinocchio(model).gravity == (0.0, 1.0, -2.0)
+    assert nd.interop.from_pinocchio(model, gravity=(0.0, 0.0, 0.0)).gravity == (0.0, 0.0, 0.0)
+    assert nd.interop.from_pinocchio(model, name="arm").name == "arm"
 
 
 def composite() -> pin.JointModel:
@@ -164,52 +164,52 @@ def composite() -> pin.JointModel:
 def test_joints_that_we_do_not_have_are_named(joint):
     model = pin.Model()
     model.addJoint(0, joint, pin.SE3.Identity(), "odd")
-    with pytest.raises(nd.ModelError, match=r"joint 'odd' .*not supported"):
-        nd.from_pinocchio(model)
+    with pytest.raises(nd.errors.ModelError, match=r"joint 'odd' .*not supported"):
+        nd.interop.from_pinocchio(model)
 
 
 def test_what_is_no_robot_is_refused():
-    with pytest.raises(nd.ModelError, match=r"pinocchio\.Model is needed, not str"):
-        nd.from_pinocchio("panda.urdf")
-    with pytest.raises(nd.ModelError, match="no moving link"):
-        nd.from_pinocchio(pin.Model())
+    with pytest.raises(nd.errors.ModelError, match=r"pinocchio\.Model is needed, not str"):
+        nd.interop.from_pinocchio("panda.urdf")
+    with pytest.raises(nd.errors.ModelError, match="no moving link"):
+        nd.interop.from_pinocchio(pin.Model())
     turning = pin.buildSampleModelManipulator()
     turning.gravity.angular = np.array([0.0, 0.0, 1.0])
-    with pytest.raises(nd.ModelError, match="angular part"):
-        nd.from_pinocchio(turning)
+    with pytest.raises(nd.errors.ModelError, match="angular part"):
+        nd.interop.from_pinocchio(turning)
     nowhere = pin.buildSampleModelManipulator()
     nowhere.jointPlacements[2] = pin.SE3(np.eye(3), np.full(3, np.nan))
-    with pytest.raises(nd.ModelError, match=r"joint 'shoulder2_joint' .*not finite"):
-        nd.from_pinocchio(nowhere)
+    with pytest.raises(nd.errors.ModelError, match=r"joint 'shoulder2_joint' .*not finite"):
+        nd.interop.from_pinocchio(nowhere)
     wrapped = pin.RobotWrapper(pin.buildSampleModelManipulator())
-    with pytest.raises(nd.ModelError, match=r"not RobotWrapper\. Give its \.model"):
-        nd.from_pinocchio(wrapped)
+    with pytest.raises(nd.errors.ModelError, match=r"not RobotWrapper\. Give its \.model"):
+        nd.interop.from_pinocchio(wrapped)
     names = ("njoints", "joints", "jointPlacements", "inertias", "frames")
     symbolic = SimpleNamespace(**dict.fromkeys(names), lowerPositionLimit=np.array([], dtype=object))
-    with pytest.raises(nd.ModelError, match="over doubles"):
-        nd.from_pinocchio(symbolic)
+    with pytest.raises(nd.errors.ModelError, match="over doubles"):
+        nd.interop.from_pinocchio(symbolic)
     heavy = pin.buildSampleModelManipulator()
     heavy.armature = np.full(heavy.nv, 0.1)
     with pytest.warns(nd.NoriWarning, match="ignored: armature"):
-        nd.from_pinocchio(heavy)
+        nd.interop.from_pinocchio(heavy)
 
 
 def test_unreal_inertias_are_named():
     model = pin.buildSampleModelManipulator()
     model.inertias[2] = pin.Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))
     with pytest.warns(nd.NoriWarning, match="'shoulder2_body' violates"):
-        nd.from_pinocchio(model)
-    with pytest.raises(nd.ModelError, match="'shoulder2_body' violates"):
-        nd.from_pinocchio(model, strict=True)
+        nd.interop.from_pinocchio(model)
+    with pytest.raises(nd.errors.ModelError, match="'shoulder2_body' violates"):
+        nd.interop.from_pinocchio(model, strict=True)
 
 
 def test_models_of_other_robots_are_refused():
     model = pin.buildSampleModelManipulator()
-    tree = nd.from_pinocchio(model)
-    with pytest.raises(nd.ModelError, match="unknown moving joint"):
-        nd.to_pinocchio_order(tree, pin.buildSampleModelHumanoid(), tree.neutral_configuration())
+    tree = nd.interop.from_pinocchio(model)
+    with pytest.raises(nd.errors.ModelError, match="unknown moving joint"):
+        nd.interop.to_pinocchio_order(tree, pin.buildSampleModelHumanoid(), tree.neutral_configuration())
     other = pin.Model()
     for k, name in enumerate(tree.joint_names):
         other.addJoint(k, pin.JointModelSpherical() if k == 3 else pin.JointModelRX(), pin.SE3.Identity(), name)
-    with pytest.raises(nd.ModelError, match=r"'elbow_joint' is revolute .* Spherical in the model"):
-        nd.to_pinocchio_order(tree, other, tree.neutral_configuration())
+    with pytest.raises(nd.errors.ModelError, match=r"'elbow_joint' is revolute .* Spherical in the model"):
+        nd.interop.to_pinocchio_order(tree, other, tree.neutral_configuration())

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import SensorConfigError
-from nori_dyn.measurements.sensor_set import InvalidConfigError
+from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from nori_dyn.model.synthetic import autotree, random_tree
 from tests.agreement.test_weighted import reference, unknowns
 from tests.berdy import Berdy, normal_matrix
@@ -208,7 +207,7 @@ def icub():
 def solver(icub):
     berdy, tree = icub
     readings = nd.SensorSet.from_dict({"name": "icub", "measurements": berdy.measurements(SIGMA)})
-    return nd.plan(nd.System(tree, nd.berdy_map(readings, dynamics=1e-2, prior=1e2))).solver("numpy")
+    return nd.plan(nd.System(tree, nd.measurements.berdy_map(readings, dynamics=1e-2, prior=1e2))).solver("numpy")
 
 
 @pytest.mark.parametrize(("sigma", "berdys_accuracy"), [(1e-2, 1e-6), (1e-3, 1e-4)])
@@ -252,8 +251,8 @@ def test_means_of_berdys_prior_may_be_inputs():
     """By kind, and as readings."""
     tree = SMALL["three_children"]
     sensors = sensor_set(*READINGS)
-    fixed = nd.berdy_map(sensors, 0.1, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": [1, 2, 3, 4, 5, 6]})
-    given = nd.berdy_map(sensors, {"3f": 0.1, "3a": 0.1}, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": None})
+    fixed = nd.measurements.berdy_map(sensors, 0.1, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": [1, 2, 3, 4, 5, 6]})
+    given = nd.measurements.berdy_map(sensors, {"3f": 0.1, "3a": 0.1}, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": None})
     first, second = nd.System(tree, fixed), nd.System(tree, given)
     *at, y, _ = state(first, 0)
     named = dict(zip(first.measurement_names, y, strict=True))
@@ -267,4 +266,4 @@ def test_means_of_berdys_prior_may_be_inputs():
 @pytest.mark.parametrize("wrong", [{"dynamics": {"3tau": 1.0}, "prior": 1.0}, {"dynamics": 1.0, "prior": {"tau": 1.0}}])
 def test_what_berdy_has_not_is_refused(wrong):
     with pytest.raises(SensorConfigError, match="BERDY's"):
-        nd.berdy_map(sensor_set(*READINGS), **wrong)
+        nd.measurements.berdy_map(sensor_set(*READINGS), **wrong)

@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from nori_dyn.api.plan import plan
 from nori_dyn.io.mjcf import load_mjcf
-from nori_dyn.io.plans import plan
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nori_dyn.io.plans import plan
+from nori_dyn.api.plan import plan
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.system.builder import System
 from tests.agreement.test_pinocchio import EVERY, ILL_CONDITIONED, MASSLESS, driven, led, robot

@@ -11,9 +11,9 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import FORCE, Free
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.observability.numeric import Reduction
-from nori_dyn.observability.poses import configurations_where, link_pose
-from nori_dyn.observability.report import ObservabilityReport, observability
+from nori_dyn.observe.numeric import Reduction
+from nori_dyn.observe.poses import configurations_where, link_pose
+from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.system.builder import System
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, Figure2, paper_chain, sensor_set

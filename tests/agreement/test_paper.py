@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.io.plans import plan
+from nori_dyn.api.plan import plan
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree

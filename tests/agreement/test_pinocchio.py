@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from nori_dyn.api.plan import Plan, plan
 from nori_dyn.errors import SingularSystemError
-from nori_dyn.io.plans import Plan, plan
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.system.builder import System

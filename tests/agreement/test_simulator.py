@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from nori_dyn.io.plans import plan
+from nori_dyn.api.plan import plan
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.builder import System
 from tests.simulator import POINT, TIMESTEP, WALKERS, Motion, Push, mujoco_walker, noisy, walk

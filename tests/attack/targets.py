@@ -26,13 +26,13 @@ import yaml
 from hypothesis import strategies as st
 
 import nori_dyn as nd
+from nori_dyn.api.plan import cache_folder
 from nori_dyn.cli import main
 from nori_dyn.io.logs import Differentiation, read_configurations, read_log
 from nori_dyn.io.plan_files import FORMAT as PLAN
 from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
 from nori_dyn.io.plan_set_files import FORMAT as PLAN_SET
 from nori_dyn.io.plan_set_files import PlanSetData
-from nori_dyn.io.plans import cache_folder
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.solve.plausibility.doubts import doubts
 from tests.attack.mutations import (

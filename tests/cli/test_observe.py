@@ -199,7 +199,7 @@ def test_wrong_use(run):
 
 
 def test_wrong_use_of_the_sweep(run, monkeypatch):
-    monkeypatch.setattr("nori_dyn.observability.sweep.CONNECT", 0.5)
+    monkeypatch.setattr("nori_dyn.observe.sweep.CONNECT", 0.5)
     ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
     status, _, errors = run("observe", *ur5, "--outputs", "tua")
     assert status == 1

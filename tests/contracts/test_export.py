@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from nori_dyn.io.plans import Plan, plan
+from nori_dyn.api.plan import Plan, plan
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.tree import Frame
 from nori_dyn.program.compiler import find_compiler

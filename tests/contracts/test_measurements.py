@@ -9,13 +9,13 @@ import pinocchio as pin
 import pytest
 import scipy.sparse.linalg as spla
 
-from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
+from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements import registry
 from nori_dyn.measurements.acceleration import Accelerometer
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.selectors import Except, Match, select_joints, select_places
-from nori_dyn.measurements.sensor_set import InvalidConfigError, SensorSet, config_model
+from nori_dyn.measurements.sensor_set import SensorSet, config_model
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.synthetic import random_tree

@@ -14,7 +14,7 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import Free, axis_rotation
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.observability.report import ObservabilityReport, observability
+from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.program.c_header import _readings
 from nori_dyn.system.builder import System
 from tests.systems import sensor_set

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.errors import CompilerError
 from nori_dyn.program import cache_files
 from nori_dyn.program.cache_files import ABANDONED, cache_root
-from nori_dyn.program.compiler import CompilerError, find_compiler
+from nori_dyn.program.compiler import find_compiler
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 

@@ -34,7 +34,7 @@ BOMB = "".join(
 def test_yaml_that_is_no_set_of_sensors(tmp_path, text, message):
     path = tmp_path / "odd.yaml"
     path.write_text(text)
-    with pytest.raises(nd.SensorConfigError, match=rf"odd\.yaml.*: .*{message}"):
+    with pytest.raises(nd.errors.SensorConfigError, match=rf"odd\.yaml.*: .*{message}"):
         nd.load_sensors(path)
 
 
@@ -53,7 +53,7 @@ def test_a_damaged_gzip_log_is_refused(tmp_path, system):
     path = tmp_path / "log.csv.gz"
     content = gzip.compress(b"q[0],q[1]\n" + b"1,2\n" * 100, mtime=0)
     path.write_bytes(content[:10] + b"\x07" + content[11:])
-    with pytest.raises(nd.FileFormatError, match="is damaged"):
+    with pytest.raises(nd.errors.FileFormatError, match="is damaged"):
         read_log(path, system)
 
 
@@ -81,7 +81,7 @@ def test_an_array_that_is_larger_than_all_memory_is_refused(tmp_path, system):
     path = tmp_path / "log.npz"
     np.savez(path, q=np.ones((3, 2)))
     path.write_bytes(path.read_bytes().replace(b"(3, 2), }     ", b"(99999999999,)"))
-    with pytest.raises(nd.FileFormatError, match="is not an NPZ file"):
+    with pytest.raises(nd.errors.FileFormatError, match="is not an NPZ file"):
         read_log(path, system)
 
 
@@ -108,7 +108,7 @@ def test_mujoco_writes_no_log_file(tmp_path, monkeypatch):
 def test_an_mjcf_model_with_a_number_beyond_all_bounds_is_refused(tmp_path, mass):
     path = tmp_path / "huge.xml"
     path.write_text(MODEL.format("", mass))
-    with pytest.raises(nd.ModelError, match=r"huge\.xml"):
+    with pytest.raises(nd.errors.ModelError, match=r"huge\.xml"):
         nd.load_mjcf(path)
 
 
@@ -119,13 +119,13 @@ def test_what_is_no_file_is_written_and_not_replaced():
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
 def test_a_full_device_is_an_error_of_ours():
-    with pytest.raises(nd.FileFormatError, match="No space left on device"):
+    with pytest.raises(nd.errors.FileFormatError, match="No space left on device"):
         write_bytes("/dev/full", b"content")
 
 
 @pytest.mark.parametrize("path", ["a\0b", "x" * 300])
 def test_names_that_no_file_has(tmp_path, path):
-    with pytest.raises(nd.FileFormatError, match="cannot be written"):
+    with pytest.raises(nd.errors.FileFormatError, match="cannot be written"):
         write_bytes(tmp_path / path, b"")
-    with pytest.raises(nd.FileFormatError, match="cannot be read"):
+    with pytest.raises(nd.errors.FileFormatError, match="cannot be read"):
         nd.Plan.load(tmp_path / path)

@@ -10,8 +10,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.arrays import numeric
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import InputError
-from nori_dyn.io.plans import Plan
 from tests.systems import sensor_set
 from tests.unit.solve.test_switching import planned as contact_plans
 
@@ -66,7 +66,7 @@ TAKERS = {
     "aba": lambda x: nd.aba(TREE, zeros(), zeros(), x),
     "crba": lambda x: nd.crba(TREE, x),
     "wrenches": lambda x: nd.rnea(TREE, zeros(), zeros(), zeros(), twice(x)),
-    "compiled": lambda x: nd.compile(nd.gravity_force, TREE, backend="numpy")(x),
+    "compiled": lambda x: nd.compile(nd.recursions.gravity_force, TREE, backend="numpy")(x),
     "observability": lambda x: nd.observability(planned().system, configurations=twice(x)),
     "contacts": lambda x: contact_plans().solver("numpy").solve_batch(twice(x), twice(x), twice(x)),
 }
@@ -115,7 +115,7 @@ def test_ragged_lists_are_refused_in_words():
 @pytest.mark.parametrize("threads", [2.5, 0, -1, "2", None, True])
 def test_threads_are_a_whole_number(threads):
     state = np.zeros((2, N)), np.zeros((2, N))
-    compiled = nd.compile(nd.gravity_force, TREE, backend="numpy")
+    compiled = nd.compile(nd.recursions.gravity_force, TREE, backend="numpy")
     contacts = contact_plans().solver("numpy")
     calls = (
         lambda: solve_batch(threads=threads),

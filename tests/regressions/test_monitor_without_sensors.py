@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.api.plan import Plan
 from nori_dyn.errors import SingularSystemError
-from nori_dyn.io.plans import Plan
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.monitor import Monitor
 from tests.agreement.test_uncertainty import small

@@ -83,7 +83,7 @@ def test_what_is_dynamics_is_not_a_matter_of_a_name():
 
 
 def test_names_with_dots_are_counted_apart(capsys):
-    from nori_dyn.cli.observe_text import show_report
+    from nori_dyn.report.text import show_report
 
     tree = nd.autotree(2).replace(names=("arm.1", "arm.2"))
     system = nd.System(tree, sensor_set(ACCELERATIONS))

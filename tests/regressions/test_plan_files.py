@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.api.plan import cache_folder
 from nori_dyn.io.plan_files import FORMAT, sealed
-from nori_dyn.io.plans import cache_folder
 
 DEEP = '{"tree":' + "[" * 100_000
 
@@ -33,7 +33,7 @@ def save(path, content):
 def test_a_deeply_nested_plan_file_is_refused(tmp_path):
     path = tmp_path / "deep.plan"
     path.write_text(DEEP)
-    with pytest.raises(nd.PlanError, match=r"deep\.plan: .*nested too deeply"):
+    with pytest.raises(nd.errors.PlanError, match=r"deep\.plan: .*nested too deeply"):
         nd.Plan.load(path)
 
 
@@ -62,7 +62,7 @@ def test_a_folder_at_the_name_of_a_cache_entry_is_replaced(recwarn):
 @pytest.mark.parametrize("seed", [-1, -(10**30)])
 def test_a_seed_below_zero_is_refused(tmp_path, content, seed):
     save(tmp_path / "changed.plan", {**content, "seed": seed})
-    with pytest.raises(nd.PlanError, match="its entry 'seed' is wrong"):
+    with pytest.raises(nd.errors.PlanError, match="its entry 'seed' is wrong"):
         nd.Plan.load(tmp_path / "changed.plan")
-    with pytest.raises(nd.PlanError, match=f"the seed is {seed}"):
+    with pytest.raises(nd.errors.PlanError, match=f"the seed is {seed}"):
         nd.plan(nd.System(nd.autotree(2), nd.sensors("inverse_dynamics")), seed=seed)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import nori_dyn.bench.peers.registry as registry
+from nori_dyn.api.plan import Plan
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import runs_of
 from nori_dyn.bench.records import Record, compare, own_name
 from nori_dyn.bench.robots import States, random_states
 from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.bench.suites.tick import PROBLEMS, QUICK, REAL, planned
-from nori_dyn.io.plans import Plan
 from nori_dyn.planning.search import Progress
 from nori_dyn.solve.estimate import Estimate
 

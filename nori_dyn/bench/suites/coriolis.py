@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 import nori_dyn.bench.peers.registry as registry
+from nori_dyn.api.compile import compile
 from nori_dyn.bench.drawing import draw_against, plain_ticks
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import runs_of
 from nori_dyn.bench.records import Record, compare
 from nori_dyn.bench.robots import Robot, random_states
 from nori_dyn.bench.suites.base import Options, Suite
-from nori_dyn.io.functions import compile
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree

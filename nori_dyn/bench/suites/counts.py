@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.counting import Cost
+from nori_dyn.api.plan import plan
 from nori_dyn.bench.drawing import draw_against
 from nori_dyn.bench.records import Record
 from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.bench.tables import Table
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import read_text
-from nori_dyn.io.plans import plan
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.api.plan import plan
 from nori_dyn.bench.drawing import draw_seconds
 from nori_dyn.bench.fresh import alone
 from nori_dyn.bench.measure import Run
@@ -28,7 +29,6 @@ from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.bench.suites.scaling import peak_memory
 from nori_dyn.bench.tables import Table, figure_tables, timing_tables
 from nori_dyn.errors import MissingExtraError, NoriWarning
-from nori_dyn.io.plans import plan
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.measurements.berdy import berdy_map
 from nori_dyn.measurements.sensor_set import SensorSet

@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.api.plan import Plan
 from nori_dyn.bench.drawing import COLOURS
 from nori_dyn.bench.records import Record
 from nori_dyn.bench.robots import Robot, random_states
 from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.bench.suites.tick import planned
 from nori_dyn.bench.tables import figure_tables
-from nori_dyn.io.plans import Plan
+from nori_dyn.errors import CompilerError
 from nori_dyn.planning.search import Progress
 from nori_dyn.program.c_export import c_export
-from nori_dyn.program.compiler import CompilerError, find_compiler
+from nori_dyn.program.compiler import find_compiler
 
 REAL: Cases = (("panda", "fixed"), ("talos_reduced", "floating"))
 QUICK: Cases = (("panda", "fixed"),)

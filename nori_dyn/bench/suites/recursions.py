@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nori_dyn.bench.peers.registry as registry
+from nori_dyn.api.compile import compile
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import runs_of
 from nori_dyn.bench.records import Record, compare, own_name
 from nori_dyn.bench.robots import Robot, States, random_states
 from nori_dyn.bench.suites.base import Cases, Options, Suite
-from nori_dyn.io.functions import compile
 from nori_dyn.planning.search import Progress
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.recursions.aba import aba

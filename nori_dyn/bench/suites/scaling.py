@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import nori_dyn.bench.peers.registry as registry
+from nori_dyn.api.plan import plan
 from nori_dyn.bench.drawing import draw_against, plain_ticks
 from nori_dyn.bench.fresh import alone
 from nori_dyn.bench.measure import Run
@@ -23,7 +24,6 @@ from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.bench.suites.counts import formula_aba, formula_rnea
 from nori_dyn.bench.suites.tick import PROBLEMS
 from nori_dyn.bench.tables import Table, shown
-from nori_dyn.io.plans import plan
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.planning.search import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from nori_dyn.errors import PlanError, UnknownNameError
+from nori_dyn.errors import UnknownOrderingError
 from nori_dyn.planning.orderings.markowitz import markowitz
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem
 from nori_dyn.planning.orderings.recursive import recursive
@@ -22,10 +22,6 @@ ORDERINGS: dict[str, OrderingMethod] = {
 }
 
 AUTO = "auto"
-
-
-class UnknownOrderingError(UnknownNameError, PlanError):
-    """An ordering that does not exist."""
 
 
 def candidates(name: str) -> dict[str, OrderingMethod]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.expressions import Expr
+from nori_dyn.errors import CompilerError
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
@@ -32,14 +33,7 @@ from nori_dyn.program.backends.base import (
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.c_source import CSource, Job, Row, c_source
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
-from nori_dyn.program.compiler import (
-    NO_COMPILER,
-    CompilerError,
-    cached_library,
-    find_compiler,
-    library_key,
-    load_library,
-)
+from nori_dyn.program.compiler import NO_COMPILER, cached_library, find_compiler, library_key, load_library
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.native_code import NativeCode, aligned, interface
 

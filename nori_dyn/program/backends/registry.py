@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from nori_dyn.errors import BackendError, NoriWarning, UnknownNameError
+from nori_dyn.errors import CompilerError, NoriWarning, UnknownBackendError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Backend
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.numpy import NumpyBackend
 from nori_dyn.program.backends.umfpack import UmfpackBackend
-from nori_dyn.program.compiler import CompilerError
 
 BACKENDS: dict[str, Callable[[EliminationPlan, bool], Backend]] = {
     "native": NativeBackend,
@@ -20,10 +19,6 @@ BACKENDS: dict[str, Callable[[EliminationPlan, bool], Backend]] = {
 }
 
 AUTO = "auto"
-
-
-class UnknownBackendError(UnknownNameError, BackendError):
-    """A backend that does not exist."""
 
 
 def make_backend(name: str, plan: EliminationPlan, check_residual: bool = True) -> Backend:

@@ -400,7 +400,7 @@ def test_bodies_are_kept_by_name(mjcf):
     q = lumped.random_configuration(1)
     assert_close(nd.crba(kept, q), nd.crba(lumped, q), RECURSION)
     assert nd.load_robot(mjcf, kept="hand").fingerprint == kept.fingerprint
-    with pytest.raises(nd.ModelError, match=r"body without joints to keep 'hnd'.*mean 'hand'"):
+    with pytest.raises(nd.errors.ModelError, match=r"body without joints to keep 'hnd'.*mean 'hand'"):
         nd.load_mjcf(mjcf, kept=("hnd",))
-    with pytest.raises(nd.ModelError, match=r"body without joints to keep 'upper'"):
+    with pytest.raises(nd.errors.ModelError, match=r"body without joints to keep 'upper'"):
         nd.load_mjcf(mjcf, kept=("upper",))

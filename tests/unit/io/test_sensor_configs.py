@@ -71,7 +71,7 @@ def test_hybrid_dynamics_drives_actuated_joints_and_lets_the_base_fall():
 
 
 def test_an_unknown_shipped_set_suggests():
-    with pytest.raises(nd.SensorConfigError, match="Did you mean 'inverse_dynamics'"):
+    with pytest.raises(nd.errors.SensorConfigError, match="Did you mean 'inverse_dynamics'"):
         nd.sensors("inverse_dynamic")
 
 
@@ -105,7 +105,7 @@ def test_errors_name_the_file_and_the_line(tmp_path, old, new, line, message):
     path.write_text(GOOD)
     assert nd.load_sensors(path).name == "mine"
     path.write_text(GOOD.replace(old, new))
-    with pytest.raises(nd.SensorConfigError, match=message) as error:
+    with pytest.raises(nd.errors.SensorConfigError, match=message) as error:
         nd.load_sensors(path)
     assert str(error.value).startswith(f"{path}:{line}: ")
     assert "\n" not in str(error.value)
@@ -114,7 +114,9 @@ def test_errors_name_the_file_and_the_line(tmp_path, old, new, line, message):
 def test_an_unknown_type_suggests_and_names_the_file(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD.replace("external_wrench", "external_wrenches"))
-    with pytest.raises(nd.SensorConfigError, match=r"mine.yaml: .*'external_wrenches'.*Did you mean 'external_wrench'"):
+    with pytest.raises(
+        nd.errors.SensorConfigError, match=r"mine.yaml: .*'external_wrenches'.*Did you mean 'external_wrench'"
+    ):
         nd.load_sensors(path)
 
 
@@ -122,14 +124,14 @@ def test_an_unknown_type_suggests_and_names_the_file(tmp_path):
 def test_other_content_is_refused(tmp_path, text):
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(nd.SensorConfigError, match=r"mine\.yaml"):
+    with pytest.raises(nd.errors.SensorConfigError, match=r"mine\.yaml"):
         nd.load_sensors(path)
 
 
 def test_no_code_is_run_from_a_config(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text("name: !!python/object/apply:os.system ['touch owned']\nmeasurements: []\n")
-    with pytest.raises(nd.SensorConfigError, match="not YAML"):
+    with pytest.raises(nd.errors.SensorConfigError, match="not YAML"):
         nd.load_sensors(path)
 
 
@@ -197,13 +199,13 @@ def test_a_measurement_takes_the_place_of_a_sensor_of_its_name(tmp_path):
     ],
 )
 def test_changes_that_make_no_sense_are_refused(tmp_path, changes, message):
-    with pytest.raises(nd.SensorConfigError, match=message) as caught:
+    with pytest.raises(nd.errors.SensorConfigError, match=message) as caught:
         nd.load_sensors(from_model(tmp_path, changes), model=ICUB)
     assert "mine.yaml" in str(caught.value)
 
 
 def test_a_config_that_needs_a_model_says_so(tmp_path):
     with pytest.raises(
-        nd.SensorConfigError, match=r"mine\.yaml:2: from_model takes .*load_sensors\(path, model=FILE\)"
+        nd.errors.SensorConfigError, match=r"mine\.yaml:2: from_model takes .*load_sensors\(path, model=FILE\)"
     ):
         nd.load_sensors(from_model(tmp_path, "true"))

@@ -11,8 +11,8 @@ import pytest
 
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.errors import FileFormatError, ModelError, NoriError, NoriWarning, UnknownModelNameError
-from nori_dyn.io.cleaning import Cleaner, last_unit
 from nori_dyn.io.urdf import load_urdf
+from nori_dyn.model.cleaning import Cleaner, last_unit
 from nori_dyn.model.joints import Continuous, Free, Planar, Prismatic, Revolute
 
 INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

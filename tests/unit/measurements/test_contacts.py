@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 import nori_dyn as nd
-from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
-from nori_dyn.measurements.sensor_set import InvalidConfigError
+from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 
 CONFIG = """
 name: feet

@@ -80,8 +80,8 @@ def test_the_robot_moves_as_with_its_joints_lumped(name, base, kept):
     assert_close(nd.minverse(tree, q), nd.minverse(lumped, q), SOLVED)
     for ours, expected in zip(nd.coriolis(tree, q, qd), nd.coriolis(lumped, q, qd), strict=True):
         assert_close(ours, expected, RECURSION)
-    assert nd.expanded_parents(tree) == nd.expanded_parents(lumped)
-    L, D = nd.ltdl(nd.crba(tree, q), nd.expanded_parents(tree))
+    assert nd.recursions.expanded_parents(tree) == nd.recursions.expanded_parents(lumped)
+    L, D = nd.ltdl(nd.crba(tree, q), nd.recursions.expanded_parents(tree))
     assert_close(L.T @ np.diag(D) @ L, nd.crba(lumped, q), RECURSION)
     if base == "fixed":
         assert_close(nd.christoffel(tree, q), nd.christoffel(lumped, q), RECURSION)

@@ -10,9 +10,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.spatial import matvec
-from nori_dyn.errors import InputError, NoriWarning, SingularSystemError, UnknownNameError
+from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
 from nori_dyn.program import functions as functions_module
-from nori_dyn.program.compiler import CompilerError, find_compiler
+from nori_dyn.program.compiler import find_compiler
 from nori_dyn.recursions.factorisation import ltdl, ltl
 from tests.oracles import derivative, newton_euler
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, assert_close
@@ -114,7 +114,7 @@ def test_options_are_given_by_partial_and_anybodys_function_will_do(tree):
 
 @every_backend
 def test_factorisations_compile(tree, backend):
-    parents = nd.expanded_parents(tree)
+    parents = nd.recursions.expanded_parents(tree)
     q, *_ = truth(tree)
     H = nd.crba(tree, q)
     root = nd.compile(lambda tree, q: ltl(nd.crba(tree, q), parents), tree, backend=backend)
@@ -153,16 +153,16 @@ class TestDerivatives:
     def test_the_two_modes_agree_and_auto_takes_the_cheaper(self, tree):
         q, qd, *_ = truth(tree)
         modes = ("forward", "reverse", "auto")  # each from a graph of its own: equal functions in one are one node
-        made = {mode: nd.compile(nd.coriolis_force, tree).derivative("q", mode=mode) for mode in modes}
+        made = {mode: nd.compile(nd.recursions.coriolis_force, tree).derivative("q", mode=mode) for mode in modes}
         assert_close(made["forward"](q, qd), made["reverse"](q, qd), ROUNDING)
         forward, reverse, auto = (made[mode].cost.total for mode in modes)
         assert auto == min(forward, reverse) < max(forward, reverse)
 
     def test_second_derivatives(self, tree):
         q, qd, *_ = truth(tree)
-        f = nd.compile(nd.coriolis_force, tree)
+        f = nd.compile(nd.recursions.coriolis_force, tree)
         second = f.derivative("qd").derivative("qd")(q, qd)  # C(q, qd) qd is quadratic in qd
-        assert_close(np.einsum("ijk,j,k->i", second, qd, qd) / 2, nd.coriolis_force(tree, q, qd), RECURSION)
+        assert_close(np.einsum("ijk,j,k->i", second, qd, qd) / 2, nd.recursions.coriolis_force(tree, q, qd), RECURSION)
 
     def test_forward_dynamics_is_derived_as_the_solution_of_inverse_dynamics(self, tree):
         q, qd, qdd, fx, tau = truth(tree)

@@ -14,12 +14,13 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
+from nori_dyn.errors import CompilerError
 from nori_dyn.program import compiler as compiler_module
 from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends import registry
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import Job, c_source
-from nori_dyn.program.compiler import CompilerError, cache_root, find_compiler, load_library
+from nori_dyn.program.compiler import cache_root, find_compiler, load_library
 from nori_dyn.program.native_code import SINGLE
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.errors import InputError
+from nori_dyn.errors import InputError, NotPositiveDefiniteError
 from nori_dyn.recursions import factorisation as fac
-from nori_dyn.recursions.factorisation import LTDL, NotPositiveDefiniteError, ltdl, ltl
+from nori_dyn.recursions.factorisation import LTDL, ltdl, ltl
 from nori_dyn.recursions.sparsity import inertia_pattern
 from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 

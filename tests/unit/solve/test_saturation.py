@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import InputError, SensorConfigError
+from nori_dyn.errors import InputError, SaturatedReadingError, SensorConfigError
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.compiler import find_compiler
-from nori_dyn.solve.states import SaturatedReadingError, unusable
+from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
 from tests.contracts.test_backends import Turned
 from tests.systems import sensor_set

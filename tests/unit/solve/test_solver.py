@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from nori_dyn.api.plan import Plan, plan
 from nori_dyn.errors import BackendError, InputError, NoriError, SingularSystemError
-from nori_dyn.io.plans import Plan, plan
 from nori_dyn.planning.orderings.umfpack import has_umfpack, umfpack_module
 from nori_dyn.program.backends.base import RCOND_LIMIT
 from nori_dyn.program.backends.registry import BACKENDS

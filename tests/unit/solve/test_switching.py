@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import InputError, SingularSystemError
-from nori_dyn.io import plans as plans_module
+from nori_dyn.api import plan as plans_module
+from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.program import native_code
 from nori_dyn.program.backends import native
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.solve.side_by_side import SideBySide
-from nori_dyn.solve.switching import UnplannedStateError
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend as runnable
 from tests.unit.solve.test_solver import every_backend

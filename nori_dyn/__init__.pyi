@@ -1,0 +1,97 @@
+# The public names; `__init__.py` loads each from here when it is first used.
+
+from . import errors, interop, measurements, observe, placement, recursions
+from .api.compile import compile
+from .api.plan import Plan, plan
+from .api.plan_set import PlanSet, plan_set
+from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .io.mjcf import load_mjcf
+from .io.robots import load_robot
+from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
+from .io.urdf import load_urdf
+from .measurements.sensor_set import SensorSet
+from .model.synthetic import autotree, random_tree
+from .model.tree import KinematicTree
+from .observe.conditioning import Conditioning, conditioning
+from .observe.poses import configurations_where
+from .observe.redundancy import Redundancy, redundancy
+from .observe.report import ObservabilityReport, observability
+from .placement.candidates import Candidates
+from .placement.design import Design, best_sensors
+from .placement.selection import Placement, place
+from .program.backends.base import Status
+from .program.functions import CompiledFunction
+from .recursions.aba import aba, hybrid_dynamics
+from .recursions.christoffel import christoffel
+from .recursions.coriolis import coriolis
+from .recursions.crba import crba
+from .recursions.factorisation import ltdl, ltl
+from .recursions.minverse import minverse
+from .recursions.rnea import rnea
+from .solve.diagnosis import Diagnosis
+from .solve.estimate import Estimate
+from .solve.monitor import Monitor
+from .solve.solver import Solver
+from .solve.switching import SwitchingSolver
+from .system.builder import System
+
+__version__: str
+
+__all__ = [
+    "Candidates",
+    "CompiledFunction",
+    "Conditioning",
+    "Design",
+    "Diagnosis",
+    "Estimate",
+    "InputError",
+    "KinematicTree",
+    "Monitor",
+    "NoriError",
+    "NoriWarning",
+    "ObservabilityReport",
+    "Placement",
+    "Plan",
+    "PlanSet",
+    "Redundancy",
+    "SensorSet",
+    "SingularSystemError",
+    "Solver",
+    "Status",
+    "SwitchingSolver",
+    "System",
+    "__version__",
+    "aba",
+    "autotree",
+    "best_sensors",
+    "christoffel",
+    "compile",
+    "conditioning",
+    "configurations_where",
+    "coriolis",
+    "crba",
+    "errors",
+    "hybrid_dynamics",
+    "interop",
+    "load_candidates",
+    "load_mjcf",
+    "load_robot",
+    "load_sensors",
+    "load_urdf",
+    "ltdl",
+    "ltl",
+    "measurements",
+    "minverse",
+    "observability",
+    "observe",
+    "place",
+    "placement",
+    "plan",
+    "plan_set",
+    "random_tree",
+    "recursions",
+    "redundancy",
+    "rnea",
+    "sensors",
+    "sensors_from_model",
+]

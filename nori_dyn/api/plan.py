@@ -1,0 +1,224 @@
+"""Plans as users meet them: made or found in the cache, saved, loaded, and turned into solvers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from nori_dyn.errors import NoriError, NoriWarning, PlanError
+from nori_dyn.io.export import export
+from nori_dyn.io.files import read_text, write_bytes
+from nori_dyn.io.plan_files import (
+    VERSION,
+    OrderData,
+    PlanData,
+    candidates_of,
+    permutation_of,
+    plan_from_text,
+    plan_to_text,
+    tree_of,
+)
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.planning.elimination import ZeroPivotError
+from nori_dyn.planning.orderings.registry import candidates
+from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.program.c_export import CExport
+from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
+from nori_dyn.report.progress import progress
+from nori_dyn.solve.monitor import Monitor
+from nori_dyn.solve.solver import Solver
+from nori_dyn.system.builder import System
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(EliminationPlan):
+    """A plan: see `EliminationPlan` for what it holds."""
+
+    def solver(self, backend: str = "auto", check_residual: bool = True) -> Solver:
+        """Return a solver that runs the plan.
+
+        Args:
+            backend: "native", "numpy", "umfpack", or "auto" for the fastest that can run here.
+            check_residual: whether `solve` and `solve_batch` check the residual, see `Solver`.
+
+        Raises:
+            BackendError: there is no such backend.
+            MissingExtraError: the backend needs an extra that is not installed.
+        """
+        return Solver(self, backend, check_residual, progress)
+
+    def monitor(self, backend: str = "auto") -> Monitor:
+        """Return what judges estimates and readings: deviations, residuals, tests, faults; see `Monitor`.
+
+        Args:
+            backend: as for `solver`.
+
+        Raises:
+            PlanError: no row is weighed, or the equations of motion are.
+            BackendError: there is no such backend.
+        """
+        return Monitor(self, backend, progress)
+
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+        """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
+
+        Args:
+            folder: where to; made when it does not exist.
+            lang: the language: "c".
+            name: what to call the files, functions and types; from the robot's name when left out.
+
+        Raises:
+            UnknownNameError: there is no such language.
+            IdentifierError: the name is not an identifier of C, or one that is taken.
+            FileFormatError: the folder cannot be written, or holds other files.
+        """
+        return export(self, folder, lang, name)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.
+
+        Raises:
+            FileFormatError: the file cannot be written.
+            PlanError: its sensors are not a SensorSet, so they cannot be written as data.
+        """
+        write_bytes(path, self.content())
+
+    def content(self) -> bytes:
+        """Return what `save` writes.
+
+        Raises:
+            PlanError: its sensors are not a SensorSet, so they cannot be written as data.
+        """
+        return plan_to_text(self, [output.name for output in self.outputs]).encode()
+
+    @staticmethod
+    def load(path: str | Path, system: System | None = None) -> Plan:
+        """Return the plan in a file.
+
+        Args:
+            path: the file.
+            system: the system that it should be for; without one, the model and sensors in the file are used.
+
+        Raises:
+            FileFormatError: the file cannot be read.
+            PlanError: it is truncated, changed, of another version, for another system, or no plan file.
+        """
+        text = read_text(path)
+        try:
+            loaded = _restored(plan_from_text(text), system)
+            check_pivots(loaded)
+            return loaded
+        except NoriError as error:
+            raise PlanError(f"{path}: {error}") from None
+
+
+def plan(
+    system: System,
+    outputs: Sequence[str] | None = None,
+    ordering: str = "auto",
+    seed: int = 0,
+    effort: float = 0.0,
+    cache: bool = True,
+) -> Plan:
+    """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
+
+    Args:
+        system: the system.
+        outputs: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or single ones ("fx:l_sole");
+            None for all.
+        ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest stable one.
+        seed: seed of the sampled configurations and of the search.
+        effort: time [s] to search for a cheaper order beside the orderings by name.
+        cache: whether to look up, and store, the plan.
+
+    Raises:
+        SystemShapeError: too few or too many rows.
+        SingularSystemError: no unique solution at any configuration.
+        PlanError: an unknown ordering or output, a seed below zero.
+        MissingExtraError: the ordering needs an extra that is not installed.
+    """
+    if seed < 0:
+        raise PlanError(f"the seed is {seed}: it must be zero or larger.")
+    entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None
+    found = None if entry is None else read_entry(entry)
+    if found is not None:
+        with suppress(NoriError):  # a damaged entry is made anew
+            return _restored(plan_from_text(found), system)
+    with progress(f"planning {system.tree.name} with {system.sensors.name}") as stage:
+        made = make_plan(system, outputs, ordering, seed, effort, stage)
+    result = Plan(**{field.name: getattr(made, field.name) for field in fields(made)})
+    if entry is not None and isinstance(system.sensors, SensorSet):
+        try:
+            entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_entry(entry, result.content())
+        except OSError as error:
+            warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=2)
+    return result
+
+
+def cache_folder() -> Path:
+    """Return the folder of cached plans."""
+    return cache_root() / "plans"
+
+
+def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: float) -> Path:
+    names = None if outputs is None else list(outputs)
+    key = [VERSION, system.fingerprint, names, sorted(candidates(ordering)), ordering, seed, effort]
+    return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
+
+
+def _restored(data: PlanData, system: System | None) -> Plan:
+    if system is None:
+        system = System(tree_of(data.tree), SensorSet.from_dict(data.sensors))
+        if system.fingerprint != data.fingerprint:
+            raise PlanError("its fingerprint does not fit the model and sensors in it.")
+    elif system.fingerprint != data.fingerprint:
+        raise PlanError(
+            f"it belongs to another system: robot '{data.tree.name}' with sensors '{data.sensors.get('name')}', "
+            f"not {system!r} (or the model or sensors have changed since). Plan again."
+        )
+    return plan_of(system, data.outputs, data)
+
+
+def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> Plan:
+    """Return the plan of a system from the data of its order.
+
+    Raises:
+        PlanError: an output that the system does not have, or no permutations.
+    """
+    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `check_pivots`
+    return Plan(
+        system=system,
+        outputs=resolve_outputs(system, outputs),
+        ordering=data.ordering,
+        row_permutation=permutation_of(data.row_permutation, n, "row permutation"),
+        column_permutation=permutation_of(data.column_permutation, n, "column permutation"),
+        program_rows=permutation_of(data.program_rows, None, "program's row permutation"),
+        program_columns=permutation_of(data.program_columns, None, "program's column permutation"),
+        regrouped=data.regrouped,
+        candidates=candidates_of(data),
+        seed=data.seed,
+    )
+
+
+def check_pivots(plan: Plan) -> None:
+    """Check that the permutations of a plan from elsewhere lead to no zero pivot.
+
+    Raises:
+        PlanError: they do, or are of another size than the system.
+    """
+    if not len(plan.row_permutation) == len(plan.column_permutation) == plan.symbolic.shape[0]:
+        raise PlanError("its permutations are not of the size of its system.")
+    if not len(plan.program_rows) == len(plan.program_columns) == plan.refined.symbolic.shape[0]:
+        raise PlanError("its program's permutations are not of the size of its system.")
+    try:
+        plan.elimination()
+        _ = plan.solved
+    except ZeroPivotError:
+        raise PlanError("its permutations lead to a zero pivot.") from None

@@ -1,0 +1,214 @@
+"""Plan sets as users meet them: the plans of all contact states of one set of sensors, saved, loaded, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from pathlib import Path
+
+from nori_dyn.api.plan import Plan, check_pivots, plan, plan_of
+from nori_dyn.errors import (
+    NoriError,
+    PlanError,
+    SingularSystemError,
+    SystemShapeError,
+    UnplannedStateError,
+    named_contacts,
+)
+from nori_dyn.io.files import read_text, write_bytes
+from nori_dyn.io.plan_files import tree_of
+from nori_dyn.io.plan_set_files import PlanSetData, plan_set_from_text, plan_set_to_text
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.search import Progress
+from nori_dyn.report.progress import progress
+from nori_dyn.solve.side_by_side import SideBySide
+from nori_dyn.solve.switching import SwitchingSolver
+from nori_dyn.system.builder import System
+
+MAX_CONTACTS = 6
+"""Largest number of contacts of which all states are planned unless told which: 64 plans."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanSet:
+    """The plans of the contact states of a robot.
+
+    Attributes:
+        tree: the robot.
+        sensors: the set of sensors, with its contacts.
+        plans: the plan of each state that has one, by the contacts that are closed in it, the most first.
+        left_out: why each state that was left out is singular.
+    """
+
+    tree: KinematicTree
+    sensors: SensorSet
+    plans: Mapping[ContactState, Plan]
+    left_out: Mapping[ContactState, str]
+
+    def __repr__(self) -> str:
+        states = "; ".join(f"{named_contacts(state)}: {one.cost.total} operations" for state, one in self.plans.items())
+        return f"PlanSet('{self.tree.name}' with '{self.sensors.name}', {states})"
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def __getitem__(self, closed: Iterable[str]) -> Plan:
+        """Return the plan of the state in which some contacts are closed, named in any order.
+
+        Raises:
+            UnknownSensorNameError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+        """
+        state = self.sensors.contact_state(closed)
+        if state not in self.plans:
+            raise UnplannedStateError(state, self.states)
+        return self.plans[state]
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """The names of the contacts."""
+        return self.sensors.contact_names
+
+    @property
+    def states(self) -> tuple[ContactState, ...]:
+        """The contact states that have a plan."""
+        return tuple(self.plans)
+
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        """The name of each number of y, the readings of all states, as `SwitchingSolver` takes them."""
+        return self._inputs.measurement_names
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """The name of each weight, the weights of all states, as `SwitchingSolver` takes them."""
+        return self._inputs.weight_names
+
+    @cached_property
+    def _inputs(self) -> SideBySide:
+        return SideBySide([one.system for one in self.plans.values()], self.sensors.name)
+
+    def solver(self, backend: str = "auto", check_residual: bool = True) -> SwitchingSolver:
+        """Return a solver that switches between the states; their programs are compiled, or found compiled, first.
+
+        Args:
+            backend: as for `Plan.solver`.
+            check_residual: whether `solve` and `solve_batch` check the residual, see `Solver`.
+
+        Raises:
+            BackendError: there is no such backend.
+            MissingExtraError: the backend needs an extra that is not installed.
+        """
+        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress, self.sensors.name)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plans to one file: data only, with the model and sensors in it, whole or not at all.
+
+        Raises:
+            FileFormatError: the file cannot be written.
+        """
+        write_bytes(path, plan_set_to_text(self.plans, self.sensors, self.left_out).encode())
+
+    @staticmethod
+    def load(path: str | Path) -> PlanSet:
+        """Return the plan set in a file.
+
+        Raises:
+            FileFormatError: the file cannot be read.
+            PlanError: it is truncated, changed, of another version, or no plan set file.
+        """
+        text = read_text(path)
+        try:
+            data = plan_set_from_text(text)
+            with progress(f"loading {data.tree.name}") as stage:
+                return _restored(data, stage)
+        except NoriError as error:
+            raise PlanError(f"{path}: {error}") from None
+
+
+def plan_set(
+    tree: KinematicTree,
+    sensors: SensorSet,
+    outputs: Sequence[str] | None = None,
+    states: Iterable[Iterable[str]] | None = None,
+    *,
+    leave_out_singular: bool = False,
+    ordering: str = "auto",
+    seed: int = 0,
+    effort: float = 0.0,
+    cache: bool = True,
+) -> PlanSet:
+    """Return the plans of the contact states of a robot; each is looked up in the user's cache of plans.
+
+    Args:
+        tree: the robot.
+        sensors: sensors with contacts.
+        outputs: as for `plan`, the same in every state.
+        states: the contact states wanted, each the names of the contacts that are closed in it; all when None.
+        leave_out_singular: whether states that have no unique solution at any configuration are left out; an error
+            otherwise.
+        ordering: as for `plan`.
+        seed: as for `plan`.
+        effort: as for `plan`, for each state.
+        cache: as for `plan`.
+
+    Raises:
+        PlanError: the sensors have no contacts, or too many to plan all states; no state is wanted, or none is left;
+            an unknown ordering or output.
+        UnknownSensorNameError: a state has a contact that the sensors do not have.
+        SystemShapeError: a state has too few or too many rows; names it.
+        SingularSystemError: a state has no unique solution at any configuration; names it.
+        MissingExtraError: the ordering needs an extra that is not installed.
+    """
+    plans: dict[ContactState, Plan] = {}
+    left_out: dict[ContactState, str] = {}
+    for state in _wanted(sensors, states):
+        try:
+            plans[state] = plan(System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache)
+        except (SystemShapeError, SingularSystemError) as error:
+            if not leave_out_singular:
+                advice = "Name the states that occur in `states`, or leave such out with `leave_out_singular=True`."
+                error.args = (f"{error} {advice}",)
+                raise
+            left_out[state] = str(error)
+    if not plans:
+        reasons = " ".join(left_out.values())
+        raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {reasons}")
+    return PlanSet(tree, sensors, plans, left_out)
+
+
+def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:
+    """Return contact states, each once, those with the most closed contacts first, then in the order of the config."""
+    names = sensors.contact_names
+    if not names:
+        raise PlanError(f"sensors '{sensors.name}' have no contacts: use nori_dyn.plan.")
+    if states is None:
+        if len(names) > MAX_CONTACTS:
+            raise PlanError(
+                f"sensors '{sensors.name}' have {len(names)} contacts, and so {2 ** len(names)} contact states. Name "
+                "those that occur in `states`."
+            )
+        states = chain.from_iterable(combinations(names, n) for n in range(len(names) + 1))
+    found = {sensors.contact_state(state) for state in states}
+    if not found:
+        raise PlanError("states is empty: name at least one contact state, or leave it out for all.")
+    return sorted(found, key=lambda state: (-len(state), [names.index(name) for name in state]))
+
+
+def _restored(data: PlanSetData, stage: Progress) -> PlanSet:
+    tree, sensors = tree_of(data.tree), SensorSet.from_dict(data.sensors)
+    plans: dict[ContactState, Plan] = {}
+    for one in data.states:
+        state = sensors.contact_state(one.contacts)
+        stage(named_contacts(state), len(plans) / len(data.states))
+        system = System(tree, sensors.in_contact(*state))
+        if system.fingerprint != one.fingerprint:
+            raise PlanError(f"the fingerprint of '{named_contacts(state)}' does not fit the model and sensors in it.")
+        plans[state] = plan_of(system, data.outputs, one)
+        check_pivots(plans[state])
+    left_out = {sensors.contact_state(one.contacts): one.reason for one in data.left_out}
+    return PlanSet(tree, sensors, plans, left_out)

@@ -1,0 +1,273 @@
+"""Robots that Pinocchio has loaded: their trees, and the way between its numbers and a tree's.
+
+Nothing of Pinocchio is imported: the model comes with all that is asked of it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nori_dyn.algebra.spatial import Transform, spatial_inertia
+from nori_dyn.errors import ModelError, NoriWarning
+from nori_dyn.interop.peer_states import Layout, State
+from nori_dyn.model.assembly import LinkData, check_inertias
+from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.joints import (
+    Continuous,
+    Free,
+    Helical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    notes_on_limits,
+)
+from nori_dyn.model.tree import Frame, KinematicTree
+
+Floats = NDArray[np.float64]
+
+NO_LIMIT = 1e6
+"""A limit of this size or more [rad or m] is how Pinocchio and some exporters write that there is none."""
+
+FRAME_KINDS = ("BODY", "OP_FRAME", "SENSOR", "FIXED_JOINT")
+"""Pinocchio's kinds of frames that are kept; where two have one name, the first kind's."""
+
+_REVOLUTE = ("RX", "RY", "RZ", "RevoluteUnaligned")
+_CONTINUOUS = ("RUBX", "RUBY", "RUBZ", "RevoluteUnboundedUnaligned")
+_PRISMATIC = ("PX", "PY", "PZ", "PrismaticUnaligned")
+_HELICAL = ("HX", "HY", "HZ", "HelicalUnaligned")
+_WHOLE: dict[str, type[Joint]] = {"FreeFlyer": Free, "Spherical": Spherical, "Planar": Planar}
+
+
+def from_pinocchio(
+    model: Any,
+    *,
+    name: str | None = None,
+    gravity: tuple[float, float, float] | None = None,
+    strict: bool = False,
+    clean: bool = True,
+) -> KinematicTree:
+    """Return the kinematic tree of a pinocchio.Model, its joints in the model's order.
+
+    Link coordinates are those of Pinocchio's joints, which for a URDF are its link frames. A link has the name of the
+    first body that the model has on its joint, in place, or the joint's where there is none; other bodies and the
+    frames of operations, sensors and fixed joints are frames. A joint without bounds (cosine and sine in q) becomes
+    Continuous. What is to stay in place, freeze with pinocchio.buildReducedModel.
+
+    Args:
+        model: the model.
+        name: the robot's name; the model's without it.
+        gravity: [m/s^2] in world axes; the model's without it.
+        strict: refuse inertias that violate the triangle inequality instead of warning.
+        clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions. Angles
+            printed in a URDF are past recognition here: `load_urdf` cleans more.
+
+    Raises:
+        ModelError: not a model, a kind of joint that is not supported (named), no joint, an unphysical inertia,
+            gravity with an angular part.
+    """
+    _check_model(model)
+    cleaner = Cleaner(active=clean)
+    joints = range(1, model.njoints)
+    neutral = _neutral(model)
+    links = dict(zip(joints, _link_names(model), strict=True))
+    bodies = [_link(link, model.inertias[j]) for j, link in links.items()]
+    tree = KinematicTree(
+        name=name or model.name or "robot",
+        names=tuple(links.values()),
+        joint_names=tuple(model.names[j] for j in joints),
+        parents=tuple(int(model.parents[j]) - 1 for j in joints),
+        joints=tuple(_joint(model, j, neutral, cleaner) for j in joints),
+        X_tree=tuple(_transform(f"joint '{model.names[j]}'", model.jointPlacements[j], cleaner) for j in joints),
+        I=np.array([spatial_inertia(body.mass, body.com, body.I_com) for body in bodies]).reshape(-1, 6, 6),
+        frames=dict(_frames(model, set(links.values()), cleaner)),
+        gravity=_gravity(model) if gravity is None else gravity,
+    )
+    check_inertias(bodies, strict)
+    if np.any(getattr(model, "armature", 0.0)):
+        warnings.warn(
+            f"robot '{tree.name}': ignored: armature. The equations are those of the bare rigid bodies.",
+            NoriWarning,
+            stacklevel=2,
+        )
+    origin = f"from a model of Pinocchio's with {model.njoints - 1} joints"
+    return tree.replace(notes=(origin, *cleaner.notes(), *notes_on_limits(tree.joint_names, tree.joints)))
+
+
+def to_pinocchio_order(
+    tree: KinematicTree,
+    model: Any,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    fx: ArrayLike | None = None,
+) -> State:
+    """Return a state of a tree as the numbers that a pinocchio.Model of the same robot takes.
+
+    Joints are matched by name, so the tree may come from anywhere. Links are taken to be where the model's joints are,
+    as they are in a tree from `from_pinocchio`, or from the same URDF.
+
+    Args:
+        tree: the robot.
+        model: the model.
+        q: configuration (..., nq).
+        qd: velocity (..., nv).
+        qdd: acceleration (..., nv); needs qd where there is a planar joint.
+        tau: joint forces (..., nv).
+        fx: external wrenches (..., n_links, 6), moment first, in link coordinates.
+
+    Returns:
+        q (..., model.nq), qd, qdd and tau (..., model.nv), fx (..., model.njoints, 6), force first: as
+        `nori_dyn.interop.conventions` says.
+
+    Raises:
+        ModelError: not a model, or its joints are not those of the tree (names them).
+        InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
+    """
+    return _layout(tree, model).to_peer(q, qd, qdd, tau, fx)
+
+
+def from_pinocchio_order(
+    tree: KinematicTree,
+    model: Any,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    fx: ArrayLike | None = None,
+) -> State:
+    """Return numbers of a pinocchio.Model as a state of a tree of the same robot: undoes `to_pinocchio_order`.
+
+    Args:
+        tree: the robot.
+        model: the model.
+        q: configuration (..., model.nq).
+        qd: velocity (..., model.nv).
+        qdd: acceleration (..., model.nv); needs qd where there is a planar joint.
+        tau: joint forces (..., model.nv).
+        fx: external forces (..., model.njoints, 6), force first, in joint coordinates; the universe's is left out.
+
+    Raises:
+        ModelError: not a model, or its joints are not those of the tree (names them).
+        InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
+    """
+    return _layout(tree, model).from_peer(q, qd, qdd, tau, fx)
+
+
+def _layout(tree: KinematicTree, model: Any) -> Layout:
+    _check_model(model)
+    widths = {model.names[j]: int(model.joints[j].nq) for j in range(1, model.njoints)}
+    layout = Layout.of(tree, "pinocchio", tuple(widths), widths.__getitem__)
+    for place in layout.places:
+        peer = model.joints[model.getJointId(place.name)]
+        circle = {1: (1, 2), 3: (4,)}.get(place.joint.nq, (place.joint.nq,))
+        if peer.nv != place.joint.nv or peer.nq not in circle:
+            raise ModelError(
+                f"joint '{place.name}' is {place.joint.kind} in robot '{tree.name}', and a {_kind(peer)} in the model."
+            )
+    return layout
+
+
+def _check_model(model: Any) -> None:
+    if not all(hasattr(model, name) for name in ("njoints", "joints", "jointPlacements", "inertias", "frames")):
+        hint = " Give its .model." if hasattr(model, "model") else ""
+        raise ModelError(f"a pinocchio.Model is needed, not {type(model).__name__}.{hint}")
+    if model.lowerPositionLimit.dtype != np.float64:
+        raise ModelError("a pinocchio.Model over doubles is needed, not over symbols.")
+
+
+def _kind(joint: Any) -> str:
+    return str(joint.shortname()).removeprefix("JointModel")
+
+
+def _neutral(model: Any) -> Floats:
+    """Return a configuration (model.nq,) at which no joint's subspace is undefined."""
+    q = np.zeros(model.nq)
+    for joint in list(model.joints)[1:]:
+        if joint.nq > joint.nv:
+            q[joint.idx_q + joint.nq - 1] = 1.0
+        if _kind(joint) in _CONTINUOUS or _kind(joint) == "Planar":
+            q[joint.idx_q + joint.nq - 2 : joint.idx_q + joint.nq] = 1.0, 0.0
+    return q
+
+
+def _joint(model: Any, j: int, neutral: Floats, cleaner: Cleaner) -> Joint:
+    """Return the model of joint j, its axis read off the motion subspace that Pinocchio computes."""
+    peer, name = model.joints[j], model.names[j]
+    kind = _kind(peer)
+    if kind in _WHOLE:
+        return _WHOLE[kind]()
+    if kind not in (*_REVOLUTE, *_CONTINUOUS, *_PRISMATIC, *_HELICAL):
+        supported = "revolute, prismatic and helical (aligned or not), unbounded revolute, FreeFlyer, Spherical, Planar"
+        raise ModelError(
+            f"joint '{name}' of the model is a {kind}, which is not supported. Supported: {supported}. "
+            "Make it a chain of such joints, or freeze it with pinocchio.buildReducedModel."
+        )
+    data = peer.createData()
+    peer.calc(data, neutral)
+    linear, angular = np.split(np.ravel(data.S), 2)
+    if kind in _CONTINUOUS:
+        return Continuous(cleaner.axis(angular))
+    limits = _limits(model, int(peer.idx_q))
+    if kind in _PRISMATIC:
+        return Prismatic(cleaner.axis(linear), limits)
+    if kind in _REVOLUTE:
+        return Revolute(cleaner.axis(angular), limits)
+    return Helical(cleaner.axis(angular), limits, pitch=float(linear @ angular))
+
+
+def _limits(model: Any, k: int) -> tuple[float, float]:
+    lower, upper = float(model.lowerPositionLimit[k]), float(model.upperPositionLimit[k])
+    return (-math.inf if lower <= -NO_LIMIT else lower, math.inf if upper >= NO_LIMIT else upper)
+
+
+def _link_names(model: Any) -> Iterator[str]:
+    """Yield the name of the link on each joint: of the first body that is in place on it, or the joint's."""
+    bodies: dict[int, str] = {}
+    for frame in model.frames:
+        if frame.type.name == "BODY" and frame.placement.isIdentity():
+            bodies.setdefault(int(frame.parentJoint), frame.name)
+    taken: set[str] = set()
+    for j in range(1, model.njoints):
+        body = bodies.get(j, model.names[j])
+        yield model.names[j] if body in taken else body
+        taken.add(body)
+
+
+def _frames(model: Any, links: set[str], cleaner: Cleaner) -> Iterator[tuple[str, Frame]]:
+    taken = {*links, model.frames[0].name}  # the first is the world itself
+    for kind in FRAME_KINDS:
+        for frame in model.frames:
+            if frame.type.name == kind and frame.name not in taken:
+                taken.add(frame.name)
+                X = _transform(f"frame '{frame.name}'", frame.placement, cleaner)
+                yield frame.name, Frame(int(frame.parentJoint) - 1, X)
+
+
+def _transform(what: str, placement: Any, cleaner: Cleaner) -> Transform:
+    if not np.isfinite(placement.homogeneous).all():
+        raise ModelError(f"the placement of {what} holds a value that is not finite.")
+    R = np.array(placement.rotation)
+    return Transform(cleaner.rotation(np.ascontiguousarray(R.T)), cleaner.position(np.array(placement.translation)))
+
+
+def _link(name: str, inertia: Any) -> LinkData:
+    I_com = np.array(inertia.inertia)
+    return LinkData(name, float(inertia.mass), np.array(inertia.lever), (I_com + I_com.T) / 2)
+
+
+def _gravity(model: Any) -> tuple[float, float, float]:
+    if np.any(model.gravity.angular):
+        raise ModelError(
+            f"the model's gravity has an angular part: {np.array(model.gravity.angular)}. Give its linear part alone."
+        )
+    x, y, z = (float(component) for component in model.gravity.linear)
+    return x, y, z

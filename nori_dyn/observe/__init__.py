@@ -1,0 +1,31 @@
+"""Do these sensors suffice? Rank and null space of a system, exactly for almost all q and numerically at special ones.
+
+    report = nd.observability(system)                       rank, what is not determined, the poses that lose rank
+    nd.conditioning(system, Q).worst_sigma                  what the noise of the sensors does to the outputs
+    nd.redundancy(system).critical                          the sensors that may not fail
+    nd.configurations_where(tree, "parallel", frames=("l_sole", "r_sole"))
+
+It reads the same system as planner and solver, and assembles nothing of its own. To add a special pose: one function in
+`poses.py`, registered by name.
+"""
+
+from __future__ import annotations
+
+from nori_dyn.observe.conditioning import Conditioning, conditioning
+from nori_dyn.observe.null_space import NullVector, Unseen
+from nori_dyn.observe.poses import configurations_where
+from nori_dyn.observe.redundancy import Redundancy, redundancy
+from nori_dyn.observe.report import ObservabilityReport, RankWhere, observability
+
+__all__ = [
+    "Conditioning",
+    "NullVector",
+    "ObservabilityReport",
+    "RankWhere",
+    "Redundancy",
+    "Unseen",
+    "conditioning",
+    "configurations_where",
+    "observability",
+    "redundancy",
+]

@@ -1,0 +1,186 @@
+"""Conditioning over the workspace: how near the sensors come to not sufficing, and what their noise does to outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.errors import InputError
+from nori_dyn.observe.deviations import Deviations, output_rows
+from nori_dyn.observe.numeric import NONE, Reduced, Reduction, checked_configurations
+from nori_dyn.observe.sweep import silent, sweep
+from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.planning.search import Progress
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.float64]
+
+OUTPUTS = ("tau",)
+"""What deviations are given of, unless told otherwise."""
+
+SAMPLES = 200
+"""Random configurations, unless told otherwise."""
+
+WORST = 10
+"""Most configurations that are kept as the worst."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conditioning:
+    """How well sensors determine d over many configurations.
+
+    Attributes:
+        configurations: where it was looked at (N, nq).
+        ranks: rank of D at each (N,).
+        smallest: smallest singular value of the reduced matrix M in natural units, relative to the largest (N,): the
+            margin, from 1 (far from losing rank) to 0, where rank is lost.
+        n_variables: number of unknowns, full rank.
+        outputs: names of numbers of d, "tau:l_knee" (n_outputs).
+        units: the SI unit of each (n_outputs).
+        sigma: expected standard deviation of each output at each configuration [the output's unit] (N, n_outputs), of
+            sensors whose noise is that of their sigmas; infinite where it is not determined; None where no sensor has
+            a sigma.
+        worst: numbers of the worst configurations, the worst first (at most `WORST`).
+    """
+
+    configurations: Floats
+    ranks: NDArray[np.intp]
+    smallest: Floats
+    n_variables: int
+    outputs: tuple[str, ...]
+    units: tuple[str, ...]
+    sigma: Floats | None
+    worst: NDArray[np.intp]
+
+    @property
+    def condition_numbers(self) -> Floats:
+        """Condition numbers of M (N,), infinite where rank is lost."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / self.smallest)
+
+    @property
+    def lacking(self) -> NDArray[np.intp]:
+        """Numbers of the configurations that lack rank."""
+        return np.flatnonzero(self.ranks < self.n_variables)
+
+    @property
+    def median_sigma(self) -> Floats | None:
+        """Median over the configurations of the deviation of each output (n_outputs,); None where no row has one."""
+        return None if self.sigma is None else np.asarray(np.median(self.sigma, axis=0))
+
+    @property
+    def worst_sigma(self) -> Floats | None:
+        """Largest deviation of each output over the configurations (n_outputs,); None where no row has one."""
+        return None if self.sigma is None else np.asarray(self.sigma.max(axis=0))
+
+
+def conditioning(
+    system: System,
+    configurations: Any = None,
+    outputs: Sequence[str] | None = None,
+    n: int = SAMPLES,
+    seed: int = 0,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    progress: Progress = silent,
+) -> Conditioning:
+    """Return how well the rows of a system determine d over many configurations.
+
+    The same configurations give the same numbers wherever they are computed, on any number of workers.
+
+    Args:
+        system: the system; it may have any number of rows, weighed or not.
+        configurations: where to look (N, nq), such as those of a log; `n` random ones within joint limits when None.
+        outputs: what expected standard deviations are given of, as for `nd.plan`: "tau", "fx:l_sole"; all torques when
+            None.
+        n: number of random configurations.
+        seed: seed of everything random.
+        scheduler: address of a running Dask scheduler, "tcp://host:8786"; None is this machine.
+        workers: number of processes on this machine; all cores when None, and none where there is little to do.
+        progress: is told of the stage, and the share of it that is done.
+
+    Raises:
+        InputError: configurations of the wrong shape, or not finite; no configurations, or no workers.
+        UnknownOutputError: an output that the system does not have.
+        MissingExtraError: a scheduler is named, and the extra `cluster` is not installed.
+        SweepError: a scheduler that does not answer, or workers that fail.
+
+    Source: own derivation (tests/unit/observe/test_conditioning.py).
+    """
+    wanted = resolve_outputs(system, OUTPUTS if outputs is None else outputs)
+    names, units, _ = output_rows(system, wanted)
+    Q = configurations_of(system, configurations, n, seed)
+    progress("natural units")
+    reduction = Reduction(system, seed)
+    has_sigmas = any(row.equation.sigma for row in system.rows)
+    deviations = Deviations(reduction, wanted) if has_sigmas else None
+    found = sweep(_Assessment(reduction, deviations), Q, scheduler, workers, progress)
+    ranks, margins, sigmas = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    smallest = np.where(ranks == system.shape[1], margins, 0.0)
+    return Conditioning(
+        configurations=Q,
+        ranks=ranks,
+        smallest=smallest,
+        n_variables=system.shape[1],
+        outputs=names,
+        units=units,
+        sigma=sigmas if has_sigmas else None,
+        worst=np.lexsort((margins, ranks, smallest))[:WORST],
+    )
+
+
+def configurations_of(system: System, given: Any, n: int, seed: int) -> Floats:
+    """Return those given (N, nq), or n random ones within joint limits.
+
+    Raises:
+        InputError: configurations of the wrong shape, or not finite; none at all.
+    """
+    tree = system.tree
+    if given is not None:
+        Q = checked_configurations(given, tree.nq)
+        if not len(Q):
+            raise InputError("there are no configurations: at least one is needed.")
+        return Q
+    if n < 1:
+        raise InputError(f"n is {n}: there must be at least one configuration to look at.")
+    rng = np.random.default_rng(seed)
+    return np.array([tree.random_configuration(rng) for _ in range(n)])
+
+
+Assessed: TypeAlias = tuple[NDArray[np.intp], Floats, Floats]
+"""At some configurations the ranks of D, the smallest singular values of M that count, and the deviations."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Assessment:
+    """What is found at each configuration, to be sent to workers.
+
+    Attributes:
+        reduction: the system.
+        deviations: of the outputs; None where no row has a sigma.
+    """
+
+    reduction: Reduction
+    deviations: Deviations | None
+
+    def __call__(self, Q: Floats) -> Assessed:
+        """Return what is found at configurations (n, nq)."""
+        noisy = NONE if self.deviations is None else self.deviations.noisy
+        found = [self._at(reduced) for reduced in self.reduction.at_each(Q, noisy)]
+        return (
+            np.array([rank for rank, _, _ in found], dtype=np.intp),
+            np.array([margin for _, margin, _ in found]),
+            np.array([sigma for _, _, sigma in found]),
+        )
+
+    def _at(self, found: Reduced) -> tuple[int, float, Floats]:
+        at = self.reduction.rank_of(found.M)
+        if self.deviations is None:
+            return at.rank, at.smallest, np.zeros(0)
+        short = self.reduction.system.shape[1] - at.rank
+        unseen = self.reduction.unseen_sources(found.M, short) if short else np.zeros((0, found.M.shape[1]))
+        return at.rank, at.smallest, self.deviations.at(found, unseen)

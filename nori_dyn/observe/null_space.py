@@ -1,0 +1,322 @@
+"""What sensors do not see: the null space of D as named vectors, taken apart into what is independent, and in words.
+
+External wrenches and joint accelerations determine everything else, so each null vector is told by those it moves.
+Links and joints that no null vector ties together are told apart. What is said of a group holds at every configuration
+at which it was looked at.
+
+Source: own derivation (tests/unit/observe/test_null_space.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.model.kinematics import Kinematics, positions
+from nori_dyn.model.tree import NamedFrame
+from nori_dyn.observe.contacts import place_of, wrench_readings
+from nori_dyn.observe.numeric import Reduction
+from nori_dyn.observe.poses import link_pose, world_wrenches
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import Variable
+
+Floats = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-7
+"""Share of the largest of its kind below which a number is taken as zero."""
+
+SHOWN = 4
+"""Most names that are listed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NullVector:
+    """A change of d that no row sees.
+
+    Attributes:
+        coefficients: how much each number of d changes by its name, "fx:l_sole.mz"; absent ones do not. External
+            wrenches and joint accelerations come first.
+        words: what it is, or belongs to.
+    """
+
+    coefficients: Mapping[str, float]
+    words: str
+
+    def __str__(self) -> str:
+        parts = [f"{value:+.3g} {name}" for name, value in self.coefficients.items()]
+        return " ".join(parts[:SHOWN]) + (f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unseen:
+    """An independent part of the null space.
+
+    Attributes:
+        words: what it is.
+        links: links whose external wrench it moves.
+        joints: joints whose acceleration it moves.
+        vectors: a basis of it, at the first configuration looked at.
+    """
+
+    words: str
+    links: tuple[str, ...]
+    joints: tuple[str, ...]
+    vectors: tuple[NullVector, ...]
+
+    @property
+    def dimension(self) -> int:
+        """Number of independent null vectors."""
+        return len(self.vectors)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """The vectors (n, k) of an independent part, and the variables fx and qdd that they move."""
+
+    vectors: Floats
+    wrenches: tuple[Variable, ...]
+    accelerations: tuple[Variable, ...]
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What tells it from the others of one configuration."""
+        return tuple(v.slice.start for v in (*self.wrenches, *self.accelerations))
+
+
+def unseen(
+    reduction: Reduction,
+    configurations: Sequence[Floats],
+    dimension: int,
+    moved: NDArray[np.bool_] | None = None,
+) -> tuple[Unseen, ...]:
+    """Return the independent parts of the null space, the largest last.
+
+    Args:
+        reduction: the system.
+        configurations: where to look; vectors are those at the first.
+        dimension: that of the null space at each of them.
+        moved: the numbers of d that it moves (n,), where that is known exactly.
+    """
+    if not dimension:
+        return ()
+    system = reduction.system
+    looks = []
+    for q in configurations:
+        d = reduction.null_space(q, dimension)
+        d = d if moved is None else d * moved[:, None]
+        looks.append((positions(system.tree, q), _groups(system, d)))
+    return tuple(sorted((_told(system, group, looks) for group in looks[0][1]), key=lambda part: part.dimension))
+
+
+def _groups(system: System, d: Floats) -> list[_Group]:
+    """Return vectors d (n, k) by the connected sets of links and joints whose fx and qdd they move."""
+    moved = [v for v in system.variables if v.kind in ("fx", "qdd") and d[v.slice].any()]
+    touched = [np.abs(d[v.slice]).max(axis=0) > 0 for v in moved]
+    rows, columns = np.nonzero(touched)
+    n, k = len(moved), d.shape[1]
+    edges = coo_array((np.ones(len(rows)), (rows, columns + n)), shape=(n + k, n + k))
+    _, labels = connected_components(edges, directed=False)
+    groups = []
+    for label in dict.fromkeys(labels[n:].tolist()):
+        own = [v for v, part in zip(moved, labels[:n], strict=True) if part == label]
+        wrenches, accelerations = (tuple(v for v in own if v.kind == kind) for kind in ("fx", "qdd"))
+        if own:
+            groups.append(_Group(d[:, labels[n:] == label], wrenches, accelerations))
+    return groups
+
+
+def _told(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[_Group]]]) -> Unseen:
+    """Return a group in words that hold wherever the same group was seen."""
+    same = [(at, other) for at, others in looks for other in others if other.key == group.key]
+    if group.accelerations:
+        words = _motion(system, group)
+    else:
+        words = _wrenches(system, group, same)
+    names = system.variable_names
+    order = [*_numbers([*group.wrenches, *group.accelerations]), *range(len(names))]
+    vectors = []
+    for d in group.vectors.T:
+        shown = {names[k]: float(d[k]) for k in dict.fromkeys(order) if d[k] != 0.0}
+        vectors.append(NullVector(MappingProxyType(shown), words))
+    return Unseen(
+        words,
+        tuple(v.owner for v in group.wrenches),
+        tuple(v.owner for v in group.accelerations),
+        tuple(vectors),
+    )
+
+
+def _numbers(variables: Iterable[Variable]) -> list[int]:
+    return [k for v in variables for k in range(v.slice.start, v.slice.stop)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > SHOWN + 1:
+        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _motion(system: System, group: _Group) -> str:
+    """Return what accelerations, and wrenches with them, are not seen."""
+    k = group.vectors.shape[1]
+    joints = [v.owner for v in group.accelerations]
+    freedoms = sum(len(v.components) for v in group.accelerations)
+    several = "s" if len(joints) > 1 else ""
+    if group.wrenches:
+        links = [v.owner for v in group.wrenches]
+        return (
+            f"{k} {_combinations(k)} of the acceleration{several} of {_listed(joints)} and the external "
+            f"{_plural('wrench', len(links))} on {_listed(links)}"
+        )
+    tree = system.tree
+    what = f"the acceleration{several} of {_listed(joints)}"
+    if k < freedoms:
+        what = f"{k} {_combinations(k)} of {what}"
+    if len(joints) == 1:
+        what += " and of all that it carries"
+    idle = [v for v in group.accelerations if not tree.I[list(tree.subtree(v.body))].any()]
+    if len(idle) == len(group.accelerations):
+        return what + ", on which no force depends: there is no inertia beyond"
+    return what + ", with the forces that go with it" if len(joints) == 1 else what + ", with their forces"
+
+
+def _combinations(k: int) -> str:
+    return "combination" if k == 1 else "independent combinations"
+
+
+def _plural(word: str, n: int) -> str:
+    return word if n == 1 else f"{word}es" if word.endswith("h") else f"{word}s"
+
+
+def _wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _Group]]) -> str:
+    """Return what external wrenches are not seen, by their geometry."""
+    k = group.vectors.shape[1]
+    places = _places(system, group)
+    names = _listed([place.name for place in places])
+    if len(places) == 1:
+        (variable,) = group.wrenches
+        whole = variable.slice.stop - variable.slice.start == k
+        moved = np.abs(group.vectors[variable.slice]).max(axis=1) > 0
+        parts = [name for name, there in zip(variable.components, moved, strict=True) if there]
+        if whole:
+            return f"the external wrench on {names}"
+        combined = "" if len(parts) == k else f"{k} {_combinations(k)} of "
+        return f"{combined}{', '.join(parts)} of the external wrench on {variable.owner}"  # components are the link's
+    looks = [_Look.at(at, other, places) for at, other in same]
+    if not all(look.cancels for look in looks):
+        return f"{k} {_combinations(k)} of the external wrenches on {names}"
+    if len(places) > 2:
+        return (
+            f"any external wrenches on {names} that cancel"
+            if k == 6 * (len(places) - 1)
+            else f"{k} {_combinations(k)} of external wrenches on {names} that cancel"
+        )
+    against = f"{places[0].name} against {places[1].name}"
+    if k == 6:
+        return f"any internal wrench, {against}"
+    if all(look.couples == k for look in looks):
+        if k > 1:
+            return f"internal couples about {k} axes, {against}"
+        if all(look.is_normal(0) and look.is_normal(1) for look in looks):
+            return f"a couple about the common normal, {against}: only the sum of the two is seen"
+        number = next((i for i in (0, 1) if all(look.is_normal(i) for look in looks)), None)
+        return f"a couple about {'one axis' if number is None else f'the normal of {places[number].name}'}, {against}"
+    if all(look.are_lines for look in looks):
+        in_planes = all(look.in_plane(0) and look.in_plane(1) for look in looks)
+        if k == 1 and all(look.joins for look in looks):
+            return f"an internal force along the line through {names}"
+        if k == 1 and in_planes:
+            return f"an internal force along the line in which the planes of {names} meet"
+        if k == 3 and in_planes:
+            return f"any internal force in the common plane of {names}"
+        if k == 1:
+            return f"an internal force along one line, {against}"
+    couples = {look.couples for look in looks}
+    of_them = f", {couples.pop()} of them pure couples" if len(couples) == 1 and couples != {0} else ""
+    return f"an internal wrench, {against}" if k == 1 else f"{k} independent internal wrenches, {against}{of_them}"
+
+
+def _places(system: System, group: _Group) -> list[NamedFrame]:
+    """Return the frames in which sensors read the wrenches of a group; their normals are their z axes."""
+    readings = wrench_readings(system)
+    return [place_of(system, variable.body, readings) for variable in group.wrenches]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """The wrenches of a group at one configuration, in world coordinates.
+
+    Attributes:
+        cancels: whether their sum is zero.
+        couples: number of independent ones without a force.
+        are_lines: whether all are forces along lines, but for couples.
+        wrenches: on the first link (6, k), about the origin of its place.
+        normals, origins: of the places (2, 3).
+        length: of the robot [m], by which couples compare to forces.
+    """
+
+    cancels: bool
+    couples: int
+    are_lines: bool
+    wrenches: Floats
+    normals: Floats
+    origins: Floats
+    length: float
+
+    @staticmethod
+    def at(at: Kinematics, group: _Group, places: Sequence[NamedFrame]) -> _Look:
+        """Return what is seen of a group at a configuration."""
+        X = [link_pose(at, v.body) for v in group.wrenches]
+        W = [world_wrenches(X_i, group.vectors[v.slice]) for X_i, v in zip(X, group.wrenches, strict=True)]
+        normals = np.array([X_i.E.T @ place.frame.X.E[2] for X_i, place in zip(X, places, strict=True)])
+        origins = np.array([X_i.r + X_i.E.T @ place.frame.X.r for X_i, place in zip(X, places, strict=True)])
+        length = max(float(np.linalg.norm(origins - origins[0], axis=1).max()), 1e-3)
+        shift = Transform(np.eye(3), origins[0])
+        first, total = (_about(shift, wrench, length) for wrench in (W[0], np.sum(W, axis=0)))
+        largest = max(np.abs(_about(shift, wrench, length)).max() for wrench in W)
+        basis = np.linalg.qr(first)[0]
+        values = np.linalg.svd(basis[3:], compute_uv=False)
+        power = basis[:3].T @ basis[3:]
+        return _Look(
+            cancels=bool(np.abs(total).max() <= NEGLIGIBLE * largest),
+            couples=int(np.sum(values <= NEGLIGIBLE)) + max(0, first.shape[1] - 3),
+            are_lines=bool(np.abs(power + power.T).max() <= NEGLIGIBLE),
+            wrenches=first,
+            normals=normals,
+            origins=origins,
+            length=length,
+        )
+
+    def is_normal(self, i: int) -> bool:
+        """Return whether the couple is about the normal of a place."""
+        m = self.wrenches[:3, 0] / np.linalg.norm(self.wrenches[:3, 0])
+        return bool(np.linalg.norm(np.cross(m, self.normals[i])) <= NEGLIGIBLE)
+
+    def in_plane(self, i: int) -> bool:
+        """Return whether the lines lie in the plane of a place: no force across it, no moment along it."""
+        W = _about(Transform(np.eye(3), (self.origins[i] - self.origins[0]) / self.length), self.wrenches, 1.0)
+        n = self.normals[i]
+        across, along = n @ W[3:], W[:3] - np.outer(n, n @ W[:3])
+        return bool(max(np.abs(across).max(), np.abs(along).max()) <= NEGLIGIBLE * np.abs(W).max())
+
+    @property
+    def joins(self) -> bool:
+        """Whether the line of the force goes through both places."""
+        f = self.wrenches[3:, 0] / np.linalg.norm(self.wrenches[3:, 0])
+        across = np.cross(f, (self.origins[1] - self.origins[0]) / self.length)
+        small = NEGLIGIBLE * np.abs(self.wrenches).max()
+        return bool(np.linalg.norm(across) <= NEGLIGIBLE and np.abs(self.wrenches[:3]).max() <= small)
+
+
+def _about(shift: Transform, W: Floats, length: float) -> Floats:
+    """Return wrenches (6, k) about a further origin, their moments in units of a length [m]."""
+    moved = np.asarray(shift.force_matrix() @ W, dtype=float)
+    moved[:3] /= length
+    return moved

@@ -1,0 +1,341 @@
+"""Special poses: configurations at which frames are parallel, in one plane, on the ground, or joints at their limits.
+
+They are solved for, from random starts and within the joint limits. To add one: a function of the poses of frames that
+is zero where the condition holds, and an entry of `POSES`.
+
+Source: own derivation (tests/unit/observe/test_poses.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.algebra.spatial import Transform, cross, matvec, skew, transpose
+from nori_dyn.errors import InputError, NoConfigurationError, UnknownPoseError
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
+
+Floats = NDArray[np.float64]
+
+Z_AXIS = (0.0, 0.0, 1.0)
+
+PRECISION = 1e-10
+"""Largest residual [m, rad] at which a condition holds."""
+
+EXACT = 1e-14
+"""Residual [m, rad] at which the solution of a condition stops, or relative change of it."""
+
+EVALUATIONS = 100
+"""Most steps from one start."""
+
+STARTS = 30
+"""Random starts for each configuration that is wanted."""
+
+STEP = 1e-6
+"""Step of the central differences by which conditions are solved."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramePoses:
+    """Where some frames are at N configurations, in world coordinates.
+
+    Attributes:
+        origins: positions (frames, 3, N) [m].
+        normals: unit normals (frames, 3, N).
+        distance: the wanted distance of the first two [m].
+    """
+
+    origins: Floats
+    normals: Floats
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialPose:
+    """A condition on the configuration.
+
+    Attributes:
+        meaning: "frames so and so are ..."
+        residual: what is zero (k, N) where it holds; None for a condition on the joints.
+        n_frames: least number of frames that it is on.
+        draw: a random configuration (nq,) at which it holds, for a condition on the joints.
+    """
+
+    meaning: str
+    residual: Callable[[FramePoses], Floats] | None = None
+    n_frames: int = 0
+    draw: Callable[[KinematicTree, np.random.Generator], Floats] | None = None
+
+
+def _parallel(at: FramePoses) -> Floats:
+    """n_1 x n_k."""
+    return np.concatenate([cross(at.normals[0], normal) for normal in at.normals[1:]])
+
+
+def _coplanar(at: FramePoses) -> Floats:
+    """n_1 x n_k, and n_1 (p_k - p_1)."""
+    offsets = [np.sum(at.normals[0] * (p - at.origins[0]), axis=0, keepdims=True) for p in at.origins[1:]]
+    return np.concatenate([_parallel(at), *offsets])
+
+
+def _flat(at: FramePoses) -> Floats:
+    """n_k - z, and z (p_k - p_1)."""
+    upwards = [normal - np.array(Z_AXIS)[:, None] for normal in at.normals]
+    return np.concatenate([*upwards, *(p[2:] - at.origins[0][2:] for p in at.origins[1:])])
+
+
+def _double_support(at: FramePoses) -> Floats:
+    """As flat, with z p_1 = 0 and |p_2 - p_1| the given distance."""
+    apart = np.linalg.norm(at.origins[1] - at.origins[0], axis=0, keepdims=True)
+    return np.concatenate([_flat(at), at.origins[0][2:], apart - at.distance])
+
+
+def _at_zero(tree: KinematicTree, rng: np.random.Generator) -> Floats:
+    """Every joint at zero but a free one, which is anywhere."""
+    joints = (joint.random(rng) if joint.kind == "free" else joint.neutral() for joint in tree.joints)
+    return np.concatenate([*joints])
+
+
+def _at_limits(tree: KinematicTree, rng: np.random.Generator) -> Floats:
+    """Every joint with limits at one of them, the others anywhere."""
+    parts = []
+    for joint in tree.joints:
+        limits = [limit for limit in joint.room if np.isfinite(limit)]
+        parts.append(np.array([rng.choice(limits)]) if limits else joint.random(rng))
+    return np.concatenate(parts)
+
+
+POSES: dict[str, SpecialPose] = {
+    "parallel": SpecialPose("with parallel normals", _parallel, 2),
+    "coplanar": SpecialPose("in one plane", _coplanar, 2),
+    "flat": SpecialPose("upright on one level", _flat, 1),
+    "double_support": SpecialPose("standing on the ground, a given distance apart", _double_support, 2),
+    "at_zero": SpecialPose("at the zero of every joint", draw=_at_zero),
+    "at_limits": SpecialPose("at a limit of every joint", draw=_at_limits),
+}
+"""Every special pose by its name."""
+
+
+def special_pose(condition: str) -> SpecialPose:
+    """Return a special pose by name.
+
+    Raises:
+        UnknownPoseError: there is none of that name.
+    """
+    if condition not in POSES:
+        raise UnknownPoseError("special pose", condition, POSES)
+    return POSES[condition]
+
+
+def configurations_where(
+    tree: KinematicTree,
+    condition: str,
+    frames: Sequence[str | NamedFrame] = (),
+    n: int = 10,
+    seed: int = 0,
+    normals: Sequence[Sequence[float]] | None = None,
+    distance: float | None = None,
+) -> Floats:
+    """Return random configurations (n, nq) at which a condition holds, within the joint limits.
+
+    "parallel": the normals of the frames are, either way round. "coplanar": the frames lie in one plane. "flat": they
+    are upright on one level. "double_support": they stand on the ground z = 0, the first two a given distance apart.
+    "at_zero" and "at_limits": the joints are at zero, or at a limit each; a free base is anywhere.
+
+    Args:
+        tree: the robot.
+        condition: one of these.
+        frames: links or frames that it is on, by name, or as frames of which the tree need not know.
+        n: number of configurations.
+        seed: seed of the random starts.
+        normals: the normal of each frame, in its coordinates (frames, 3); the z axis when None.
+        distance: for "double_support" [m]; as in the neutral configuration when None.
+
+    Raises:
+        UnknownPoseError: there is no such condition.
+        InputError: too few frames, or normals that do not fit.
+        UnknownModelNameError: there is no such frame.
+        NoConfigurationError: the robot cannot be in such a pose.
+    """
+    pose = special_pose(condition)
+    rng = np.random.default_rng(seed)
+    if pose.draw is not None:
+        return np.array([pose.draw(tree, rng) for _ in range(n)]).reshape(n, tree.nq)
+    given = (frames,) if isinstance(frames, str) else frames
+    named = [NamedFrame(frame, tree.frame(frame)) if isinstance(frame, str) else frame for frame in given]
+    problem = _Problem.of(tree, condition, named, normals, distance)
+    found: list[Floats] = []
+    nearest = np.inf
+    for start in range(STARTS * max(n, 1)):
+        if len(found) == n or (start >= STARTS and not found):
+            break
+        q, residual = problem.solved(tree.random_configuration(rng))
+        nearest = min(nearest, residual) if not found else nearest
+        if residual <= PRECISION:
+            found.append(q)
+    if len(found) < n:
+        meaning, names = POSES[condition].meaning, [frame.name for frame in named]
+        raise NoConfigurationError(tree.name, condition, meaning, names, nearest, len(found))
+    return np.array(found).reshape(n, tree.nq)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """A condition to be solved for the joints that carry its frames.
+
+    Attributes:
+        tree: the robot.
+        pose: the condition.
+        frames: its frames.
+        normals: in the coordinates of each (frames, 3).
+        distance: see `configurations_where`.
+        free: the places in q of the numbers that are solved for.
+        limits: the smallest and largest value of each (2, free).
+    """
+
+    tree: KinematicTree
+    pose: SpecialPose
+    frames: tuple[Frame, ...]
+    normals: Floats
+    distance: float
+    free: NDArray[np.intp]
+    limits: Floats
+
+    @staticmethod
+    def of(
+        tree: KinematicTree,
+        condition: str,
+        named: Sequence[NamedFrame],
+        normals: Sequence[Sequence[float]] | None,
+        distance: float | None,
+    ) -> _Problem:
+        """Return the problem of a condition.
+
+        Raises:
+            InputError: too few frames, or normals that do not fit.
+        """
+        pose = POSES[condition]
+        names = [frame.name for frame in named]
+        if len(names) < pose.n_frames or len(set(names)) < len(names):
+            raise InputError(f"'{condition}' is a condition on {pose.n_frames} or more frames by name, not {names!r}.")
+        directions = np.array([Z_AXIS] * len(names) if normals is None else normals, dtype=float)
+        lengths = np.linalg.norm(directions, axis=-1, keepdims=True)
+        if directions.shape != (len(names), 3) or not np.isfinite(directions).all() or not lengths.all():
+            raise InputError(f"normals must be a direction for each of {len(names)} frames: {normals!r}.")
+        frames = tuple(frame.frame for frame in named)
+        free, limits = _free_numbers(tree, frames)
+        found = _Problem(tree, pose, frames, directions / lengths, 0.0, free, limits)
+        if distance is None:
+            origins = found.poses(tree.neutral_configuration()[:, None]).origins
+            distance = float(np.linalg.norm(origins[-1] - origins[0]))
+        return _Problem(tree, pose, frames, found.normals, float(distance), free, limits)
+
+    def poses(self, Q: Floats) -> FramePoses:
+        """Return where the frames are at configurations Q (nq, N)."""
+        tree = self.tree
+        for part in tree.quaternions:
+            Q = np.concatenate([Q[: part.start], Q[part] / np.linalg.norm(Q[part], axis=0), Q[part.stop :]])
+        known: dict[int, tuple[Floats, Floats]] = {}
+        origins, normals = [], []
+        for frame, normal in zip(self.frames, self.normals, strict=True):
+            R, p = _placed(tree, Q, frame.link, known)
+            origins.append(p + matvec(R, np.repeat(frame.X.r[:, None], Q.shape[1], axis=1)))
+            inside = np.repeat((frame.X.E.T @ normal)[:, None], Q.shape[1], axis=1)
+            normals.append(matvec(R, inside))
+        return FramePoses(np.array(origins), np.array(normals), self.distance)
+
+    def residual(self, Q: Floats) -> Floats:
+        """Return what is zero (k, N) where the condition holds, at configurations Q (nq, N)."""
+        assert self.pose.residual is not None
+        return self.pose.residual(self.poses(Q))
+
+    def solved(self, q: Floats) -> tuple[Floats, float]:
+        """Return a configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""
+        from scipy.optimize import OptimizeResult, least_squares
+
+        def at(x: Floats) -> Floats:
+            Q = np.repeat(q[:, None], x.shape[1], axis=1)
+            Q[self.free] = x
+            return self.residual(Q)
+
+        def value(x: Floats) -> Floats:
+            return at(x[:, None])[:, 0]
+
+        def slope(x: Floats) -> Floats:
+            steps = STEP * np.eye(len(x))
+            values = at(x[:, None] + np.hstack([steps, -steps]))
+            return np.asarray((values[:, : len(x)] - values[:, len(x) :]) / (2 * STEP))
+
+        def stop(intermediate_result: OptimizeResult) -> None:
+            if np.abs(intermediate_result.fun).max() <= EXACT:
+                raise StopIteration
+
+        if self.free.size:
+            low, high = self.limits
+            margin = 1e-3 * np.minimum(high - low, 1.0)
+            x = np.clip(q[self.free], low + margin, high - margin)
+            bounds = (low, high)
+            found = least_squares(
+                value, x, slope, bounds=bounds, xtol=EXACT, ftol=EXACT, gtol=EXACT, max_nfev=EVALUATIONS, callback=stop
+            )
+            q = q.copy()
+            q[self.free] = found.x
+        for part in self.tree.quaternions:
+            q[part] /= np.linalg.norm(q[part])
+        return q, float(np.abs(self.residual(q[:, None])).max())
+
+
+def _free_numbers(tree: KinematicTree, frames: Sequence[Frame]) -> tuple[NDArray[np.intp], Floats]:
+    """Return the places in q that move some frames, and their limits (2, ...)."""
+    moving: set[int] = set()
+    for frame in frames:
+        i = frame.link
+        while i >= 0:
+            moving.add(i)
+            i = tree.parents[i]
+    places: list[int] = []
+    limits: list[tuple[float, float]] = []
+    for i in sorted(moving):
+        part = range(tree.q_slices[i].start, tree.q_slices[i].stop)
+        places.extend(part)
+        limits.extend([tree.joints[i].room] * len(part))
+    return np.array(places, dtype=np.intp), np.array(limits).reshape(-1, 2).T
+
+
+def _placed(
+    tree: KinematicTree, Q: Floats, body: int, known: dict[int, tuple[Floats, Floats]]
+) -> tuple[Floats, Floats]:
+    """Return the rotation (3, 3, N) from a body's to world coordinates and the position (3, N) of its origin."""
+    N = Q.shape[1]
+    if body < 0:
+        return np.repeat(np.eye(3)[..., None], N, axis=2), np.zeros((3, N))
+    if body not in known:
+        R, p = _placed(tree, Q, tree.parents[body], known)
+        X_J, X_tree = tree.joints[body].transform(Q[tree.q_slices[body]]), tree.X_tree[body]
+        E_J, r_J = X_J.E.reshape(3, 3, -1), X_J.r.reshape(3, -1)
+        E = np.einsum("ijn,jk->ikn", E_J, X_tree.E)
+        r = X_tree.r[:, None] + X_tree.E.T @ r_J
+        known[body] = np.einsum("ijn,kjn->ikn", R, E), p + np.einsum("ijn,jn->in", R, np.broadcast_to(r, (3, N)))
+    return known[body]
+
+
+def link_pose(at: Kinematics, body: int) -> Transform:
+    """Return the transform from world coordinates to a body's, at one configuration."""
+    X = Transform.identity()
+    while body >= 0:
+        up = at.X_up[body]
+        assert isinstance(up, Transform)
+        X = X @ up
+        body = at.tree.parents[body]
+    return X
+
+
+def world_wrenches(X: Transform, W: Floats) -> Floats:
+    """Return wrenches W (6, k) on a body in world coordinates, about the world's origin; X as of `link_pose`."""
+    R = transpose(X.E)
+    m, f = R @ W[:3], R @ W[3:]
+    return np.vstack([m + skew(X.r) @ f, f])

@@ -1,0 +1,236 @@
+"""Do these sensors suffice? The report: rank for almost all q, what is not determined, and the poses that lose rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.errors import NoConfigurationError
+from nori_dyn.model.tree import NamedFrame
+from nori_dyn.observe.contacts import partly_seen
+from nori_dyn.observe.generic import generic_rank
+from nori_dyn.observe.null_space import NullVector, Unseen, unseen
+from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
+from nori_dyn.observe.poses import configurations_where, special_pose
+from nori_dyn.system.builder import System
+
+Floats = NDArray[np.float64]
+
+SAMPLES = 3
+"""Configurations at which a null space is looked at, and of each special pose."""
+
+NEARLY_SINGULAR = 1e-5
+"""Smallest singular value, relative to the largest, below which a pose is called nearly singular."""
+
+MOST_CONTACTS = 4
+"""Places with partly known wrenches above which their poses are not looked for unasked."""
+
+MOST_UNSEEN = 12
+"""Deficiency above which special poses are not looked for unasked."""
+
+Frames: TypeAlias = Sequence[str | NamedFrame]
+Where: TypeAlias = Mapping[str, Frames | None] | Literal["auto"] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankWhere:
+    """The rank at configurations that satisfy a condition.
+
+    Attributes:
+        condition: its name, as for `configurations_where`.
+        frames: what the frames that it is on are called.
+        meaning: in words.
+        configurations: where the rank was taken (n, nq).
+        ranks: the rank at each (n,).
+        smallest: the smallest singular value that counts, relative to the largest, at each (n,).
+        lost: how many ranks are lost against almost all configurations, at the worst of these.
+        unseen: what is not seen at the worst of them; empty where no rank is lost.
+    """
+
+    condition: str
+    frames: tuple[str, ...]
+    meaning: str
+    configurations: Floats
+    ranks: NDArray[np.intp]
+    smallest: Floats
+    lost: int
+    unseen: tuple[Unseen, ...]
+
+    @property
+    def always(self) -> bool:
+        """Whether rank is lost at each of the configurations."""
+        return self.lost > 0 and bool((self.ranks == self.ranks.min()).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservabilityReport:
+    """Whether a set of sensors determines d.
+
+    Attributes:
+        robot, sensors: their names.
+        n_rows, n_variables: number of scalar equations and unknowns.
+        generic_rank: rank of D for almost all q, exactly.
+        structural_rank: what the pattern alone would allow.
+        error: bound on the probability that the generic rank, or what is not determined, is wrong.
+        numerical_rank: the largest rank found in doubles, at random configurations; below the generic rank where
+            the sensors suffice in exact arithmetic only.
+        unobservable: names of the numbers of d that are not determined for almost all q, "fx:l_sole.mz".
+        unseen: the null space for almost all q, by independent parts, in words.
+        configurations: those given (N, nq).
+        rank_at: the rank at each (N,).
+        smallest_at: the smallest singular value that counts there, relative to the largest, in natural units (N,).
+        gap_at: how many times smaller the next one is, which is taken as zero (N,); infinite at full rank.
+        conditions: the rank at special poses.
+    """
+
+    robot: str
+    sensors: str
+    n_rows: int
+    n_variables: int
+    generic_rank: int
+    structural_rank: int
+    error: float
+    numerical_rank: int
+    unobservable: tuple[str, ...]
+    unseen: tuple[Unseen, ...]
+    configurations: Floats
+    rank_at: NDArray[np.intp]
+    smallest_at: Floats
+    gap_at: Floats
+    conditions: tuple[RankWhere, ...]
+
+    @property
+    def deficiency(self) -> int:
+        """Dimension of the null space for almost all q."""
+        return self.n_variables - self.generic_rank
+
+    @property
+    def is_observable(self) -> bool:
+        """Whether all of d is determined for almost all q."""
+        return self.deficiency == 0
+
+    @property
+    def null_space(self) -> tuple[NullVector, ...]:
+        """A basis of the null space at a sample configuration, by names."""
+        return tuple(vector for part in self.unseen for vector in part.vectors)
+
+    @property
+    def loses_rank(self) -> tuple[RankWhere, ...]:
+        """The special poses at which rank is lost."""
+        return tuple(condition for condition in self.conditions if condition.lost)
+
+    def __str__(self) -> str:
+        if self.is_observable:
+            verdict = "observable at almost every configuration"
+            if self.numerical_rank < self.generic_rank:
+                verdict += f", in exact arithmetic only: in doubles the rank is {self.numerical_rank}"
+        else:
+            verdict = f"not observable, {self.deficiency} short: {'; '.join(part.words for part in self.unseen)}"
+        poses = [f"{c.meaning}: {c.lost} less, {'; '.join(p.words for p in c.unseen)}" for c in self.loses_rank]
+        return f"{self.sensors} on {self.robot}: {verdict}. Rank {self.generic_rank} of {self.n_variables}." + "".join(
+            f"\n{pose}." for pose in poses
+        )
+
+
+def observability(
+    system: System, configurations: Any = None, where: Where = "auto", seed: int = 0, n: int = SAMPLES
+) -> ObservabilityReport:
+    """Return whether the rows of a system determine d: for almost all q, and at special poses.
+
+    The generic rank and the names in `unobservable` are exact: elimination over a prime field, no tolerance, wrong with
+    probability `error`. Ranks at configurations are numerical, in natural units.
+
+    Args:
+        system: the system; it may have any number of rows, and those with a sigma count as rows.
+        configurations: where to take the rank as well (N, nq); none when None.
+        where: special poses at which to take the rank, {"parallel": ("l_sole", "r_sole")}, see
+            `configurations_where`; None for none. "auto": all joints at zero, and where the wrenches on two to four
+            links are not fully known, these with parallel normals and in one plane.
+        seed: seed of everything random.
+        n: number of configurations for each special pose.
+
+    Raises:
+        InputError: configurations of the wrong shape, or not finite.
+        UnknownPoseError: no special pose of that name.
+        NoConfigurationError: a pose asked for that the robot cannot be in.
+
+    Source: Nori VI, Property 3 and remark 5, for the problem; own derivation otherwise.
+    """
+    tree = system.tree
+    Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)
+    exact = generic_rank(system, seed)
+    n_variables = system.shape[1]
+    reduction = Reduction(system, seed)
+    rng = np.random.default_rng(seed)
+    samples = [tree.random_configuration(rng) for _ in range(SAMPLES)]
+    sampled = reduction.ranks_at(samples)
+    at = reduction.ranks_at(Q)
+    deficiency = n_variables - exact.rank
+    if where == "auto":
+        wanted = _likely_poses(system) if deficiency <= MOST_UNSEEN else {}
+    else:
+        wanted = {name: frames or () for name, frames in (where or {}).items()}
+    conditions = []
+    for name, frames in wanted.items():
+        try:
+            poses = configurations_where(tree, name, frames, n, seed)
+        except NoConfigurationError:
+            if where != "auto":
+                raise
+            continue
+        names = tuple(frame if isinstance(frame, str) else frame.name for frame in frames)
+        conditions.append(_rank_where(reduction, name, names, poses, exact.rank))
+    return ObservabilityReport(
+        robot=tree.name,
+        sensors=system.sensors.name,
+        n_rows=system.shape[0],
+        n_variables=n_variables,
+        generic_rank=exact.rank,
+        structural_rank=exact.structural_rank,
+        error=exact.error,
+        numerical_rank=max(found.rank for found in sampled),
+        unobservable=tuple(name for name, moved in zip(system.variable_names, exact.moved, strict=True) if moved),
+        unseen=unseen(reduction, samples, deficiency, exact.moved),
+        configurations=Q,
+        rank_at=_ranks(at),
+        smallest_at=np.array([found.smallest for found in at]),
+        gap_at=np.array([found.gap for found in at]),
+        conditions=tuple(conditions),
+    )
+
+
+def _ranks(found: Sequence[RankAt]) -> NDArray[np.intp]:
+    return np.array([at.rank for at in found], dtype=np.intp)
+
+
+def _rank_where(reduction: Reduction, condition: str, frames: tuple[str, ...], Q: Floats, generic: int) -> RankWhere:
+    found = reduction.ranks_at(Q)
+    ranks = _ranks(found)
+    worst = int(ranks.min()) if len(ranks) else generic
+    lost = generic - worst
+    at_worst = [q for q, rank in zip(Q, ranks, strict=True) if rank == worst]
+    parts = unseen(reduction, at_worst[:SAMPLES], reduction.system.shape[1] - worst) if lost > 0 else ()
+    meaning = special_pose(condition).meaning
+    return RankWhere(
+        condition=condition,
+        frames=frames,
+        meaning=f"{' and '.join(frames)} {meaning}" if frames else meaning,
+        configurations=Q,
+        ranks=ranks,
+        smallest=np.array([at.smallest for at in found]),
+        lost=max(lost, 0),
+        unseen=parts,
+    )
+
+
+def _likely_poses(system: System) -> dict[str, Frames]:
+    """Return the special poses at which a set of sensors is likely to lose rank."""
+    frames = partly_seen(system)
+    poses: dict[str, Frames] = {"at_zero": ()}
+    if 2 <= len(frames) <= MOST_CONTACTS:
+        poses |= {"parallel": frames, "coplanar": frames}
+    return poses

@@ -1,0 +1,288 @@
+"""Sweeps over configurations: in this process, on all cores of this machine, or on a Dask cluster.
+
+One code path over `concurrent.futures.Executor`: the configurations are cut into chunks whose size depends on their
+number alone, and each is a call of its own, on one thread of linear algebra. So results are the same, bit by bit,
+wherever they are computed on machines of one kind, and the share of a worker that dies is done again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import pickle
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import loky
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from nori_dyn.errors import (
+    InputError,
+    MissingExtraError,
+    SweepError,
+    UnreachableSchedulerError,
+    WorkerDiedError,
+)
+
+if TYPE_CHECKING:
+    from nori_dyn.planning.search import Progress  # workers start the sooner without it
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+Task = Callable[[Floats], T]
+Submit = Callable[[Floats], "Future[Any]"]
+
+VERSION: str = importlib.import_module("nori_dyn").__version__
+
+CHUNK = 8
+"""Configurations in a chunk, where there are few."""
+
+MOST_CHUNKS = 1000
+"""Chunks that larger sweeps are cut into."""
+
+PATIENCE = 2.0
+"""Seconds of work from which on processes are worth starting."""
+
+CONNECT = 5.0
+"""Seconds to wait for a scheduler."""
+
+IDLE = 60.0
+"""Seconds to wait for a cluster without workers."""
+
+ATTEMPTS = 3
+"""Times that processes of this machine may die over a sweep before it is given up."""
+
+POLL = 0.5
+"""Seconds between looks at a cluster."""
+
+
+def silent(stage: str, done: float | None = None) -> None:
+    """Show nothing."""
+
+
+def one_thread() -> threadpool_limits:
+    """Hold linear algebra to one thread, so that results do not depend on the number of cores; undone by `with`."""
+    return threadpool_limits(1, "blas")
+
+
+def chunks(Q: Floats) -> list[Floats]:
+    """Return configurations (N, nq) in chunks whose size depends on N alone."""
+    size = max(CHUNK, -(-len(Q) // MOST_CHUNKS))
+    return [Q[k : k + size] for k in range(0, len(Q), size)]
+
+
+def sweep(
+    task: Task[T],
+    Q: Floats,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    progress: Progress = silent,
+    stage: str = "configurations",
+) -> list[T]:
+    """Return what a task gives for each chunk of configurations, in their order.
+
+    Args:
+        task: a picklable function of some configurations (n, nq), whose result for one does not depend on the others.
+        Q: the configurations (N, nq).
+        scheduler: address of a running Dask scheduler, "tcp://host:8786"; None is this machine.
+        workers: number of processes on this machine; all cores when None. With 1, and where the first chunk shows that
+            little is to be done, everything runs in this process.
+        progress: is told of each chunk that is done.
+        stage: what it is told that this is.
+
+    Raises:
+        InputError: both a scheduler and workers, or fewer than one worker.
+        MissingExtraError: a scheduler is named, and `distributed` is not installed.
+        UnreachableSchedulerError: it does not answer.
+        SweepError: workers of a cluster that lack something, fail or vanish.
+        WorkerDiedError: processes of this machine that die again and again.
+    """
+    if workers is not None and (scheduler is not None or workers < 1):
+        why = "they are those of the scheduler's cluster" if scheduler is not None else "there must be at least 1"
+        raise InputError(f"workers is {workers}: {why}.")
+    parts = chunks(Q)
+    if scheduler is not None:
+        found: dict[int, T] = {}
+        with _cluster(scheduler, task) as (submit, check):
+            _gather(submit, parts, found, progress, stage, check)
+        return [found[k] for k in range(len(parts))]
+    found = {}
+    n_workers = min(workers or loky.cpu_count(), len(parts))
+    with one_thread():
+        start = time.monotonic()
+        for k, part in enumerate(parts):
+            progress(stage, k / len(parts))
+            passed = time.monotonic() - start
+            if n_workers > 1 and k and passed / k * (len(parts) - k) > PATIENCE:
+                break
+            found[k] = task(part)
+    deaths = 0
+    while len(found) < len(parts):
+        try:
+            with _processes(n_workers, task) as submit:
+                _gather(submit, parts, found, progress, stage)
+        except BrokenExecutor:
+            deaths += 1
+            if deaths == ATTEMPTS:
+                raise WorkerDiedError(
+                    f"worker processes died {ATTEMPTS} times over the same sweep. Is there enough memory? With "
+                    "workers=1 everything runs in this process."
+                ) from None
+    return [found[k] for k in range(len(parts))]
+
+
+def _gather(
+    submit: Submit,
+    parts: list[Floats],
+    found: dict[int, T],
+    progress: Progress,
+    stage: str,
+    check: Callable[[float], None] = lambda done: None,
+) -> None:
+    """Find the results of all parts.
+
+    Args:
+        submit: starts the work on a part.
+        parts: all of them.
+        found: the results by the number of the part; those that are missing are put there as they come.
+        progress: see `sweep`.
+        stage: likewise.
+        check: is called now and then with the share that is done; raises where there is no hope.
+    """
+    numbers = {submit(part): k for k, part in enumerate(parts) if k not in found}
+    pending = set(numbers)
+    try:
+        while pending:
+            done, pending = wait(pending, timeout=POLL, return_when="FIRST_COMPLETED")
+            for future in done:
+                found[numbers[future]] = future.result()
+            share = len(found) / len(parts)
+            progress(stage, share)
+            check(share)
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+@contextmanager
+def _processes(n: int, task: Task[Any]) -> Iterator[Submit]:
+    """Yield what submits chunks to n processes of this machine; they end with it, also in the middle of their work."""
+    content = _pickled(task)
+    executor = loky.ProcessPoolExecutor(n)
+    try:
+        yield lambda part: executor.submit(run_chunk, content, VERSION, part)
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[float], None]]]:
+    """Yield what submits chunks to a Dask cluster, and what looks after it.
+
+    Raises:
+        MissingExtraError, UnreachableSchedulerError, SweepError: see `sweep`.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise MissingExtraError("a scheduler", "cluster")
+    distributed: Any = importlib.import_module("distributed")
+    try:
+        with _quiet():
+            client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError, ImportError) as error:
+        raise UnreachableSchedulerError(address, str(error).partition("\n")[0] or "it timed out") from None
+    start = time.monotonic()
+
+    def check(done: float) -> None:
+        if client.status != "running":
+            raise SweepError(f"the Dask scheduler at '{address}' went away.")
+        if done == 0 and time.monotonic() - start > IDLE and not client.ncores():
+            raise SweepError(f"the Dask scheduler at '{address}' has no workers. Start some: `dask worker {address}`.")
+
+    try:
+        for found in client.run(_same, b"", on_error="return").values():
+            if isinstance(found, BaseException):  # given a task, such a worker would end, and the task wait for ever
+                raise SweepError(f"a worker of the Dask cluster at '{address}' cannot load nori_dyn {VERSION}: {found}")
+        # held by the cluster as the result of a task, so that it is sent once, and made again where it is lost
+        content = client.submit(_same, _pickled(task), pure=False)
+        executor: Executor = client.get_executor(pure=False)
+        yield lambda part: executor.submit(run_chunk, content, VERSION, part), check
+    except (distributed.KilledWorker, CancelledError, ImportError, pickle.PicklingError, RuntimeError) as error:
+        raise SweepError(_told(address, error)) from error
+    finally:
+        with _quiet():
+            client.close(timeout=CONNECT)
+
+
+def _told(address: str, error: BaseException) -> str:
+    """Return in words what went wrong on a cluster."""
+    where = f"the Dask cluster at '{address}'"
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, ImportError):
+        return f"{where} lacks something that is here: {cause}. Its scheduler and its workers need nori_dyn {VERSION}."
+    if type(error).__name__ == "KilledWorker":
+        return f"workers of {where} died over the same share of the work several times. Do they have enough memory?"
+    if isinstance(error, CancelledError):
+        return f"{where} dropped the work: its scheduler stopped or was restarted."
+    return f"{where} failed: {type(cause).__name__}: {cause}"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what Dask logs to itself: its errors are raised as well."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _same(content: bytes) -> bytes:
+    return content
+
+
+def run_chunk(content: bytes, version: str, Q: Floats) -> Any:
+    """Return what a pickled task gives for configurations (n, nq); for workers, which keep the last tasks.
+
+    Raises:
+        SweepError: this worker has another version, or lacks what the task is made of.
+    """
+    if version != VERSION:
+        raise SweepError(f"a worker has nori_dyn {VERSION}, and the sweep comes from {version}: install the same.")
+    try:
+        task = _task(content)
+    except (ImportError, AttributeError) as error:
+        raise SweepError(
+            f"a worker lacks what the sweep is made of: {error}. Sensors of your own must be in a module that all "
+            "workers can import, in the same version; with workers=1 everything runs in this process."
+        ) from None
+    return task(Q)
+
+
+@lru_cache(maxsize=2)
+def _task(content: bytes) -> Task[Any]:
+    task: Task[Any] = pickle.loads(content)
+    one_thread()  # of all that is loaded by now, and for good: this is a worker's process
+    return task
+
+
+def _pickled(task: Task[Any]) -> bytes:
+    try:
+        return pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise SweepError(
+            f"the sweep cannot be sent to other processes: {error}. With workers=1 everything runs in this one."
+        ) from None

@@ -1,0 +1,19 @@
+"""Which sensors to buy: what there is to choose from, the cheapest set that suffices, and the most precise one.
+
+candidates = nd.load_candidates("shop.yaml")
+nd.place(tree, candidates, outputs=("tau",)).chosen     the cheapest, proven where it can be
+nd.best_sensors(tree, candidates, k=8).chosen           the most precise for their number
+"""
+
+from __future__ import annotations
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "candidates": ["Candidates"],
+        "design": ["Design", "best_sensors"],
+        "selection": ["Placement", "place"],
+    },
+)

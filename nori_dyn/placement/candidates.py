@@ -1,0 +1,218 @@
+"""Sensors to choose from: what is there anyway, what may be bought, what it costs, and what goes together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
+from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+
+Cost = Annotated[FiniteFloat, Field(ge=0)]
+
+
+class _Config(BaseModel):
+    """What a file of candidates says beside its sensors."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: Annotated[str, Field(min_length=1)]
+    source: str = ""
+    dynamics: Any = None
+    measurements: list[Any] = []
+    from_model: Any = False
+    candidates: dict[str, Any]
+    costs: dict[str, Cost] = {}
+    together: dict[str, Annotated[list[str], Field(min_length=2)]] = {}
+    must: list[str] = []
+    at_most_one: list[Annotated[list[str], Field(min_length=2)]] = []
+    budget: Cost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Sensors to choose from.
+
+    Attributes:
+        name: its name.
+        present: sensors and known values that are there anyway, at no cost.
+        choices: sensors to choose from; each that reads several places is as many.
+        costs: of a choice, by its name or its type; 1 where neither is given.
+        together: choices that are had together or not at all, by what to call them.
+        must: choices that have to be taken.
+        at_most_one: sets of choices of which one at most may be taken.
+        budget: the largest total cost; None for any.
+    """
+
+    name: str
+    present: SensorSet
+    choices: SensorSet
+    costs: Mapping[str, float] = field(default_factory=dict)
+    together: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    must: tuple[str, ...] = ()
+    at_most_one: tuple[tuple[str, ...], ...] = ()
+    budget: float | None = None
+
+    @staticmethod
+    def from_dict(data: Any, of_model: Sequence[Mapping[str, Any]] | None = None) -> Candidates:
+        """Return what the content of a file says.
+
+        Args:
+            data: the content.
+            of_model: entries of the robot's own sensors, for `from_model`, see `SensorSet.from_dict`.
+
+        Raises:
+            InvalidConfigError: content that does not follow the schema; says where.
+            UnknownSensorNameError: a sensor type that does not exist.
+        """
+        try:
+            config = _Config.model_validate(data)
+        except ValidationError as error:
+            found = error.errors()[0]
+            place = ".".join(map(str, found["loc"])) or "the top level"
+            raise InvalidConfigError(f"at {place}: {found['msg']}", tuple(found["loc"])) from None
+        there = config.model_dump(include={"name", "source", "dynamics", "measurements", "from_model"})
+        choices = {"name": config.name, "measurements": [], **config.candidates}
+        return Candidates(
+            name=config.name,
+            present=SensorSet.from_dict(there, of_model),
+            choices=_within("candidates", choices, of_model),
+            costs=config.costs,
+            together={name: tuple(names) for name, names in config.together.items()},
+            must=tuple(config.must),
+            at_most_one=tuple(map(tuple, config.at_most_one)),
+            budget=config.budget,
+        )
+
+    def on(self, tree: KinematicTree) -> Choices:
+        """Return the choices on a robot.
+
+        Raises:
+            SensorConfigError: what the robot does not have, a choice that is in two bundles, none to choose from.
+            UnknownSensorNameError: a cost, bundle or rule for what is no choice.
+        """
+        sensors: dict[str, Measurement] = {}
+        owners: list[str] = []
+        for sensor in (one for many in self.choices.measurements for one in many.each(tree)):
+            names = [equation.name for equation in sensor.on(tree)]
+            name = sensor.name or next(iter(names), sensor.type)
+            if name in sensors:
+                raise SensorConfigError(f"candidates '{self.name}': two are called '{name}'. Give one of them a name.")
+            sensors[name] = sensor
+            owners += [name] * len(names)
+        if not sensors:
+            raise SensorConfigError(f"candidates '{self.name}' has no sensors to choose from.")
+        self._check_names([*sensors], {sensor.type for sensor in sensors.values()})
+        bundled = {member: bundle for bundle, members in self.together.items() for member in members}
+        choices: dict[str, list[str]] = {}
+        for name in sensors:
+            choices.setdefault(bundled.get(name, name), []).append(name)
+        system = System(tree, self.chosen(sensors.values()))
+        own_rows = system.rows[len(system.rows) - len(owners) :]  # what is there anyway comes first
+        return Choices(
+            candidates=self,
+            system=system,
+            sensors={choice: tuple(sensors[name] for name in names) for choice, names in choices.items()},
+            rows={row.slice.start: bundled.get(name, name) for row, name in zip(own_rows, owners, strict=True)},
+            costs={choice: self._cost(choice, {n: sensors[n].type for n in own}) for choice, own in choices.items()},
+            must=tuple(dict.fromkeys(bundled.get(name, name) for name in self.must)),
+            at_most_one=tuple(tuple(dict.fromkeys(bundled.get(n, n) for n in names)) for names in self.at_most_one),
+        )
+
+    def chosen(self, sensors: Iterable[Measurement]) -> SensorSet:
+        """Return the set of what is there anyway and some sensors.
+
+        Raises:
+            InvalidConfigError: two sensors of one name.
+        """
+        parts = self.present, self.choices
+        return replace(
+            self.present,
+            measurements=(*self.present.measurements, *sensors),
+            contacts=tuple(contact for part in parts for contact in part.contacts),
+        )
+
+    def _check_names(self, names: Sequence[str], types: set[str]) -> None:
+        """Check that costs, bundles and rules are about choices.
+
+        Raises:
+            SensorConfigError: a choice in two bundles, or a bundle by the name of a choice.
+            UnknownSensorNameError: what is no choice.
+        """
+        bundled = [member for members in self.together.values() for member in members]
+        self._check_known("together", bundled, names)
+        for member in bundled:
+            if bundled.count(member) > 1:
+                raise SensorConfigError(f"candidates '{self.name}': '{member}' is in two bundles. Put it into one.")
+        for bundle in self.together:
+            if bundle in names:
+                raise SensorConfigError(f"candidates '{self.name}': bundle '{bundle}' has the name of a sensor.")
+        chosen = [*names, *self.together]
+        self._check_known("costs", self.costs, [*chosen, *sorted(types)])
+        self._check_known("must", self.must, chosen)
+        self._check_known("at_most_one", (name for some in self.at_most_one for name in some), chosen)
+
+    def _check_known(self, where: str, asked: Iterable[str], known: Sequence[str]) -> None:
+        for name in asked:
+            if name not in known:
+                raise UnknownSensorNameError("candidate", name, known, f"'{where}' of candidates '{self.name}'")
+
+    def _cost(self, choice: str, types: Mapping[str, str]) -> float:
+        """Return the cost of a choice: its own, or the sum over its sensors by their names or types."""
+        if choice in self.costs:
+            return float(self.costs[choice])
+        return float(sum(self.costs.get(name, self.costs.get(kind, 1.0)) for name, kind in types.items()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices:
+    """Candidates on a robot.
+
+    Attributes:
+        candidates: what they come from.
+        system: the robot with all of them, and with what is there anyway.
+        sensors: by choice its sensors, each of which reads one place.
+        rows: by the first row of an equation in D the choice that it is of.
+        costs: by choice.
+        must: choices that have to be taken.
+        at_most_one: sets of choices of which one at most may be taken.
+    """
+
+    candidates: Candidates
+    system: System
+    sensors: Mapping[str, tuple[Measurement, ...]]
+    rows: Mapping[int, str]
+    costs: Mapping[str, float]
+    must: tuple[str, ...]
+    at_most_one: tuple[tuple[str, ...], ...]
+
+    def cost(self, chosen: Iterable[str]) -> float:
+        """Return what some choices cost together."""
+        return sum(self.costs[name] for name in chosen)
+
+    def is_allowed(self, chosen: Iterable[str]) -> bool:
+        """Return whether no two of some choices exclude each other."""
+        taken = set(chosen)
+        return all(len(taken.intersection(some)) <= 1 for some in self.at_most_one)
+
+    def in_order(self, chosen: Iterable[str]) -> tuple[str, ...]:
+        """Return choices in the order of the candidates."""
+        taken = set(chosen)
+        return tuple(name for name in self.sensors if name in taken)
+
+    def sensor_set(self, chosen: Iterable[str]) -> SensorSet:
+        """Return the set of what is there anyway and some choices."""
+        return self.candidates.chosen(sensor for name in chosen for sensor in self.sensors[name])
+
+
+def _within(key: str, data: Any, of_model: Sequence[Mapping[str, Any]] | None) -> SensorSet:
+    """Return the set of sensors in a part of a config; errors say where in the whole they are."""
+    try:
+        return SensorSet.from_dict(data, of_model)
+    except InvalidConfigError as error:
+        raise InvalidConfigError(f"in {key}, {error}", (key, *error.path)) from None

@@ -1,0 +1,92 @@
+"""Which sensors to buy: the cheapest set that determines the outputs, proven where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nori_dyn.errors import InputError, NoPlacementError
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.placement.candidates import Candidates
+from nori_dyn.placement.cover import ROUNDING, Problem, cheapest, listed
+from nori_dyn.planning.search import Progress
+
+SECONDS = 60.0
+"""Time after which the best set found so far is taken, with what is known of the cheapest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Sensors that determine the outputs.
+
+    Attributes:
+        chosen: the choices, in the order of the candidates.
+        cost: what they cost together.
+        bound: no set that suffices costs less.
+        method: how they were found, in words.
+        outputs: what they determine.
+        sensors: the set of them and of what is there anyway.
+        costs: of each that is chosen.
+    """
+
+    chosen: tuple[str, ...]
+    cost: float
+    bound: float
+    method: str
+    outputs: tuple[str, ...]
+    sensors: SensorSet
+    costs: Mapping[str, float]
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether no set is cheaper, for certain."""
+        return self.cost <= self.bound + ROUNDING * max(1.0, self.cost)
+
+
+def place(
+    tree: KinematicTree,
+    candidates: Candidates,
+    outputs: Sequence[str] | None = ("tau",),
+    seconds: float = SECONDS,
+    seed: int = 0,
+    progress: Progress = lambda stage, done=None: None,
+) -> Placement:
+    """Return the cheapest choice of sensors that determines some outputs for almost all q.
+
+    Args:
+        tree: the robot.
+        candidates: what there is to choose from.
+        outputs: kinds or names of variables, as `nori_dyn.plan` takes them; None for all of d.
+        seconds: time after which the best set so far is returned, with a bound on the cheapest.
+        seed: seed of the random point of the field, and of the order of the search.
+        progress: told how far the bound has come.
+
+    Raises:
+        SensorConfigError: candidates that do not fit the robot.
+        UnknownOutputError: an output that does not exist.
+        InputError: a time that is not positive.
+        NoPlacementError: the outputs are not determined even with all candidates, or not within rules and budget.
+    """
+    if not seconds > 0:
+        raise InputError(f"seconds is {seconds}: the search needs time.")
+    choices = candidates.on(tree)
+    problem = Problem.of(choices, outputs, seed)
+    problem.check()
+    chosen, bound, method = cheapest(problem, seconds, progress)
+    cost = choices.cost(chosen)
+    if candidates.budget is not None and cost > candidates.budget + ROUNDING * cost:
+        least = "costs" if bound >= cost - ROUNDING * cost else f"costs at least {bound:g}; the cheapest found"
+        raise NoPlacementError(
+            f"candidates '{candidates.name}': no set within the budget of {candidates.budget:g} is known to suffice: "
+            f"the cheapest {least} {cost:g} ({listed(chosen)}). Raise the budget, or ask for fewer outputs."
+        )
+    return Placement(
+        chosen=chosen,
+        cost=cost,
+        bound=min(bound, cost),
+        method=method,
+        outputs=tuple(outputs) if outputs is not None else ("all",),
+        sensors=choices.sensor_set(chosen),
+        costs={name: choices.costs[name] for name in chosen},
+    )

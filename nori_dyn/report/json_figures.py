@@ -1,0 +1,141 @@
+"""Figures as JSON: of robots, plans and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.counting import Cost
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.null_space import Unseen
+from nori_dyn.observe.redundancy import Redundancy
+from nori_dyn.observe.report import NEARLY_SINGULAR, ObservabilityReport
+from nori_dyn.planning.planner import EliminationPlan
+
+
+def cost_json(cost: Cost) -> dict[str, int]:
+    """Return a cost as JSON."""
+    return {
+        "additions": cost.additions,
+        "multiplications": cost.multiplications,
+        "divisions": cost.divisions,
+        "total": cost.total,
+    }
+
+
+def plan_json(plan: EliminationPlan) -> dict[str, Any]:
+    """Return the sizes of a plan, its orderings and their costs as JSON, the chosen one first."""
+    system = plan.system
+    return {
+        **tree_json(system.tree),
+        "sensors": system.sensors.name,
+        "rows": system.shape[0],
+        "variables": system.shape[1],
+        "nonzeros": int(plan.pattern.nnz),
+        "outputs": [output.name for output in plan.outputs],
+        "ordering": plan.ordering,
+        "cost": cost_json(plan.cost),
+        "stability": asdict(plan.stability),
+        "orderings": [
+            {
+                "ordering": c.ordering,
+                "fill_in": c.fill_in,
+                "nonzeros": c.nonzeros,
+                "lu": cost_json(c.cost),
+                "program": cost_json(c.program),
+                "stability": asdict(c.stability),
+                "published_rule": cost_json(c.published),
+            }
+            for c in plan.candidates
+        ],
+    }
+
+
+def tree_json(tree: KinematicTree) -> dict[str, Any]:
+    """Return the sizes of a robot as JSON."""
+    return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv}
+
+
+def report_json(report: ObservabilityReport, at_given: Conditioning | None) -> dict[str, Any]:
+    """Return a report, and what was found at given poses."""
+    return {
+        "sensors": report.sensors,
+        "rows": report.n_rows,
+        "variables": report.n_variables,
+        "is_observable": report.is_observable,
+        "generic_rank": report.generic_rank,
+        "structural_rank": report.structural_rank,
+        "numerical_rank": report.numerical_rank,
+        "deficiency": report.deficiency,
+        "error": report.error,
+        "unobservable": list(report.unobservable),
+        "unseen": _unseen(report.unseen),
+        "conditions": [
+            {
+                "condition": c.condition,
+                "frames": list(c.frames),
+                "ranks": c.ranks.tolist(),
+                "margins": c.smallest.tolist(),
+                "lost": c.lost,
+                "unseen": _unseen(c.unseen),
+                "configurations": c.configurations.tolist(),
+            }
+            for c in report.conditions
+        ],
+        "rank_at": [] if at_given is None else at_given.ranks.tolist(),
+        "margin_at": [] if at_given is None else at_given.smallest.tolist(),
+    }
+
+
+def _unseen(parts: Sequence[Unseen]) -> list[dict[str, Any]]:
+    return [
+        {
+            "words": part.words,
+            "dimension": part.dimension,
+            "links": list(part.links),
+            "joints": list(part.joints),
+            "vectors": [dict(vector.coefficients) for vector in part.vectors],
+        }
+        for part in parts
+    ]
+
+
+def workspace_json(found: Conditioning) -> dict[str, Any]:
+    """Return what was found over the workspace; null is a deviation that is not finite."""
+    medians, worsts = found.median_sigma, found.worst_sigma
+    deviations = None
+    if found.sigma is not None and medians is not None and worsts is not None:
+        columns = zip(found.outputs, found.units, _finite(medians), _finite(worsts), strict=True)
+        deviations = [dict(zip(("output", "unit", "median", "worst"), row, strict=True)) for row in columns]
+    return {
+        "poses": len(found.ranks),
+        "lacking_rank": len(found.lacking),
+        "nearly_singular": int(np.sum(found.smallest < NEARLY_SINGULAR)) - len(found.lacking),
+        "median_margin": float(np.median(found.smallest)),
+        "worst_margin": float(found.smallest.min()),
+        "worst": found.worst.tolist(),
+        "deviations": deviations,
+        "ranks": found.ranks.tolist(),
+        "margins": found.smallest.tolist(),
+        "sigma": None if found.sigma is None else [_finite(row) for row in found.sigma],
+        "configurations": found.configurations.tolist(),
+    }
+
+
+def _finite(values: Iterable[float]) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def redundancy_json(found: Redundancy) -> dict[str, Any]:
+    """Return what sensors may fail."""
+    return {
+        "outputs": list(found.outputs),
+        "sensors": list(found.sensors),
+        "critical": {name: list(found.lost[name]) for name in found.critical},
+        "failing_sets": [list(failing) for failing in found.failing_sets],
+        "size": found.size,
+    }

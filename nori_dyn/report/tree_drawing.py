@@ -1,0 +1,336 @@
+"""The tree of an observability page with its sensors, as places and words.
+
+The tree has one row a link. A link that is the only child of another stands below it; of several children the one that
+carries most does, and the others stand one step to the right. So a drawing is as wide as the robot branches, and as
+legible for a humanoid of a hundred links as for an arm. All lengths are in pixels.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.model.kinematics import positions
+from nori_dyn.model.tree import WORLD, KinematicTree
+from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import KINDS, Kind, Variable
+
+Floats = NDArray[np.float64]
+
+Seen: TypeAlias = Literal["always", "sometimes", "never"]
+"""Whether a number of d is determined: at every pose looked at, at all but special ones, or at none."""
+
+Point: TypeAlias = tuple[float, float]
+
+Missing: TypeAlias = tuple[Seen, tuple[str, ...]]
+"""Whether some components of a variable are determined, and which."""
+
+WORDS: Mapping[Kind, str] = {
+    "a": "link acceleration",
+    "f": "joint wrench",
+    "tau": "joint torque",
+    "fx": "external wrench",
+    "qdd": "joint acceleration",
+}
+"""What the five variables of a body are called."""
+
+ROW, STEP, COLUMN, MARGIN = 24, 18, 30, 12
+CHARACTER, HEADING = 7.3, 6.6
+SLANT = math.radians(50)
+JOINTS = "moved by joint"
+LONGEST = 24
+"""Most characters of a name that are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mark in a column of the tree: what is read at a link, or not determined there.
+
+    Attributes:
+        x: its centre.
+        mark: what it stands for.
+        number: how many numbers.
+        title: in words.
+    """
+
+    x: float
+    mark: Literal["reading", "known", "sometimes", "never"]
+    number: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A link of the drawing, and the joint that carries it.
+
+    Attributes:
+        x, y: centre of its node.
+        name, joint: their names, as long as there is room.
+        title, joint_title: in full.
+        seen: the worst of its numbers.
+        stem, edge: the path from its parent, which others may share, and its own end.
+        transmits: whether the wrench through the joint is determined.
+        cells: its marks.
+        parent: name of its parent.
+        sensors, undetermined: its marks in words.
+    """
+
+    x: float
+    y: float
+    name: str
+    joint: str
+    title: str
+    joint_title: str
+    seen: Seen
+    stem: str
+    edge: str
+    transmits: Seen
+    cells: tuple[Cell, ...]
+    parent: str
+    sensors: str
+    undetermined: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The heading of a column, slanted from its foot at x."""
+
+    x: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeDrawing:
+    """A tree with its sensors and with what they do not determine.
+
+    Attributes:
+        width, height: of the drawing.
+        top: where the rows begin.
+        world: centre of the node of the world.
+        rows: the links.
+        sensors, undetermined: headings of their columns.
+        joints: where the names of joints begin.
+        joints_heading: what stands above them.
+        marks: the marks that occur, for the legend.
+        summary: in words.
+    """
+
+    width: int
+    height: int
+    top: float
+    world: tuple[float, float]
+    rows: tuple[LinkRow, ...]
+    sensors: tuple[Heading, ...]
+    undetermined: tuple[Heading, ...]
+    joints: float
+    joints_heading: str
+    marks: frozenset[str]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Where the columns right of the names stand, and how much room their headings take.
+
+    Attributes:
+        sensors: centre of the column of each type of sensor.
+        undetermined: centre of the column of each kind of variable.
+        joints: where the names of joints begin.
+        rise, reach: how high the headings rise, and how far to the right they reach.
+    """
+
+    sensors: Mapping[str, float]
+    undetermined: Mapping[Kind, float]
+    joints: float
+    rise: float
+    reach: float
+
+    @staticmethod
+    def after(left: float, groups: Sequence[str], kinds: Sequence[Kind]) -> _Columns:
+        """Return the columns right of a place."""
+        middle = left + COLUMN * (len(groups) + 0.4)
+        sensors = {group: left + COLUMN * (k + 0.8) for k, group in enumerate(groups)}
+        undetermined = {kind: middle + COLUMN * (k + 0.8) for k, kind in enumerate(kinds)}
+        joints = middle + COLUMN * (len(kinds) + 0.6)
+        lengths = {x: HEADING * characters(_words(group)) for group, x in sensors.items()}
+        lengths |= {x: HEADING * characters(WORDS[kind]) for kind, x in undetermined.items()}
+        rise = max(lengths.values(), default=0.0) * math.sin(SLANT)
+        reach = max((x + length * math.cos(SLANT) for x, length in lengths.items()), default=0.0)
+        return _Columns(sensors, undetermined, joints, rise, max(reach, joints + HEADING * len(JOINTS)))
+
+
+def tree_drawing(system: System, report: ObservabilityReport) -> TreeDrawing:
+    """Return the drawing of a system's tree, with its sensors and what a report says is not determined."""
+    tree = system.tree
+    places = {i: (MARGIN + STEP * step, k) for k, (i, step) in enumerate(_in_drawing_order(tree))}
+    readings, missing = readings_by_link(system), _undetermined_by_link(system, report)
+    columns = _Columns.after(
+        max(places[i][0] + 14 + CHARACTER * characters(elided(name)) for i, name in enumerate(tree.names)),
+        [*dict.fromkeys(group for link in readings for group in link)],
+        [kind for kind in KINDS if any(kind in link for link in missing)],
+    )
+    top = math.ceil(columns.rise) + 2 * MARGIN
+    points = {i: (x, top + ROW * (k + 0.5)) for i, (x, k) in places.items()}
+    rows = []
+    for i in places:
+        if i == WORLD:
+            continue
+        sensors = tuple(_sensor_cells(readings[i], columns.sensors))
+        undetermined = tuple(_missing_cells(missing[i], columns.undetermined))
+        rows.append(
+            LinkRow(
+                *points[i],
+                name=elided(tree.names[i]),
+                joint=elided(tree.joint_names[i]),
+                title=tree.names[i],
+                joint_title=f"{tree.joint_names[i]}, {tree.joints[i].kind}",
+                seen=_worst(missing[i].values()),
+                stem=_stem(points[tree.parents[i]], points[i]),
+                edge=_edge(points[tree.parents[i]], points[i]),
+                transmits=_worst(parts for kind, parts in missing[i].items() if kind == "f"),
+                cells=sensors + undetermined,
+                parent="the world" if tree.is_root(i) else tree.names[tree.parents[i]],
+                sensors="; ".join(cell.title for cell in sensors),
+                undetermined="; ".join(cell.title for cell in undetermined),
+            )
+        )
+    joints_end = columns.joints + HEADING * max(characters(row.joint) for row in rows)
+    return TreeDrawing(
+        width=math.ceil(max(joints_end, columns.reach) + MARGIN),
+        height=math.ceil(top + ROW * len(places) + MARGIN / 2),
+        top=top,
+        world=points[WORLD],
+        rows=tuple(rows),
+        sensors=tuple(Heading(x, _words(group)) for group, x in columns.sensors.items()),
+        undetermined=tuple(Heading(x, WORDS[kind]) for kind, x in columns.undetermined.items()),
+        joints=columns.joints,
+        joints_heading=JOINTS,
+        marks=frozenset(cell.mark for row in rows for cell in row.cells),
+        summary=_summary(tree, rows),
+    )
+
+
+def _summary(tree: KinematicTree, rows: Sequence[LinkRow]) -> str:
+    never, sometimes = (sum(row.seen == seen for row in rows) for seen in ("never", "sometimes"))
+    return (
+        f"The kinematic tree of {tree.name} with the sensors at each link. Of {tree.n_links} links, something is not "
+        f"determined at {never}, and at special poses only at {sometimes} more. The table below says the same."
+    )
+
+
+def _words(group: str) -> str:
+    return group.replace("_", " ")
+
+
+def elided(name: str) -> str:
+    """Return a name, without its middle where it is long."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2 - 1]}…{name[-(LONGEST // 2) :]}"
+
+
+def characters(text: str) -> int:
+    """Return how many characters wide a text is; East Asian ones count twice."""
+    return sum(1 + (unicodedata.east_asian_width(c) in "FW") for c in text)
+
+
+def _in_drawing_order(tree: KinematicTree) -> Iterator[tuple[int, int]]:
+    """Yield each body, the world first, and the column in which it stands."""
+    sizes = [1] * tree.n_links
+    children: dict[int, list[int]] = defaultdict(list)
+    for i in reversed(range(tree.n_links)):
+        children[tree.parents[i]].insert(0, i)
+        if not tree.is_root(i):
+            sizes[tree.parents[i]] += sizes[i]
+    waiting = [(WORLD, 0)]
+    while waiting:
+        i, column = waiting.pop()
+        yield i, column
+        lightest_first = sorted(children[i], key=sizes.__getitem__)
+        if lightest_first:
+            *light, heaviest = lightest_first
+            waiting.append((heaviest, column))
+            waiting.extend((j, column + 1) for j in reversed(light))
+
+
+def _stem(parent: Point, child: Point) -> str:
+    """Return the part of the way from a parent that the ways to its other children may share."""
+    return f"M{parent[0]:g} {parent[1]:g}V{child[1] - ROW / 2:g}"
+
+
+def _edge(parent: Point, child: Point) -> str:
+    """Return the end of the way from a parent, which is the joint's own."""
+    start, end = f"M{parent[0]:g} {child[1] - ROW / 2:g}", f"V{child[1]:g}"
+    return start + (end if parent[0] == child[0] else f"v4q0 8 8 8H{child[0]:g}")
+
+
+@dataclass(slots=True)
+class LinkReadings:
+    """What sensors of one type read at a link: how many numbers, of known ones, and by which names."""
+
+    read: int = 0
+    known: int = 0
+    names: tuple[str, ...] = ()
+
+
+def readings_by_link(system: System) -> list[dict[str, LinkReadings]]:
+    """Return what is read at each link, by the type of sensor."""
+    at = positions(system.tree, system.tree.neutral_configuration())
+    found: list[dict[str, LinkReadings]] = [{} for _ in range(system.tree.n_links)]
+    for row in system.rows:
+        if row.is_dynamic:
+            continue
+        n = len(row.equation.components)
+        for body in sorted({key.body for key in row.equation.blocks(at)}):
+            readings = found[body].setdefault(row.equation.group, LinkReadings())
+            readings.read += n if row.equation.is_measured else 0
+            readings.known += 0 if row.equation.is_measured else n
+            readings.names += (row.name,)
+    return found
+
+
+def _sensor_cells(readings: Mapping[str, LinkReadings], x: Mapping[str, float]) -> Iterator[Cell]:
+    for group, found in readings.items():
+        counts = ((found.read, "read"), (found.known, "known"))
+        numbers = ", ".join(f"{n} {what}" for n, what in counts if n)
+        title = f"{_words(group)}: {numbers} ({', '.join(dict.fromkeys(found.names))})"
+        yield Cell(x[group], "reading" if found.read else "known", found.read or found.known, title)
+
+
+def _undetermined_by_link(system: System, report: ObservabilityReport) -> list[dict[Kind, Missing]]:
+    """Return what is not determined at each link by kind: at no pose, or else at special ones, and the components."""
+    never = set(report.unobservable)
+    vectors = [vector for c in report.loses_rank for part in c.unseen for vector in part.vectors]
+    sometimes = {name for vector in vectors for name in vector.coefficients}
+    found: list[dict[Kind, Missing]] = [{} for _ in range(system.tree.n_links)]
+    for variable in system.variables:
+        if parts := components_among(variable, never):
+            found[variable.body][variable.kind] = "never", parts
+        elif parts := components_among(variable, sometimes):
+            found[variable.body][variable.kind] = "sometimes", parts
+    return found
+
+
+def components_among(variable: Variable, names: set[str]) -> tuple[str, ...]:
+    """Return the components of a variable whose numbers are among some names."""
+    pairs = zip(variable.components, variable.component_names, strict=True)
+    return tuple(component for component, name in pairs if name in names)
+
+
+def _missing_cells(missing: Mapping[Kind, Missing], x: Mapping[Kind, float]) -> Iterator[Cell]:
+    for kind, (seen, parts) in missing.items():
+        mark: Literal["sometimes", "never"] = "never" if seen == "never" else "sometimes"
+        where = "" if seen == "never" else ", at special poses"
+        components = f" ({', '.join(parts)})" if all(parts) else ""
+        yield Cell(x[kind], mark, len(parts), f"{WORDS[kind]}{components} not determined{where}")
+
+
+def _worst(found: Iterable[Missing]) -> Seen:
+    states = {seen for seen, _ in found}
+    return "never" if "never" in states else "sometimes" if "sometimes" in states else "always"

@@ -1,0 +1,258 @@
+"""Plan files and the cache of plans: data only, whole or not at all, and never for another system."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.api import plan as plans_module
+from nori_dyn.api.plan import cache_folder
+from nori_dyn.io import plan_files
+from nori_dyn.io.plan_files import VERSION
+
+
+def system(tree=None, sensors="inverse_dynamics"):
+    return nd.System(tree or nd.autotree(4, skew=1.0), nd.sensors(sensors))
+
+
+def solved(plan, seed=0):
+    rng = np.random.default_rng(seed)
+    tree = plan.system.tree
+    state = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=plan.system.ny)
+    return plan.solver("numpy").solve(*state)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Count how often the planner runs."""
+    calls = []
+    real = plans_module.make_plan
+
+    def make_plan(*arguments):
+        calls.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(plans_module, "make_plan", make_plan)
+    return calls
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sensors", ["inverse_dynamics", "forward_dynamics", "hybrid_dynamics"])
+def test_what_is_saved_is_what_is_loaded(tmp_path, seed, sensors):
+    one = nd.plan(system(nd.random_tree(9, seed), sensors), cache=False)
+    one.save(tmp_path / "plan")
+    other = nd.Plan.load(tmp_path / "plan")
+    assert other.system.fingerprint == one.system.fingerprint
+    assert other.system.measurement_names == one.system.measurement_names
+    assert (other.ordering, other.cost, other.candidates) == (one.ordering, one.cost, one.candidates)
+    np.testing.assert_array_equal(other.row_permutation, one.row_permutation)
+    np.testing.assert_array_equal(other.column_permutation, one.column_permutation)
+    np.testing.assert_array_equal(solved(other).tau, solved(one).tau)
+
+
+def test_outputs_in_frames_and_limits_survive(tmp_path):
+    tree = nd.autotree(3)
+    joints = (*tree.joints[:2], type(tree.joints[0])(limits=(-1.0, np.inf)))
+    frames = {"tip": type(tree.frame("link3"))(2, tree.X_tree[1])}
+    one = nd.plan(system(tree.replace(joints=joints, frames=frames)), outputs=("tau", "fx:tip"), cache=False)
+    one.save(tmp_path / "plan")
+    other = nd.Plan.load(tmp_path / "plan")
+    assert other.system.tree.joints[2].limits == (-1.0, np.inf)
+    assert [output.name for output in other.outputs] == ["tau", "fx:tip"]
+    np.testing.assert_array_equal(solved(other)["fx:tip"], solved(one)["fx:tip"])
+
+
+def test_planning_again_is_a_look_up(counted):
+    first, second = nd.plan(system()), nd.plan(system())
+    assert len(counted) == 1
+    np.testing.assert_array_equal(first.row_permutation, second.row_permutation)
+    nd.plan(system(), cache=False)
+    assert len(counted) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"outputs": ("tau",)},
+        {"ordering": "recursive"},
+        {"seed": 1},
+        {"system": system(nd.autotree(4, skew=1.1))},
+        {"system": system(nd.autotree(4, skew=1.0).replace(gravity=(0.0, 0.0, -1.62)))},
+        {"system": system(sensors="forward_dynamics")},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_another_question_is_planned(counted, other):
+    nd.plan(system())
+    nd.plan(**{"system": system(), **other})
+    assert len(counted) == 2
+
+
+def test_the_cache_folder_is_private():
+    nd.plan(system())
+    assert cache_folder().stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"not json", b"\xff\xfe", b'{"format": "nori_dyn plan"}'])
+def test_a_damaged_cache_entry_is_made_anew(counted, damage):
+    nd.plan(system())
+    (entry,) = cache_folder().iterdir()
+    entry.write_bytes(damage)
+    assert np.isfinite(solved(nd.plan(system())).tau).all()
+    nd.plan(system())
+    assert len(counted) == 2
+
+
+def test_a_cache_that_cannot_be_written_costs_one_warning(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
+    with pytest.warns(nd.NoriWarning, match="not cached") as caught:
+        nd.plan(system())
+    assert len(caught) == 1
+
+
+@pytest.fixture
+def content(tmp_path):
+    path = tmp_path / "plan"
+    nd.plan(system(), cache=False).save(path)
+    return json.loads(path.read_text())
+
+
+def load(tmp_path, content, seal=True):
+    """Load a plan file of some content, with a checksum that fits it."""
+    from nori_dyn.io.plan_files import _checksum
+
+    if seal:
+        content.pop("checksum", None)
+        content["checksum"] = _checksum(content)
+    path = tmp_path / "changed.plan"
+    path.write_text(json.dumps(content))
+    return nd.Plan.load(path)
+
+
+def test_a_plan_file_is_refused_in_every_wrong_state(tmp_path, content):
+    whole = (tmp_path / "plan").read_text()
+    for text, message in {
+        whole[: len(whole) // 2]: "truncated",
+        "": "not a plan file",
+        "name: x": "not a plan file",
+        "[1, 2]": "not a plan file",
+        '{"a": 1}': "not a plan file",
+        whole.replace("link1", "link7"): "changed or damaged",
+    }.items():
+        path = tmp_path / "wrong.plan"
+        path.write_text(text)
+        with pytest.raises(nd.errors.PlanError, match=message) as error:
+            nd.Plan.load(path)
+        assert str(error.value).startswith(f"{path}: ")
+    with pytest.raises(nd.errors.FileFormatError, match="no such file"):
+        nd.Plan.load(tmp_path / "none.plan")
+    (tmp_path / "binary").write_bytes(b"\x80\x04\x95")  # how a pickle begins
+    with pytest.raises(nd.errors.FileFormatError, match="not a text file"):
+        nd.Plan.load(tmp_path / "binary")
+
+
+def swapped(content):
+    content["row_permutation"][:2] = content["row_permutation"][1::-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.update(version=VERSION + 1), f"version {VERSION + 1}, this program reads {VERSION}"),
+        (lambda c: c["row_permutation"].append(0), "not a permutation"),
+        (lambda c: c["column_permutation"].__setitem__(0, c["column_permutation"][1]), "not a permutation"),
+        (swapped, "zero pivot"),
+        (lambda c: c["tree"]["joints"][0].update(kind="telescopic"), "unknown kind 'telescopic'"),
+        (lambda c: c["tree"]["joints"][0].update(parameters={"colour": 1.0}), "wrong parameters"),
+        (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=[0.0, 0.0, 2.0]), "unit vector"),
+        (lambda c: c["tree"].update(parents=[-1, 2, 1, 0]), "parent must come before"),
+        (lambda c: c["tree"]["I"].pop(), "links"),
+        (lambda c: c["tree"].update(gravity=[0.0, 0.0, -1.0]), "fingerprint"),
+        (lambda c: c["tree"]["X_tree"][0].update(r=[0.0, 0.0]), "tree.X_tree.0.r"),
+        (lambda c: c["tree"]["joints"][0]["parameters"].update(limits=[1.0]), "wrong parameters"),
+        (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=1.0), "wrong parameters"),
+        (lambda c: c.pop("seed"), "'seed'"),
+        (lambda c: c.update(extra=1), "'extra'"),
+        (lambda c: c["sensors"]["measurements"].append({"type": "crystal_ball"}), "unknown sensor type 'crystal_ball'"),
+        (lambda c: c.update(outputs=["torques"]), "unknown output 'torques'"),
+    ],
+)
+def test_a_forged_plan_file_is_refused(tmp_path, content, change, message):
+    change(content)
+    with pytest.raises(nd.errors.PlanError, match=message):
+        load(tmp_path, content)
+
+
+def test_a_plan_belongs_to_its_system(tmp_path):
+    path = tmp_path / "plan"
+    nd.plan(system(), cache=False).save(path)
+    assert nd.Plan.load(path, system()).ordering
+    with pytest.raises(nd.errors.PlanError, match="belongs to another system"):
+        nd.Plan.load(path, system(nd.autotree(4, skew=1.1)))
+    with pytest.raises(nd.errors.PlanError, match="belongs to another system"):
+        nd.Plan.load(path, system(sensors="forward_dynamics"))
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
+    plan = nd.plan(system(), cache=False)
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "none" / "x.plan", tmp_path / "file" / "x.plan", tmp_path):
+        with pytest.raises(nd.errors.FileFormatError, match="cannot be written"):
+            plan.save(path)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_an_older_file_is_replaced_whole(tmp_path):
+    path = tmp_path / "plan"
+    path.write_text("older")
+    nd.plan(system(), cache=False).save(path)
+    assert nd.Plan.load(path).ordering
+    assert [entry.name for entry in tmp_path.iterdir()] == ["plan"]
+
+
+def test_sensors_of_ones_own_class_are_planned_but_not_saved(tmp_path):
+    class Mine:
+        name = "mine"
+        fingerprint = "mine"
+
+        def equations(self, tree):
+            return nd.sensors("inverse_dynamics").equations(tree)
+
+    plan = nd.plan(nd.System(nd.autotree(3), Mine()))
+    assert np.isfinite(solved(plan).tau).all()
+    with pytest.raises(nd.errors.PlanError, match="not a SensorSet"):
+        plan.save(tmp_path / "plan")
+
+
+def weighted_system():
+    """Return a system with rows to spare: what is eliminated has more rows than it has unknowns."""
+    entries = [
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        {"type": "joint_torque", "joints": "all", "sigma": 0.1},
+        {"type": "external_wrench", "links": "all", "value": 0},
+    ]
+    return nd.System(nd.autotree(3), nd.SensorSet.from_dict({"name": "soft", "measurements": entries}))
+
+
+def test_weighted_plans_are_saved_and_found_in_the_cache(tmp_path, counted):
+    one = nd.plan(weighted_system())
+    assert nd.plan(weighted_system()).candidates == one.candidates
+    assert len(counted) == 1
+    one.save(tmp_path / "plan")
+    np.testing.assert_array_equal(solved(nd.Plan.load(tmp_path / "plan")).tau, solved(one).tau)
+
+
+@pytest.mark.parametrize("name", ["row_permutation", "column_permutation"])
+def test_weighted_plans_with_permutations_of_another_size_are_refused(tmp_path, name):
+    path = tmp_path / "plan"
+    nd.plan(weighted_system(), cache=False).save(path)
+    body = json.loads(path.read_text())
+    body.pop("checksum")
+    body[name] = list(range(3))
+    path.write_text(json.dumps({**body, "checksum": plan_files._checksum(body)}))
+    with pytest.raises(nd.errors.PlanError, match="not of the size of its system"):
+        nd.Plan.load(path)

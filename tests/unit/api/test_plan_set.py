@@ -1,0 +1,187 @@
+"""Plan sets: which states are planned, what is singular, one file of data, and the cache of plans."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.api import plan as plans_module
+from nori_dyn.errors import (
+    PlanError,
+    SingularSystemError,
+    SystemShapeError,
+    UnknownSensorNameError,
+    UnplannedStateError,
+)
+from nori_dyn.io.plan_files import _checksum
+from tests.tolerances import SOLVED, assert_close
+from tests.unit.solve.test_switching import TREE, data, planned, sensors, soft
+
+ALL = (("a", "b", "c"), ("a", "b"), ("a", "c"), ("b", "c"), ("a",), ("b",), ("c",), ())
+
+
+def counted(monkeypatch):
+    calls = []
+    real = plans_module.make_plan
+    monkeypatch.setattr(plans_module, "make_plan", lambda *given: calls.append(given) or real(*given))
+    return calls
+
+
+def test_all_states_are_planned_unless_told_which():
+    plan_set = planned()
+    assert plan_set.states == ALL
+    assert len(plan_set) == 8
+    assert plan_set.contact_names == ("a", "b", "c")
+    for state in ALL:
+        assert plan_set[state] is plan_set[state[::-1]] is plan_set.plans[state]
+        assert plan_set[state].system.fingerprint == nd.System(TREE, sensors().in_contact(*state)).fingerprint
+    assert "no contact: " in repr(plan_set)
+    assert f"a, b, c: {plan_set[ALL[0]].cost.total} operations" in repr(plan_set)
+
+
+def test_states_may_be_named_in_any_order_and_twice():
+    for states in permutations([("b", "a"), (), ["c"], ("a", "b")], 4):
+        plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=states)
+        assert plan_set.states == (("a", "b"), ("c",), ())
+    with pytest.raises(UnplannedStateError, match=r"state 'a' is not planned. Planned: a, b; c; no contact"):
+        plan_set[("a",)]
+    with pytest.raises(UnknownSensorNameError, match="unknown contact 'd'"):
+        plan_set[("d",)]
+
+
+def test_the_order_of_the_contacts_in_the_config_does_not_matter():
+    straight, content = planned("tau", "fx"), sensors().to_dict()
+    content["contacts"] = dict(reversed(content["contacts"].items()))
+    turned = nd.plan_set(TREE, nd.SensorSet.from_dict(content), outputs=("tau", "fx"))
+    assert turned.contact_names == ("c", "b", "a")
+    Q, Qd, Y, which = data(straight, 10)
+    one, other = straight.solver("numpy"), turned.solver("numpy")
+    for q, qd, y, state in zip(Q, Qd, Y, which, strict=True):
+        by_name = dict(zip(straight.measurement_names, y, strict=True))
+        expected, found = one.solve(q, qd, by_name, state), other.solve(q, qd, by_name, state)
+        assert_close(found.tau, expected.tau, SOLVED)
+        assert_close(found.fx, expected.fx, SOLVED)
+
+
+def test_too_many_contacts_to_plan_all():
+    content = sensors().to_dict()
+    content["contacts"] = {f"c{k}": {"closed": [], "open": []} for k in range(7)} | content["contacts"]
+    many = nd.SensorSet.from_dict(content)
+    with pytest.raises(PlanError, match=r"10 contacts, and so 1024 contact states. Name those that occur"):
+        nd.plan_set(TREE, many)
+    assert nd.plan_set(TREE, many, outputs=("tau",), states=[("c3", "a")]).states == (("c3", "a"),)
+
+
+def test_what_is_no_set_of_states_is_refused():
+    with pytest.raises(PlanError, match=r"'inverse_dynamics' have no contacts: use nori_dyn.plan"):
+        nd.plan_set(TREE, nd.sensors("inverse_dynamics"))
+    with pytest.raises(PlanError, match="states is empty"):
+        nd.plan_set(TREE, sensors(), states=[])
+    with pytest.raises(UnknownSensorNameError, match=r"unknown contact 'd' in sensors 'leaves'"):
+        nd.plan_set(TREE, sensors(), states=[("a", "d")])
+
+
+WRENCH = {"type": "external_wrench", "links": "link4"}
+CELL = {"closed": [WRENCH], "open": []}
+REPEATS = {"closed": [WRENCH], "open": [{"type": "joint_torque", "joints": "all"}]}
+
+
+@pytest.mark.parametrize(
+    ("leaf", "error", "why"), [(CELL, SystemShapeError, "6 too few"), (REPEATS, SingularSystemError, "Not determined")]
+)
+def test_a_singular_state_is_named_or_left_out(leaf, error, why):
+    known = sensors(a=leaf, names=("a", "b", "c"))
+    with pytest.raises(error, match=rf"sensors 'leaves \(b, c\)' on robot .*{why}.*leave_out_singular"):
+        nd.plan_set(TREE, known, outputs=("tau",))
+    plan_set = nd.plan_set(TREE, known, outputs=("tau",), leave_out_singular=True)
+    assert plan_set.states == tuple(state for state in ALL if "a" in state)
+    assert set(plan_set.left_out) == {state for state in ALL if "a" not in state}
+    assert why in plan_set.left_out[()]
+    with pytest.raises(UnplannedStateError, match="'b'"):
+        plan_set.solver("numpy").switch("b")
+    with pytest.raises(PlanError, match=rf"no contact state with a unique solution.*{why}"):
+        nd.plan_set(TREE, known, outputs=("tau",), states=[("b",), ()], leave_out_singular=True)
+
+
+def test_planning_again_is_a_look_up(monkeypatch):
+    calls = counted(monkeypatch)
+    for _ in range(2):
+        nd.plan_set(TREE, soft(0.5), outputs=("tau",))
+    assert len(calls) == 2
+    nd.plan(nd.System(TREE, soft(0.5).in_contact("a")), outputs=("tau",))
+    assert len(calls) == 2
+    nd.plan_set(TREE, soft(0.5), outputs=("tau",), cache=False)
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_is_saved_is_what_is_loaded(tmp_path, weighted):
+    known = soft(0.5) if weighted else sensors(a=CELL)
+    one = nd.plan_set(TREE, known, outputs=("tau", "fx:link5"), leave_out_singular=True, cache=False)
+    one.save(tmp_path / "set")
+    other = nd.PlanSet.load(tmp_path / "set")
+    assert (other.states, other.left_out, other.sensors) == (one.states, one.left_out, one.sensors)
+    assert other.measurement_names == one.measurement_names
+    assert other.weight_names == one.weight_names
+    for state in one.states:
+        assert other[state].candidates == one[state].candidates
+        np.testing.assert_array_equal(other[state].program_rows, one[state].program_rows)
+    Q, Qd, Y, which = data(one, 12)
+    found, expected = (plan_set.solver("numpy").solve_batch(Q, Qd, Y, which) for plan_set in (other, one))
+    np.testing.assert_array_equal(found.tau, expected.tau)
+    np.testing.assert_array_equal(found["fx:link5"], expected["fx:link5"])
+
+
+def test_a_file_is_data_and_has_the_model_once(tmp_path):
+    planned("tau").save(tmp_path / "set")
+    body = json.loads((tmp_path / "set").read_text())
+    assert (body["format"], len(body["states"])) == ("nori_dyn plan set", 8)
+    assert (tmp_path / "set").read_text().count('"X_tree"') == 1
+
+
+def rewritten(change):
+    def apply(text):
+        body = json.loads(text)
+        body.pop("checksum")
+        change(body)
+        return json.dumps({**body, "checksum": _checksum(body)})
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-40], "truncated"),
+        (lambda text: text.replace("0.7", "0.8", 1), "changed or damaged"),
+        (lambda text: text.replace("plan set", "plan", 1), "is not a plan set file"),
+        (rewritten(lambda b: b.update(version=0)), "version 0"),
+        (rewritten(lambda b: b.pop("states")), "'states' is wrong: Field required"),
+        (rewritten(lambda b: b["states"][1].update(contacts=["a", "x"])), "unknown contact 'x'"),
+        (rewritten(lambda b: b["states"][1].update(contacts=["a"])), "fingerprint of 'a' does not fit"),
+        (rewritten(lambda b: b["states"][0]["program_rows"].__setitem__(0, 1)), "not a permutation"),
+        (rewritten(lambda b: b["states"][0]["row_permutation"].reverse()), "zero pivot"),
+        (rewritten(lambda b: b["sensors"].pop("contacts")), "unknown contact"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, change, message):
+    path = tmp_path / "set"
+    planned("tau").save(path)
+    path.write_text(change(path.read_text()))
+    with pytest.raises(PlanError, match=message) as raised:
+        nd.PlanSet.load(path)
+    assert str(raised.value).startswith(str(path))
+
+
+def test_a_plan_file_and_a_plan_set_file_are_told_apart(tmp_path):
+    planned("tau").save(tmp_path / "set")
+    planned("tau")[("a",)].save(tmp_path / "plan")
+    with pytest.raises(PlanError, match="is not a plan file"):
+        nd.Plan.load(tmp_path / "set")
+    with pytest.raises(PlanError, match="is not a plan set file"):
+        nd.PlanSet.load(tmp_path / "plan")
+    assert nd.Plan.load(tmp_path / "plan").system.sensors.name == "leaves (a)"

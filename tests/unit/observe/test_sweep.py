@@ -1,0 +1,251 @@
+"""Sweeps: the same results in this process, in others and on a Dask cluster, also when workers die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import (
+    InputError,
+    MissingExtraError,
+    SweepError,
+    SystemShapeError,
+    UnreachableSchedulerError,
+    WorkerDiedError,
+)
+from nori_dyn.observe import sweep as module
+from nori_dyn.observe.sweep import CHUNK, MOST_CHUNKS, chunks, sweep
+from tests.systems import sensor_set
+from tests.tasks import Dies, Lacking, Threads, Vanishes, refuses, squares
+
+Q = np.random.default_rng(0).normal(size=(50, 3))
+Q[:CHUNK] = 0.0
+
+LONG = 600.0
+"""Seconds after which what has not happened, on however busy a machine, never will."""
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    """Start processes for however little work, after the first chunk."""
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+
+
+def values(found):
+    return np.concatenate([square for square, _ in found])
+
+
+def processes(found):
+    return {process for _, process in found}
+
+
+def test_chunks_depend_on_the_number_of_configurations_alone():
+    for n in (1, CHUNK, CHUNK + 1, 200, 10**5):
+        parts = chunks(np.arange(n)[:, None])
+        assert np.array_equal(np.concatenate(parts)[:, 0], np.arange(n))
+        assert len(parts) == min(-(-n // CHUNK), MOST_CHUNKS)
+        assert len({len(part) for part in parts[:-1]}) <= 1
+
+
+def test_the_same_in_this_process_and_in_others():
+    told = []
+    here = sweep(squares, Q, workers=1)
+    there = sweep(squares, Q, workers=2, progress=lambda stage, done=None: told.append((stage, done)))
+    assert processes(here) == {os.getpid()}
+    assert len(processes(there)) > 1
+    assert np.array_equal(values(here), (Q**2).sum(axis=1))
+    assert np.array_equal(values(here), values(there))
+    shares = [done for _, done in told]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1], {stage for stage, _ in told}) == (0.0, 1.0, {"configurations"})
+
+
+def test_linear_algebra_has_one_thread(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    for found in sweep(Threads(), Q, workers=2):
+        assert len(found) >= 2  # NumPy's and SciPy's
+        assert set(found) == {1}
+
+
+def test_little_work_starts_no_processes(monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 60.0)
+    assert processes(sweep(squares, Q, workers=8)) == {os.getpid()}
+
+
+def test_what_a_worker_that_dies_was_at_is_done_again(tmp_path):
+    found = sweep(Dies(tmp_path, 2, os.getpid()), Q, workers=2)
+    assert len([*tmp_path.iterdir()]) >= 2
+    assert np.array_equal(values(found), (Q**2).sum(axis=1))
+
+
+def test_workers_that_die_again_and_again_are_given_up(tmp_path):
+    with pytest.raises(WorkerDiedError, match="died 3 times"):
+        sweep(Dies(tmp_path, 10**6, os.getpid()), Q, workers=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_errors_of_a_task_come_back(workers):
+    with pytest.raises(SystemShapeError, match="too many rows") as raised:
+        sweep(refuses, Q, workers=workers)
+    assert (raised.value.n_rows, raised.value.n_variables) == (3, 2)
+
+
+SCRIPT = """
+import os, sys, time
+import numpy as np
+from nori_dyn.observe import sweep as module
+module.PATIENCE = 0.0
+print("once", flush=True)
+{body}
+"""
+
+
+def script(body: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start a script without `if __name__ == "__main__"`."""
+    code = SCRIPT.format(body=body)
+    path = Path(arguments[0]) / "script.py"
+    path.write_text(code)
+    return subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_scripts_need_no_guard(tmp_path):
+    running = script("print(sum(map(len, module.sweep(np.sin, np.zeros((50, 3)), workers=2))))", str(tmp_path))
+    output, errors = running.communicate(timeout=LONG)
+    assert (output.split(), errors, running.returncode) == (["once", "50"], "", 0)
+
+
+def test_what_only_a_script_defines_is_told_clearly(tmp_path):
+    body = (
+        "def task(Q): return Q\ntry: module.sweep(task, np.zeros((50, 3)), workers=2)\nexcept Exception as e: print(e)"
+    )
+    output, errors = script(body, str(tmp_path)).communicate(timeout=LONG)
+    assert errors == ""
+    assert "Sensors of your own must be in a module" in output
+
+
+def test_ctrl_c_ends_everything(tmp_path):
+    body = "module.chunks = lambda Q: [*np.array([0, 1e4, 1e4, 1e4])]\nmodule.sweep(time.sleep, np.zeros(4), workers=2)"
+    running = script(body, str(tmp_path))
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    deadline = time.monotonic() + LONG
+    started: list[str] = []
+    while len(started) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        started = [p for thread in children.parents[1].iterdir() for p in (thread / "children").read_text().split()]
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=LONG)
+    assert len(started) >= 2  # the workers, and what looks after them
+    left = started
+    while left and time.monotonic() < deadline:
+        time.sleep(0.05)
+        left = [process for process in left if Path(f"/proc/{process}").exists()]
+    assert not left
+
+
+def test_wrong_use():
+    with pytest.raises(InputError, match="workers is 0"):
+        sweep(squares, Q, workers=0)
+    with pytest.raises(InputError, match="those of the scheduler's cluster"):
+        sweep(squares, Q, workers=2, scheduler="tcp://127.0.0.1:1")
+
+
+# ----------------------------------------------------------------------------------------- a Dask cluster
+
+
+@contextmanager
+def local_cluster(monkeypatch, n_workers):
+    """Run a scheduler and workers in threads of this process, which start at once on however busy a machine."""
+    import dask
+    import distributed
+
+    monkeypatch.setattr(module, "CONNECT", LONG)
+    patient = {f"distributed.comm.timeouts.{what}": f"{LONG} s" for what in ("connect", "tcp")}
+    how = {"threads_per_worker": 1, "processes": False, "protocol": "tcp://", "dashboard_address": None}
+    with dask.config.set(patient), distributed.LocalCluster(n_workers=n_workers, **how) as started:
+        yield started
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    with local_cluster(monkeypatch, n_workers=2) as started:
+        yield started
+
+
+@pytest.fixture
+def empty_cluster(monkeypatch):
+    with local_cluster(monkeypatch, n_workers=0) as started:
+        yield started
+
+
+def test_the_same_on_a_cluster(cluster):
+    found = sweep(squares, Q, scheduler=cluster.scheduler_address)
+    assert sum(worker.state.executed_count for worker in cluster.workers.values()) > len(found)
+    assert np.array_equal(values(found), values(sweep(squares, Q, workers=1)))
+
+
+def test_a_worker_of_the_cluster_that_dies(cluster, tmp_path):
+    found = sweep(Vanishes(tmp_path), Q, scheduler=cluster.scheduler_address)
+    assert len([*tmp_path.iterdir()]) == 1
+    assert np.array_equal(values(found), (Q**2).sum(axis=1))
+
+
+def test_conditioning_is_the_same_to_the_last_bit(cluster):
+    tree = nd.autotree(6, skew=0.7)
+    sensors = sensor_set(
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+        {"type": "external_wrench", "links": {"except": "link6"}, "value": 0},
+        {"type": "joint_torque", "joints": "all", "sigma": 0.2},
+    )
+    system = nd.System(tree, sensors)
+    here, others, far = (
+        nd.conditioning(system, n=20, **where)
+        for where in ({"workers": 1}, {"workers": 2}, {"scheduler": cluster.scheduler_address})
+    )
+    for there in (others, far):
+        for name in ("configurations", "ranks", "smallest", "worst", "sigma"):
+            assert np.array_equal(getattr(here, name), getattr(there, name)), name
+
+
+def test_errors_of_a_task_come_back_from_a_cluster(cluster):
+    with pytest.raises(SystemShapeError, match="too many rows"):
+        sweep(refuses, Q, scheduler=cluster.scheduler_address)
+
+
+def test_workers_that_lack_a_module_are_told_of(cluster):
+    with pytest.raises(SweepError, match=r"No module named 'only_here'.*in a module that all workers can import"):
+        sweep(Lacking(), Q, scheduler=cluster.scheduler_address)
+
+
+def test_a_cluster_without_workers(empty_cluster, monkeypatch):
+    monkeypatch.setattr(module, "IDLE", 0.0)
+    with pytest.raises(SweepError, match="has no workers"):
+        sweep(squares, Q, scheduler=empty_cluster.scheduler_address)
+
+
+def test_a_cluster_that_stops(empty_cluster):
+    with pytest.raises(SweepError, match=r"went away|dropped the work"):
+        sweep(squares, Q, scheduler=empty_cluster.scheduler_address, progress=lambda *told: empty_cluster.close())
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://here", "tcp://no.such.host.invalid:8786"])
+def test_a_scheduler_that_does_not_answer(monkeypatch, address):
+    monkeypatch.setattr(module, "CONNECT", 0.1)
+    with pytest.raises(UnreachableSchedulerError, match="no Dask scheduler answers at") as raised:
+        sweep(squares, Q, scheduler=address)
+    assert raised.value.address == address
+
+
+def test_a_cluster_needs_its_extra(monkeypatch):
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"nori_dyn\[cluster\]"):
+        sweep(squares, Q, scheduler="tcp://127.0.0.1:8786")

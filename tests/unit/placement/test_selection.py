@@ -1,0 +1,187 @@
+"""The cheapest sensors against all subsets, each judged by an SVD of D in doubles."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import InputError, InvalidConfigError, NoPlacementError, SensorConfigError, UnknownSensorNameError
+from nori_dyn.model.synthetic import autotree
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.observe.redundancy import redundancy
+from nori_dyn.observe.report import observability
+from nori_dyn.placement.candidates import Candidates
+from nori_dyn.placement.selection import place
+from nori_dyn.system.builder import System
+
+NO_WRENCH = {"type": "external_wrench", "links": "all", "value": 0}
+KINDS = {
+    "joint_acceleration": "joints",
+    "joint_torque": "joints",
+    "accelerometer": "links",
+    "force_torque": "joints",
+    "angular_accelerometer": "links",
+}
+
+
+def random_candidates(seed: int) -> tuple[KinematicTree, Candidates, tuple[str, ...] | None]:
+    """Return a small robot, random candidates of one row or several, random rules, and what is asked for."""
+    rng = np.random.default_rng(seed)
+    tree = autotree(4, 1 + seed % 2, 0.7, 0.9)
+    single_rows = seed % 3 == 0
+    entries, costs = [], {}
+    for _ in range(9):
+        kind = str(rng.choice([*KINDS][: 2 if single_rows else None]))
+        owner = str(rng.choice(tree.joint_names if KINDS[kind] == "joints" else tree.names))
+        if {"type": kind, KINDS[kind]: owner} not in entries:
+            entries.append({"type": kind, KINDS[kind]: owner})
+    for number, entry in enumerate(entries):
+        entry["name"] = f"s{number}"
+        costs[entry["name"]] = float(rng.integers(1, 12))
+    names = [entry["name"] for entry in entries]
+    rules = {}
+    if seed % 4 == 1 and not single_rows:
+        rules = {"must": [names[0]], "at_most_one": [names[1:3], names[3:6]]}
+    if seed % 4 == 2:
+        rules = {"together": {"pair": names[:2]}}
+    free = {**NO_WRENCH, "links": {"except": tree.names[-1]}} if seed % 5 == 4 else NO_WRENCH
+    data = {"name": "random", "measurements": [free], "candidates": {"measurements": entries}, "costs": costs, **rules}
+    outputs = (None, ("tau",), ("tau:joint1",), ("qdd",))[int(rng.integers(4))]
+    return tree, Candidates.from_dict(data), outputs
+
+
+def cheapest(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ...] | None, seed: int) -> float | None:
+    """Return the least cost over all subsets that suffice and that the rules allow; None where there is none."""
+    choices = candidates.on(tree)
+    system = choices.system
+    D = system.D(tree.random_configuration(seed)).toarray()
+    own = {name: [] for name in choices.sensors}
+    fixed = []
+    for row in system.rows:
+        own.get(choices.rows.get(row.slice.start), fixed).extend(range(row.slice.start, row.slice.stop))
+    values, V = np.linalg.svd(D[fixed])[1:]
+    N = V[int(np.sum(values > 1e-9 * values[0])) :].T
+    wanted = [outputs is None or any(name.startswith(o) for o in outputs) for name in system.variable_names]
+    best = None
+    for k in range(len(own) + 1):
+        for some in itertools.combinations(own, k):
+            cost = sum(choices.costs[name] for name in some)
+            rules = all(len(set(some) & set(group)) <= 1 for group in choices.at_most_one)
+            if not rules or not set(choices.must) <= set(some) or (best is not None and cost >= best):
+                continue
+            left = N
+            if rows := [r for name in some for r in own[name]]:
+                _, values, V = np.linalg.svd(D[rows] @ N)
+                left = N @ V[int(np.sum(values > 1e-9)) :].T
+            if np.abs(left[wanted]).max(initial=0) < 1e-7:
+                best = cost
+    return best
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_the_cheapest_of_all_subsets(seed):
+    tree, candidates, outputs = random_candidates(seed)
+    expected = cheapest(tree, candidates, outputs, seed)
+    if expected is None:
+        with pytest.raises(NoPlacementError):
+            place(tree, candidates, outputs)
+        return
+    found = place(tree, candidates, outputs, seed=seed)
+    assert found.is_optimal
+    assert found.cost == pytest.approx(expected)
+    assert found.cost == pytest.approx(sum(found.costs.values()))
+    report = observability(System(tree, found.sensors), where=None)
+    assert not any(outputs is None or any(name.startswith(o) for o in outputs) for name in report.unobservable)
+
+
+def candidates_of(**changes) -> Candidates:
+    entries = [{"type": "joint_acceleration", "joints": "all"}, {"type": "joint_torque", "joints": "all"}]
+    data = {"name": "c", "measurements": [NO_WRENCH], "candidates": {"measurements": entries}, **changes}
+    return Candidates.from_dict(data)
+
+
+def test_methods_and_costs_by_type():
+    tree = autotree(3)
+    matroid = place(tree, candidates_of(costs={"joint_torque": 5, "tau:joint2": 0.5}), None)
+    assert matroid.method.startswith("greedy, which is exact")
+    assert "tau:joint2" in matroid.chosen
+    assert matroid.cost == matroid.bound == 2.5
+    part = place(tree, candidates_of(costs={"joint_torque": 5}), ("tau:joint3",))
+    assert part.method == "integer program, proven to be the cheapest"
+    assert part.chosen == ("qdd:joint1", "qdd:joint2", "qdd:joint3")
+    assert [m.type for m in part.sensors.measurements] == ["external_wrench", *["joint_acceleration"] * 3]
+    cheap = place(tree, candidates_of(costs={"joint_torque": 2}), ("tau:joint3",))
+    assert cheap.chosen == ("tau:joint3",)
+
+
+def test_a_search_that_ends_early_says_so():
+    tree = autotree(6)
+    entries = [{"type": "accelerometer", "links": "all"}, {"type": "force_torque", "joints": "all"}]
+    data = {"name": "c", "measurements": [NO_WRENCH], "candidates": {"measurements": entries}}
+    whole = place(tree, Candidates.from_dict(data), ("tau",))
+    hasty = place(tree, Candidates.from_dict(data), ("tau",), seconds=1e-9)
+    assert whole.is_optimal
+    assert hasty.bound <= whole.cost <= hasty.cost
+    assert hasty.is_optimal or hasty.method.startswith("greedy; the search")
+
+
+def test_what_cannot_be_placed():
+    tree = autotree(3)
+    with pytest.raises(NoPlacementError, match="the cheapest costs 3"):
+        place(tree, candidates_of(budget=2))
+    one = [{"type": "joint_torque", "joints": "joint1"}]
+    with pytest.raises(NoPlacementError, match="leave 2 of 3 outputs open: tau:joint2, tau:joint3") as error:
+        place(tree, candidates_of(candidates={"measurements": one}))
+    assert error.value.undetermined == ("tau:joint2", "tau:joint3")
+    pairs = [[f"qdd:joint{k}", f"tau:joint{j}"] for k in (1, 2, 3) for j in (1, 2, 3)]
+    pairs += [["qdd:joint1", "qdd:joint2"], ["tau:joint1", "tau:joint2"]]
+    with pytest.raises(NoPlacementError, match="'at_most_one' leaves no set"):
+        place(tree, candidates_of(at_most_one=pairs))
+    with pytest.raises(NoPlacementError, match="of those in 'must'"):
+        place(tree, candidates_of(at_most_one=[["qdd:joint1", "qdd:joint2"]], must=["qdd:joint1", "qdd:joint2"]))
+    with pytest.raises(InputError, match="seconds"):
+        place(tree, candidates_of(), seconds=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"costs": {"gyro": 3}}, UnknownSensorNameError, "'costs' of candidates 'c'"),
+        ({"costs": {"joint_torque": -1}}, InvalidConfigError, r"costs\.joint_torque: .*greater than or equal to 0"),
+        ({"must": ["tau:joint9"]}, UnknownSensorNameError, "Did you mean 'tau:joint"),
+        (
+            {"together": {"a": ["tau:joint1", "qdd:joint1"], "b": ["tau:joint1", "qdd:joint2"]}},
+            SensorConfigError,
+            "two",
+        ),
+        ({"together": {"tau:joint1": ["tau:joint1", "qdd:joint1"]}}, SensorConfigError, "has the name of a sensor"),
+        ({"candidates": {"measurements": []}}, SensorConfigError, "no sensors to choose from"),
+        ({"candidates": {"measurements": [{"type": "gyro"}]}}, UnknownSensorNameError, "gyro"),
+        ({"price": 3}, InvalidConfigError, "price"),
+        ({"candidates": None}, InvalidConfigError, "candidates"),
+    ],
+)
+def test_candidates_that_make_no_sense(changes, error, message):
+    with pytest.raises(error, match=message):
+        place(autotree(3), candidates_of(**changes))
+
+
+def test_what_is_there_anyway_is_not_the_choice_of_its_name():
+    """Components of one wrench, some known without a sensor, and some to be bought."""
+    tree = autotree(2)
+    known = [
+        {"type": "joint_acceleration", "joints": "all"},
+        {"type": "external_wrench", "links": "link1", "value": 0},
+        {"type": "external_wrench", "links": "link2", "components": ["mx", "my", "fx", "fz"], "value": 0},
+    ]
+    entries = [
+        {"type": "external_wrench", "links": "link2", "components": ["mz", "fy"]},
+        {"type": "force_torque", "joints": "joint2"},
+    ]
+    costs = {"external_wrench": 1, "force_torque": 5}
+    data = {"name": "c", "measurements": known, "candidates": {"measurements": entries}, "costs": costs}
+    found = place(tree, Candidates.from_dict(data), None)
+    assert (found.chosen, found.cost) == (("fx:link2",), 1)
+    assert set(redundancy(System(tree, found.sensors), ("fx",)).lost["fx:link2"]) == {"fx:link2.mz", "fx:link2.fy"}
