@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.api.plan import Plan, plan
 from nori_dyn.errors import MissingExtraError, NoriWarning
@@ -22,8 +21,7 @@ from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 ROBOT = "iCubGenova04"
 TICK = 1e-3

@@ -7,11 +7,10 @@ import numbers
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nori_dyn.errors import InputError
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 REAL = "iuf"
 """Kinds of NumPy's types that are real numbers."""

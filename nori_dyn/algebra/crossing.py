@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.planar import is_signed_permutation, planar_congruence
-from nori_dyn.algebra.spatial import Array, Transform, blocks, matvec, rigid_inertia, rigid_parts, transpose
+from nori_dyn.algebra.spatial import Transform, blocks, matvec, rigid_inertia, rigid_parts, transpose
+from nori_dyn.typing import Array
 
 Plane = tuple[int, int]
 

@@ -22,7 +22,8 @@ from enum import IntEnum
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from nori_dyn.typing import Floats
 
 PRIME = 170141179478027418735989940027532991339
 """The largest prime below 2^127 - 2^100 pi, so that no power of two is near it. Modulo 2^127 - 1, 2^127 would be 1."""
@@ -30,7 +31,6 @@ PRIME = 170141179478027418735989940027532991339
 HALF = (PRIME + 1) // 2
 """What times 2 is 1 in the field."""
 
-Floats: TypeAlias = NDArray[np.float64]
 Operand: TypeAlias = "Expr | float | int"
 Key = TypeVar("Key", bound=Hashable)
 

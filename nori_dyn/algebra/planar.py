@@ -9,9 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 TOLERANCE = 1e-14
 """Entries of a constant rotation this close to 0, 1 or -1 are taken as that."""

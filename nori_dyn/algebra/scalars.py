@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array
+from nori_dyn.typing import Array
 
 
 def sin(x: Any) -> Any:

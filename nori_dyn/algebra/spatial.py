@@ -9,13 +9,11 @@ Source: RBDA ch. 2; Nori, section II.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
-"""An array over any scalar: float64 or object (expressions)."""
+from nori_dyn.typing import Array, Floats
 
 
 def zeros(shape: tuple[int, ...], like: Array) -> Array:
@@ -145,7 +143,7 @@ def gyroscopic(w: Array, I: Array) -> Array:
     )
 
 
-def spatial_inertia(mass: float, com: Array, I_com: Array) -> NDArray[np.float64]:
+def spatial_inertia(mass: float, com: Array, I_com: Array) -> Floats:
     """Return the 6 x 6 spatial inertia of a rigid body: RBDA (2.63), Nori footnote 2.
 
     Args:

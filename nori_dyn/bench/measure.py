@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 TOLERANCE = 1e-6
 """Largest difference of an answer from ours, relative to the largest number of ours, that is still the same answer."""

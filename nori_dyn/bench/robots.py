@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import MissingExtraError, NoriWarning
 from nori_dyn.io.robots import load_robot
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats
 
-Floats = NDArray[np.float64]
 Base: TypeAlias = Literal["fixed", "floating"]
 
 EXAMPLES = "cmeel.prefix/share/example-robot-data/robots"

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 from lxml import etree
-from numpy.typing import NDArray
 
 from nori_dyn.errors import ModelError
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats
 
 ROOT = "base"
 """Name of the root link of a robot on a fixed base."""
@@ -56,7 +56,7 @@ def urdf_of(tree: KinematicTree) -> str:
     return str(etree.tostring(document, encoding="unicode"))
 
 
-def _write_inertia(element: etree._Element, mass: float, I: NDArray[np.float64]) -> None:
+def _write_inertia(element: etree._Element, mass: float, I: Floats) -> None:
     com = np.array([I[2, 4], I[0, 5], I[1, 3]]) / mass
     about_com = I[:3, :3] - mass * (com @ com * np.eye(3) - np.outer(com, com))
     etree.SubElement(element, "origin", xyz=_text(com), rpy="0 0 0")
@@ -66,7 +66,7 @@ def _write_inertia(element: etree._Element, mass: float, I: NDArray[np.float64])
     etree.SubElement(element, "inertia", **{name: repr(float(about_com[at])) for name, at in places.items()})
 
 
-def _roll_pitch_yaw(R: NDArray[np.float64]) -> NDArray[np.float64]:
+def _roll_pitch_yaw(R: Floats) -> Floats:
     """Return the angles of R = Rz(yaw) Ry(pitch) Rx(roll)."""
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
     if math.hypot(R[0, 0], R[1, 0]) < 1e-9:  # about z and about x alike: all of it about x
@@ -74,5 +74,5 @@ def _roll_pitch_yaw(R: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
 
 
-def _text(values: NDArray[np.float64]) -> str:
+def _text(values: Floats) -> str:
     return " ".join(repr(float(value)) for value in values)

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.cli.common import Json, print_json
@@ -22,6 +21,7 @@ from nori_dyn.report.tables import console
 from nori_dyn.solve.plausibility.doubts import doubts
 from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats
 
 
 class Singular(StrEnum):
@@ -151,7 +151,7 @@ def solve(
         typer.echo(f"warning: {doubt.message}", err=True)
 
 
-def _dropped(system: System, Y: NDArray[np.float64]) -> dict[str, int]:
+def _dropped(system: System, Y: Floats) -> dict[str, int]:
     """Return in how many of N samples a sensor was dropped, by its name, where it was at all."""
     counts = np.count_nonzero(unusable(system, Y), axis=0).tolist()
     return {name: n for name, n in zip(system.weight_names, counts, strict=True) if n}

@@ -30,11 +30,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nori_dyn.algebra.spatial import Array, Transform, cross, matvec, transpose
+from nori_dyn.algebra.spatial import Transform, cross, matvec, transpose
 from nori_dyn.errors import InputError
 from nori_dyn.model.joints import Joint
+from nori_dyn.typing import Array, Floats
 
 ConventionName: TypeAlias = Literal["nori", "pinocchio", "mujoco", "featherstone"]
 
@@ -198,7 +198,7 @@ CONVENTIONS: dict[str, Convention] = {
 """Every convention by its name."""
 
 
-def _over(M: NDArray[np.float64], q: Array) -> Array:
+def _over(M: Floats, q: Array) -> Array:
     """Return a constant matrix over the batch axes of q, to be written into."""
     return np.broadcast_to(M.reshape(M.shape + (1,) * (q.ndim - 1)), M.shape + q.shape[1:]).copy()
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.arrays import checked
-from nori_dyn.algebra.spatial import Array, Transform, matvec, transpose
+from nori_dyn.algebra.spatial import Transform, matvec, transpose
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, UnknownNameError
 from nori_dyn.interop.conventions import CONVENTIONS, Convention, ConventionName
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.tree import KinematicTree
-
-Floats: TypeAlias = NDArray[np.float64]
+from nori_dyn.typing import Array, Floats
 
 
 class State(NamedTuple):

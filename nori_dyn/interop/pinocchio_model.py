@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning
@@ -30,8 +30,7 @@ from nori_dyn.model.joints import (
     notes_on_limits,
 )
 from nori_dyn.model.tree import Frame, KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 NO_LIMIT = 1e6
 """A limit of this size or more [rad or m] is how Pinocchio and some exporters write that there is none."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import savgol_filter
 
 from nori_dyn.errors import FileFormatError, InputError
@@ -27,8 +26,7 @@ from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import component_names
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 TIMES = ("t", "time", "timestamp")
 """What a column of times is called, in small letters or capitals."""
@@ -132,9 +130,9 @@ def read_log(path: str | Path, system: System, differentiation: Differentiation 
     return Log(q, qd, y, tuple(differentiated), t)
 
 
-def _acceleration_rows(system: System) -> dict[int, tuple[NDArray[np.intp], Floats]]:
+def _acceleration_rows(system: System) -> dict[int, tuple[Indices, Floats]]:
     """Return the freedoms whose accelerations readings are of, and times what, by the place of the reading in y."""
-    found: dict[int, tuple[NDArray[np.intp], Floats]] = {}
+    found: dict[int, tuple[Indices, Floats]] = {}
     for row in system.measurements:
         equation = row.equation
         if isinstance(equation, VariableReading) and equation.key.kind == "qdd":

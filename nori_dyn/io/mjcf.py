@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
@@ -21,8 +20,7 @@ from nori_dyn.model.assembly import JointData, LinkData, assemble
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical, quaternion_rotation
 from nori_dyn.model.tree import KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 ROOT = 0
 """MuJoCo's number of the world body."""

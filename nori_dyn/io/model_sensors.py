@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from nori_dyn.typing import Floats
 
 Entry: TypeAlias = Mapping[str, Any]
 """An entry of a sensor config."""
@@ -49,7 +48,7 @@ def pose_entry(xyz: Sequence[float], rpy: Sequence[float], relative_to: str | No
     return pose if relative_to is None else {**pose, "relative_to": relative_to}
 
 
-def roll_pitch_yaw(R: NDArray[np.float64]) -> tuple[float, float, float]:
+def roll_pitch_yaw(R: Floats) -> tuple[float, float, float]:
     """Return the fixed-axis angles [rad] of a rotation R (3, 3), R = Rz(yaw) Ry(pitch) Rx(roll).
 
     Where pitch is a quarter turn only the sum or difference of the others is determined: yaw is then zero.

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
@@ -21,6 +20,7 @@ from nori_dyn.model.assembly import JointData, LinkData, assemble
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
 from nori_dyn.model.tree import GRAVITY, KinematicTree
+from nori_dyn.typing import Floats
 
 NO_LIMIT = 1e6
 """A limit of this size or more [rad or m] is how some exporters write that there is none."""
@@ -137,9 +137,7 @@ def _joint(joint: Any, element: Element, cleaner: Cleaner) -> JointData:
     return JointData(joint.name, joint.parent, joint.child, X_tree, _model(joint, cleaner))
 
 
-def _origin(
-    matrix: NDArray[np.float64] | None, element: Element | None, cleaner: Cleaner
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _origin(matrix: Floats | None, element: Element | None, cleaner: Cleaner) -> tuple[Floats, Floats]:
     """Return the position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
     if matrix is None or element is None:
         return np.zeros(3), np.eye(3)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.model_sensors import ModelSensor, pose_entry, roll_pitch_yaw
 from nori_dyn.io.urdf_document import not_numbers, read_urdf, required, where
 from nori_dyn.io.xml_file import Element, read_xml
 from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.typing import Floats
 
 Vector = tuple[float, float, float]
 
@@ -142,7 +142,7 @@ class _Reader:
         pose = pose_entry(xyz, rpy, relative_to=link)
         return ModelSensor(name, kind, link, entry if pose is None else {**entry, "frame": pose}, link=link)
 
-    def _joint_origin(self, joint: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _joint_origin(self, joint: str) -> tuple[Floats, Floats]:
         origin = self.joints[joint].find("origin")
         xyz, rpy = ("0 0 0", "0 0 0") if origin is None else (origin.get("xyz", "0 0 0"), origin.get("rpy", "0 0 0"))
         roll, pitch, yaw = rpy.split()
@@ -175,6 +175,6 @@ class _Reader:
         return _vector(position), _vector(np.array([self.cleaner.angle(literal) for literal in rpy]))
 
 
-def _vector(values: NDArray[np.float64]) -> Vector:
+def _vector(values: Floats) -> Vector:
     x, y, z = (float(value) + 0.0 for value in values)
     return x, y, z

@@ -9,13 +9,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import FiniteFloat
 
-from nori_dyn.algebra.spatial import Array, add, cross, join
+from nori_dyn.algebra.spatial import add, cross, join
 from nori_dyn.measurements.base import known_terms
 from nori_dyn.measurements.frame_reading import LinkReading, Place, PlacedRows, variable_reading
 from nori_dyn.model.joints import MOTION
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

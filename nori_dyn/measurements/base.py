@@ -11,12 +11,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationInfo, field_validator
 
-from nori_dyn.algebra.spatial import Array, add, zeros
+from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 Ends = Annotated[list[FiniteFloat | None], Field(min_length=2, max_length=2)]

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from nori_dyn.algebra.planar import snapped
-from nori_dyn.algebra.spatial import Array, Transform
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import SensorConfigError, UnknownModelNameError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement, VariableReading, per_component, range_per_component
 from nori_dyn.measurements.selectors import Selector, select_places
@@ -19,6 +19,7 @@ from nori_dyn.model.joints import UNITS, axis_rotation
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 

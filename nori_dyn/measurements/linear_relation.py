@@ -9,13 +9,14 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from nori_dyn.algebra.spatial import Array, add, zeros
+from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement, known_terms, per_component, range_per_component
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey, tree_variables
+from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

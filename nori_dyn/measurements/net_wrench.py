@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from nori_dyn.algebra.spatial import Array, add, cross_force, matvec
+from nori_dyn.algebra.spatial import add, cross_force, matvec
 from nori_dyn.measurements.base import known_terms
 from nori_dyn.measurements.frame_reading import LinkReading, Place, PlacedRows
 from nori_dyn.model.joints import FORCE
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

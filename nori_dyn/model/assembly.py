@@ -14,13 +14,13 @@ from typing import Literal
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.model.inertia import check_inertia
 from nori_dyn.model.joints import Fixed, Free, Joint, notes_on_limits
 from nori_dyn.model.tree import GRAVITY, WORLD, Frame, KinematicTree
+from nori_dyn.typing import Floats
 
 FLOATING_JOINT = "root_joint"
 """Name of the free joint that `base="floating"` adds."""
@@ -40,8 +40,8 @@ class LinkData:
 
     name: str
     mass: float = 0.0
-    com: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
-    I_com: NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 3)))
+    com: Floats = field(default_factory=lambda: np.zeros(3))
+    I_com: Floats = field(default_factory=lambda: np.zeros((3, 3)))
     frames: Mapping[str, Transform] = field(default_factory=dict)
 
 
@@ -244,7 +244,7 @@ def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[Jo
     return list(nx.dfs_preorder_nodes(graph, roots[0]))
 
 
-def _lumped(parts: Sequence[tuple[LinkData, Transform]]) -> NDArray[np.float64]:
+def _lumped(parts: Sequence[tuple[LinkData, Transform]]) -> Floats:
     """Return the spatial inertia (6, 6) of links fixed to one body, each with its transform from the body's frame.
 
     Added up as mass, centre and rotational inertia, so that the structure (m 1, m c x, symmetry) stays exact.

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 TOLERANCE = 1e-12
 """Doubles lose this on their way into a file: what is so close to 0 or ±1 (an angle, to k π/2) is that."""

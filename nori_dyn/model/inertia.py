@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import ModelError
+from nori_dyn.typing import Floats
 
 TOLERANCE = 1e-9
 """Relative to the largest principal moment: what a decimal file loses in rounding is not an indefinite body."""
@@ -14,7 +14,7 @@ SMALLEST_GYRATION = 1e-3
 """[m] Moments are compared with those of a body of this radius of gyration at least: a point mass has none."""
 
 
-def check_inertia(link: str, mass: float, com: NDArray[np.float64], I_com: NDArray[np.float64]) -> bool:
+def check_inertia(link: str, mass: float, com: Floats, I_com: Floats) -> bool:
     """Check that a body's mass and inertia are physical; return whether it keeps the triangle inequality.
 
     Args:

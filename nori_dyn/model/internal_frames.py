@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.crossing import Crossing
 from nori_dyn.algebra.planar import is_signed_permutation, planar_factors, snapped, turns_onto_z
-from nori_dyn.algebra.spatial import Array, Transform, skew
+from nori_dyn.algebra.spatial import Transform, skew
 from nori_dyn.model.joints import Continuous, Fixed, Joint, Revolute
 from nori_dyn.model.tree import KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Array, Floats
 
 NEGLIGIBLE = 1e-15
 """Entries of an inertia this much smaller than its largest of the same unit are rounding, and taken as zero."""

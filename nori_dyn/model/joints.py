@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.scalars import cos, sin
-from nori_dyn.algebra.spatial import Array, Transform, cross, matvec, skew, stack, zeros
+from nori_dyn.algebra.spatial import Transform, cross, matvec, skew, stack, zeros
 from nori_dyn.errors import ModelError
+from nori_dyn.typing import Array, Floats
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Coordinate: TypeAlias = Literal["angle", "length", "quaternion"]
 """How one number of q enters the equations: through sine and cosine, as it is, or as part of a quaternion."""
 
-Floats: TypeAlias = NDArray[np.float64]
 
 MOTION = ("wx", "wy", "wz", "ax", "ay", "az")
 FORCE = ("mx", "my", "mz", "fx", "fy", "fz")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nori_dyn.algebra.crossing import Crossing
-from nori_dyn.algebra.spatial import Array, Transform, cross_motion, matvec
+from nori_dyn.algebra.spatial import Transform, cross_motion, matvec
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True)

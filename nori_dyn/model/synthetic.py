@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.model.joints import JOINTS, Fixed, Helical, Joint, Revolute, axis_rotation
 from nori_dyn.model.tree import WORLD, KinematicTree
+from nori_dyn.typing import Floats
 
 
 def autotree(n: int, branching: float = 1.0, skew: float = 0.0, taper: float = 1.0) -> KinematicTree:
@@ -100,13 +100,13 @@ def _random_joint(rng: np.random.Generator, kind: str, aligned: float) -> Joint:
     return JOINTS[kind]((x, y, z))  # type: ignore[call-arg]
 
 
-def _random_rotation(rng: np.random.Generator) -> NDArray[np.float64]:
+def _random_rotation(rng: np.random.Generator) -> Floats:
     Q, R = np.linalg.qr(rng.normal(size=(3, 3)))
     Q = Q * np.sign(np.diag(R))
     return np.asarray(Q * np.linalg.det(Q))
 
 
-def _random_inertia(rng: np.random.Generator) -> NDArray[np.float64]:
+def _random_inertia(rng: np.random.Generator) -> Floats:
     """Return the inertia of six random point masses, which is physical."""
     points, masses = rng.normal(size=(6, 3)) / 5, rng.uniform(0.1, 1.0, size=6)
     com = masses @ points / masses.sum()

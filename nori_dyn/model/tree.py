@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.joints import Joint
+from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -87,7 +87,7 @@ class KinematicTree:
     parents: tuple[int, ...]
     joints: tuple[Joint, ...]
     X_tree: tuple[Transform, ...]
-    I: NDArray[np.float64]
+    I: Floats
     frames: Mapping[str, Frame] = field(default_factory=dict)
     gravity: tuple[float, float, float] = GRAVITY
     notes: tuple[str, ...] = ()
@@ -239,11 +239,11 @@ class KinematicTree:
 
         return tuple(sorted({i, *nx.descendants(self.graph(), i)}))
 
-    def neutral_configuration(self) -> NDArray[np.float64]:
+    def neutral_configuration(self) -> Floats:
         """Return the configuration (nq,) at which each joint transform is the identity."""
         return np.concatenate([joint.neutral() for joint in self.joints])
 
-    def random_configuration(self, rng: np.random.Generator | int | None = None) -> NDArray[np.float64]:
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> Floats:
         """Return a random configuration (nq,), within the joint limits where there are any that leave room.
 
         Args:
@@ -252,11 +252,11 @@ class KinematicTree:
         rng = np.random.default_rng(rng)
         return np.concatenate([joint.random(rng) for joint in self.joints])
 
-    def integrate(self, q: NDArray[np.float64], qd: NDArray[np.float64], dt: float = 1.0) -> NDArray[np.float64]:
+    def integrate(self, q: Floats, qd: Floats, dt: float = 1.0) -> Floats:
         """Return the configuration (nq,) reached from q by the constant velocity qd (nv,) in a time dt [s]."""
         return np.concatenate([joint.integrate(q[s], dt * qd[v]) for joint, s, v in self._parts()])
 
-    def difference(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
+    def difference(self, start: Floats, end: Floats) -> Floats:
         """Return the constant velocity (nv,) that leads from one configuration to the other in a second."""
         return np.concatenate([joint.difference(start[s], end[s]) for joint, s, _ in self._parts()])
 
@@ -268,7 +268,7 @@ class KinematicTree:
         """Where unit quaternions lie in q."""
         return tuple(slice(s.stop - 4, s.stop) for joint, s, _ in self._parts() if "quaternion" in joint.coordinates)
 
-    def normalised(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    def normalised(self, q: Floats) -> Floats:
         """Return configurations (..., nq) with their quaternions brought to unit length.
 
         Raises:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import InputError
 from nori_dyn.observe.deviations import Deviations, output_rows
@@ -16,8 +15,7 @@ from nori_dyn.observe.sweep import silent, sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 OUTPUTS = ("tau",)
 """What deviations are given of, unless told otherwise."""
@@ -48,13 +46,13 @@ class Conditioning:
     """
 
     configurations: Floats
-    ranks: NDArray[np.intp]
+    ranks: Indices
     smallest: Floats
     n_variables: int
     outputs: tuple[str, ...]
     units: tuple[str, ...]
     sigma: Floats | None
-    worst: NDArray[np.intp]
+    worst: Indices
 
     @property
     def condition_numbers(self) -> Floats:
@@ -63,7 +61,7 @@ class Conditioning:
             return np.asarray(1.0 / self.smallest)
 
     @property
-    def lacking(self) -> NDArray[np.intp]:
+    def lacking(self) -> Indices:
         """Numbers of the configurations that lack rank."""
         return np.flatnonzero(self.ranks < self.n_variables)
 
@@ -151,7 +149,7 @@ def configurations_of(system: System, given: Any, n: int, seed: int) -> Floats:
     return np.array([tree.random_configuration(rng) for _ in range(n)])
 
 
-Assessed: TypeAlias = tuple[NDArray[np.intp], Floats, Floats]
+Assessed: TypeAlias = tuple[Indices, Floats, Floats]
 """At some configurations the ranks of D, the smallest singular values of M that count, and the deviations."""
 
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduced, Reduction
@@ -24,8 +23,7 @@ from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.program.layout import output_parts
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import component_names
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 MOVED = 1e-7
 """Share of a number of d, in natural units, above which the null space is taken to move it."""

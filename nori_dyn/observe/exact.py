@@ -16,12 +16,13 @@ import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.planar import is_signed_permutation, planar_factors, turns_onto_z
-from nori_dyn.algebra.spatial import Array, Transform, blocks, matmul, transpose
+from nori_dyn.algebra.spatial import Transform, blocks, matmul, transpose
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicState, symbolic_state
+from nori_dyn.typing import Array
 
 Z_AXIS = (0.0, 0.0, 1.0)
 

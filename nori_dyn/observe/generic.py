@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.observe.exact import ExactSystem, exact_system
 from nori_dyn.observe.field import Span, field_rows
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Booleans
 
 ENTRY_DEGREE = 8
 """Largest degree of an entry in the random numbers, cleared of denominators: at most 5, a free joint's."""
@@ -43,7 +43,7 @@ class GenericRank:
 
     rank: int
     structural_rank: int
-    moved: NDArray[np.bool_]
+    moved: Booleans
     error: float
 
 

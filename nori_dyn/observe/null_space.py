@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -26,8 +25,7 @@ from nori_dyn.observe.numeric import Reduction
 from nori_dyn.observe.poses import link_pose, world_wrenches
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Booleans, Floats
 
 NEGLIGIBLE = 1e-7
 """Share of the largest of its kind below which a number is taken as zero."""
@@ -94,7 +92,7 @@ def unseen(
     reduction: Reduction,
     configurations: Sequence[Floats],
     dimension: int,
-    moved: NDArray[np.bool_] | None = None,
+    moved: Booleans | None = None,
 ) -> tuple[Unseen, ...]:
     """Return the independent parts of the null space, the largest last.
 

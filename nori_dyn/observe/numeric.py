@@ -17,7 +17,6 @@ import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import checked, numeric
 from nori_dyn.algebra.spatial import spread
@@ -27,9 +26,7 @@ from nori_dyn.observe.exact import exact_system
 from nori_dyn.observe.field import SOURCES, Row, field_rows
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import KINDS
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from nori_dyn.typing import Booleans, Floats, Indices
 
 RANK_TOLERANCE = 1e-9
 """Singular values of M in natural units below this share of the largest are taken as zero."""
@@ -101,12 +98,12 @@ class Reduction:
         self._M_pattern, self._X_pattern = self._patterns(seed)
         self.row_scale, self.column_scale = self._natural_units(seed)
 
-    def _patterns(self, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _patterns(self, seed: int) -> tuple[Booleans, Booleans]:
         """Return where M and X are nonzero for almost all q, exactly: what else is there in doubles is rounding."""
         rows = field_rows(self.system, exact_system(self.system, seed))
         place = {source: k for k, source in enumerate(self.sources.tolist())}
 
-        def pattern(coefficients: Iterable[Row]) -> NDArray[np.bool_]:
+        def pattern(coefficients: Iterable[Row]) -> Booleans:
             found = [[place[source] for source in row] for row in coefficients]
             where = np.zeros((len(found), len(place)), dtype=bool)
             for r, columns in enumerate(found):

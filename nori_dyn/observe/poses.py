@@ -12,14 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, cross, matvec, skew, transpose
 from nori_dyn.errors import InputError, NoConfigurationError, UnknownPoseError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 Z_AXIS = (0.0, 0.0, 1.0)
 
@@ -202,7 +200,7 @@ class _Problem:
     frames: tuple[Frame, ...]
     normals: Floats
     distance: float
-    free: NDArray[np.intp]
+    free: Indices
     limits: Floats
 
     @staticmethod
@@ -289,7 +287,7 @@ class _Problem:
         return q, float(np.abs(self.residual(q[:, None])).max())
 
 
-def _free_numbers(tree: KinematicTree, frames: Sequence[Frame]) -> tuple[NDArray[np.intp], Floats]:
+def _free_numbers(tree: KinematicTree, frames: Sequence[Frame]) -> tuple[Indices, Floats]:
     """Return the places in q that move some frames, and their limits (2, ...)."""
     moving: set[int] = set()
     for frame in frames:

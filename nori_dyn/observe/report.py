@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import NoConfigurationError
 from nori_dyn.model.tree import NamedFrame
@@ -17,8 +16,7 @@ from nori_dyn.observe.null_space import NullVector, Unseen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 SAMPLES = 3
 """Configurations at which a null space is looked at, and of each special pose."""
@@ -55,7 +53,7 @@ class RankWhere:
     frames: tuple[str, ...]
     meaning: str
     configurations: Floats
-    ranks: NDArray[np.intp]
+    ranks: Indices
     smallest: Floats
     lost: int
     unseen: tuple[Unseen, ...]
@@ -98,7 +96,7 @@ class ObservabilityReport:
     unobservable: tuple[str, ...]
     unseen: tuple[Unseen, ...]
     configurations: Floats
-    rank_at: NDArray[np.intp]
+    rank_at: Indices
     smallest_at: Floats
     gap_at: Floats
     conditions: tuple[RankWhere, ...]
@@ -203,7 +201,7 @@ def observability(
     )
 
 
-def _ranks(found: Sequence[RankAt]) -> NDArray[np.intp]:
+def _ranks(found: Sequence[RankAt]) -> Indices:
     return np.array([at.rank for at in found], dtype=np.intp)
 
 

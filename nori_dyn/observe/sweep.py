@@ -20,8 +20,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import loky
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from nori_dyn.errors import (
@@ -31,11 +29,11 @@ from nori_dyn.errors import (
     UnreachableSchedulerError,
     WorkerDiedError,
 )
+from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
     from nori_dyn.planning.search import Progress  # workers start the sooner without it
 
-Floats = NDArray[np.float64]
 T = TypeVar("T")
 Task = Callable[[Floats], T]
 Submit = Callable[[Floats], "Future[Any]"]

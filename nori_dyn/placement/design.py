@@ -20,7 +20,6 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
 from nori_dyn.errors import InputError, NoPlacementError, SensorConfigError
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -33,8 +32,8 @@ from nori_dyn.placement.cover import Problem, cheapest
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats, Indices
 
-Floats = NDArray[np.float64]
 Criterion = Literal["A", "D"]
 
 CONFIGURATIONS = 8
@@ -229,7 +228,7 @@ class _Criterion:
                 owners[row.slice] = numbers[choices.rows[row.slice.start]]
         weighed = owners[deviations.weighed_rows]
         at = []
-        independent: NDArray[np.intp] | None = None
+        independent: Indices | None = None
         for found in reduction.at_each(Q, deviations.noisy):
             A, C = deviations.whitened(found)
             if independent is None:
@@ -259,7 +258,7 @@ class _Criterion:
         return total / len(self.at), derivative / len(self.at)
 
 
-def _at(A: Floats, C: Floats, owners: NDArray[np.intp], n: int) -> _At:
+def _at(A: Floats, C: Floats, owners: Indices, n: int) -> _At:
     """Return the information of whitened rows A (rows, k), by the number of the choice that each is of; -1 is none."""
     k = A.shape[1]
     information = np.zeros((n, k, k))
@@ -271,7 +270,7 @@ def _at(A: Floats, C: Floats, owners: NDArray[np.intp], n: int) -> _At:
     return _At(rest.T @ rest + vague * np.eye(k), information, C)
 
 
-def _independent(C: Floats) -> NDArray[np.intp]:
+def _independent(C: Floats) -> Indices:
     """Return the numbers of rows of C (n_outputs, k) that are independent, in their order."""
     size = np.linalg.norm(C, axis=1)
     R, order = la.qr((C / np.where(size > 0, size, 1.0)[:, None]).T, mode="r", pivoting=True)

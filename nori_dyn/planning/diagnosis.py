@@ -12,14 +12,12 @@ from functools import partial
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
 from nori_dyn.errors import SingularSystemError, SystemShapeError
 from nori_dyn.system.builder import RowBlock, System
 from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
 from nori_dyn.system.variables import KINDS, Variable, component_names
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 MOVED = 1e-6
 """Share of the largest number of a vector below which others are taken for rounding."""
@@ -169,7 +167,7 @@ class _NullSpace:
         return f"Its rank is {self.rank} of {n}. {'Not' if self.rank < n else 'Hardly'} determined: {shown}."
 
 
-def _rows(system: System, wanted: Callable[[RowBlock], bool]) -> NDArray[np.intp]:
+def _rows(system: System, wanted: Callable[[RowBlock], bool]) -> Indices:
     """Return the numbers of the rows of some blocks."""
     found = np.zeros(system.shape[0], dtype=bool)
     for row in system.rows:
@@ -177,7 +175,7 @@ def _rows(system: System, wanted: Callable[[RowBlock], bool]) -> NDArray[np.intp
     return np.flatnonzero(found)
 
 
-def _without_weight(system: System, weights: Floats) -> NDArray[np.intp]:
+def _without_weight(system: System, weights: Floats) -> Indices:
     """Return the rows whose weight is 0."""
     left_out = np.zeros(system.shape[0], dtype=bool)
     for row in system.rows:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import PRIME, Expr, Graph
 from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.typing import Floats
 
 T = TypeVar("T")
 
@@ -177,14 +177,12 @@ class Elimination(Generic[T]):
         samples: values of the structural nonzeros at sampled states (states, nnz), in natural units, for stability.
     """
 
-    def __init__(
-        self, symbolic: SymbolicSystem, scalars: Scalars[T], samples: NDArray[np.float64] | None = None
-    ) -> None:
+    def __init__(self, symbolic: SymbolicSystem, scalars: Scalars[T], samples: Floats | None = None) -> None:
         self.n = symbolic.shape[0]
         self.scalars = scalars
         self.rows: list[dict[int, T]] = [{} for _ in range(self.n)]
         self.columns: list[set[int]] = [set() for _ in range(self.n)]
-        self.samples: list[dict[int, NDArray[np.float64]]] | None = None
+        self.samples: list[dict[int, Floats]] | None = None
         self.rhs: list[T] = [scalars.opposite_of(b) for b in symbolic.b]
         self.rhs_nonzeros = sum(not b.is_zero for b in symbolic.b)
         self.pivots: list[Pivot[T]] = []

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import Columns, RefinedSystem
+from nori_dyn.typing import Indices
 
 Key = tuple[float, int, int]
 
 
-def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> NDArray[np.intp]:
+def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> Indices:
     """Return the class of each column of a refined system, for `greedy`: lower ones are eliminated first.
 
     The bodies keep their order. The massless frames of a joint are crossed from the end that is eliminated first to

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, PlanError, UnknownOutputError
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import KINDS, Kind
+from nori_dyn.typing import Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _resolve(system: System, name: str) -> Output:
     return Output(name, kind, frame.link, None if owner in tree.names else frame.X)
 
 
-def output_columns(system: System, outputs: Sequence[Output]) -> NDArray[np.intp]:
+def output_columns(system: System, outputs: Sequence[Output]) -> Indices:
     """Return the columns of d that make up some outputs, one output after the other."""
     parts = [
         system.column(output.kind, body)

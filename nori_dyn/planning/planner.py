@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import PlanError
@@ -31,6 +30,7 @@ from nori_dyn.planning.static_elimination import StaticElimination, static_elimi
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, refine
 from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.typing import Indices
 
 PROMISING = 1.3
 """Operations on D, as a multiple of those of the cheapest order so far, above which an order is not lifted."""
@@ -88,10 +88,10 @@ class EliminationPlan:
     system: System
     outputs: tuple[Output, ...]
     ordering: str
-    row_permutation: NDArray[np.intp]
-    column_permutation: NDArray[np.intp]
-    program_rows: NDArray[np.intp]
-    program_columns: NDArray[np.intp]
+    row_permutation: Indices
+    column_permutation: Indices
+    program_rows: Indices
+    program_columns: Indices
     regrouped: bool
     candidates: tuple[Candidate, ...]
     seed: int
@@ -224,7 +224,7 @@ def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:
     return None
 
 
-def _frozen(permutation: NDArray[np.intp]) -> NDArray[np.intp]:
+def _frozen(permutation: Indices) -> Indices:
     permutation = np.array(permutation, dtype=np.intp)
     permutation.flags.writeable = False
     return permutation

@@ -8,13 +8,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 ENSEMBLE = 8
 """Number of random states whose solutions tell the size of each unknown."""

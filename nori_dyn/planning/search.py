@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.planning.elimination import Elimination, ZeroPivotError
@@ -26,6 +25,7 @@ from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, can_regroup, refine
 from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.typing import Indices
 
 STABLE_PIVOT = 1e-4
 """An order whose pivots keep this share of their usual size at all sampled configurations counts as stable."""
@@ -111,7 +111,7 @@ class Search:
         updates: entries that eliminations have updated so far: the work done.
     """
 
-    def __init__(self, system: System, columns: NDArray[np.intp], seed: int) -> None:
+    def __init__(self, system: System, columns: Indices, seed: int) -> None:
         self._system = system
         self._columns = columns.tolist()
         self._rng = np.random.default_rng(seed)
@@ -160,7 +160,7 @@ class Search:
                 best = program
                 yield program
 
-    def _program(self, which: int, order: Ordering, ties: NDArray[np.intp] | None = None) -> LiftedProgram | None:
+    def _program(self, which: int, order: Ordering, ties: Indices | None = None) -> LiftedProgram | None:
         """Return the program of a lifted order; None where it costs far more than the recursions."""
         _, refined, _ = self._refinements[which]
         classes = lifted_classes(order, self._system, refined)
@@ -171,7 +171,7 @@ class Search:
             self._known[key] = self._made(which, classes, ties)
         return self._known[key]
 
-    def _made(self, which: int, classes: NDArray[np.intp], ties: NDArray[np.intp] | None) -> LiftedProgram | None:
+    def _made(self, which: int, classes: Indices, ties: Indices | None) -> LiftedProgram | None:
         regrouped, refined, problem = self._refinements[which]
         limit = self._limits[which]
         try:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph
@@ -24,8 +23,7 @@ from nori_dyn.program.layout import Part
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

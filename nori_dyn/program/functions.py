@@ -15,12 +15,10 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import checked, counted
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
-from nori_dyn.algebra.spatial import Array
 from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.search import Progress
@@ -31,8 +29,7 @@ from nori_dyn.program.native_code import NativeCode, aligned, interface
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Array, Booleans, Floats
 
 DOUBLE = np.dtype(np.float64)
 
@@ -234,7 +231,7 @@ class _Native:
         """Compute the values of the state, quaternions brought to unit length; return whether all is well."""
         return not self._code.solve(self._at)
 
-    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, NDArray[np.bool_]]:
+    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, Booleans]:
         """Return the outputs (N, n) of inputs (N, ...), and which of them are wrong (N,)."""
         values = np.empty((len(inputs[0]), len(self._kept[1])))
         wrong, _ = self._code.batch(inputs, values, threads)
@@ -262,7 +259,7 @@ class _Numpy:
             self._values[:] = np.nan
         return bool(np.isfinite(self._values).all())
 
-    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, NDArray[np.bool_]]:
+    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, Booleans]:
         parts = [
             self._program.batch(*(array[start : start + CHUNK] for array in inputs)).T
             for start in range(0, len(inputs[0]), CHUNK)

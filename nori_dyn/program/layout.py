@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Part:
     output: Output
     slice: slice
     shape: tuple[int, ...]
-    matrix: NDArray[np.float64] | None
+    matrix: Floats | None
 
 
 def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[Part]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.static_elimination import Guard
 from nori_dyn.program.straight_line import Program
+from nori_dyn.typing import Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class SolutionProgram:
     """
 
     program: Program
-    columns: NDArray[np.intp]
+    columns: Indices
     guards: tuple[Guard, ...]
     refines: bool
     checked: bool

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.program.compiler import Compiler
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 SINGLE = """
 typedef struct { double *in, *w, *out; const double *limits; double residual_limit, residual, step_limit; } state;

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Op
 from nori_dyn.program.straight_line import Program
+from nori_dyn.typing import Floats
 
 Function = Callable[..., Sequence[Any]]
 
@@ -89,7 +89,7 @@ class PythonProgram:
         self.n_outputs = len(program.outputs)
         self._run = python_function(program)
 
-    def single(self, *inputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def single(self, *inputs: Floats) -> Floats:
         """Return the outputs (n_outputs,) of one state.
 
         Raises:
@@ -99,7 +99,7 @@ class PythonProgram:
         self._run(math.sin, math.cos, out, *(values.tolist() for values in inputs))
         return np.array(out)
 
-    def batch(self, *inputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def batch(self, *inputs: Floats) -> Floats:
         """Return the outputs (n_outputs, N) of inputs with a leading N; a zero divisor gives inf or nan."""
         out = np.empty((self.n_outputs, len(inputs[0])))
         with np.errstate(all="ignore"):

@@ -11,7 +11,6 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import Direction, Mode, directional, replaced
 from nori_dyn.algebra.expressions import Expr, Graph
-from nori_dyn.algebra.spatial import Array
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.aba import aba
@@ -20,6 +19,7 @@ from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.recursions.state import shapes_of
 from nori_dyn.system.trace import configuration_inputs
+from nori_dyn.typing import Array
 
 Function = Callable[..., Any]
 Shapes = Mapping[str, tuple[int, ...]]

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array, cross_force, matvec, spread, transpose
+from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.state import arguments, bodies
+from nori_dyn.typing import Array
 
 
 class HybridDynamics(NamedTuple):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from nori_dyn.algebra.spatial import Array, matmul, transpose
+from nori_dyn.algebra.spatial import matmul, transpose
 from nori_dyn.errors import NotPositiveDefiniteError, SingularSystemError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.recursions.factorisation import inverse
+from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

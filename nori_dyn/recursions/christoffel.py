@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array, force_cross_matrix, matvec, transpose, zeros
+from nori_dyn.algebra.spatial import force_cross_matrix, matvec, transpose, zeros
 from nori_dyn.errors import ModelError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.composites import composite, path, root_coordinates
 from nori_dyn.recursions.coriolis import christoffel_factorisation
 from nori_dyn.recursions.state import arguments
+from nori_dyn.typing import Array
 
 
 def christoffel(tree: KinematicTree, q: Any) -> Array:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nori_dyn.algebra.crossing import Crossing
-from nori_dyn.algebra.spatial import Array, Transform, cross_motion, matvec, spread
+from nori_dyn.algebra.spatial import Transform, cross_motion, matvec, spread
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.state import bodies
+from nori_dyn.typing import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

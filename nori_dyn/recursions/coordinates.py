@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array, cross, matmul, matvec, spread, transpose, zeros
+from nori_dyn.algebra.spatial import cross, matmul, matvec, spread, transpose, zeros
 from nori_dyn.errors import InputError, ModelError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.composites import composite, root_coordinates
 from nori_dyn.recursions.coriolis import christoffel_factorisation
 from nori_dyn.recursions.state import arguments, scalars
+from nori_dyn.typing import Array
 
 
 class CoordinateChange(NamedTuple):

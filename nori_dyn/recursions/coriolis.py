@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from nori_dyn.algebra.spatial import (
-    Array,
     blocks,
     cross,
     cross_force_matrix,
@@ -29,6 +28,7 @@ from nori_dyn.errors import UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.composites import composite, path, root_coordinates
 from nori_dyn.recursions.state import arguments
+from nori_dyn.typing import Array
 
 BodyFactorisation: TypeAlias = Callable[[Array, Array], Array]
 """B (6, 6, ...) of a velocity v (6, ...) and an inertia I (6, 6, ...). Laws, tested over the registry in

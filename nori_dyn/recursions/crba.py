@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array, matmul, transpose, zeros
+from nori_dyn.algebra.spatial import matmul, transpose, zeros
 from nori_dyn.errors import NotPositiveDefiniteError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import no_inertia
@@ -17,6 +17,7 @@ from nori_dyn.recursions.factorisation import ltdl, solve_ltdl
 from nori_dyn.recursions.rnea import bias_force, inertial_force
 from nori_dyn.recursions.sparsity import expanded_parents
 from nori_dyn.recursions.state import arguments, bodies
+from nori_dyn.typing import Array
 
 
 def crba(tree: KinematicTree, q: Any) -> Array:

@@ -15,10 +15,11 @@ import numpy as np
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.scalars import is_numeric, sqrt
-from nori_dyn.algebra.spatial import Array, transpose
+from nori_dyn.algebra.spatial import transpose
 from nori_dyn.errors import InputError, NotPositiveDefiniteError
 from nori_dyn.recursions.sparsity import ancestors, checked_parents, depth_sums, inertia_pattern
 from nori_dyn.recursions.state import scalars
+from nori_dyn.typing import Array
 
 SYMMETRY = 1e-9
 """Largest difference between H and its transpose, relative to the largest entry; a branch-induced zero likewise."""

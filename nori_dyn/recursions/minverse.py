@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from nori_dyn.algebra.spatial import Array, matmul, transpose, zeros
+from nori_dyn.algebra.spatial import matmul, transpose, zeros
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.composites import root_transforms
 from nori_dyn.recursions.state import arguments, bodies
+from nori_dyn.typing import Array
 
 
 def minverse(tree: KinematicTree, q: Any) -> Array:

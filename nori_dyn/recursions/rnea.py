@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array, cross_force, matvec, spread, transpose
+from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.state import arguments, bodies
+from nori_dyn.typing import Array
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
 

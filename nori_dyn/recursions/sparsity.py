@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import InputError
 from nori_dyn.model.tree import WORLD, KinematicTree
+from nori_dyn.typing import Booleans
 
 
 def expanded_parents(tree: KinematicTree) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ def ancestors(parents: Sequence[int], k: int) -> Iterator[int]:
         k = parents[k]
 
 
-def inertia_pattern(parents: Sequence[int]) -> NDArray[np.bool_]:
+def inertia_pattern(parents: Sequence[int]) -> Booleans:
     """Return where a matrix (n, n) of this sparsity may be nonzero: on the paths to the world. Source: RBDA (6.14)."""
     parents = checked_parents(parents)
     pattern = np.eye(len(parents), dtype=bool)

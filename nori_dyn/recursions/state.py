@@ -14,11 +14,12 @@ import numpy as np
 
 from nori_dyn.algebra.arrays import checked, is_masked, numeric
 from nori_dyn.algebra.scalars import is_numeric
-from nori_dyn.algebra.spatial import Array, matvec, spread
+from nori_dyn.algebra.spatial import matvec, spread
 from nori_dyn.errors import InputError
 from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.model.kinematics import Kinematics, moving
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Array
 
 NO_SYMBOLS = (str, list, complex, timedelta)
 """Things that can be multiplied all the same."""

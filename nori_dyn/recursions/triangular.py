@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import SystemShapeError
 from nori_dyn.measurements.base import VariableReading
@@ -17,9 +16,7 @@ from nori_dyn.model.kinematics import positions
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.state import arguments
 from nori_dyn.system.builder import System
-
-Indices = NDArray[np.intp]
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 
 class Permutations(NamedTuple):

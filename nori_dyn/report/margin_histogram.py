@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.observe.report import NEARLY_SINGULAR
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 DIGIT = 6.6
 MOST_BINS = 20

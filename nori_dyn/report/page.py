@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 import nori_dyn
 from nori_dyn.model.tree import KinematicTree
@@ -20,11 +19,11 @@ from nori_dyn.observe.report import NEARLY_SINGULAR, ObservabilityReport
 from nori_dyn.report.margin_histogram import Histogram, few, histogram, margin
 from nori_dyn.report.tree_drawing import TreeDrawing, components_among, readings_by_link, tree_drawing
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
     from nori_dyn.observe.redundancy import Redundancy
 
-Floats = NDArray[np.float64]
 
 Level: TypeAlias = Literal["yes", "sometimes", "no"]
 

@@ -7,12 +7,12 @@ import io
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.io.files import write_bytes
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.system.variables import KINDS
+from nori_dyn.typing import Indices
 
 COLOURS = {"a": "#0072b2", "f": "#d55e00", "tau": "#009e73", "fx": "#999999", "qdd": "#cc79a7"}
 LABELS = {
@@ -74,7 +74,7 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     write_bytes(path, buffer.getvalue())
 
 
-def _spy(axes, title: str, n: int, i: NDArray[np.intp], j: NDArray[np.intp], kinds: NDArray[np.intp]) -> None:  # type: ignore[no-untyped-def]
+def _spy(axes, title: str, n: int, i: Indices, j: Indices, kinds: Indices) -> None:  # type: ignore[no-untyped-def]
     for k, kind in enumerate(KINDS):
         own = kinds == k
         axes.plot(j[own], i[own], "s", markersize=1.1, markeredgewidth=0, color=COLOURS[kind], label=LABELS[kind])

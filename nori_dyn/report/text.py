@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.table import Table
 
 from nori_dyn.model.joints import notes_on_limits
@@ -18,6 +17,7 @@ from nori_dyn.observe.report import NEARLY_SINGULAR, ObservabilityReport
 from nori_dyn.report.tables import console, table
 from nori_dyn.report.tree_drawing import components_among
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats
 
 SHOWN = 6
 """Most names, and lines of a table, that are listed."""
@@ -164,7 +164,7 @@ def _show_deviations(found: Conditioning) -> None:
     )
 
 
-def _largest(worsts: NDArray[np.float64], medians: NDArray[np.float64], units: Sequence[str]) -> Iterator[int]:
+def _largest(worsts: Floats, medians: Floats, units: Sequence[str]) -> Iterator[int]:
     """Yield the numbers of the outputs whose deviations are largest, unit by unit."""
     shown = (worsts > 0) & np.isfinite(medians)
     kinds = [*dict.fromkeys(unit for unit, is_shown in zip(units, shown, strict=True) if is_shown)]

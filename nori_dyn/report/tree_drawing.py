@@ -14,16 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import KINDS, Kind, Variable
-
-Floats = NDArray[np.float64]
 
 Seen: TypeAlias = Literal["always", "sometimes", "never"]
 """Whether a number of d is determined: at every pose looked at, at all but special ones, or at none."""

@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as la
-from numpy.typing import NDArray
 
 from nori_dyn.system.builder import System
 from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 MOVED = 1e-7
 """Share of a direction above which what is not seen is taken to move it."""

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from nori_dyn.solve.estimate import Estimate
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Booleans, Floats, Indices
 
 CRITICAL = 1e-8
 """Share of its variance below which a reading counts as one that nothing else checks: its residual is rounding."""
@@ -81,7 +79,7 @@ class Diagnosis:
     residuals: Floats
     spreads: Floats
     chi_square: Floats | float
-    degrees_of_freedom: NDArray[np.intp] | int
+    degrees_of_freedom: Indices | int
 
     def __repr__(self) -> str:
         states = "one state" if self.residuals.ndim == 1 else f"{len(self.residuals)} states"
@@ -99,7 +97,7 @@ class Diagnosis:
         p = np.where(freedom > 0, stats.chi2.sf(self.chi_square, np.maximum(freedom, 1)), 1.0)
         return p if p.ndim else float(p)
 
-    def is_consistent(self, false_alarms: float = 1e-3) -> NDArray[np.bool_] | bool:
+    def is_consistent(self, false_alarms: float = 1e-3) -> Booleans | bool:
         """Return whether the readings fit together (...); of sound ones a share `false_alarms` does not, by chance."""
         consistent = np.asarray(self.p_value) >= false_alarms
         return consistent if consistent.ndim else bool(consistent)

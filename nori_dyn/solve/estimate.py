@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import NotRequestedError
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import output_parts
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Booleans, Floats, Indices
 
 
 class Estimate:
@@ -42,7 +40,7 @@ class Estimate:
         unknowns: Floats,
         residual: Floats | float,
         backend: str,
-        fell_back: NDArray[np.bool_] | np.bool_ | bool,
+        fell_back: Booleans | np.bool_ | bool,
         turned: bool = False,
         rcond: Floats | float = np.nan,
     ) -> None:
@@ -60,13 +58,13 @@ class Estimate:
         return f"Estimate({', '.join(self.values)}; backend='{self.backend}'{found})"
 
     @property
-    def singular(self) -> NDArray[np.bool_] | np.bool_:
+    def singular(self) -> Booleans | np.bool_:
         """Whether there is no unique solution (...): all outputs are nan then; see `Solver.solve_batch`."""
-        found: NDArray[np.bool_] | np.bool_ = np.isnan(self._unknowns).any(axis=-1)
+        found: Booleans | np.bool_ = np.isnan(self._unknowns).any(axis=-1)
         return found
 
     @staticmethod
-    def joined(parts: Sequence[Estimate], places: Sequence[NDArray[np.intp]]) -> Estimate:
+    def joined(parts: Sequence[Estimate], places: Sequence[Indices]) -> Estimate:
         """Return the estimate of N states, of which each part has some.
 
         Args:

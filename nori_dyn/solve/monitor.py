@@ -22,9 +22,7 @@ from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Solver
 from nori_dyn.solve.states import Missing, Singular, State, Weights, checked_state, checked_states
 from nori_dyn.system.variables import component_names
-
-Floats = NDArray[np.float64]
-
+from nori_dyn.typing import Booleans, Floats
 
 ROUNDING = 1e-9
 """What rounding may change of the number of readings that an estimate needs, as their shares in it add up to that."""
@@ -187,7 +185,7 @@ class Monitor:
             degrees_of_freedom=freedom if freedom.ndim else int(freedom),
         )
 
-    def _computed(self, state: State, threads: int) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    def _computed(self, state: State, threads: int) -> tuple[Floats, Floats, Floats, Booleans]:
         """Return what the compiled program gives for one state, or for N states, and whether it holds (...).
 
         It divides by weights, so that none may be 0. Rounding shows in the shares that readings have in the estimate,

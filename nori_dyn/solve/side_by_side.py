@@ -7,14 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import shaped
 from nori_dyn.errors import UnknownReadingError
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+from nori_dyn.typing import Floats, Indices
 
 
 class SideBySide:
@@ -57,7 +54,7 @@ class SideBySide:
         """Number of weights."""
         return len(self.weight_names)
 
-    def places(self, number: int) -> Places:
+    def places(self, number: int) -> Indices:
         """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
         tree = self._systems[number].tree
         before = tree.nq + tree.nv
@@ -140,12 +137,12 @@ def _weight_labels(keys: Sequence[tuple[str, int, float]]) -> list[str]:
     return [f"{name} (sigma {weight**-0.5:.6g})" if (name, turn) in several else name for name, turn, weight in keys]
 
 
-def _places(of_systems: Sequence[Sequence[Any]], everything: Sequence[Any]) -> tuple[Places, ...]:
+def _places(of_systems: Sequence[Sequence[Any]], everything: Sequence[Any]) -> tuple[Indices, ...]:
     number = {key: k for k, key in enumerate(everything)}
     return tuple(np.array([number[key] for key in keys], dtype=np.intp) for keys in of_systems)
 
 
-def _taken(values: Floats, places: Places) -> Floats:
+def _taken(values: Floats, places: Indices) -> Floats:
     """Return some numbers along the last axis; the array itself where these are all."""
     if len(places) == values.shape[-1] and np.array_equal(places, np.arange(len(places))):
         return values

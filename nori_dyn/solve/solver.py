@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import batched, check_in_place, counted, shaped
 from nori_dyn.errors import InputError
@@ -29,8 +28,7 @@ from nori_dyn.solve.states import (
     checked_states,
 )
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 
 class Arrays(SimpleNamespace):

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import batched, checked, shaped
 from nori_dyn.errors import InputError, SaturatedReadingError, UnknownNameError
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Booleans, Floats
 
-Floats = NDArray[np.float64]
 Weights: TypeAlias = Floats | Mapping[str, float] | None
 State: TypeAlias = tuple[Floats, ...]
 """q, qd, y, and the weights where there are any; or N of each."""
@@ -103,7 +102,7 @@ def dropped(system: System, y: Floats, weights: Floats) -> tuple[Floats, Floats]
     return np.where(goes, 0.0, y), np.where(lost, 0.0, weights)
 
 
-def unusable(system: System, y: Floats) -> NDArray[np.bool_]:
+def unusable(system: System, y: Floats) -> Booleans:
     """Return the weights (..., n_weights) of the sensors whose readings (..., ny) are not numbers, or saturated.
 
     Rows that share a weight are dropped together.

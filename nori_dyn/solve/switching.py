@@ -8,7 +8,6 @@ from itertools import compress
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import batched, numeric, shaped
 from nori_dyn.errors import (
@@ -23,12 +22,10 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
-from nori_dyn.solve.side_by_side import Places, SideBySide
+from nori_dyn.solve.side_by_side import SideBySide
 from nori_dyn.solve.solver import Inputs, Outputs, Solver
 from nori_dyn.solve.states import Missing, Singular, Weights, check_singular
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from nori_dyn.typing import Booleans, Floats, Indices
 
 Closed: TypeAlias = Iterable[str] | Booleans
 """Which contacts are closed: their names in any order, or a boolean for each, in the order of `contact_names`."""
@@ -285,7 +282,7 @@ class SwitchingSolver:
             )
         return closed
 
-    def _numbers_of(self, contacts: ClosedInAll | Sequence[Closed] | None, N: int) -> Places:
+    def _numbers_of(self, contacts: ClosedInAll | Sequence[Closed] | None, N: int) -> Indices:
         """Return the number of the contact state of each of N states."""
         if contacts is None:
             return np.full(N, self._number, dtype=np.intp)
@@ -309,7 +306,7 @@ class SwitchingSolver:
         return np.array([self._number_of(one) for one in each], dtype=np.intp)
 
 
-def _ticker(solver: Solver, inputs: Floats, values: Floats, places: Places) -> Callable[[], Status]:
+def _ticker(solver: Solver, inputs: Floats, values: Floats, places: Indices) -> Callable[[], Status]:
     """Return a function that solves with some of the inputs (n,): without copying them where they are the first."""
     if np.array_equal(places, np.arange(len(places))):
         return solver.ticker(inputs[: len(places)], values)

@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import checked, numeric, shaped
-from nori_dyn.algebra.spatial import Array
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, NoisyDynamics, Placed, Ranged, Ranges, Sensors, WithUnits
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
+from nori_dyn.typing import Array, Booleans, Floats, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ class System:
             sigmas = [(1.0,) * len(e.components) if e.is_measured else None for e in equations]
         self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks(equations, len(dynamics), sigmas))
         weights = [np.array(s)[: _width(row.weights)] ** -2.0 for row, s in zip(self.rows, sigmas, strict=True) if s]
-        self.weights: NDArray[np.float64] = np.concatenate([np.zeros(0), *weights])
+        self.weights: Floats = np.concatenate([np.zeros(0), *weights])
         self.weights.flags.writeable = False
 
     def _row_blocks(
@@ -169,7 +168,7 @@ class System:
         return len(self.measurement_names)
 
     @cached_property
-    def ranges(self) -> NDArray[np.float64] | None:
+    def ranges(self) -> Floats | None:
         """The readings between which the sensors work (2, ny), infinite where they have no range; None if none has."""
         if not any(row.ranges for row in self.measurements):
             return None
@@ -179,16 +178,16 @@ class System:
         ranges.flags.writeable = False
         return ranges
 
-    def saturated(self, y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def saturated(self, y: Floats) -> Booleans:
         """Return whether each reading (..., ny) is at an end of its sensor's range, or beyond."""
         if self.ranges is None:
             return np.zeros(y.shape, dtype=bool)
         low, high = self.ranges
-        found: NDArray[np.bool_] = (y <= low) | (y >= high)
+        found: Booleans = (y <= low) | (y >= high)
         return found
 
     @cached_property
-    def weight_of_readings(self) -> NDArray[np.intp]:
+    def weight_of_readings(self) -> Indices:
         """For each reading the number of its weight (ny,), -1 where it holds exactly."""
         numbers = [(-1,) * _width(row.y) if row.is_exact else row.weight_of_rows for row in self.measurements]
         return np.array([k for part in numbers for k in part], dtype=np.intp)
@@ -239,7 +238,7 @@ class System:
         """Return b block by block, over the scalar of the kinematics and of y (ny, ...)."""
         return [row.equation.bias(at, y[row.y]) for row in self.rows]
 
-    def D(self, q: NDArray[np.float64]) -> sp.csc_array:
+    def D(self, q: Floats) -> sp.csc_array:
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
 
         Source: Nori (4), (8), (16).
@@ -254,14 +253,14 @@ class System:
         index = (np.concatenate(rows), np.concatenate(columns))
         return sp.csc_array((np.concatenate(values).astype(float), index), shape=self.shape)
 
-    def b(self, q: NDArray[np.float64], qd: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def b(self, q: Floats, qd: Floats, y: Floats) -> Floats:
         """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}."""
         q = self.tree.normalised(checked("q", q, (self.tree.nq,)))
         qd = checked("qd", qd, (self.tree.nv,))
         y = checked("y", self.reading(y), (self.ny,), self.measurement_names)
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 
-    def reading(self, y: NDArray[np.float64] | Mapping[str, Any]) -> NDArray[np.float64]:
+    def reading(self, y: Floats | Mapping[str, Any]) -> Floats:
         """Return y as a flat array (ny,), from one or from {measurement name: value}.
 
         A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
@@ -285,7 +284,7 @@ class System:
             raise InputError(f"y lacks {len(missing)} of {self.ny} measurements: {', '.join(missing[:8])}.")
         return flat
 
-    def weighting(self, weights: NDArray[np.float64] | Mapping[str, Any] | None) -> NDArray[np.float64]:
+    def weighting(self, weights: Floats | Mapping[str, Any] | None) -> Floats:
         """Return the weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
 
         A name is one of `weight_names`, or that of a sensor whose components have a weight each.
@@ -306,7 +305,7 @@ class System:
 
     def _by_name(
         self, what: str, kind: str, given: Mapping[str, Any], where: Mapping[str, list[int]]
-    ) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
+    ) -> Iterator[tuple[list[int], Floats]]:
         """Yield places and values of numbers that are given by name."""
         for name, value in given.items():
             if name not in where:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from nori_dyn.algebra.spatial import Array
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array
 
 Ranges: TypeAlias = tuple[tuple[float, float], ...]
 """The lowest and the highest reading of each row; infinite where there is no end."""

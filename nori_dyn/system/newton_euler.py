@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Array, cross_force, matvec, zeros
+from nori_dyn.algebra.spatial import cross_force, matvec, zeros
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array
 
 Sigma = Callable[[str, int], tuple[float, ...] | None]
 """From an equation, "3a", "3f" or "3tau", and its number of rows to their standard deviations; None is exact."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from nori_dyn.algebra.crossing import Step
 from nori_dyn.algebra.expressions import Expr, accumulate
-from nori_dyn.algebra.spatial import Array, Transform, centripetal, cross, gyroscopic, join, matvec
+from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matvec
 from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.system.builder import System
 from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
@@ -33,6 +33,7 @@ from nori_dyn.system.trace import (
     trace,
     variable_groups,
 )
+from nori_dyn.typing import Array
 
 Columns = tuple[int, ...]
 

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from numpy.typing import NDArray
 
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import FORCES
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from nori_dyn.typing import Floats, Indices
 
 RANK_TOLERANCE = 1e-12
 """Singular values in natural units below this share of the largest count as zero."""

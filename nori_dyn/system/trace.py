@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Expr, Graph
-from nori_dyn.algebra.spatial import Array
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from nori_dyn.typing import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +57,12 @@ class SymbolicSystem:
 
     graph: Graph
     shape: tuple[int, int]
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
+    rows: Indices
+    columns: Indices
     entries: tuple[Expr, ...]
     b: tuple[Expr, ...]
-    groups: NDArray[np.intp]
-    bodies: NDArray[np.intp]
+    groups: Indices
+    bodies: Indices
     q: tuple[Expr, ...]
     qd: tuple[Expr, ...]
     y: tuple[Expr, ...]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import SWAP, Peer, UnsuitableError, is_floating, load, single_joints
@@ -20,8 +19,7 @@ from nori_dyn.bench.robots import Robot, States
 from nori_dyn.bench.urdf import link_name, urdf_of
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.compiler import find_compiler
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 MODULE = "adam.casadi"
 

@@ -10,14 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.robots import Robot, States
 from nori_dyn.errors import NoriError
 from nori_dyn.model.tree import KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Indices
 
 Maker: TypeAlias = Callable[[Robot, States], Run]
 """Makes a run on a robot: a single task works on the first of the states, a batch on all of them."""
@@ -89,7 +87,7 @@ def is_floating(tree: KinematicTree) -> bool:
     return tree.joints[0].kind == "free"
 
 
-def single_joints(tree: KinematicTree) -> tuple[list[str], NDArray[np.intp], NDArray[np.intp]]:
+def single_joints(tree: KinematicTree) -> tuple[list[str], Indices, Indices]:
     """Return the names of the joints but a free root, and the places of each in q and in qd.
 
     Raises:

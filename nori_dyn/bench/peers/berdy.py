@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.bench.peers.base import SWAP, load
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import Frame, KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 MODULE = "idyntree.bindings"
 

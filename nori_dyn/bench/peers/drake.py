@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import Peer, UnsuitableError, is_floating, load, single_joints
 from nori_dyn.bench.robots import Robot, States
 from nori_dyn.bench.urdf import ROOT, urdf_of
 from nori_dyn.model.tree import KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 MODULE = "pydrake.multibody.plant"
 
 
-def _prepared(tree: KinematicTree) -> tuple[Any, Any, NDArray[np.intp], NDArray[np.intp]]:
+def _prepared(tree: KinematicTree) -> tuple[Any, Any, Indices, Indices]:
     """Return a plant, a context, and where its numbers come from: q = own[...], v = own[...]."""
     if is_floating(tree):
         raise UnsuitableError("a floating base: its velocities are in world axes, which is not adapted here")
@@ -63,7 +61,7 @@ def _forward(robot: Robot, states: States) -> Run:
     return Run(call, lambda: _back(call().CopyToVector()[n:], v_places))
 
 
-def _back(values: Floats, v_places: NDArray[np.intp]) -> Floats:
+def _back(values: Floats, v_places: Indices) -> Floats:
     found = np.empty_like(values)
     found[v_places] = values
     return found

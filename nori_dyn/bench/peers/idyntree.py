@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import SWAP, Peer, UnsuitableError, is_floating, load, single_joints
 from nori_dyn.bench.robots import Robot, States
 from nori_dyn.bench.urdf import urdf_of
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 MODULE = "idyntree.bindings"
 

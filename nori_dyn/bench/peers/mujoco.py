@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import Peer, UnsuitableError, is_floating, load, single_joints
 from nori_dyn.bench.robots import Robot, States
 from nori_dyn.bench.urdf import link_name, urdf_of
 from nori_dyn.model.tree import KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 MODULE = "mujoco"
 
@@ -26,10 +24,10 @@ class Prepared:
     mujoco: Any
     model: Any
     tree: KinematicTree
-    q_from: NDArray[np.intp]
-    v_from: NDArray[np.intp]
-    q_to: NDArray[np.intp]
-    v_to: NDArray[np.intp]
+    q_from: Indices
+    v_from: Indices
+    q_to: Indices
+    v_to: Indices
 
     def position(self, q: Floats) -> Floats:
         """Return qpos (N, nq) of q (N, nq)."""

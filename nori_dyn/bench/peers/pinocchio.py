@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import SWAP, Peer, is_floating, load, single_joints
 from nori_dyn.bench.robots import Robot, States
 from nori_dyn.bench.urdf import urdf_of
 from nori_dyn.model.tree import KinematicTree
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats, Indices
 
 MODULE = "pinocchio"
 
@@ -30,8 +28,8 @@ class Prepared:
     pin: Any
     model: Any
     data: Any
-    q_places: NDArray[np.intp]
-    v_places: NDArray[np.intp]
+    q_places: Indices
+    v_places: Indices
 
     def back(self, values: Floats) -> Floats:
         """Return an array over its freedoms (..., nv) over ours."""

@@ -16,7 +16,6 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.api.plan import plan
 from nori_dyn.bench.drawing import draw_seconds
@@ -36,8 +35,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.search import Progress
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 ROBOT = "iCubGenova04"
 STATES = 16

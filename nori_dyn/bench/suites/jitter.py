@@ -25,6 +25,7 @@ from nori_dyn.errors import CompilerError
 from nori_dyn.planning.search import Progress
 from nori_dyn.program.c_export import c_export
 from nori_dyn.program.compiler import find_compiler
+from nori_dyn.typing import Floats
 
 REAL: Cases = (("panda", "fixed"), ("talos_reduced", "floating"))
 QUICK: Cases = (("panda", "fixed"),)
@@ -108,7 +109,7 @@ def measure(options: Options, progress: Progress) -> list[Record]:
     return records
 
 
-def _record(robot: Robot, way: str, made: Plan, state: NDArray[np.float64], n: int, run: Callable[..., Any]) -> Record:
+def _record(robot: Robot, way: str, made: Plan, state: Floats, n: int, run: Callable[..., Any]) -> Record:
     case = {**robot.case, "from": way}
     try:
         took, allocated = run(made, state, n)
@@ -118,11 +119,11 @@ def _record(robot: Robot, way: str, made: Plan, state: NDArray[np.float64], n: i
     return Record(case, {"allocated after the first": allocated}, figures=found, seconds={way: (took / 1e9).tolist()})
 
 
-def _percentiles(took: NDArray[np.int64]) -> NDArray[np.float64]:
+def _percentiles(took: NDArray[np.int64]) -> Floats:
     return np.asarray(np.percentile(took, [*PERCENTILES.values()]))
 
 
-def _from_python(made: Plan, state: NDArray[np.float64], n: int) -> tuple[NDArray[np.int64], int]:
+def _from_python(made: Plan, state: Floats, n: int) -> tuple[NDArray[np.int64], int]:
     """Return the time of each tick [ns], and the bytes by which the memory in use grows over some more ticks."""
     solver = made.solver()
     values = np.empty(sum(np.size(x) for x in vars(solver.outputs).values()))
@@ -149,7 +150,7 @@ def _from_python(made: Plan, state: NDArray[np.float64], n: int) -> tuple[NDArra
     return took, int(grown)
 
 
-def _from_c(made: Plan, state: NDArray[np.float64], n: int) -> tuple[NDArray[np.int64], int]:
+def _from_c(made: Plan, state: Floats, n: int) -> tuple[NDArray[np.int64], int]:
     """Return the same of the exported C, whose calls of malloc and its kin are counted."""
     compiler = find_compiler()
     if compiler is None:

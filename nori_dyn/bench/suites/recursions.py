@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import nori_dyn.bench.peers.registry as registry
 from nori_dyn.api.compile import compile
@@ -22,8 +21,7 @@ from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 REAL: Cases = (
     ("ur5", "fixed"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 import nori_dyn.bench.peers.registry as registry
 from nori_dyn.api.plan import Plan, plan
@@ -15,8 +14,7 @@ from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 PROBLEMS = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
 """The problems, and what is asked for."""

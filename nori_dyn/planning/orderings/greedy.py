@@ -10,11 +10,9 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.problem import OrderingProblem
+from nori_dyn.typing import Indices
 
 GROWTH_LIMIT = 4.0
 """Largest growth of an entry by one pivot over the sampled states, in natural units, while there is a choice."""
@@ -28,8 +26,8 @@ class CostlyOrderError(ValueError):
 
 def greedy(
     problem: OrderingProblem,
-    column_class: NDArray[np.intp],
-    ties: NDArray[np.intp] | None = None,
+    column_class: Indices,
+    ties: Indices | None = None,
     limit: float = math.inf,
 ) -> Elimination[int]:
     """Eliminate by the pivot of least (r - 1)(c - 1) in the lowest class of columns, one after the other.

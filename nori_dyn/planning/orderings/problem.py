@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nori_dyn.planning.elimination import Elimination
 from nori_dyn.planning.scaling import natural_scaling, sampled
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.typing import Floats, Indices
 
 ENSEMBLE = 64
 """Number of sampled configurations: enough to see a pivot that changes its sign, or comes near zero."""
@@ -32,18 +32,18 @@ class OrderingProblem:
     """
 
     symbolic: SymbolicSystem
-    samples: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    samples: Floats
+    scale: Floats
     definitions: Mapping[int, int]
     seed: int
 
     @property
-    def column_bodies(self) -> NDArray[np.intp]:
+    def column_bodies(self) -> Indices:
         """The body of each column (n): its place in the tree."""
         return self.symbolic.bodies
 
     @property
-    def natural_samples(self) -> NDArray[np.float64]:
+    def natural_samples(self) -> Floats:
         """The samples in natural units: of size 1, whatever the robot weighs."""
         return self.samples * self.scale
 
@@ -62,8 +62,8 @@ class Ordering:
         columns: column permutation Q (n).
     """
 
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
+    rows: Indices
+    columns: Indices
 
     @staticmethod
     def of(work: Elimination[Any]) -> Ordering:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
@@ -16,8 +15,7 @@ from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.planning.static_elimination import Guard
 from nori_dyn.program.lowering import SolutionProgram
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Booleans, Floats, Indices
 
 RCOND_LIMIT = 1e-13
 """Smallest rcond: below it rounding of the entries alone may change an unknown by a thousandth, and the system counts
@@ -61,7 +59,7 @@ class Solution:
 
     values: Floats
     residual: Floats
-    fell_back: NDArray[np.bool_]
+    fell_back: Booleans
     rcond: Floats
 
 
@@ -155,7 +153,7 @@ def copying_ticker(backend: Backend, plan: EliminationPlan, state: Floats, value
     return tick
 
 
-def are_comparable(system: System, weights: Floats) -> NDArray[np.bool_]:
+def are_comparable(system: System, weights: Floats) -> Booleans:
     """Return whether weights (..., n_weights) of sensors span no more than `WEIGHT_SPREAD`, those of 0 left out."""
     weights = weights[..., system.n_noise_weights :]  # that of an equation of motion may be as good as infinite
     least = np.where(weights > 0, weights, np.inf).min(axis=-1, initial=np.inf)
@@ -174,7 +172,7 @@ def find_wrong_input(system: System, state: Sequence[Floats]) -> str:
     return ""
 
 
-def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: NDArray[np.intp]) -> Floats:
+def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: Indices) -> Floats:
     """Return the largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation.
 
     Args:
@@ -188,7 +186,7 @@ def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: NDArray
     return np.asarray(np.max(np.where(worst == 0, 0.0, worst / np.where(scale == 0, 1.0, scale)), axis=0))
 
 
-def equation_starts(plan: EliminationPlan) -> NDArray[np.intp]:
+def equation_starts(plan: EliminationPlan) -> Indices:
     """Return the first row of each equation of a plan's system.
 
     Of the conditions of a weighed one that is: of the derivative by each variable, and of each row with a multiplier.
@@ -201,7 +199,7 @@ def equation_starts(plan: EliminationPlan) -> NDArray[np.intp]:
     return np.cumsum([0, *sizes[:-1]], dtype=np.intp)
 
 
-def computes_residual(plan: EliminationPlan, columns: NDArray[np.intp]) -> bool:
+def computes_residual(plan: EliminationPlan, columns: Indices) -> bool:
     """Return whether the unknowns wanted are enough for the residual: all of d, in an exact problem."""
     return not plan.system.is_weighted and len(set(columns.tolist())) == plan.system.shape[1]
 

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from nori_dyn.planning.orderings.umfpack import umfpack_module
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
-from nori_dyn.program.backends.base import Floats
 from nori_dyn.program.silence import silent_stdout
+from nori_dyn.typing import Floats
 
 
 class PlannedMatrix:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Floats
 from nori_dyn.program.backends.fresh import FreshSolver
+from nori_dyn.typing import Floats, Indices
 
 
 class Fallback:
@@ -20,7 +17,7 @@ class Fallback:
         columns: the unknowns wanted, in this order.
     """
 
-    def __init__(self, plan: EliminationPlan, columns: NDArray[np.intp]) -> None:
+    def __init__(self, plan: EliminationPlan, columns: Indices) -> None:
         self._plan = plan
         self._columns = columns
 

@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling, sampled
-from nori_dyn.program.backends.base import RCOND_LIMIT, Floats, equation_starts, find_wrong_input, relative_residual
+from nori_dyn.program.backends.base import RCOND_LIMIT, equation_starts, find_wrong_input, relative_residual
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
 from nori_dyn.system.optimality import NoisyRow, WeighedRow
 from nori_dyn.system.variables import FORCES
+from nori_dyn.typing import Floats
 
 Extended = NDArray[np.longdouble]
 

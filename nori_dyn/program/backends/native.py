@@ -19,7 +19,6 @@ from nori_dyn.program.backends.base import (
     RESIDUAL_LIMIT,
     STEP_LIMIT,
     WEIGHT_SPREAD,
-    Floats,
     Solution,
     Status,
     are_comparable,
@@ -36,6 +35,7 @@ from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import NO_COMPILER, cached_library, find_compiler, library_key, load_library
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.native_code import NativeCode, aligned, interface
+from nori_dyn.typing import Floats
 
 DOUBLE = np.dtype(np.float64)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
@@ -15,7 +14,6 @@ from nori_dyn.program.backends.base import (
     CHUNK,
     RESIDUAL_LIMIT,
     STEP_LIMIT,
-    Floats,
     Solution,
     Status,
     are_comparable,
@@ -29,6 +27,7 @@ from nori_dyn.program.backends.base import (
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.typing import Booleans, Floats
 
 
 class NumpyBackend:
@@ -109,9 +108,9 @@ class NumpyBackend:
             values[k], residual[k], rcond[k] = self._fallback.solve(*(array[k] for array in states))
         return Solution(values, residual, ~trusted, rcond)
 
-    def _are_small(self, steps: Floats, unknowns: Floats) -> NDArray[np.bool_]:
+    def _are_small(self, steps: Floats, unknowns: Floats) -> Booleans:
         """Return whether all steps (n, N) of a state (N,) are small beside what they lead to."""
-        near: NDArray[np.bool_] = np.all(np.abs(steps) <= STEP_LIMIT * (np.abs(unknowns) + self._usual), axis=0)
+        near: Booleans = np.all(np.abs(steps) <= STEP_LIMIT * (np.abs(unknowns) + self._usual), axis=0)
         return near
 
     def _residuals(self, assembled: Floats, d: Floats) -> Floats:

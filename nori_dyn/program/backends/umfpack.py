@@ -17,7 +17,6 @@ from nori_dyn.program.backends.base import (
     CHUNK,
     RESIDUAL_LIMIT,
     STEP_LIMIT,
-    Floats,
     Solution,
     Status,
     are_comparable,
@@ -30,6 +29,7 @@ from nori_dyn.program.backends.factorisation import Umfpack
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
+from nori_dyn.typing import Floats
 
 SMALL_PIVOT = 1e-10
 """Ratio of pivots below which a state is suspicious: it is solved afresh, where a condition decides."""

@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.sparse.linalg import SuperLU, splu
 
 from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt
 from nori_dyn.solve.plausibility.motion import angular, reaches_far
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 STATES = 12
 """Samples that are looked at, spread over the log."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.consistency import inconsistency
@@ -11,8 +10,7 @@ from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.solve.plausibility.magnitudes import estimates, readings
 from nori_dyn.solve.plausibility.motion import clock, limits, rates, step
 from nori_dyn.system.builder import System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 
 def doubts(

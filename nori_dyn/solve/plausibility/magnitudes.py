@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.joints import FORCE
@@ -13,8 +12,7 @@ from nori_dyn.model.tree import GRAVITY, KinematicTree
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt, counted
 from nori_dyn.system.builder import RowBlock, System
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Floats
 
 LARGE = 30.0
 """How many times the robot's weight, or that at its full reach, nothing is likely to be for long."""

@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt, counted
-
-Floats = NDArray[np.float64]
+from nori_dyn.typing import Booleans, Floats
 
 FEW = 0.02
 """Share of the samples that may be outside the limits without a word."""
@@ -45,7 +43,7 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
     turns = np.array([tree.joints[i].coordinates[0] == "angle" for i in limited])
     positions = q[:, [tree.q_slices[i].start for i in limited]]
 
-    def outside(positions: Floats) -> NDArray[np.bool_]:
+    def outside(positions: Floats) -> Booleans:
         return np.asarray((positions < lower - slack) | (positions > upper + slack))
 
     found = outside(positions)
@@ -124,7 +122,7 @@ def reaches_far(values: Floats) -> bool:
     return bool(np.abs(values).max(initial=0.0) > FAR)
 
 
-def angular(tree: KinematicTree) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def angular(tree: KinematicTree) -> tuple[Booleans, Booleans]:
     """Return which numbers of q (nq,) are angles, and which of qd (nv,) are angular velocities."""
     in_q = [kind == "angle" for joint in tree.joints for kind in joint.coordinates]
     in_qd = [
