@@ -143,8 +143,9 @@ class Search:
         Raises:
             ZeroPivotError: the system is singular for all q.
         """
-        own = [self._program(k, order) for k in range(len(self._refinements))]
-        found = own if self._system.is_weighted else [self.recursions, *own]  # weighed, it would be the same program
+        # first, as it limits the work on others; of weighted systems it would be the same program
+        found: list[LiftedProgram | None] = [] if self._system.is_weighted else [self.recursions]
+        found += [self._program(k, order) for k in range(len(self._refinements))]
         return min((program for program in found if program), key=lambda program: program.weight)
 
     def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[LiftedProgram]:
