@@ -10,7 +10,7 @@ Two different functions of total degree d (numerator and denominator, in the t's
 with probability at most d/p (Schwartz-Zippel); over all pairs of n nodes the bound is n^2 d / p. With
 n = 4e5 nodes of degree 1e4 it is 1e-23, so one point of this field is enough for any robot.
 
-Source: DESIGN 4.2 (own derivation; tests/unit/algebra/test_expressions.py).
+Source: docs/design.md, 4.2 (own derivation; tests/unit/algebra/test_expressions.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ order (Nori, Property 1). So every measured row, and every number of d, is a row
 determine something is whether its vector lies in the span of theirs. At a random point of a large prime field that is
 exact for almost all q, without a tolerance.
 
-Source: DESIGN 4.2; own derivation (tests/unit/observe/test_field.py).
+Source: docs/design.md, 6.2; own derivation (tests/unit/observe/test_field.py).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Schwartz-Zippel on a nonzero minor that is cleared of denominators joint by join
 row that reads one unknown, which has a larger rank if and only if the null space moves that unknown. So all of it is
 wrong with a probability below 1e-31 for a thousand unknowns; two points square that.
 
-Source: DESIGN 4.2; Schwartz (1980); own derivation (tests/unit/observe/test_generic.py).
+Source: docs/design.md, 6.2; Schwartz (1980); own derivation (tests/unit/observe/test_generic.py).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ everything are a matroid, for which the greedy choice is the cheapest.
 
 Source: Wolsey (1982), An analysis of the greedy algorithm for the submodular set covering problem, for the
 inequalities; Edmonds (1971), Matroids and the greedy algorithm; own derivation for outputs that are a part of d
-(tests/unit/placement/test_place.py).
+(tests/unit/placement/test_selection.py).
 """
 
 from __future__ import annotations

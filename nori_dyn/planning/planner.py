@@ -4,7 +4,7 @@ Two orders are planned. The paper's orders D itself: UMFPACK runs on it, and the
 program's orders the refined system, and is what is compiled: lifted from the first, or from the order of the recursions
 where that leads to less.
 
-Source: Nori, problem 2 and remark 4; DESIGN 4.3.
+Source: Nori, problem 2 and remark 4; docs/design.md, 4.3.
 """
 
 from __future__ import annotations

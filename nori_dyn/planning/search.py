@@ -1,6 +1,6 @@
 """The search for the program's order: orders of D lifted to the refined systems, and counted.
 
-Source: DESIGN 4.3, 4.5.
+Source: docs/design.md, 4.5 and 5.1.
 """
 
 from __future__ import annotations

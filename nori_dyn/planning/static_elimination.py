@@ -1,6 +1,6 @@
 """The planned elimination carried out on expressions: every unknown as an expression of the inputs.
 
-Source: DESIGN 4.3, 4.4.
+Source: docs/design.md, 4.4 and 4.6.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The source holds operations, numbers and array indices only: no name from a model gets into it.
 
-Source: DESIGN 4.7.
+Source: docs/design.md, 4.8.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Templates of `str.format`: what varies stands in single braces. The sine and cosine are a Cody-Waite reduction by pi/2
 and polynomials fitted here (tests/unit/program/test_native.py).
 
-Source: DESIGN 4.7.
+Source: docs/design.md, 4.8.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Functions of a robot as native programs: `nd.compile`.
 
-Source: DESIGN 4.7; the functions are those of `recursions`, or anybody's over any scalar.
+Source: docs/design.md, 4.8; the functions are those of `recursions`, or anybody's over any scalar.
 """
 
 from __future__ import annotations

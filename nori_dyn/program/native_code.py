@@ -1,6 +1,6 @@
 """C of a job, loaded: one state a foreign call, or vectors of states.
 
-Source: DESIGN 4.7.
+Source: docs/design.md, 4.8.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ and C = 0. An exact row with noise of covariance C, instead of a weight, keeps i
 as good as none. The weights are inputs like q. What eliminates a row of D with its -1 eliminates the multiplier of the
 row with the same -1 in D^T: the system has two of everything that the exact one has.
 
-Source: Bjoerck, Numerical Methods for Least Squares Problems, ch. 5 (equality constraints); DESIGN 4.6.
+Source: Bjoerck, Numerical Methods for Least Squares Problems, ch. 5 (equality constraints); docs/design.md, 5.3.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ are the conventional ones, of points instead of the spatial ones, so that no lin
 Every unknown and every row of D d + b = 0 is one here, under the same number; further ones follow. Where rows are
 weighed, both systems are the optimality conditions of what they would be otherwise; unknowns of d keep their numbers.
 
-Source: DESIGN 4.3; Featherstone, RBDA ch. 2.11 for the conventional acceleration; own derivation otherwise
+Source: docs/design.md, 4.4; Featherstone, RBDA ch. 2.11 for the conventional acceleration; own derivation otherwise
 (tests/unit/system/test_refined.py).
 """
 

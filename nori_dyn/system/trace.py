@@ -1,6 +1,6 @@
 """A system over expressions: its worst-case sparsity, exactly, and the values of every entry as a graph.
 
-Source: Nori, end of section IV-D (the worst-case pattern); DESIGN 4.2.
+Source: Nori, end of section IV-D (the worst-case pattern); docs/design.md, 2.4.
 """
 
 from __future__ import annotations

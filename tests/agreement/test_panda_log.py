@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from lxml import etree
 
 from nori_dyn.cli import main
 from tests.robots import ROBOTS
 
-LOG = Path(__file__).parents[2].parent / "shared/data/panda_log/beam_z_15cm_1khz.csv.gz"
+LOG = Path(__file__).parents[1] / "data" / "panda_motion" / "panda_motion.csv.gz"
+RATE = 30
+"""Samples a second."""
 
-pytestmark = pytest.mark.skipif(not LOG.exists(), reason="the Panda log is not beside this checkout")
 
-
-def test_the_log_gives_the_errors_that_its_source_states(tmp_path, monkeypatch):
-    """Figures of the log's README: they say that the pipeline works on real data; the rest is beam and friction."""
-    plan, out = tmp_path / "panda.plan", tmp_path / "tau.npz"
-    options = ["--sensors", "inverse_dynamics", "--lock", "panda_finger_joint1", "--lock", "panda_finger_joint2"]
-    run(monkeypatch, "plan", ROBOTS["panda"], *options, "--outputs", "tau", "--out", plan)
-    run(monkeypatch, "solve", "--plan", plan, "--input", LOG, "--out", out, "--differentiate", 51, "--dt", 0.001)
-    with gzip.open(LOG, "rt") as file:
-        names = [name.strip() for name in file.readline().split(",")]
-        columns = [names.index(f"tau_J[{k}]") for k in range(7)]
-        measured = np.loadtxt(file, delimiter=",", usecols=columns)
+def test_inverse_dynamics_explains_the_measured_torques(tmp_path, monkeypatch):
+    """The rest is friction, noise of the torque sensors, and a model whose inertias nobody identified."""
+    robot, plan, out = tmp_path / "panda.urdf", tmp_path / "panda.plan", tmp_path / "tau.npz"
+    robot.write_bytes(without_hand(ROBOTS["panda"]))
+    run(monkeypatch, "plan", robot, "--sensors", "inverse_dynamics", "--outputs", "tau", "--out", plan)
+    run(monkeypatch, "solve", "--plan", plan, "--input", LOG, "--out", out, "--differentiate", 9, "--dt", 1 / RATE)
+    columns = np.genfromtxt(LOG, delimiter=",", names=True, deletechars="", replace_space="")
+    measured = np.stack([columns[f"effort[{k}]"] for k in range(7)], axis=1)
     with np.load(out) as archive:
         tau = archive["tau"]
-    error = np.sqrt(np.mean((tau - measured) ** 2, axis=0))
-    np.testing.assert_allclose(error, [0.46, 2.11, 0.38, 0.82, 0.99, 0.11, 0.22], atol=0.006)
-    for joint, correlation in ((1, 0.97), (3, 0.97), (5, 0.85)):
-        assert np.corrcoef(tau[:, joint], measured[:, joint])[0, 1] == pytest.approx(correlation, abs=0.006)
+    assert tau.shape == (727, 7)
+    middle = slice(5, -5)  # the window has no neighbours beyond the ends
+    error = np.sqrt(np.mean((tau - measured)[middle] ** 2, axis=0))
+    np.testing.assert_allclose(error, [0.69, 0.44, 0.50, 0.66, 0.44, 0.33, 0.28], atol=0.01)
+    spread = measured[middle].std(axis=0)
+    assert spread[1] > 30 * error[1]  # joint 2 carries the arm: 14 Nm, of which 0.4 Nm are not explained
+    for joint, correlation in ((1, 0.9995), (2, 0.997), (3, 0.992), (5, 0.91)):
+        found = np.corrcoef(tau[middle, joint], measured[middle, joint])[0, 1]
+        assert found == pytest.approx(correlation, abs=0.003)
 
 
-@pytest.mark.filterwarnings("ignore:robot 'panda'. its mimic joints")
+def without_hand(path: Path) -> bytes:
+    """Return the URDF of the bare arm: the log is of one, as its torques show."""
+    root = etree.parse(str(path)).getroot()
+    for part in [*root.findall("link"), *root.findall("joint")]:
+        if "hand" in part.get("name") or "finger" in part.get("name"):
+            root.remove(part)
+    return etree.tostring(root)
+
+
 def run(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["nori-dyn", *map(str, arguments)])
     with pytest.raises(SystemExit) as stopped:

@@ -1,6 +1,6 @@
 """The planned elimination as native code: one foreign call a tick, vectors of states in a batch.
 
-Source: DESIGN 4.7.
+Source: docs/design.md, 4.8 and 5.2.
 """
 
 from __future__ import annotations
