@@ -21,6 +21,8 @@ import nori_dyn as nd
 from tests.attack.mutations import CANARY, SECRET, SECRET_FILE
 from tests.attack.targets import TARGETS
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 ROOT = Path(__file__).parents[2]
 
 FILES = 1000

@@ -11,6 +11,8 @@ import nori_dyn as nd
 from nori_dyn.api.plan import cache_folder
 from nori_dyn.io.plan_files import FORMAT, sealed
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 DEEP = '{"tree":' + "[" * 100_000
 
 

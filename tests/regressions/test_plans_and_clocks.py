@@ -5,9 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 
+import pytest
+
 import nori_dyn as nd
 from nori_dyn.io.plan_files import plan_to_text
 from tests.robots import load
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_a_slow_clock_changes_no_plan(monkeypatch):

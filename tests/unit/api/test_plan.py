@@ -13,6 +13,8 @@ from nori_dyn.api.plan import cache_folder
 from nori_dyn.io import plan_files
 from nori_dyn.io.plan_files import VERSION
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 def system(tree=None, sensors="inverse_dynamics"):
     return nd.System(tree or nd.autotree(4, skew=1.0), nd.sensors(sensors))

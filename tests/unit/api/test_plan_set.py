@@ -21,6 +21,8 @@ from nori_dyn.io.plan_files import _checksum
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_switching import TREE, data, planned, sensors, soft
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 ALL = (("a", "b", "c"), ("a", "b"), ("a", "c"), ("b", "c"), ("a",), ("b",), ("c",), ())
 
 
