@@ -6,17 +6,20 @@ BIN := $(VENV)/bin
 SETUP_INPUTS := pyproject.toml .ci/setup.sh .ci/build-constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attack lint figures check clean
+.PHONY: help demo test test-quick attack lint figures check clean
 .NOTPARALLEL:
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: $(VENV)/.ready-demo ## inverse dynamics of the iCub humanoid, from its model to a table and a picture
 	$(BIN)/nori-dyn demo
 
 test: $(VENV)/.ready-dev ## all tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+test-quick: $(VENV)/.ready-quick ## those that are quick and need no other library of dynamics
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit tests/contracts tests/regressions
 
 MINUTES ?= 30
 attack: $(VENV)/.ready-dev ## try to break it, from new seeds, for MINUTES=30

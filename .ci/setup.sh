@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Set up everything that `make demo` or `make test` needs. Usage: .ci/setup.sh demo|dev
+# Set up everything that `make demo`, `make test` or `make test-quick` needs. Usage: .ci/setup.sh demo|dev|quick
 # Run it from the repository root; every step that is already done is skipped.
 set -euo pipefail
 
 extra=$1
 PYTHON=${PYTHON:-python3}
 VENV=${VENV:-.venv}
-PACKAGES="build-essential pkg-config python3-dev python3-venv swig libopenblas-dev libsuitesparse-dev"
+PACKAGES="build-essential python3-dev python3-venv"
+[ "$extra" = quick ] || PACKAGES="$PACKAGES pkg-config swig libopenblas-dev libsuitesparse-dev"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
 say() { echo "set-up: $*"; }
@@ -69,6 +70,6 @@ say "installing pip 25.3 or newer"
 "$VENV/bin/python" -m pip install -q --upgrade "pip>=25.3"
 say "installing nori_dyn[$extra] and its dependencies"
 "$VENV/bin/python" -m pip install -q --editable ".[$extra]"
-install_umfpack
+[ "$extra" = quick ] || install_umfpack
 touch "$VENV/.ready-$extra"
-if [ "$extra" = dev ]; then touch "$VENV/.ready-demo"; fi # dev holds all that the demo needs
+if [ "$extra" = dev ]; then touch "$VENV"/.ready-{demo,quick}; fi # dev holds all that the others need

@@ -7,9 +7,24 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy is first imported
     os.environ.setdefault(variable, "1")
 
+import importlib.abc  # noqa: E402
+import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
+
+PEERS = ("pinocchio", "mujoco", "idyntree", "casadi", "sympy", "icub_models", "playwright", "nbclient", "nbformat")
+
+
+class MissingPeer(importlib.abc.MetaPathFinder):
+    """Comes after all who find modules: a test that needs a library that is not installed is skipped."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name in PEERS:
+            pytest.skip(f"{name} is not installed", allow_module_level=True)
+
+
+sys.meta_path.append(MissingPeer())
 
 
 @pytest.fixture(scope="session")

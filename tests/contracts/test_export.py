@@ -71,6 +71,7 @@ def states(name: str, n: int = 20):
     return truth.q, truth.qd, np.random.default_rng(6).normal(size=(n, system.ny))
 
 
+@pytest.mark.slow
 @every_plan
 def test_it_is_what_the_solver_gives(name, compiled):
     solver = planned(name).solver("numpy")
@@ -102,6 +103,7 @@ def test_the_example_runs(name, compiled, tmp_path):
     assert not any("nan" in line or "inf" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm here")
 @every_plan
 def test_it_has_no_data_that_is_written_and_calls_four_functions(name, compiled, tmp_path):
@@ -264,6 +266,7 @@ def code(made: Exported, file: str) -> str:
     return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
 
 
+@pytest.mark.slow
 def test_names_stay_in_comments_and_fields(tmp_path):
     hostile = named(HOSTILE, HOSTILE[1], tmp_path / "hostile")
     plain = named(tuple(f"p{k}" for k in range(len(HOSTILE))), "plain", tmp_path / "plain")

@@ -224,6 +224,7 @@ def wrench_in(placement: pin.SE3, wrench: np.ndarray) -> dict[str, float]:
     return dict(zip(FORCE, [*there.angular, *there.linear], strict=True))
 
 
+@pytest.mark.slow
 @every_entry
 def test_true_values_as_readings_satisfy_the_system(tree, entry):
     bound = system(tree, entry)

@@ -118,6 +118,7 @@ def test_the_wrench_through_a_kept_joint_is_that_of_newton_and_euler():
             assert_close(textbook.f[i], expected, SOLVED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_plans_of_a_robot_with_kept_joints(problem, backend):

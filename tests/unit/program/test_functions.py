@@ -129,6 +129,7 @@ def test_factorisations_compile(tree, backend):
 
 
 class TestDerivatives:
+    @pytest.mark.slow
     @every_backend
     @pytest.mark.parametrize("name", ["mixed_8", "two_roots", "three_children"])
     @pytest.mark.parametrize("mode", ["forward", "reverse"])

@@ -62,6 +62,7 @@ def run(solver, q, qd, y):
     return solver.tick()
 
 
+@pytest.mark.slow
 @every_backend
 @pytest.mark.parametrize("outputs", [(), ("tau", "fx:link5", "a:link6")])
 def test_every_way_to_call_gives_what_the_plan_of_the_state_gives(name, outputs):
@@ -224,6 +225,7 @@ def soft(sigma):
     )
 
 
+@pytest.mark.slow
 @every_backend
 def test_weights_of_all_states(name):
     plan_set = nd.plan_set(TREE, soft(0.5), outputs=("tau", "fx"), cache=False)
