@@ -132,4 +132,4 @@ def readings(system: System, truth: Truth) -> Floats:
 def chain_plan(n: int, problem: str = "forward", ordering: str = "auto", branching: float = 1.0) -> Plan:
     """Return the plan of a problem on Featherstone's tree, made once."""
     system = System(autotree(n, branching, 0.3, 0.9), PROBLEMS[problem])
-    return plan(system, ordering=ordering, cache=False)
+    return plan(system, ordering=ordering)

@@ -51,7 +51,7 @@ def standing(name: str):
 def test_forward_dynamics_of_a_robot_on_its_feet(name):
     tree, known = standing(name)
     system = System(tree, known)
-    solver = plan(system, outputs=("qdd", "fx"), cache=False).solver("numpy")
+    solver = plan(system, outputs=("qdd", "fx")).solver("numpy")
     model = pinocchio_model(ROBOTS[name], "floating")
     truth = random_states(tree, 20, seed=1)
     rng = np.random.default_rng(1)
@@ -82,7 +82,7 @@ def test_a_force_torque_sensor_takes_the_place_of_a_known_wrench():
         {"type": "force_torque", "joints": tree.joint_names[-1], "measures": "child_on_parent"},
     )
     system = System(tree, known)
-    solver = plan(system, cache=False).solver("numpy")
+    solver = plan(system).solver("numpy")
     model = pinocchio_model(ROBOTS["ur5"])
     data = model.createData()
     truth = random_states(tree, 20, seed=2)
@@ -110,8 +110,8 @@ def test_inverse_dynamics_from_what_is_on_board():
         {"type": "angular_accelerometer", "links": base},
         wrenches,
     )
-    solver = plan(System(tree, on_board), outputs=("tau",), cache=False).solver("numpy")
-    reference = plan(System(tree, sensor_set(ACCELERATIONS, wrenches)), cache=False).solver("numpy")
+    solver = plan(System(tree, on_board), outputs=("tau",)).solver("numpy")
+    reference = plan(System(tree, sensor_set(ACCELERATIONS, wrenches))).solver("numpy")
     truth = random_states(tree, 20, seed=3)
     full = reference.solve_batch(truth.q, truth.qd, np.hstack([truth.qdd, truth.fx.reshape(20, -1)]))
     w, u, a = truth.qd[:, :3], truth.qd[:, 3:6], full.a[:, 0]
@@ -129,7 +129,7 @@ def test_three_axes_in_each_foot_do_not_suffice():
     system = System(tree, sensors("icub_feet_three_axes"))
     assert system.shape[0] == system.shape[1]
     with pytest.raises(SingularSystemError, match="rank is 669 of 670") as raised:
-        plan(system, cache=False)
+        plan(system)
     undetermined = raised.value.undetermined
     feet = {f"fx:{tree.names[tree.frame(foot).link]}" for foot in FEET["iCubGenova04"]}
     assert feet <= {name.split(".")[0] for name in undetermined}
@@ -142,12 +142,12 @@ def test_shipped_sets_of_the_icub():
     truth = random_states(tree, 5, seed=4)
     torques = np.random.default_rng(4).normal(size=(5, tree.nv))
     torques[:, :6] = 0
-    stands = plan(System(tree, sensors("icub_standing")), cache=False).solver("numpy")
+    stands = plan(System(tree, sensors("icub_standing"))).solver("numpy")
     moving = stands.solve_batch(truth.q, truth.qd, torques)
     on_board = sensor_set(
         *sensors("icub_imu").to_dict()["measurements"][:-1], {"type": "external_wrench", "links": "all"}
     )
-    felt = plan(System(tree, on_board), outputs=("tau",), cache=False).solver("numpy")
+    felt = plan(System(tree, on_board), outputs=("tau",)).solver("numpy")
     w, u, a = truth.qd[:, :3], truth.qd[:, 3:6], moving.a[:, 0]
     Y = np.hstack([moving.qdd[:, 6:], a[:, 3:] + np.cross(w, u), a[:, :3], moving.fx.reshape(5, -1)])
     assert_close(felt.solve_batch(truth.q, truth.qd, Y).tau, torques, SOLVED)

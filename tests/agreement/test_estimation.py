@@ -125,7 +125,7 @@ def common(motion: Motion) -> list[dict]:
 
 def planned(motion: Motion, *entries: dict) -> Bench:
     system = System(motion.tree, sensor_set(*common(motion), *entries))
-    return Bench(motion, system, nd.plan(system, ordering="recursive", cache=False).solver("numpy"))
+    return Bench(motion, system, nd.plan(system, ordering="recursive").solver("numpy"))
 
 
 @lru_cache(maxsize=2)

@@ -133,7 +133,7 @@ def forward(tree: KinematicTree, model: mujoco.MjModel, truth: Truth, k: int) ->
 def test_inverse_dynamics(robot, backend):
     tree, model = robot
     truth = states(tree)
-    solver = plan(System(tree, sensors(tree, ACCELERATIONS)), cache=False).solver(backend)
+    solver = plan(System(tree, sensors(tree, ACCELERATIONS))).solver(backend)
     tau = solver.solve_batch(truth.q, truth.qd, readings(solver.system, truth)).tau
     for k in range(N_STATES):
         expected = mujoco_inverse(tree, model, truth.q[k], truth.qd[k], truth.qdd[k], truth.fx[k])
@@ -145,7 +145,7 @@ def test_forward_dynamics(robot, backend):
     tree, model = robot
     truth = states(tree)
     truth = truth._replace(tau=np.random.default_rng(1).normal(size=truth.qd.shape) * 20)
-    solver = plan(System(tree, sensors(tree, TORQUES)), cache=False).solver(backend)
+    solver = plan(System(tree, sensors(tree, TORQUES))).solver(backend)
     qdd = solver.solve_batch(truth.q, truth.qd, readings(solver.system, truth)).qdd
     for k in range(N_STATES):
         qacc = mujoco_state(tree, model, truth.q[k], truth.qd[k], qdd[k])[2]

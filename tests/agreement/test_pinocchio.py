@@ -107,7 +107,7 @@ def planned(name: str, base: str, problem: str, ordering: str | None = None) -> 
     tree = robot(name, base)
     sensors = hybrid(tree, seed=3) if problem == "hybrid" else PROBLEMS[problem]
     ordering = ordering or ("auto" if base == "floating" else "recursive")
-    return plan(System(tree, sensors), ordering=ordering, cache=False)
+    return plan(System(tree, sensors), ordering=ordering)
 
 
 def forward_dynamics_exists(name: str) -> None:

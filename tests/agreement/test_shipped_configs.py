@@ -39,7 +39,7 @@ every_quadruped = pytest.mark.parametrize("name", QUADRUPEDS)
 def solver(tree: KinematicTree, config: str, *outputs: str):
     system = System(tree, nd.sensors(config))
     assert system.shape[0] == system.shape[1]
-    return nd.plan(system, outputs=outputs, cache=False).solver("numpy")
+    return nd.plan(system, outputs=outputs).solver("numpy")
 
 
 @every_quadruped
@@ -140,7 +140,7 @@ def test_the_set_of_the_published_code():
     tree = nd.autotree(30, skew=1.5, taper=0.95)
     system = System(tree, nd.sensors("nori_code"))
     assert (system.ny, system.shape) == (7 * 30, (600, 600))
-    estimator = nd.plan(system, outputs=("qdd", "tau", "fx"), cache=False).solver("numpy")
+    estimator = nd.plan(system, outputs=("qdd", "tau", "fx")).solver("numpy")
     model, _, q_order, v_order = in_pinocchio(tree)
     data = model.createData()
     truth = random_states(tree, 5, seed=5)

@@ -85,7 +85,7 @@ def test_exact_plans_find_torques_and_accelerations(motion):
         system = System(motion.tree, sensor_set(known, *soles, feet_of(motion)[1]))
         Y = np.hstack([y, *wrenches])
         assert_close(ticks.readings(system), Y, RECURSION)
-        solver = plan(system, outputs=(expected,), ordering="recursive", cache=False).solver("numpy")
+        solver = plan(system, outputs=(expected,), ordering="recursive").solver("numpy")
         assert_close(getattr(solver.solve_batch(ticks.q, ticks.qd, Y), expected), getattr(ticks, expected), SOLVED)
 
 
@@ -106,7 +106,7 @@ def test_sensors_on_board_tell_the_wrenches_of_the_floor(motion):
     accelerations += [ticks.accelerometer(base), ticks.angular_accelerometer(base)]
     Y = np.hstack([*accelerations, *(-ticks.force_torque(joint) for joint in joints)])
     assert_close(ticks.readings(system), Y, RECURSION)
-    solver = plan(system, outputs=("fx", "tau"), ordering="recursive", cache=False).solver("numpy")
+    solver = plan(system, outputs=("fx", "tau"), ordering="recursive").solver("numpy")
     found = solver.solve_batch(ticks.q, ticks.qd, Y)
     assert_close(found.fx, ticks.fx, SOLVED)
     assert_close(found.tau, ticks.tau, SOLVED)

@@ -17,7 +17,7 @@ def chain(tmp_path):
     """Return the file of a plan for a robot of three links."""
     path = tmp_path / "chain.plan"
     system = nd.System(nd.autotree(3), nd.sensors("forward_dynamics"))
-    nd.plan(system, outputs=("qdd", "f:link2"), cache=False).save(path)
+    nd.plan(system, outputs=("qdd", "f:link2")).save(path)
     return path
 
 

@@ -53,7 +53,7 @@ every_plan = pytest.mark.parametrize("name", PLANS)
 @lru_cache(maxsize=32)
 def planned(name: str) -> Plan:
     tree, readings, outputs = PLANS[name]()
-    return plan(System(tree, readings), outputs=outputs, cache=False)
+    return plan(System(tree, readings), outputs=outputs)
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def named(names: tuple[str, ...], robot: str, folder) -> Exported:
     tree = tree.replace(name=robot, names=names[:n], joint_names=names[:n], frames=frames)
     outputs = (*(f"tau:{name}" for name in names[:n]), *(f"fx:{name}" for name in names), "fx", "tau")
     system = System(tree, sensor_set(ACCELERATIONS, KNOWN[1], name=robot))
-    return Exported.of(plan(system, outputs=outputs, cache=False), folder, "-trigraphs", name="it")
+    return Exported.of(plan(system, outputs=outputs), folder, "-trigraphs", name="it")
 
 
 def code(made: Exported, file: str) -> str:

@@ -14,7 +14,7 @@ from tests.tolerances import SOLVED, assert_close
 
 def estimate(tree, entries, q, qd, readings):
     """Return what a solver finds from readings by name."""
-    plan = nd.plan(nd.System(tree, sensor_set(*entries)), ordering="markowitz", cache=False)
+    plan = nd.plan(nd.System(tree, sensor_set(*entries)), ordering="markowitz")
     names = plan.system.measurement_names
     return plan.solver("numpy").solve(q, qd, np.array([readings[name] for name in names]))
 

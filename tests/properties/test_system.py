@@ -14,13 +14,13 @@ from tests.tolerances import RECURSION, SOLVED, assert_close
 
 def solver(tree, sensors):
     """Return a solver that needs no compiler."""
-    return nd.plan(nd.System(tree, sensors), ordering="markowitz", cache=False).solver("numpy")
+    return nd.plan(nd.System(tree, sensors), ordering="markowitz").solver("numpy")
 
 
 @drawn
 @given(trees, kinds, seeds)
 def test_the_pattern_holds_every_nonzero(tree, kind, seed):
-    plan = nd.plan(nd.System(tree, sensor_set(*entries_of(tree, kind, seed))), ordering="recursive", cache=False)
+    plan = nd.plan(nd.System(tree, sensor_set(*entries_of(tree, kind, seed))), ordering="recursive")
     rng = np.random.default_rng(seed)
     for _ in range(5):
         D = plan.system.D(tree.random_configuration(rng))

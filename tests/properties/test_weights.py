@@ -20,7 +20,7 @@ REDUNDANT = sensor_set(
 
 def redundant(tree, seed):
     """Return a solver for more readings than needed, a state, and true readings of it."""
-    found = nd.plan(nd.System(tree, REDUNDANT), cache=False).solver("numpy")
+    found = nd.plan(nd.System(tree, REDUNDANT)).solver("numpy")
     rng = np.random.default_rng(seed)
     q, qd, qdd = tree.random_configuration(rng), *rng.normal(size=(2, tree.nv))
     fx = rng.normal(size=(tree.n_links, 6))

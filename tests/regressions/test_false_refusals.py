@@ -21,7 +21,7 @@ def fingers():
 
 @every_backend
 def test_massless_fingers_are_no_reason_to_refuse(name, fingers):
-    plan = nd.plan(nd.System(fingers, nd.sensors("inverse_dynamics")), cache=False)
+    plan = nd.plan(nd.System(fingers, nd.sensors("inverse_dynamics")))
     rng = np.random.default_rng(0)
     q, qd, qdd = fingers.random_configuration(rng), rng.normal(size=fingers.nv), rng.normal(size=fingers.nv)
     estimate = plan.solver(backend(name)).solve(q, qd, qdd)

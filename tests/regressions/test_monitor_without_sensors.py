@@ -29,7 +29,7 @@ def pair() -> Plan:
     system = nd.System(
         nd.autotree(1), sensor_set(motion, {"type": "joint_torque", "joints": "all", "sigma": 10}, known)
     )
-    return nd.plan(system, cache=False)
+    return nd.plan(system)
 
 
 @every_backend
@@ -179,7 +179,7 @@ def test_faults_are_found_where_a_faulty_sensor_is_needed():
             {"type": "external_wrench", "links": "link2", "sigma": 0.1},
         ),
     )
-    monitor, rng = nd.plan(system, cache=False).monitor("numpy"), np.random.default_rng(0)
+    monitor, rng = nd.plan(system).monitor("numpy"), np.random.default_rng(0)
     q, qd = tree.random_configuration(rng), np.zeros(2)
     truth = nd.rnea(tree, q, qd, np.array([1.0, -2.0]))
     Y = np.concatenate([[1.0, -2.0], truth, np.zeros(6)]) + 0.1 * rng.normal(size=(N, system.ny))

@@ -26,7 +26,7 @@ MOTION = {"type": "joint_acceleration", "joints": "all"}
 def tip() -> Plan:
     """Return the plan of a planar arm whose torques tell the wrench at its tip, but not where it is stretched."""
     tree = nd.autotree(3)
-    return nd.plan(nd.System(tree, sensor_set({**MOTION, "sigma": 0.1}, *TIP, name="tip")), cache=False)
+    return nd.plan(nd.System(tree, sensor_set({**MOTION, "sigma": 0.1}, *TIP, name="tip")))
 
 
 TIP = (
@@ -153,7 +153,7 @@ def contact_solver():
             }
         },
     }
-    return nd.plan_set(tree, nd.SensorSet.from_dict(known), outputs=("fx",), cache=False).solver("numpy")
+    return nd.plan_set(tree, nd.SensorSet.from_dict(known), outputs=("fx",)).solver("numpy")
 
 
 def test_singular_states_of_a_batch_of_contacts_are_nan_on_request():
@@ -225,4 +225,4 @@ def test_contacts_on_a_fixed_base_are_told_of_floating_ones():
     foot = {"type": "external_wrench", "links": ["link4", "link5"], "components": ["my", "mz", "fx", "fy", "fz"]}
     two = {"type": "joint_torque", "joints": ["joint1", "joint2"]}
     with pytest.raises(SingularSystemError, match=r"base='floating'.*Otherwise replace a sensor"):
-        nd.plan(standing(foot, two), cache=False)
+        nd.plan(standing(foot, two))

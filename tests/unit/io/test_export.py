@@ -105,14 +105,14 @@ def test_a_disk_that_is_full_leaves_nothing(tmp_path, monkeypatch, exists):
 
 
 def test_a_plan_exports_itself(tmp_path):
-    plan = nd.plan(nd.System(nd.autotree(2), nd.sensors("forward_dynamics")), outputs=("qdd",), cache=False)
+    plan = nd.plan(nd.System(nd.autotree(2), nd.sensors("forward_dynamics")), outputs=("qdd",))
     made = plan.export(tmp_path / "out", name="two")
     assert content(tmp_path / "out") == dict(made.files)
     assert set(made.files) == {"two.h", "two.c", "main.c", "CMakeLists.txt"}
     assert nd.__version__ in made.files["two.h"]
     assert (made.inputs, made.outputs) == ({"q": 2, "qd": 2, "y": 2}, {"qdd": (2,)})
     assert all(MARK in text[:200] for text in made.files.values())
-    again = nd.plan(plan.system, outputs=("qdd",), cache=False).export(tmp_path / "out", name="two")
+    again = nd.plan(plan.system, outputs=("qdd",)).export(tmp_path / "out", name="two")
     assert again.files == made.files
     with pytest.raises(UnknownNameError, match="unknown language of export 'rust'"):
         plan.export(tmp_path / "out", lang="rust")

@@ -128,7 +128,7 @@ def test_plans_of_a_robot_with_kept_joints(problem, backend):
     ours = truth._replace(tau=np.random.default_rng(5).normal(size=(8, tree.nv)))
     theirs = ours._replace(fx=ours.fx[:, [tree.names.index(name) for name in lumped.names]])
     found, expected = (
-        nd.plan(nd.System(t, PROBLEMS[problem]), cache=False)
+        nd.plan(nd.System(t, PROBLEMS[problem]))
         .solver(backend)
         .solve_batch(s.q, s.qd, readings(nd.System(t, PROBLEMS[problem]), s))
         for t, s in ((tree, ours), (lumped, theirs))
@@ -144,7 +144,7 @@ def test_plans_of_a_robot_with_kept_joints(problem, backend):
 
 def test_a_plan_file_keeps_kept_joints(tmp_path):
     tree = load("panda", locked=FINGERS, kept=HAND)
-    plan = nd.plan(nd.System(tree, FORWARD), outputs=("qdd", "f:panda_hand"), cache=False)
+    plan = nd.plan(nd.System(tree, FORWARD), outputs=("qdd", "f:panda_hand"))
     plan.save(tmp_path / "arm.plan")
     again = nd.Plan.load(tmp_path / "arm.plan")
     assert again.system.tree.fingerprint == tree.fingerprint
@@ -158,7 +158,7 @@ def test_a_plan_file_keeps_kept_joints(tmp_path):
 def test_a_kept_joint_costs_little_where_its_wrench_is_not_wanted():
     """Its inertia is moved to the body before; what is left is the way of gravity and velocities across it."""
     systems = [nd.System(load("panda", kept=kept), nd.sensors("forward_dynamics")) for kept in (HAND, ())]
-    with_joints, lumped = (nd.plan(system, outputs=("qdd",), cache=False).cost.total for system in systems)
+    with_joints, lumped = (nd.plan(system, outputs=("qdd",)).cost.total for system in systems)
     assert with_joints <= 1.05 * lumped
 
 

@@ -41,7 +41,7 @@ class Log:
 
     def true_readings(self, qdd):
         plain = nd.System(self.tree, nd.sensors("inverse_dynamics"))
-        found = nd.plan(plain, cache=False).solver("numpy").solve_batch(self.q, self.qd, qdd)
+        found = nd.plan(plain).solver("numpy").solve_batch(self.q, self.qd, qdd)
         a = found.a[:, 2]
         v = np.array([velocity(self.tree, q, qd) for q, qd in zip(self.q, self.qd, strict=True)])
         felt = a[:, 3:] + np.cross(v[:, :3], v[:, 3:])
@@ -163,7 +163,7 @@ def test_readings_of_an_impossible_size(log):
 
 def test_an_estimate_of_an_impossible_size(log):
     system = nd.System(log.tree, nd.sensors("inverse_dynamics"))
-    solver = nd.plan(system, cache=False).solver("numpy")
+    solver = nd.plan(system).solver("numpy")
     for factor, expected in ((1.0, False), (1e4, True)):
         estimate = solver.solve_batch(log.q, log.qd, factor * log.y[:, ACCELERATIONS])
         found = doubts(system, log.q, log.qd, log.y[:, ACCELERATIONS], estimate)

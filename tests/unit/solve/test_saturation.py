@@ -46,7 +46,7 @@ BACKENDS = [
 def planned(*left_out: str) -> nd.Plan:
     """Return a plan without the sensors of some types."""
     entries = [entry for entry in ENTRIES if entry["type"] not in left_out or entry is WRENCHES]
-    return nd.plan(System(TREE, sensor_set(*entries)), cache=False)
+    return nd.plan(System(TREE, sensor_set(*entries)))
 
 
 def state(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -103,7 +103,7 @@ def test_readings_within_the_range_are_taken():
     y[[place("tau:joint2"), place("fx:link4.mz"), place("fx:link4.fz")]] = np.nextafter(8, 0), -1e9, 1e9
     plan = planned()
     bare = [{key: value for key, value in entry.items() if key != "range"} for entry in ENTRIES]
-    free = nd.plan(System(TREE, sensor_set(*bare)), cache=False)
+    free = nd.plan(System(TREE, sensor_set(*bare)))
     assert free.system.ranges is None
     assert_close(plan.solver().solve(q, qd, y).tau, free.solver().solve(q, qd, y).tau, SOLVED)
 
@@ -162,7 +162,7 @@ def test_what_holds_exactly_cannot_be_left_out(missing, others):
         *free,
         {"type": "external_wrench", "links": "all", "value": 0},
     )
-    solver = nd.plan(System(TREE, sensors), cache=False).solver()
+    solver = nd.plan(System(TREE, sensors)).solver()
     q, qd, y = np.zeros(4), np.zeros(4), np.zeros(solver.system.ny)
     solver.solve(q, qd, y, missing=missing)
     y[2] = -5.0
@@ -179,7 +179,7 @@ def test_without_a_range_nothing_is_compared(monkeypatch):
         raise AssertionError("compared")
 
     bare = [{key: value for key, value in entry.items() if key != "range"} for entry in ENTRIES]
-    solver = nd.plan(System(TREE, sensor_set(*bare)), cache=False).solver()
+    solver = nd.plan(System(TREE, sensor_set(*bare))).solver()
     monkeypatch.setattr(System, "saturated", fail)
     solver.solve(*state())
     solver.solve_batch(*(x[None] for x in state()))

@@ -25,7 +25,7 @@ TREE = TREES["two_roots"]
 
 @lru_cache(maxsize=8)
 def planned(outputs: tuple[str, ...] | None = None) -> Plan:
-    return plan(System(TREE, FORWARD), outputs=outputs, cache=False)
+    return plan(System(TREE, FORWARD), outputs=outputs)
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_what_was_not_asked_for_is_refused_by_name(state):
 
 @lru_cache(maxsize=1)
 def singular_plan() -> Plan:
-    return plan(System(singular_tree(), TwoReadings()), cache=False)
+    return plan(System(singular_tree(), TwoReadings()))
 
 
 def singular_state(angle: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -350,8 +350,8 @@ def test_umfpack_analyses_once_per_plan_and_refactorises_every_tick(monkeypatch,
 
 def test_inverse_dynamics_with_known_wrenches_takes_accelerations_only():
     known = WRENCHES | {"value": 0}
-    shipped = plan(System(TREE, sensor_set(ACCELERATIONS, known)), outputs=("tau",), cache=False).solver("numpy")
-    full = plan(System(TREE, INVERSE), outputs=("tau",), cache=False).solver("numpy")
+    shipped = plan(System(TREE, sensor_set(ACCELERATIONS, known)), outputs=("tau",)).solver("numpy")
+    full = plan(System(TREE, INVERSE), outputs=("tau",)).solver("numpy")
     truth = random_states(TREE, 4, seed=9, wrench=0.0)
     assert shipped.system.ny == TREE.nv
     tau = shipped.solve_batch(truth.q, truth.qd, truth.qdd).tau

@@ -40,7 +40,7 @@ def sensors(*measurements, names=tuple(LEAVES), **contacts):
 
 @lru_cache
 def planned(*outputs):
-    return nd.plan_set(TREE, sensors(), outputs=outputs or None, cache=False)
+    return nd.plan_set(TREE, sensors(), outputs=outputs or None)
 
 
 def data(plan_set, n=40, seed=0):
@@ -92,7 +92,7 @@ def test_outputs_in_a_frame_are_turned_once():
     place = nd.KinematicTree.frame(TREE, "link5")
     X = TREE.X_tree[1]
     tree = TREE.replace(frames={"tip": type(place)(4, X)})
-    plan_set = nd.plan_set(tree, sensors(), outputs=("fx:tip", "tau"), states=[("a", "b"), ("b",)], cache=False)
+    plan_set = nd.plan_set(tree, sensors(), outputs=("fx:tip", "tau"), states=[("a", "b"), ("b",)])
     solver = plan_set.solver("numpy")
     Q, Qd, Y, which = data(plan_set, 6)
     batch = solver.solve_batch(Q, Qd, Y, which)
@@ -169,7 +169,7 @@ def test_what_a_state_does_not_read_may_be_anything():
 
 
 def test_wrong_contacts_and_states_are_refused_by_name():
-    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=[("a",), ("b", "a"), ()], cache=False)
+    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=[("a",), ("b", "a"), ()])
     solver = plan_set.solver("numpy")
     Q, Qd, Y, _ = data(plan_set, 3)
     with pytest.raises(InputError, match=r"unknown contact 'd'. Known: a, b, c"):
@@ -228,7 +228,7 @@ def soft(sigma):
 @pytest.mark.slow
 @every_backend
 def test_weights_of_all_states(name):
-    plan_set = nd.plan_set(TREE, soft(0.5), outputs=("tau", "fx"), cache=False)
+    plan_set = nd.plan_set(TREE, soft(0.5), outputs=("tau", "fx"))
     solver = plan_set.solver(runnable(name))
     joints = [f"tau:{joint}" for joint in TREE.joint_names]
     assert plan_set.weight_names == solver.weight_names
@@ -260,7 +260,7 @@ def test_weights_of_all_states(name):
 
 
 def test_weights_that_begin_alike_are_one():
-    plan_set = nd.plan_set(TREE, soft(0.1), outputs=("tau",), cache=False)
+    plan_set = nd.plan_set(TREE, soft(0.1), outputs=("tau",))
     assert plan_set.weight_names[6:] == ("acc:link4", "fx:link4")
     systems = [plan.system for plan in plan_set.plans.values()]
     assert [places.tolist() for places in SideBySide(systems, "").weight_places] == [[*range(8)], [*range(7)]]
@@ -268,7 +268,7 @@ def test_weights_that_begin_alike_are_one():
 
 @pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
 def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
-    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau", "fx"), cache=False)
+    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau", "fx"))
     solver = plan_set.solver("native")
     Q, Qd, Y, _ = data(plan_set, 1)
     flags = np.array([True, False, True])
@@ -324,7 +324,7 @@ def test_a_singular_state_is_refused_and_a_tick_says_so():
             },
         }
     )
-    solver = nd.plan_set(tree, known, outputs=("fx",), cache=False).solver("numpy")
+    solver = nd.plan_set(tree, known, outputs=("fx",)).solver("numpy")
     bent, straight, zero = np.array([0.3, 0.5, 0.7]), np.array([0.3, 0.0, 0.0]), np.zeros(3)
     y = np.zeros(solver.ny)
     good = solver.solve_batch(np.stack([bent, straight]), np.zeros((2, 3)), np.zeros((2, solver.ny)), [["tip"], []])
