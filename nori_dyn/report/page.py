@@ -167,7 +167,7 @@ def observability_page(
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("nori_dyn.io"),
+        loader=PackageLoader("nori_dyn.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
