@@ -133,44 +133,41 @@ class Table:
             yield from (emphasised(line, bold) for line in wrapped(self.title, width))
         most = len(self.rows) if width is None or self.most is None else self.most
         rows = [[plain(cell) for cell in row] for row in (list(self.columns), *self.cells(most))]
-        widths = self._widths(rows, width)
-        groups = [*_folded(widths, width)]
+        widths, gap = self._widths(rows, width)
+        groups = _folded(widths, gap, math.inf if width is None else width)
         for k, row in enumerate(rows):
-            for lines in (self._row(row, group, widths) for group in groups):
-                yield from lines
+            for group in groups:
+                yield from self._row(row, group, widths, gap)
             if k == 0:
-                yield "-" * max(sum(widths[j] for j in g) + len(GAP) * len(g) - len(GAP) * (g[0] == 0) for g in groups)
+                yield "-" * max(_room(widths, group, gap) for group in groups)
         if len(self.rows) > most:
             yield f"... {len(self.rows) - most:,} more"
         for note in self.notes:
             yield from wrapped(note, width)
 
-    def _widths(self, rows: Sequence[Sequence[str]], width: int | None) -> list[int]:
-        """Return how wide each column is: as its cells are, but where that is too wide with its sentences wrapped."""
+    def _widths(self, rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], str]:
+        """Return how wide columns are, and what stands between: as the cells are, or with sentences wrapped."""
         widths = [max(map(characters, column)) for column in zip(*rows, strict=True)]
         if width is None:
-            return widths
+            return widths, GAP
         least = [
             max(characters(word) for cell in column for word in cell.split(" ")) if k in self.left else widths[k]
             for k, column in enumerate(zip(*rows, strict=True))
         ]
-        over = sum(widths) + len(GAP) * (len(widths) - 1) - width
-        if over > sum(widths) - sum(least):
-            return widths  # wrapping does not help
-        for k in sorted(range(len(widths)), key=lambda k: least[k] - widths[k]):
-            taken = max(0, min(over, widths[k] - least[k]))
-            widths[k] -= taken
-            over -= taken
-        return widths
+        for gap in (GAP, " "):
+            over = sum(widths) + len(gap) * (len(widths) - 1) - width
+            if over <= sum(widths) - sum(least):
+                return _narrowed(widths, least, over), gap
+        return [max(low, min(own, width - len(GAP))) for low, own in zip(least, widths, strict=True)], GAP
 
-    def _row(self, row: Sequence[str], group: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
+    def _row(self, row: Sequence[str], group: Sequence[int], widths: Sequence[int], gap: str) -> Iterator[str]:
         """Yield the lines of some columns of a row."""
-        cells = [wrapped(row[k], widths[k]) or [""] for k in group]
+        cells = [wrapped(row[k], widths[k]) for k in group]
         for part in range(max(map(len, cells))):
             texts = [lines[part] if part < len(lines) else "" for lines in cells]
             spaces = [" " * (widths[k] - characters(text)) for k, text in zip(group, texts, strict=True)]
             padded = [t + s if k in self.left else s + t for k, t, s in zip(group, texts, spaces, strict=True)]
-            yield (GAP * (group[0] > 0) + GAP.join(padded)).rstrip()
+            yield (GAP * (group[0] > 0) + gap.join(padded)).rstrip()
 
     def html(self) -> Iterator[str]:
         """Yield its HTML."""
@@ -183,19 +180,41 @@ class Table:
         yield "".join(f"<p>{escaped(note)}</p>" for note in self.notes)
 
 
-def _folded(widths: Sequence[int], width: int | None) -> Iterator[list[int]]:
-    """Yield the columns that stand side by side; those that do not fit stand below, a little to the right."""
-    group: list[int] = []
-    room = math.inf if width is None else width
-    used = 0
-    for k, own in enumerate(widths):
-        if group and used + len(GAP) + own > room:
-            yield group
-            group = []
-            used = 0
-        used += own + len(GAP) * (bool(group) or k > 0)
-        group.append(k)
-    yield group
+def _narrowed(widths: Sequence[int], least: Sequence[int], over: int) -> list[int]:
+    """Return the widths of columns of which so much is taken away, first of those that have most to give."""
+    found = list(widths)
+    for k in sorted(range(len(found)), key=lambda k: least[k] - found[k]):
+        taken = max(0, min(over, found[k] - least[k]))
+        found[k] -= taken
+        over -= taken
+    return found
+
+
+def _folded(widths: Sequence[int], gap: str, width: float) -> list[list[int]]:
+    """Return the columns that stand side by side; those that do not fit stand below, a little to the right.
+
+    The lines are about as long as each other: none is longer than their number needs.
+    """
+    groups = _filled(widths, gap, width)
+    if len(groups) > 1:
+        shorter = (_filled(widths, gap, room) for room in range(max(widths), int(width)))
+        return next((found for found in shorter if len(found) == len(groups)), groups)
+    return groups
+
+
+def _filled(widths: Sequence[int], gap: str, width: float) -> list[list[int]]:
+    """Return the columns that stand side by side, where each line takes as many as fit."""
+    groups: list[list[int]] = [[]]
+    for k in range(len(widths)):
+        if groups[-1] and _room(widths, [*groups[-1], k], gap) > width:
+            groups.append([])
+        groups[-1].append(k)
+    return groups
+
+
+def _room(widths: Sequence[int], group: Sequence[int], gap: str) -> int:
+    """Return how wide some columns are side by side, with the indent of those below others."""
+    return sum(widths[k] for k in group) + len(gap) * (len(group) - 1) + len(GAP) * (group[0] > 0)
 
 
 def _cell(cell: Cell) -> str:
