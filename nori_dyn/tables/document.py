@@ -31,7 +31,7 @@ class Document:
         """
         parts = [Paragraph(part) if isinstance(part, str) else part for part in self.parts]
         blocks = ["\n".join(part.lines(width, bold)) for part in parts]
-        beside = [type(a) is type(b) is Paragraph for a, b in pairwise(parts)]
+        beside = [isinstance(a, Paragraph) and isinstance(b, Paragraph) and not b.lead for a, b in pairwise(parts)]
         gaps = ["\n" if is_beside else "\n\n" for is_beside in beside]
         return "".join(text for pair in zip(blocks, [*gaps, ""], strict=False) for text in pair)
 

@@ -49,6 +49,10 @@ def things() -> dict[str, Shown]:
     q, ones = tree.random_configuration(0), np.ones(4)
     Q, Ones = np.tile(q, (3, 1)), np.ones((3, 4))
     y = np.arange(8.0)
+    blind = nd.System(tree, sensor_set(ACCELERATIONS, {**WRENCHES, "links": NASTY[0]}, name="<s>blind</s>"))
+    costs = dict.fromkeys((f"fx:{name}" for name in NASTY), 3.0)
+    chosen = tuple(costs), 12.0
+    sigma = np.arange(4.0)
     return {
         "tree": tree,
         "sensors": exact,
@@ -63,6 +67,13 @@ def things() -> dict[str, Shown]:
         "status": solver.tick(),
         "estimate": solver.solve(q, ones, ones),
         "batch": solver.solve_batch(Q, Ones, Ones),
+        "report": nd.observability(system),
+        "report of what does not suffice": nd.observability(blind),
+        "conditioning": nd.conditioning(nd.System(tree, twice), n=12, workers=1),
+        "redundancy": nd.redundancy(nd.System(tree, twice), ("tau",)),
+        "redundancy where all are critical": nd.redundancy(system, ("tau",)),
+        "placement": nd.Placement(*chosen, 12.0, "trying all", JOINTS, exact, costs),
+        "design": nd.Design(*chosen, "A", 1.0, 0.5, "trying all", JOINTS, ("N m",) * 4, 4, sigma, exact, costs),
         "diagnosis": monitor.check(q, ones, y),
         "diagnosis of a batch": monitor.check_batch(Q, Ones, np.tile(y, (3, 1))),
     }
@@ -82,6 +93,13 @@ NAMES = (
     "status",
     "estimate",
     "batch",
+    "report",
+    "report of what does not suffice",
+    "conditioning",
+    "redundancy",
+    "redundancy where all are critical",
+    "placement",
+    "design",
     "diagnosis",
     "diagnosis of a batch",
 )
@@ -97,7 +115,7 @@ def test_no_line_is_wider_than_a_terminal_and_repr_is_one_line(name):
     text = str(thing)
     assert text == thing.shown().text()
     assert max(map(len, text.splitlines())) <= 80
-    assert text.count("\n") >= (0 if name == "status" else 2)
+    assert text.count("\n") >= (2 if "Table" in repr(thing.shown()) else 0)
     assert "\n" not in repr(thing)
     assert repr(thing) != text
 
