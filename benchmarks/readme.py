@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from nori_dyn.bench.records import Record
-from nori_dyn.bench.tables import shown
+from nori_dyn.tables import number
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -78,7 +78,7 @@ def speed(suites: Suites) -> Iterable[Sequence[str]]:
         for start in names:
             name = run_of(record, start)
             ratios.append("–" if name is None else times(record.ratio(name)[1]))
-        own = [shown(1e6 * record.time(name)[1]) for name in (record.own, "nori_dyn solve")]
+        own = [number(1e6 * record.time(name)[1]) for name in (record.own, "nori_dyn solve")]
         yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
 
 
@@ -104,7 +104,7 @@ def estimation(suites: Suites) -> Iterable[Sequence[str]]:
         if name.startswith("nori_dyn") or name == "BERDY":
             low, middle, high = record.ratio("BERDY", name)
             ratio = "" if name == "BERDY" else f"{middle:.3g}× ({low:.3g} to {high:.3g})"
-            yield name, shown(1e6 * record.time(name)[1]), ratio
+            yield name, number(1e6 * record.time(name)[1]), ratio
 
 
 def counts(suites: Suites) -> Iterable[Sequence[str]]:

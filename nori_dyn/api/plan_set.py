@@ -9,6 +9,7 @@ from itertools import chain, combinations
 from pathlib import Path
 
 from nori_dyn.api.plan import Plan, check_pivots, plan, plan_of
+from nori_dyn.api.summary import plan_set_document
 from nori_dyn.errors import (
     NoriError,
     PlanError,
@@ -28,13 +29,14 @@ from nori_dyn.report.progress import progress
 from nori_dyn.solve.side_by_side import SideBySide
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Shown
 
 MAX_CONTACTS = 6
 """Largest number of contacts of which all states are planned unless told which: 64 plans."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanSet:
+class PlanSet(Shown):
     """The plans of the contact states of a robot.
 
     Attributes:
@@ -52,6 +54,9 @@ class PlanSet:
     def __repr__(self) -> str:
         states = "; ".join(f"{named_contacts(state)}: {one.cost.total} operations" for state, one in self.plans.items())
         return f"PlanSet('{self.tree.name}' with '{self.sensors.name}', {states})"
+
+    def shown(self) -> Document:
+        return plan_set_document(self)
 
     def __len__(self) -> int:
         return len(self.plans)

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nori_dyn.bench.records import Record
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table; the first column is text and the others are figures."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+from nori_dyn.tables import Table, number
 
 
 def timing_tables(title: str, records: Sequence[Record]) -> list[Table]:
@@ -24,7 +14,7 @@ def timing_tables(title: str, records: Sequence[Record]) -> list[Table]:
     found = []
     for record in records:
         rows = [_timing_row(record, name) for name in record.seconds]
-        rows += [(name, "not timed", "", "", f"{off:.0e}") for name, off in record.wrong.items()]
+        rows += [(name, "not timed", "", "", number(off, 1)) for name, off in record.wrong.items()]
         counts = "".join(f"; {key} {count:,}" for key, count in record.counts.items())
         if rows:
             found.append(Table(f"{title}: {record.label}{counts}", columns, tuple(rows)))
@@ -36,16 +26,8 @@ def _timing_row(record: Record, name: str) -> tuple[str, ...]:
     ratio = ("", "")
     if record.own and name != record.own:
         below, times, above = record.ratio(name)
-        ratio = (shown(times), f"{shown(below)} - {shown(above)}")
-    return name, shown(1e6 * record.time(name)[1]), *ratio, "" if off is None else f"{off:.0e}"
-
-
-def shown(value: float) -> str:
-    """Return a figure to three digits."""
-    if not 1e-4 < abs(value) < 1e9:
-        return f"{value:.3g}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{float(f'{value:.3g}'):,.{digits}f}"
+        ratio = (number(times), f"{number(below)} - {number(above)}")
+    return name, number(1e6 * record.time(name)[1]), *ratio, "" if off is None else number(off, 1)
 
 
 def figure_tables(title: str, records: Sequence[Record]) -> list[Table]:
@@ -59,8 +41,8 @@ def figure_tables(title: str, records: Sequence[Record]) -> list[Table]:
     for record in kept:
         row = [record.label]
         row += [f"{record.counts[key]:,}" if key in record.counts else "" for key in counts]
-        row += [shown(record.time(key)[1]) if key in record.seconds else "" for key in seconds]
-        row += [shown(record.figures[key]) if key in record.figures else "" for key in figures]
+        row += [number(record.time(key)[1]) if key in record.seconds else "" for key in seconds]
+        row += [number(record.figures[key]) if key in record.figures else "" for key in figures]
         rows.append(tuple(row))
     columns = ("case", *counts, *(f"{key} [s]" for key in seconds), *figures)
     return [Table(title, columns, tuple(rows))] if rows else []

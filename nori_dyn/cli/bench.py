@@ -16,7 +16,8 @@ from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.cli.common import Json, print_json
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.progress import progress
-from nori_dyn.report.tables import console, table
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import Table, number
 
 ROBOT = "A robot instead of those that a suite of real robots has: a URDF or MJCF file, or a name; repeatable."
 
@@ -80,26 +81,25 @@ def bench(
     else:
         _show_left_out(found)
         for path in paths:
-            console.print(f"Written: {path}", markup=False)
+            show(f"Written: {path}")
     if expected:
         compared = expected.compare(found, check)
         if not as_json:
-            console.print(f"As in {check}: {compared.counts} counts, and {compared.ratios} ratios in their band.")
+            show(f"As in {check}: {compared.counts} counts, and {compared.ratios} ratios in their band.")
 
 
 def _show(suite: Suite, records: Sequence[Record]) -> None:
     tables = suite.tables(suite.title, records)
-    for each in tables:
-        console.print(table(each.title, each.columns, each.rows))
-    for note in suite.notes if tables else ():
-        console.print(note, markup=False)
+    if tables:
+        show(*tables, *suite.notes)
+        typer.echo()
 
 
 def _show_left_out(found: report.Report) -> None:
     for case, name, off in found.wrong:
-        console.print(f"{name} answers otherwise, by {off:.1e}, and was not timed: {case}", markup=False)
+        show(f"{name} answers otherwise, by {number(off, 2)}, and was not timed: {case}")
     for name, reason in found.skipped.items():
-        console.print(f"Left out: {name}: {reason}", markup=False)
+        show(f"Left out: {name}: {reason}")
 
 
 def _list(as_json: bool) -> None:
@@ -112,9 +112,7 @@ def _list(as_json: bool) -> None:
         "Suites": [(name, suite.title) for name, suite in suites.items()],
         "Peers": [(name, f"{peer.package} {peer.version or 'is not installed'}") for name, peer in peers.items()],
     }.items():
-        view = table(title, ("name", "what it is"), rows)
-        view.columns[1].justify = "left"
-        console.print(view)
+        show(Table(title, ("name", "what it is"), tuple(rows), left=(0, 1)))
 
 
 def register(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from nori_dyn.io.files import check_writable
 from nori_dyn.report.json_figures import plan_json
 from nori_dyn.report.pictures import draw_plan
 from nori_dyn.report.progress import progress
-from nori_dyn.report.tables import console, costs_table, table
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import Paragraph, Table, number
 
 
 def demo(
@@ -30,8 +32,7 @@ def demo(
         found = run_demo(ticks)
         draw_plan(found.plan, out)
     plan = found.plan
-    system = plan.system
-    tree, (rows, columns) = system.tree, system.shape
+    tree = plan.system.tree
     if as_json:
         print_json(
             {
@@ -44,18 +45,20 @@ def demo(
             }
         )
         return
-    console.print(
-        f"[bold]{tree.name}[/bold], floating base: {tree.n_links} links, {tree.nv} freedoms. "
-        f"Inverse dynamics is {rows} equations in {columns} unknowns, {plan.pattern.nnz:,} nonzeros "
-        f"({100 * plan.pattern.nnz / (rows * columns):.2f} %). Planned in {found.planning_seconds:.2f} s.\n"
+    timings = tuple((timing.name, *_microseconds(timing.quartiles)) for timing in found.timings)
+    show(
+        Paragraph(f"with a floating base, inverse dynamics, planned in {found.planning_seconds:.2f} s.", tree.name),
+        plan.shown(),
+        Table(f"Time a tick [us], {found.n_ticks:,} ticks", ("backend", "25 %", "median", "75 %"), timings),
+        f"Largest difference from Newton-Euler: {number(found.largest_difference, 2)} of the largest torque.",
+        f"Picture of D, its permutation and its factors: {out}",
+        *(f"note: {line}" for line in (*found.warnings, *tree.notes)),
     )
-    console.print(costs_table(plan.candidates))
-    timings = [(timing.name, *(f"{1e6 * seconds:,.1f}" for seconds in timing.quartiles)) for timing in found.timings]
-    console.print(table(f"Time a tick [us], {found.n_ticks} ticks", ("backend", "25 %", "median", "75 %"), timings))
-    console.print(f"Largest difference from Newton-Euler: {found.largest_difference:.1e} of the largest torque.")
-    console.print(f"Picture of D, its permutation and its factors: {out}")
-    for line in (*found.warnings, *tree.notes):
-        console.print(f"note: {line}", markup=False, style="dim")
+
+
+def _microseconds(seconds: Iterable[float]) -> Iterator[str]:
+    for each in seconds:
+        yield number(1e6 * each)
 
 
 def register(app: typer.Typer) -> None:

@@ -15,7 +15,8 @@ from nori_dyn.errors import IdentifierError
 from nori_dyn.io.export import check_folder
 from nori_dyn.program.c_names import checked_identifier
 from nori_dyn.report.json_figures import cost_json
-from nori_dyn.report.tables import console
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import listed, unbroken
 
 
 class Language(StrEnum):
@@ -65,14 +66,13 @@ def export(
             }
         )
         return
-    console.print(
-        f"{made.name}_solve: {made.cost.total:,} operations, {made.n_sines} sines and cosines, {made.n_pivots} guarded "
-        f"pivots, a workspace of {8 * made.n_work / 1000:.1f} kB. Outputs: {', '.join(made.outputs)}.",
-        markup=False,
+    show(
+        f"{made.name}_solve: {made.cost.total:,} operations, {made.n_sines:,} sines and cosines, {made.n_pivots:,} "
+        f"guarded pivots, a workspace of {8 * made.n_work / 1000:,.1f} kB. Outputs: {listed(made.outputs)}.",
+        f"Written to {unbroken(str(out))}: {listed(made.files)}. {made.name}.h says how to call it.",
     )
-    console.print(f"Written to {out}: {', '.join(made.files)}. {made.name}.h says how to call it.", markup=False)
     build = f"cmake -S {shlex.quote(str(out))} -B build && cmake --build build && build/{made.name}_example"
-    console.print(f"Next: {build}", markup=False, soft_wrap=True)
+    typer.echo(f"Next: {build}")
 
 
 def register(app: typer.Typer) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.cli.common import Base, Json, Keep, Lock, Strict, kept, print_json
@@ -17,7 +16,8 @@ from nori_dyn.io.model_sensors import ModelSensor, counted
 from nori_dyn.io.robots import load_robot, model_sensors
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.report.json_figures import plan_json, tree_json
-from nori_dyn.report.tables import console, costs_table, table
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 
 def info(
@@ -69,41 +69,16 @@ def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str
             }
         )
         return
-    console.print(
-        f"{tree.name}: {tree.n_links} moving links, nq = {tree.nq}, nv = {tree.nv}, "
-        f"moving mass {sum(masses):.3f} kg, {len(tree.frames)} further frames, depth {max(tree.depths())}."
-    )
-    rows = [
-        (
-            str(i),
-            tree.names[i],
-            tree.joint_names[i],
-            tree.joints[i].kind,
-            "world" if tree.is_root(i) else tree.names[tree.parents[i]],
-            f"{masses[i]:.3f}",
-        )
-        for i in range(tree.n_links)
-    ]
-    view = table("Links", ("#", "link", "joint", "kind", "parent", "mass [kg]"), rows)
-    for column in view.columns[1:5]:
-        column.justify = "left"
-    console.print(view)
+    parts: list[Part | str] = []
     if sensors:
-        counts = ", ".join(f"{n} {kind}" for kind, n in counted(sensors).items())
-        hint = "" if verbose else " (--verbose lists them)"
-        console.print(f"Sensors of its file: {counts}{hint}.", markup=False)
+        counts = ", ".join(f"{n:,} {kind}" for kind, n in counted(sensors).items())
+        parts.append(f"Sensors of its file: {counts}{'' if verbose else ' (--verbose lists them)'}.")
     if sensors and verbose:
-        console.print(_sensors_table(sensors))
-    for note in (*tree.notes, *([problem] if problem else [])):
-        console.print(f"note: {note}", markup=False)
-
-
-def _sensors_table(sensors: Sequence[ModelSensor]) -> Table:
-    rows = [(s.name, s.type, s.on, "" if s.entry else f"no row: {s.note}") for s in sensors]
-    view = table("Sensors", ("name", "type", "on", "note"), rows)
-    for column in view.columns[1:]:
-        column.justify = "left"
-    return view
+        rows = tuple(
+            (unbroken(s.name), s.type, unbroken(s.on), "" if s.entry else f"no row: {s.note}") for s in sensors
+        )
+        parts.append(Table("Sensors", ("name", "type", "on", "note"), rows, left=(0, 1, 2, 3)))
+    show(tree.shown(), *parts, *((f"note: {problem}",) if problem else ()))
 
 
 def _show_plan(plan: Plan, as_json: bool) -> None:
@@ -111,13 +86,7 @@ def _show_plan(plan: Plan, as_json: bool) -> None:
     if as_json:
         print_json({**plan_json(plan), "measurements": list(system.measurement_names)})
         return
-    console.print(
-        f"Plan for {system.tree.name} with {system.sensors.name}: {system.shape[0]} equations in {system.shape[1]} "
-        f"unknowns, {plan.pattern.nnz} nonzeros; outputs {', '.join(output.name for output in plan.outputs)}."
-    )
-    console.print(costs_table(plan.candidates))
-    names = ", ".join(system.measurement_names)
-    console.print(f"y has {system.ny} numbers: {names}", markup=False)
+    show(plan.shown(), Facts(((f"y ({system.ny:,})", listed(system.measurement_names)),)))
 
 
 def register(app: typer.Typer) -> None:

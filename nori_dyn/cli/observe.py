@@ -12,15 +12,18 @@ from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json,
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.io.logs import read_configurations
 from nori_dyn.io.robots import load_robot
+from nori_dyn.model.joints import notes_on_limits
 from nori_dyn.observe.conditioning import SAMPLES, Conditioning, conditioning
 from nori_dyn.observe.poses import POSES
 from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.observe.report import ObservabilityReport, Where, observability
+from nori_dyn.observe.summary import conditioning_document, redundancy_document, report_document
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
 from nori_dyn.report.progress import progress
-from nori_dyn.report.text import show_footnote, show_redundancy, show_report, show_workspace
+from nori_dyn.report.terminal import show
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document
 
 
 def _where(asked: list[str] | None) -> Where:
@@ -98,32 +101,41 @@ def observe(
     system = System(tree, sensor_set(sensors, robot, tree))
     resolve_outputs(system, wanted)  # before anything is computed
     given = None if poses is None else read_configurations(poses, system)
-    with progress("observability") as show:
-        show("exact rank and special poses")
+    with progress("observability") as stage:
+        stage("exact rank and special poses")
         report = observability(system, None, asked, seed)
         swept = None
         if given is not None or samples:
-            swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, show)
-        spare = redundancy(system, wanted, failing, seed, show) if failing else None
+            swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, stage)
+        spare = redundancy(system, wanted, failing, seed, stage) if failing else None
     if html is not None:
         from nori_dyn.report.page import observability_page
 
         write_bytes(html, observability_page(system, report, swept, spare).encode())
     at_given = swept if given is not None else None
     if as_json:
-        figures = {**tree_json(tree), **report_json(report, at_given)}
+        figures = {**tree_json(tree), **report_json(report, at_given, swept)}
         figures["workspace"] = None if swept is None else workspace_json(swept)
         figures["redundancy"] = None if spare is None else redundancy_json(spare)
         print_json(figures)
     else:
-        show_report(system, report, swept)
+        found = report_document(report, swept)
         if swept is not None:
-            show_workspace(system, report, swept, is_random=given is None)
+            found += _workspace(system, report, swept, is_random=given is None)
         if spare is not None:
-            show_redundancy(spare, wanted)
-        show_footnote(report)
+            found += redundancy_document(spare, wanted, "If sensors fail.")
+        show(found)
     if _fails(report, at_given, poses_count=strict or asked != "auto"):
         raise typer.Exit(1)
+
+
+def _workspace(system: System, report: ObservabilityReport, swept: Conditioning, is_random: bool) -> Document:
+    """Return what is shown of the poses that were looked at, which are random ones or were given."""
+    poses = "random poses within joint limits" if is_random else "poses given"
+    rank = swept.n_variables if report.is_observable else report.numerical_rank
+    notes = notes_on_limits(system.tree.joint_names, system.tree.joints) if is_random else ()
+    said = conditioning_document(swept, poses, rank, "Over the workspace.")
+    return said + Document(tuple(f"note: {note}" for note in notes))
 
 
 def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:

@@ -6,7 +6,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
 import yaml
 
@@ -18,10 +17,7 @@ from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import SECONDS, Placement, place
 from nori_dyn.report.json_figures import tree_json
 from nori_dyn.report.progress import progress
-from nori_dyn.report.tables import console, table
-
-SHOWN = 8
-"""Most outputs that are listed."""
+from nori_dyn.report.terminal import show
 
 
 class Optimality(StrEnum):
@@ -63,22 +59,18 @@ def place_(
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
     choose_from = load_candidates(candidates, robot, tree)
     found: Placement | Design
-    with progress("placement") as show:
+    with progress("placement") as stage:
         if best is None:
-            found = place(tree, choose_from, wanted, seconds, seed, show)
+            found = place(tree, choose_from, wanted, seconds, seed, stage)
         else:
             kinds = ("a", "f", "tau", "fx", "qdd") if wanted is None else wanted
-            found = best_sensors(tree, choose_from, best, kinds, _criterion(criterion), seed=seed, progress=show)
+            found = best_sensors(tree, choose_from, best, kinds, _criterion(criterion), seed=seed, progress=stage)
     if out is not None:
         write_bytes(out, yaml.safe_dump(_said(found.sensors.to_dict()), sort_keys=False).encode())
     if as_json:
         print_json({**tree_json(tree), **_json(found)})
-    elif isinstance(found, Placement):
-        _show_placement(found, tuple(wanted or ("everything",)))
-    else:
-        _show_design(found)
-    if out is not None and not as_json:
-        console.print(f"\nWritten to {out}.", markup=False)
+        return
+    show(found.shown(), *((f"Written to {out}.",) if out is not None else ()))
 
 
 def _said(content: Any) -> Any:
@@ -90,31 +82,6 @@ def _said(content: Any) -> Any:
 
 def _criterion(asked: Optimality) -> Literal["A", "D"]:
     return "A" if asked is Optimality.A else "D"
-
-
-def _show_placement(found: Placement, wanted: tuple[str, ...]) -> None:
-    verdict = "the cheapest there is" if found.is_optimal else f"the cheapest costs at least {found.bound:g}"
-    console.print(f"[bold]{len(found.chosen)} sensors[/bold] for {found.cost:g}: {verdict}.")
-    console.print(f"They determine {', '.join(wanted)} at almost every pose.", markup=False)
-    console.print()
-    _show_chosen(found)
-    console.print(f"Found by: {found.method}.", style="dim", markup=False)
-
-
-def _show_design(found: Design) -> None:
-    what = "sum of variances" if found.criterion == "A" else "determinant of the covariance"
-    verdict = "no choice is better" if found.gap == 0 else f"at best deviations {found.gap:.1%} smaller are possible"
-    console.print(f"[bold]{len(found.chosen)} sensors[/bold] of the least {what}: {verdict}.")
-    console.print()
-    _show_chosen(found)
-    order = np.argsort(-found.sigma, kind="stable")
-    rows = [(found.outputs[k], f"{found.sigma[k]:.3g} {found.units[k]}") for k in order]
-    console.print(table("Expected standard deviation, the largest first", ("output", "sigma"), rows[:SHOWN]))
-    console.print(f"Found by: {found.method}.", style="dim", markup=False)
-
-
-def _show_chosen(found: Placement | Design) -> None:
-    console.print(table("", ("sensor", "cost"), [(name, f"{cost:g}") for name, cost in found.costs.items()]))
 
 
 def _json(found: Placement | Design) -> dict[str, Any]:

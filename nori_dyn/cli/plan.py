@@ -12,8 +12,9 @@ from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, in_contac
 from nori_dyn.io.files import check_writable
 from nori_dyn.io.robots import load_robot
 from nori_dyn.report.json_figures import plan_json
-from nori_dyn.report.tables import console, costs_table
+from nori_dyn.report.terminal import show
 from nori_dyn.system.builder import System
+from nori_dyn.tables import unbroken
 
 
 def plan(
@@ -49,16 +50,15 @@ def plan(
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
     result = make_plan(system, names, ordering, seed, effort, cache)
     result.save(out)
-    rows, columns = system.shape
     if as_json:
         print_json({**plan_json(result), "measurements": system.ny, "plan": str(out)})
         return
-    console.print(
-        f"{tree.name} with {system.sensors.name}: {tree.n_links} links, {tree.nv} freedoms; "
-        f"{rows} equations in {columns} unknowns, {result.pattern.nnz} nonzeros, {system.ny} readings a tick."
-    )
-    console.print(costs_table(result.candidates))
-    console.print(f"Plan written to {out}. Next: nori-dyn solve --plan {out} --input LOG --out ESTIMATE")
+    show(result.shown(), *_next(out))
+
+
+def _next(out: Path) -> tuple[str, str]:
+    name = unbroken(str(out))
+    return f"Plan written to {name}.", f"Next: nori-dyn solve --plan {name} --input LOG --out ESTIMATE"
 
 
 def register(app: typer.Typer) -> None:

@@ -17,10 +17,11 @@ from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
 from nori_dyn.report.progress import progress
-from nori_dyn.report.tables import console
+from nori_dyn.report.terminal import show
 from nori_dyn.solve.plausibility.doubts import doubts
 from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
+from nori_dyn.tables import number
 from nori_dyn.typing import Floats
 
 
@@ -134,10 +135,10 @@ def solve(
         )
         return
     made = f", {len(log.differentiated)} accelerations by differentiating" if log.differentiated else ""
-    residual = "not computed for a part of the unknowns" if worst is None else f"{worst:.1e}"
-    console.print(
-        f"{len(log.q)} samples{made}, backend {estimate.backend}: {1e6 * seconds / len(log.q):.1f} us a sample. "
-        f"Largest relative residual {residual}, {fell_back} fell back to fresh pivots."
+    residual = "not computed for a part of the unknowns" if worst is None else number(worst, 2)
+    show(
+        f"{len(log.q):,} samples{made}, backend {estimate.backend}: {number(1e6 * seconds / len(log.q))} us a sample. "
+        f"Largest relative residual {residual}, {fell_back:,} fell back to fresh pivots."
     )
     if dropped:
         shown = ", ".join(f"'{name}' {n}" for name, n in dropped.items())
@@ -146,7 +147,7 @@ def solve(
         typer.echo(
             f"singular, and so nan: {len(singular_at)} of {len(log.q)} samples, the first is {singular_at[0]}", err=True
         )
-    console.print(f"Estimates written to {out}.")
+    show(f"Estimates written to {out}.")
     for doubt in odd:
         typer.echo(f"warning: {doubt.message}", err=True)
 

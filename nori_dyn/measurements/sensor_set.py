@@ -19,12 +19,14 @@ from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.registry import measurement_types
+from nori_dyn.measurements.summary import sensors_document
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation, Ranged
+from nori_dyn.tables import Document, Shown
 
 
 @dataclass(frozen=True, slots=True)
-class SensorSet:
+class SensorSet(Shown):
     """A named set of sensors.
 
     Attributes:
@@ -51,6 +53,13 @@ class SensorSet:
         for contact in self.contacts:  # closed or open, never both: its two cases may share names
             cases = {"closed": contact.closed, "open": contact.open}.items()
             seen = set().union(*(_named(rows, seen, ("contacts", contact.name, case)) for case, rows in cases))
+
+    def __repr__(self) -> str:
+        contacts = f", {len(self.contacts)} contacts" if self.contacts else ""
+        return f"SensorSet('{self.name}', {len(self.measurements)} measurements{contacts})"
+
+    def shown(self) -> Document:
+        return sensors_document(self)
 
     @staticmethod
     def from_dict(data: Any, of_model: Sequence[Mapping[str, Any]] | None = None) -> SensorSet:

@@ -16,6 +16,8 @@ import numpy as np
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.joints import Joint
+from nori_dyn.model.summary import tree_document
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class NamedFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class KinematicTree:
+class KinematicTree(Shown):
     """A robot without loops: body i moves on its parent through joint i.
 
     Attributes:
@@ -130,6 +132,9 @@ class KinematicTree:
 
     def __repr__(self) -> str:
         return f"KinematicTree('{self.name}', {self.n_links} links, nq={self.nq}, nv={self.nv})"
+
+    def shown(self) -> Document:
+        return tree_document(self)
 
     @property
     def n_links(self) -> int:

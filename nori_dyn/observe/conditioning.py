@@ -11,10 +11,12 @@ import numpy as np
 from nori_dyn.errors import InputError
 from nori_dyn.observe.deviations import Deviations, output_rows
 from nori_dyn.observe.numeric import NONE, Reduced, Reduction, checked_configurations
+from nori_dyn.observe.summary import conditioning_document
 from nori_dyn.observe.sweep import silent, sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
 OUTPUTS = ("tau",)
@@ -28,7 +30,7 @@ WORST = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conditioning:
+class Conditioning(Shown):
     """How well sensors determine d over many configurations.
 
     Attributes:
@@ -53,6 +55,12 @@ class Conditioning:
     units: tuple[str, ...]
     sigma: Floats | None
     worst: Indices
+
+    def __repr__(self) -> str:
+        return f"Conditioning({len(self.ranks)} configurations, {len(self.lacking)} lack rank)"
+
+    def shown(self) -> Document:
+        return conditioning_document(self)
 
     @property
     def condition_numbers(self) -> Floats:

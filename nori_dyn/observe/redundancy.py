@@ -20,12 +20,14 @@ from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.errors import InputError
 from nori_dyn.observe.field import Row, Span
 from nori_dyn.observe.readings import Readings, readings
+from nori_dyn.observe.summary import redundancy_document
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Redundancy:
+class Redundancy(Shown):
     """Which sensors may fail without losing an output, for almost all q.
 
     Attributes:
@@ -43,6 +45,13 @@ class Redundancy:
     lost: Mapping[str, tuple[str, ...]]
     failing_sets: tuple[tuple[str, ...], ...]
     size: int
+
+    def __repr__(self) -> str:
+        n, critical = len(self.sensors), len(self.critical)
+        return f"Redundancy({n} sensors, {critical} critical, {len(self.failing_sets)} failing sets)"
+
+    def shown(self) -> Document:
+        return redundancy_document(self)
 
     @property
     def spare(self) -> tuple[str, ...]:

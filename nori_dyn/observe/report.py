@@ -15,14 +15,13 @@ from nori_dyn.observe.generic import generic_rank
 from nori_dyn.observe.null_space import NullVector, Unseen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.poses import configurations_where, special_pose
+from nori_dyn.observe.summary import report_document
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
 SAMPLES = 3
 """Configurations at which a null space is looked at, and of each special pose."""
-
-NEARLY_SINGULAR = 1e-5
-"""Smallest singular value, relative to the largest, below which a pose is called nearly singular."""
 
 MOST_CONTACTS = 4
 """Places with partly known wrenches above which their poses are not looked for unasked."""
@@ -65,7 +64,7 @@ class RankWhere:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ObservabilityReport:
+class ObservabilityReport(Shown):
     """Whether a set of sensors determines d.
 
     Attributes:
@@ -121,17 +120,12 @@ class ObservabilityReport:
         """The special poses at which rank is lost."""
         return tuple(condition for condition in self.conditions if condition.lost)
 
-    def __str__(self) -> str:
-        if self.is_observable:
-            verdict = "observable at almost every configuration"
-            if self.numerical_rank < self.generic_rank:
-                verdict += f", in exact arithmetic only: in doubles the rank is {self.numerical_rank}"
-        else:
-            verdict = f"not observable, {self.deficiency} short: {'; '.join(part.words for part in self.unseen)}"
-        poses = [f"{c.meaning}: {c.lost} less, {'; '.join(p.words for p in c.unseen)}" for c in self.loses_rank]
-        return f"{self.sensors} on {self.robot}: {verdict}. Rank {self.generic_rank} of {self.n_variables}." + "".join(
-            f"\n{pose}." for pose in poses
-        )
+    def __repr__(self) -> str:
+        rank = f"rank {self.generic_rank} of {self.n_variables}"
+        return f"ObservabilityReport('{self.sensors}' on '{self.robot}', {rank})"
+
+    def shown(self) -> Document:
+        return report_document(self)
 
 
 def observability(

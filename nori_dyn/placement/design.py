@@ -29,9 +29,11 @@ from nori_dyn.observe.deviations import Deviations
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.placement.candidates import Candidates, Choices
 from nori_dyn.placement.cover import Problem, cheapest
+from nori_dyn.placement.summary import design_document
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
 Criterion = Literal["A", "D"]
@@ -62,7 +64,7 @@ VAGUE = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class Design(Shown):
     """The sensors from which the outputs are known most precisely.
 
     Attributes:
@@ -94,6 +96,12 @@ class Design:
     sigma: Floats
     sensors: SensorSet
     costs: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        return f"Design({len(self.chosen)} sensors, criterion '{self.criterion}', value {self.value:g})"
+
+    def shown(self) -> Document:
+        return design_document(self)
 
     @property
     def gap(self) -> float:

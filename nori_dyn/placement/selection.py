@@ -10,14 +10,16 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import ROUNDING, Problem, cheapest, listed
+from nori_dyn.placement.summary import placement_document
 from nori_dyn.planning.search import Progress
+from nori_dyn.tables import Document, Shown
 
 SECONDS = 60.0
 """Time after which the best set found so far is taken, with what is known of the cheapest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class Placement(Shown):
     """Sensors that determine the outputs.
 
     Attributes:
@@ -37,6 +39,12 @@ class Placement:
     outputs: tuple[str, ...]
     sensors: SensorSet
     costs: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        return f"Placement({len(self.chosen)} sensors, cost {self.cost:g}, bound {self.bound:g})"
+
+    def shown(self) -> Document:
+        return placement_document(self)
 
     @property
     def is_optimal(self) -> bool:

@@ -27,9 +27,11 @@ from nori_dyn.planning.orderings.registry import AUTO, candidates
 from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
 from nori_dyn.planning.search import LiftedProgram, Progress, Search, Stability, Weight, weight
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
+from nori_dyn.planning.summary import plan_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, refine
 from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Indices
 
 PROMISING = 1.3
@@ -70,7 +72,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class EliminationPlan:
+class EliminationPlan(Shown):
     """An elimination order for a system, valid for all its configurations.
 
     Attributes:
@@ -98,6 +100,9 @@ class EliminationPlan:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.system!r}, ordering='{self.ordering}', {self.cost.total} operations)"
+
+    def shown(self) -> Document:
+        return plan_document(self)
 
     @property
     def cost(self) -> Cost:

@@ -11,9 +11,10 @@ import numpy as np
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.findings import NEARLY_SINGULAR, findings
 from nori_dyn.observe.null_space import Unseen
 from nori_dyn.observe.redundancy import Redundancy
-from nori_dyn.observe.report import NEARLY_SINGULAR, ObservabilityReport
+from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.planning.planner import EliminationPlan
 
 
@@ -60,9 +61,14 @@ def tree_json(tree: KinematicTree) -> dict[str, Any]:
     return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv}
 
 
-def report_json(report: ObservabilityReport, at_given: Conditioning | None) -> dict[str, Any]:
-    """Return a report, and what was found at given poses."""
+def report_json(
+    report: ObservabilityReport, at_given: Conditioning | None, found: Conditioning | None = None
+) -> dict[str, Any]:
+    """Return a report, with its verdict in words, and what was found at given poses and over the workspace."""
+    said = findings(report, found)
     return {
+        "verdict": asdict(said.verdict),
+        "reason": said.reason,
         "sensors": report.sensors,
         "rows": report.n_rows,
         "variables": report.n_variables,
@@ -81,10 +87,11 @@ def report_json(report: ObservabilityReport, at_given: Conditioning | None) -> d
                 "ranks": c.ranks.tolist(),
                 "margins": c.smallest.tolist(),
                 "lost": c.lost,
+                "outcome": line.outcome,
                 "unseen": _unseen(c.unseen),
                 "configurations": c.configurations.tolist(),
             }
-            for c in report.conditions
+            for c, line in zip(report.conditions, said.poses, strict=True)
         ],
         "rank_at": [] if at_given is None else at_given.ranks.tolist(),
         "margin_at": [] if at_given is None else at_given.smallest.tolist(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.observe.report import NEARLY_SINGULAR
+from nori_dyn.observe.findings import NEARLY_SINGULAR, few
 from nori_dyn.typing import Floats
 
 DIGIT = 6.6
@@ -110,11 +110,6 @@ def histogram(smallest: Floats, lacking: int) -> Histogram:
 def margin(smallest: float) -> str:
     """Return a margin as text."""
     return f"{smallest:.1g}" if smallest >= 1e-3 or smallest == 0.0 else power(math.log10(smallest))
-
-
-def few(n: int) -> str:
-    """Return a number, or "none"."""
-    return f"{n:,}" if n else "none"
 
 
 def power(exponent: float) -> str:

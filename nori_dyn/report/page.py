@@ -7,49 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import nori_dyn
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.null_space import Unseen
-from nori_dyn.observe.report import NEARLY_SINGULAR, ObservabilityReport
-from nori_dyn.report.margin_histogram import Histogram, few, histogram, margin
+from nori_dyn.observe.findings import Findings, few, findings
+from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.report.margin_histogram import Histogram, histogram, margin
 from nori_dyn.report.tree_drawing import TreeDrawing, components_among, readings_by_link, tree_drawing
 from nori_dyn.system.builder import System
+from nori_dyn.tables import number
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
     from nori_dyn.observe.redundancy import Redundancy
 
 
-Level: TypeAlias = Literal["yes", "sometimes", "no"]
-
 POSES_SHOWN = 5
 """Most configurations whose numbers are listed."""
 
 GENERATOR = f"nori_dyn {nori_dyn.__version__}"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether the sensors suffice, in one line and in one sentence."""
-
-    level: Level
-    heading: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class PoseLine:
-    """What becomes of the rank at special poses."""
-
-    meaning: str
-    level: Level
-    outcome: str
-    margin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +113,7 @@ class Page:
 
     robot: str
     sensors: str
-    verdict: Verdict
-    balance: str
-    unseen: tuple[Unseen, ...]
-    poses: tuple[PoseLine, ...]
-    unseen_at_poses: tuple[Unseen, ...]
-    given: str
+    findings: Findings
     tree: TreeDrawing
     histogram: Histogram | None
     deviations: tuple[DeviationTable, ...]
@@ -147,7 +122,6 @@ class Page:
     sensor_lines: tuple[SensorLine, ...]
     facts: tuple[tuple[str, str], ...]
     generator: str
-    nearly: str
 
 
 def observability_page(
@@ -167,23 +141,16 @@ def observability_page(
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("nori_dyn.io"),
+        loader=PackageLoader("nori_dyn.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    known = {part.words for part in report.unseen}
-    at_poses = {part.words: part for c in report.loses_rank for part in c.unseen if part.words not in known}
     page = Page(
         robot=report.robot,
         sensors=report.sensors,
-        verdict=_verdict(report, conditioning),
-        balance=_balance(report),
-        unseen=report.unseen,
-        poses=_pose_lines(report),
-        unseen_at_poses=tuple(at_poses.values()),
-        given=_given(report),
+        findings=findings(report, conditioning, margin),
         tree=tree_drawing(system, report),
         histogram=None if conditioning is None else histogram(conditioning.smallest, len(conditioning.lacking)),
         deviations=() if conditioning is None else tuple(_deviations(conditioning)),
@@ -192,81 +159,9 @@ def observability_page(
         sensor_lines=tuple(_sensor_lines(system)),
         facts=tuple(_facts(system, report)),
         generator=GENERATOR,
-        nearly=margin(NEARLY_SINGULAR),
     )
     text: str = environment.get_template("observability.html").render(page=page)
     return text
-
-
-def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> Verdict:
-    n = report.n_variables
-    unknowns = f"all {n:,} unknowns of the robot's motion and forces"
-    lacking = 0 if conditioning is None else len(conditioning.lacking)
-    given = int(np.sum(report.rank_at < n))
-    if not report.is_observable:
-        return Verdict(
-            "no",
-            "No, these sensors do not suffice",
-            f"Whatever the pose, {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces "
-            "cannot be told from the readings.",
-        )
-    if report.numerical_rank < n:
-        return Verdict(
-            "no",
-            "No, these sensors suffice on paper only",
-            f"Exact arithmetic would tell {unknowns} from the readings, but some of them by so little that a computer "
-            f"cannot: in doubles the rank is {report.numerical_rank:,} of {n:,}.",
-        )
-    if report.loses_rank or given or lacking:
-        where = []
-        if report.loses_rank:
-            where.append(f"{len(report.loses_rank)} kind{_s(report.loses_rank)} of special pose")
-        if given:
-            where.append(f"{given:,} of the {len(report.rank_at):,} given configurations")
-        if conditioning is not None and lacking:
-            where.append(f"{lacking:,} of the {len(conditioning.ranks):,} configurations looked at")
-        return Verdict(
-            "sometimes",
-            "Yes, but not at every pose",
-            f"At almost every pose {unknowns} follow from the readings; at {' and at '.join(where)} some do not.",
-        )
-    return Verdict("yes", "Yes, these sensors suffice", f"At almost every pose {unknowns} follow from the readings.")
-
-
-def _balance(report: ObservabilityReport) -> str:
-    """Return the reason in one sentence: how many equations there are, and how many of them count."""
-    n = report.n_variables
-    there = f"The equations of motion and of the sensors are {report.n_rows:,}, for {n:,} unknowns"
-    if report.is_observable:
-        return f"{there}; at almost every pose {n:,} of them are independent, as many as it takes."
-    return f"{there}, but at most {report.generic_rank:,} of them are independent: {report.deficiency:,} too few."
-
-
-def _pose_lines(report: ObservabilityReport) -> tuple[PoseLine, ...]:
-    lines = []
-    for c in report.conditions:
-        nearly = bool(c.smallest.min(initial=1.0) < NEARLY_SINGULAR)
-        outcome = f"{c.lost} {'rank' if c.lost == 1 else 'ranks'} lost" if c.lost else "nothing lost"
-        if c.lost and not c.always:
-            outcome += ", at the worst"
-        if nearly:
-            outcome += ", nearly more" if c.lost else ", but nearly"
-        level: Level = "no" if c.lost else "sometimes" if nearly else "yes"
-        lines.append(PoseLine(c.meaning, level, outcome, margin(c.smallest.min(initial=1.0))))
-    return tuple(lines)
-
-
-def _given(report: ObservabilityReport) -> str:
-    """Return what became of the configurations that were given with the report."""
-    N = len(report.rank_at)
-    if not N:
-        return ""
-    short = int(np.sum(report.rank_at < report.n_variables))
-    nearly = int(np.sum(report.smallest_at < NEARLY_SINGULAR))
-    return (
-        f"Of the {N:,} configurations given, {few(short)} lack rank and {few(nearly)} are nearly singular; "
-        f"the smallest margin is {margin(report.smallest_at.min())}."
-    )
 
 
 def _pose_tables(
@@ -275,7 +170,7 @@ def _pose_tables(
     if report.loses_rank:
         worst = [c.configurations[int(c.ranks.argmin())] for c in report.loses_rank]
         headings = [c.meaning for c in report.loses_rank]
-        yield _pose_table(tree, "Where rank is lost: one pose of each kind", headings, worst)
+        yield _pose_table(tree, "Where something is lost: one pose of each kind", headings, worst)
     if len(report.rank_at):
         order = np.lexsort((report.smallest_at, report.rank_at))[:POSES_SHOWN]
         headings = [_named(k, report.rank_at[k], report.smallest_at[k], report.n_variables) for k in order]
@@ -348,7 +243,7 @@ def _deviations(conditioning: Conditioning) -> Iterator[DeviationTable]:
 
 
 def _figure(value: float) -> str:
-    return f"{value:.3g}" if np.isfinite(value) else "not determined"
+    return number(value) if np.isfinite(value) else "not determined"
 
 
 def _failures(system: System, redundancy: Redundancy) -> Failures:
@@ -401,7 +296,3 @@ def _facts(system: System, report: ObservabilityReport) -> Iterator[tuple[str, s
     yield "Rank that the pattern would allow", f"{report.structural_rank:,}"
     yield "Probability of error", f"{report.error:.0e} at most, of the verdict; special poses and margins are numerical"
     yield "Made with", GENERATOR
-
-
-def _s(several: Sequence[object]) -> str:
-    return "" if len(several) == 1 else "s"

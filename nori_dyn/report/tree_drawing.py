@@ -8,7 +8,6 @@ legible for a humanoid of a hundred links as for an arm. All lengths are in pixe
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import KINDS, Kind, Variable
+from nori_dyn.system.variables import KINDS, WORDS, Kind, Variable
+from nori_dyn.tables import characters
 
 Seen: TypeAlias = Literal["always", "sometimes", "never"]
 """Whether a number of d is determined: at every pose looked at, at all but special ones, or at none."""
@@ -27,15 +27,6 @@ Point: TypeAlias = tuple[float, float]
 
 Missing: TypeAlias = tuple[Seen, tuple[str, ...]]
 """Whether some components of a variable are determined, and which."""
-
-WORDS: Mapping[Kind, str] = {
-    "a": "link acceleration",
-    "f": "joint wrench",
-    "tau": "joint torque",
-    "fx": "external wrench",
-    "qdd": "joint acceleration",
-}
-"""What the five variables of a body are called."""
 
 ROW, STEP, COLUMN, MARGIN = 24, 18, 30, 12
 CHARACTER, HEADING = 7.3, 6.6
@@ -228,11 +219,6 @@ def _words(group: str) -> str:
 def elided(name: str) -> str:
     """Return a name, without its middle where it is long."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST // 2 - 1]}…{name[-(LONGEST // 2) :]}"
-
-
-def characters(text: str) -> int:
-    """Return how many characters wide a text is; East Asian ones count twice."""
-    return sum(1 + (unicodedata.east_asian_width(c) in "FW") for c in text)
 
 
 def _in_drawing_order(tree: KinematicTree) -> Iterator[tuple[int, int]]:

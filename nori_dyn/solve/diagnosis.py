@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 from scipy import stats
 
+from nori_dyn.solve.diagnosis_summary import diagnosis_document
 from nori_dyn.solve.estimate import Estimate
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
 CRITICAL = 1e-8
@@ -55,7 +57,7 @@ class Fault:
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnosis:
+class Diagnosis(Shown):
     """What the residuals say, of one state or of N states with a leading N in every array.
 
     Attributes:
@@ -84,6 +86,9 @@ class Diagnosis:
     def __repr__(self) -> str:
         states = "one state" if self.residuals.ndim == 1 else f"{len(self.residuals)} states"
         return f"Diagnosis({len(self.readings)} readings, {states})"
+
+    def shown(self) -> Document:
+        return diagnosis_document(self)
 
     @property
     def normalised(self) -> Floats:

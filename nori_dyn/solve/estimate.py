@@ -9,11 +9,13 @@ import numpy as np
 from nori_dyn.errors import NotRequestedError
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import output_parts
+from nori_dyn.solve.summary import estimate_document
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
-class Estimate:
+class Estimate(Shown):
     """The dynamic variables of one state, or of N states with a leading N in every array.
 
     Attributes:
@@ -56,6 +58,19 @@ class Estimate:
         n = np.count_nonzero(self.singular)
         found = f", {n} of {np.size(self.singular)} states singular" if n else ""
         return f"Estimate({', '.join(self.values)}; backend='{self.backend}'{found})"
+
+    def shown(self) -> Document:
+        return estimate_document(self)
+
+    @property
+    def system(self) -> System:
+        """The system that was solved."""
+        return self._layout.system
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What was asked for."""
+        return self._layout.outputs
 
     @property
     def singular(self) -> Booleans | np.bool_:
@@ -125,6 +140,8 @@ class Layout:
     """Where the outputs lie in the unknowns that a backend returns, one after the other.
 
     Attributes:
+        system: the system.
+        outputs: the outputs wanted.
         size: number of unknowns.
         turns: whether some output is in the coordinates of a frame, and so must be turned.
 
@@ -134,6 +151,7 @@ class Layout:
     """
 
     def __init__(self, system: System, outputs: tuple[Output, ...]) -> None:
+        self.system, self.outputs = system, outputs
         parts = tuple(output_parts(system, outputs))
         self.size = parts[-1].slice.stop
         self._parts = {part.output.name: (part.slice, part.shape) for part in parts}

@@ -17,6 +17,7 @@ from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
+from nori_dyn.solve.solver_summary import solver_document
 from nori_dyn.solve.states import (
     MISSING,
     Missing,
@@ -28,6 +29,7 @@ from nori_dyn.solve.states import (
     checked_states,
 )
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
 
 
@@ -66,7 +68,7 @@ class Outputs(Arrays):
     """The arrays that `tick` writes, by the names of the outputs."""
 
 
-class Solver:
+class Solver(Shown):
     """Runs a plan on states. Cheap to make; not to be shared between threads.
 
     Attributes:
@@ -111,6 +113,9 @@ class Solver:
 
     def __repr__(self) -> str:
         return f"Solver({self.plan!r}, backend='{self.backend}')"
+
+    def shown(self) -> Document:
+        return solver_document(self)
 
     @property
     def system(self) -> System:

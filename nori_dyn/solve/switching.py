@@ -24,7 +24,9 @@ from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.side_by_side import SideBySide
 from nori_dyn.solve.solver import Inputs, Outputs, Solver
+from nori_dyn.solve.solver_summary import switching_document
 from nori_dyn.solve.states import Missing, Singular, Weights, check_singular
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
 Closed: TypeAlias = Iterable[str] | Booleans
@@ -34,7 +36,7 @@ ClosedInAll: TypeAlias = str | AbstractSet[str] | Booleans
 """The same for many states at once: a sequence of names might as well be meant as one for each of them."""
 
 
-class SwitchingSolver:
+class SwitchingSolver(Shown):
     """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
 
     All programs are compiled when it is made; then neither a switch nor a tick plans or allocates anything. A state
@@ -94,6 +96,9 @@ class SwitchingSolver:
 
     def __repr__(self) -> str:
         return f"SwitchingSolver({len(self.states)} contact states, backend='{self.backend}')"
+
+    def shown(self) -> Document:
+        return switching_document(self)
 
     @property
     def measurement_names(self) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, NoisyDynamics, Placed, Ranged, Ranges, Sensors, WithUnits
 from nori_dyn.system.newton_euler import exact, newton_euler
+from nori_dyn.system.summary import system_document
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Array, Booleans, Floats, Indices
 
 
@@ -75,7 +77,7 @@ class RowBlock:
         return ("",) * len(self.equation.components) if known is None else known
 
 
-class System:
+class System(Shown):
     """D(q) d + b(q, qd, y) = 0 for a robot and a set of sensors; every name is checked when it is built.
 
     Rows with a sigma, and the readings of a set that has more rows than unknowns but no sigma at all, are weighed: they
@@ -141,6 +143,9 @@ class System:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"System('{self.tree.name}' with '{self.sensors.name}', {rows} rows, {columns} variables)"
+
+    def shown(self) -> Document:
+        return system_document(self)
 
     @property
     def shape(self) -> tuple[int, int]:

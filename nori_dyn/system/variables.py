@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -13,6 +13,15 @@ Kind: TypeAlias = Literal["a", "f", "tau", "fx", "qdd"]
 
 KINDS: tuple[Kind, ...] = ("a", "f", "tau", "fx", "qdd")
 """The five variables of each body, in the order of the columns of D (Nori III-A)."""
+
+WORDS: Mapping[Kind, str] = {
+    "a": "link acceleration",
+    "f": "joint wrench",
+    "tau": "joint torque",
+    "fx": "external wrench",
+    "qdd": "joint acceleration",
+}
+"""What the five variables of a body are called."""
 
 FORCES: tuple[Kind, ...] = ("f", "tau", "fx")
 """Those that are forces; the others are accelerations."""

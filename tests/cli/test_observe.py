@@ -24,10 +24,10 @@ def test_sensors_that_do_not_suffice(run):
     status, output, errors = run("observe", *ICUB, "icub_feet_three_axes", "--where", "coplanar:l_sole,r_sole")
     assert (status, errors) == (1, "")
     lines = output.splitlines()
-    assert lines[0] == "Not observable: 92 of 670 unknowns are not determined, whatever the pose."
+    assert lines[0].startswith("No, these sensors do not suffice. Whatever the pose, 92 of the 670 unknowns of")
     assert max(map(len, lines)) <= 80
     text = " ".join(output.split())
-    assert "670 equations of rank 669, 1 short" in text
+    assert "rank 669 of 670, 1 short" in text
     assert "- an internal force along the line in which the planes of r_sole and l_sole meet" in text
     assert "Not determined: fx:r_ankle_2 (5), fx:l_ankle_2 (5)" in text
     assert "- any internal force in the common plane of r_sole and l_sole (3 independent)" in text
@@ -37,8 +37,8 @@ def test_sensors_that_suffice_but_for_some_poses(run):
     status, output, errors = run("observe", *ICUB, "load_cells_five", *QUICK)
     assert (status, errors) == (0, "")
     text = " ".join(output.split())
-    assert text.startswith("Observable, but not at every pose: all 670 unknowns are determined at almost every one.")
-    assert "r_sole and l_sole with parallel normals 669 1" in text
+    assert text.startswith("Yes, but not at every pose. At almost every pose all 670 unknowns of")
+    assert "r_sole and l_sole with parallel normals 1 combination lost" in text
     assert "only the sum of the two is seen" in text
 
 
@@ -46,7 +46,7 @@ def test_strict_counts_the_poses_that_nobody_asked_for(run):
     """Standing on flat ground, a robot on five-axis load cells loses a rank: a script is to notice."""
     status, output, errors = run("observe", *ICUB, "load_cells_five", *QUICK, "--strict")
     assert (status, errors) == (1, "")
-    assert output.startswith("Observable, but not at every pose")
+    assert output.startswith("Yes, but not at every pose.")
     ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
     assert run("observe", *ur5, "--strict")[0] == 0
     assert "With --strict, so it is where they do not at the likely special poses" in help_text(run)
@@ -72,7 +72,7 @@ def test_poses_from_a_table(run, tmp_path):
     np.savetxt(path, [tree.random_configuration(0)] * 2, delimiter=",", header=names, comments="")
     status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", "forward_dynamics", "--poses", path)
     assert status == 0
-    assert output.startswith("Observable: all 120 unknowns are determined at almost every pose.")
+    assert output.startswith("Yes, these sensors suffice. At almost every pose all 120 unknowns")
     assert "Of 2 poses given, none lack rank and none are nearly singular." in " ".join(output.split())
 
 
@@ -81,6 +81,8 @@ def test_figures_as_json(run):
     status, output, _ = run("observe", *TALOS, "load_cells_five", *where, *QUICK, "--json")
     found = json.loads(output)
     assert status == 1
+    assert found["verdict"]["heading"] == "Yes, but not at every pose"
+    assert found["conditions"][0]["outcome"] == "1 combination lost"
     assert (found["is_observable"], found["generic_rank"], found["variables"]) == (True, 670, 670)
     assert [(c["condition"], c["lost"]) for c in found["conditions"]] == [("parallel", 1), ("at_zero", 1)]
     (part,) = found["conditions"][0]["unseen"]
@@ -114,7 +116,7 @@ def test_the_workspace_and_failures(run, weighed, tmp_path):
     text = " ".join(output.split())
     assert "Of 12 random poses within joint limits, none lack rank" in text
     assert "Expected standard deviations" in text
-    assert "If sensors fail Any one of" in text
+    assert "If sensors fail. Any one of" in text
     assert "</html>" in page.read_text()
 
 
@@ -157,7 +159,7 @@ def test_limits_that_leave_no_room(run):
     pendulum = EXAMPLE_ROBOT_DATA / "double_pendulum_description/urdf/double_pendulum_simple.urdf"
     status, output, _ = run("observe", pendulum, "--sensors", "forward_dynamics", *QUICK)
     assert status == 0
-    assert "Limits that leave no room taken as none: joint1, joint2." in " ".join(output.split())
+    assert "note: limits that leave no room taken as none: joint1, joint2" in " ".join(output.split())
 
 
 def test_what_suffices_in_exact_arithmetic_only(run, tmp_path):
@@ -172,7 +174,7 @@ def test_what_suffices_in_exact_arithmetic_only(run, tmp_path):
     path.write_text(json.dumps({"name": "nearly", "measurements": entries}))
     status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", path, "--samples", "0", "--failing", "0")
     assert status == 1
-    assert "in exact arithmetic only, in doubles the rank is 119." in " ".join(output.split())
+    assert "in doubles the rank is 119 of 120." in " ".join(output.split())
 
 
 def test_without_the_workspace(run, weighed):

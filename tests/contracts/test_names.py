@@ -131,7 +131,7 @@ def test_special_poses_are_those_of_the_frames_that_sensors_read_in(where):
     report = assert_same(system(*CELLS[where]), *(system(*named(CELLS[where], names)) for names in NAMES))
     assert report.is_observable
     assert {condition.condition: condition.lost for condition in report.loses_rank} == {"parallel": 1, "coplanar": 1}
-    assert all("a couple about the common normal" in line for line in str(report).splitlines()[1:])
+    assert str(report).count("a couple about the common normal") == 1
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -62,4 +60,5 @@ def test_what_suffices_in_exact_arithmetic_only_is_not_called_observable():
     relations = [{"type": "linear_relation", "name": f"r{k}", "terms": t} for k, t in enumerate(terms)]
     wrenches = {"type": "external_wrench", "links": "all", "value": 0}
     report = nd.observability(nd.System(nd.autotree(2), sensor_set(wrenches, *relations)), where=None)
-    assert re.search("in exact arithmetic only: in doubles the rank is 39. Rank 40 of 40", str(report))
+    assert str(report).startswith("No, these sensors suffice on paper only. Exact arithmetic would tell")
+    assert "in doubles the rank is 39 of 40." in " ".join(str(report).split())

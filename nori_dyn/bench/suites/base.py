@@ -11,9 +11,10 @@ from nori_dyn.bench.drawing import draw_ratios
 from nori_dyn.bench.measure import Budget
 from nori_dyn.bench.records import Record
 from nori_dyn.bench.robots import Base, Robot, real_robot
-from nori_dyn.bench.tables import Table, timing_tables
+from nori_dyn.bench.tables import timing_tables
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.planning.search import Progress
+from nori_dyn.tables import Table
 
 Cases: TypeAlias = tuple[tuple[str, Base], ...]
 """Robots by name, and the base of each."""

@@ -22,7 +22,6 @@ from nori_dyn.api.plan import plan
 from nori_dyn.bench.drawing import draw_against
 from nori_dyn.bench.records import Record
 from nori_dyn.bench.suites.base import Cases, Options, Suite
-from nori_dyn.bench.tables import Table
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import read_text
 from nori_dyn.io.sensor_configs import sensors
@@ -40,6 +39,7 @@ from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import trace
+from nori_dyn.tables import Table
 
 SIZES = (2, 5, 10, 20, 30, 50, 70, 100)
 QUICK = (2, 5, 10)

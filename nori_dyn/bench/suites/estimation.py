@@ -26,7 +26,7 @@ from nori_dyn.bench.records import Record, compare, own_name
 from nori_dyn.bench.robots import robot_file
 from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.bench.suites.scaling import peak_memory
-from nori_dyn.bench.tables import Table, figure_tables, timing_tables
+from nori_dyn.bench.tables import figure_tables, timing_tables
 from nori_dyn.errors import MissingExtraError, NoriWarning
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.measurements.berdy import berdy_map
@@ -35,6 +35,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.search import Progress
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Table
 from nori_dyn.typing import Floats
 
 ROBOT = "iCubGenova04"

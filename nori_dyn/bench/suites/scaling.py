@@ -23,11 +23,11 @@ from nori_dyn.bench.robots import Robot, random_states
 from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.bench.suites.counts import formula_aba, formula_rnea
 from nori_dyn.bench.suites.tick import PROBLEMS
-from nori_dyn.bench.tables import Table, shown
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Table, number
 
 SIZES = (10, 30, 100, 300, 1000)
 QUICK = (10, 30)
@@ -91,9 +91,9 @@ def tables(title: str, records: Sequence[Record]) -> list[Table]:
     for record in records:
         n, figures = float(record.case["n"]), record.figures
         row = [record.label, f"{record.counts['operations'] / n:.0f}"]
-        row += [shown(figures[key]) if key in figures else "" for key in ("planning", "compiling", "megabytes")]
-        row.append(shown(1e6 * record.time(record.own)[1]))
-        row += [shown(record.ratio(name)[1]) if name in record.seconds else "" for name in names]
+        row += [number(figures[key]) if key in figures else "" for key in ("planning", "compiling", "megabytes")]
+        row.append(number(1e6 * record.time(record.own)[1]))
+        row += [number(record.ratio(name)[1]) if name in record.seconds else "" for name in names]
         rows.append(tuple(row))
     columns = (
         "tree",

@@ -15,6 +15,7 @@ from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.planning.static_elimination import Guard
 from nori_dyn.program.lowering import SolutionProgram
 from nori_dyn.system.builder import System
+from nori_dyn.tables import Document, Facts, Shown, number
 from nori_dyn.typing import Booleans, Floats, Indices
 
 RCOND_LIMIT = 1e-13
@@ -64,7 +65,7 @@ class Solution:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(Shown):
     """How a tick went.
 
     Attributes:
@@ -89,6 +90,16 @@ class Status:
         rcond = float(solution.rcond)
         is_solved = rcond >= RCOND_LIMIT and bool(np.isfinite(solution.values).all())
         return Status(is_solved, bool(solution.fell_back), float(solution.residual), rcond, cause=cause)
+
+    def shown(self) -> Document:
+        outcome = "solved with fresh pivots" if self.fell_back else "solved as planned"
+        facts = (
+            ("state", outcome if self.ok else "not solved: the outputs are nan"),
+            ("cause", self.cause),
+            ("residual", "" if math.isnan(self.residual) else f"{number(self.residual, 2)}, relative"),
+            ("rcond", f"{number(self.rcond, 2)}, singular below {number(self.threshold, 2)}" if self.fell_back else ""),
+        )
+        return Document((Facts(facts),))
 
     def raise_for_status(self) -> None:
         """Raise what went wrong, if anything did.

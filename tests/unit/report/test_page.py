@@ -17,8 +17,9 @@ from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.findings import NEARLY_SINGULAR
 from nori_dyn.observe.redundancy import Redundancy
-from nori_dyn.observe.report import NEARLY_SINGULAR, ObservabilityReport, observability
+from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.report.margin_histogram import histogram, margin, power
 from nori_dyn.report.page import observability_page
 from nori_dyn.report.tree_drawing import elided, tree_drawing

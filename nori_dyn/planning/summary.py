@@ -1,0 +1,76 @@
+"""What `print` shows of a plan: its sizes, its orderings with what each costs, and how stable it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nori_dyn.planning.orderings.umfpack import has_umfpack
+from nori_dyn.planning.search import Stability
+from nori_dyn.system.summary import robot_in_words
+from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.planning.planner import Candidate, EliminationPlan
+
+MOST_OUTPUTS = 24
+"""Names of outputs that are shown."""
+
+
+def plan_document(plan: EliminationPlan) -> Document:
+    """Return what is shown of a plan; nothing of it is computed anew."""
+    system, best = plan.system, plan.candidates[0]
+    rows, columns = system.shape
+    if system.is_weighted:
+        size = f"{rows:,} equations for {columns:,} unknowns, by least squares with {system.n_weights:,} weights"
+    else:
+        nonzeros = best.nonzeros - best.fill_in
+        share = number(100 * nonzeros / (rows * columns), 2)
+        size = f"{rows:,} equations in {columns:,} unknowns, {nonzeros:,} nonzeros ({share} %)"
+    facts = (
+        ("robot", robot_in_words(system)),
+        ("sensors", f"{unbroken(system.sensors.name)}: {system.ny:,} readings a tick"),
+        ("system", size),
+        ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
+        ("ordering", plan.ordering),
+        ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs"),
+        ("stability", _in_words(plan.stability)),
+    )
+    return Document((Facts(facts), costs_table(plan.candidates)))
+
+
+def _in_words(stability: Stability) -> str:
+    verdict = "stable" if stability.is_stable else "not stable"
+    if stability.smallest_pivot >= 1:
+        return f"{verdict}: over {stability.states:,} random configurations all pivots keep their size"
+    share, link = number(stability.smallest_pivot, 1), unbroken(stability.smallest_at)
+    where = f"over {stability.states:,} random configurations"
+    return f"{verdict}: {where} a pivot falls to {share} of its usual size, at link {link}"
+
+
+def costs_table(candidates: Sequence[Candidate]) -> Table:
+    """Return the table of orderings and what each costs a tick."""
+    rows = tuple(
+        (
+            "*" if k == 0 else "",
+            c.ordering,
+            c.fill_in,
+            c.published.total,
+            c.cost.total,
+            c.program.additions,
+            c.program.total - c.program.additions,
+            c.program.total,
+            number(c.stability.smallest_pivot, 1) if c.stability.smallest_pivot < 1 else "1",
+        )
+        for k, c in enumerate(candidates)
+    )
+    notes = [
+        "* is the one chosen. program: all that a tick computes, sines and cosines left out; it is the sum of + - and "
+        "x /. LU: factors of D and both substitutions in this order, without structure finer than D's; paper: the same "
+        "by the paper's own rule. pivot: the program's smallest one over random configurations, relative to its usual "
+        "size."
+    ]
+    if not has_umfpack():
+        notes.append("UMFPACK is not installed: its ordering comes with the extra 'umfpack'.")
+    columns = ("", "ordering", "fill-in", "paper", "LU", "+ -", "x /", "program", "pivot")
+    return Table("Operations a tick", columns, rows, tuple(notes), left=(0, 1))

@@ -1,0 +1,162 @@
+"""What `print` shows of an estimate: its numbers by the names of joints and links, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nori_dyn.planning.outputs import Output
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import KINDS, WORDS, Kind, Variable, component_names
+from nori_dyn.tables import Document, Facts, Table, number, numbers, unbroken
+from nori_dyn.typing import Floats
+
+if TYPE_CHECKING:
+    from nori_dyn.solve.estimate import Estimate
+
+MOST_JOINTS = 60
+MOST_LINKS = 10
+"""Joints and links that are shown, of larger robots, where lines have a width."""
+
+
+def estimate_document(estimate: Estimate) -> Document:
+    """Return what is shown of an estimate."""
+    system = estimate.system
+    facts = Facts((("robot", unbroken(system.tree.name)), *trust(estimate)))
+    return Document((facts, *value_tables(system, estimate.outputs, estimate.values)))
+
+
+def trust(estimate: Estimate) -> Iterator[tuple[str, str]]:
+    """Yield how an estimate came about, and how far to trust it."""
+    singular, fell_back = np.atleast_1d(estimate.singular), np.atleast_1d(estimate.fell_back)
+    residual = np.atleast_1d(np.asarray(estimate.residual))
+    N = len(singular) if np.ndim(estimate.singular) else None
+    if N is not None:
+        yield "states", f"{N:,}"
+    yield "backend", estimate.backend
+    checked = residual[~np.isnan(residual)]
+    largest = number(checked.max(), 2) if len(checked) else "not checked"
+    yield ("worst residual" if N else "residual"), f"{largest}, relative" if len(checked) else largest
+    yield "fell back", _counted(fell_back, N, "to fresh pivots")
+    if singular.any():
+        yield "singular", _counted(singular, N, "no unique solution, and so nan")
+
+
+def _counted(found: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], N: int | None, words: str) -> str:
+    n = int(np.count_nonzero(found))
+    if not n:
+        return "no"
+    return f"yes, {words}" if N is None else f"{n:,} of {N:,}, {words}; the first is {int(found.argmax())}"
+
+
+def value_tables(
+    system: System, outputs: Sequence[Output], values: Mapping[str, Floats], sigmas: Mapping[str, Floats] | None = None
+) -> Iterator[Table]:
+    """Yield the values of outputs as tables: joints, then links, kind by kind; ranges where there are many states.
+
+    Args:
+        system: the system.
+        outputs: what was asked for.
+        values: by their names.
+        sigmas: their standard deviations, where they are known.
+    """
+    many = any(np.ndim(values[output.name]) > (2 if _is_of_all_links(output) else 1) for output in outputs)
+    if many:
+        yield _ranges(system, outputs, values, "Range of each output")
+        if sigmas is not None:
+            yield _ranges(system, outputs, sigmas, "Range of each standard deviation")
+        return
+    asked = [kind for kind in KINDS if any(output.kind == kind for output in outputs)]
+    joints = [kind for kind in ("tau", "qdd") if kind in asked]
+    if joints:
+        yield _joint_table(system, outputs, joints, values, sigmas)
+    for kind in asked:
+        if kind not in ("tau", "qdd"):
+            yield _link_table(system, outputs, kind, values, WORDS[kind].capitalize())
+            if sigmas is not None:
+                yield _link_table(system, outputs, kind, sigmas, f"Standard deviation of {WORDS[kind]}")
+
+
+def _joint_table(
+    system: System,
+    outputs: Sequence[Output],
+    kinds: Sequence[Kind],
+    values: Mapping[str, Floats],
+    sigmas: Mapping[str, Floats] | None,
+) -> Table:
+    columns: dict[str, dict[str, str]] = {}
+    for kind in kinds:
+        mine = [(output, variable) for output in outputs if output.kind == kind for variable in _of(system, output)]
+        units = ", ".join(dict.fromkeys(unit for _, variable in mine for unit in variable.units))
+        parts = ((kind, values),) if sigmas is None else ((kind, values), ("sigma", sigmas))
+        for heading, array in parts:
+            flat = [x for name in dict.fromkeys(output.name for output, _ in mine) for x in array[name].tolist()]
+            names = (n for _, variable in mine for n in component_names(variable.owner, variable.components))
+            column = f"{heading} [{units}]" if heading == kind else f"{heading} of {kind}"
+            columns[column] = dict(zip(names, numbers(flat, 5), strict=True))
+    rows = dict.fromkeys(name for column in columns.values() for name in column)
+    cells = tuple((unbroken(name), *(column.get(name) for column in columns.values())) for name in rows)
+    return Table("Joints", ("joint", *columns), cells, most=MOST_JOINTS)
+
+
+def _link_table(
+    system: System, outputs: Sequence[Output], kind: Kind, values: Mapping[str, Floats], title: str
+) -> Table:
+    mine = [output for output in outputs if output.kind == kind]
+    names = [name for output in mine for name in _owners(system, output)]
+    array = np.concatenate([values[output.name].reshape(-1, 6) for output in mine])
+    (variable,) = [v for v in system.variables if v.kind == kind and v.body == 0]
+    columns = [numbers(column) for column in array.T.tolist()]
+    rows = tuple((unbroken(name), *row) for name, row in zip(names, zip(*columns, strict=True), strict=True))
+    units = ", ".join(dict.fromkeys(variable.units))
+    return Table(f"{title}, {kind} [{units}]", ("link", *variable.components), rows, most=MOST_LINKS)
+
+
+def _ranges(system: System, outputs: Sequence[Output], values: Mapping[str, Floats], title: str) -> Table:
+    """Return the range of each output over many states: of each joint, and of each component over all links."""
+    rows = []
+    for output in outputs:
+        array = values[output.name]
+        if _is_of_all_links(output):
+            first = next(_of(system, output))
+            parts = [f"{output.kind}.{c}, all links" for c in first.components]
+            columns, units = np.moveaxis(array, -1, 0), first.units
+        elif output.body is None:
+            parts = [name for variable in _of(system, output) for name in variable.component_names]
+            columns, units = array.T, tuple(unit for variable in _of(system, output) for unit in variable.units)
+        else:
+            (variable,) = _of(system, output)
+            parts, columns = list(component_names(output.name, variable.components)), array.T
+            units = variable.units
+        for name, column, unit in zip(parts, columns, units, strict=True):
+            rows.append((unbroken(name), *_least_and_largest(column), unit))
+    return Table(title, ("output", "least", "median", "largest", "unit"), tuple(rows), left=(0, 4), most=MOST_JOINTS)
+
+
+def _least_and_largest(column: Floats) -> Sequence[str]:
+    """Return the least, the median and the largest number of those that are not nan."""
+    known = column[~np.isnan(column)]
+    if not known.size:
+        return ("nan",) * 3
+    return numbers([float(known.min()), float(np.median(known)), float(known.max())])
+
+
+def _is_of_all_links(output: Output) -> bool:
+    return output.body is None and output.kind not in ("tau", "qdd")
+
+
+def _of(system: System, output: Output) -> Iterator[Variable]:
+    """Yield the variables that an output consists of."""
+    for variable in system.variables:
+        if variable.kind == output.kind and output.body in (None, variable.body):
+            yield variable
+
+
+def _owners(system: System, output: Output) -> Iterator[str]:
+    """Yield the links, or the frame, that an output of spatial vectors is of."""
+    if output.body is None:
+        yield from system.tree.names
+    else:
+        yield output.name.partition(":")[2]

@@ -1,0 +1,28 @@
+"""Tables, and lines of text around them: what `print` shows of an object, a notebook, and the command line.
+
+A class says once what it shows, by a method `shown` that returns a `Document`; `Shown` makes text and HTML of it. Names
+are never broken: where a table is too wide, sentences in it are wrapped, and then its columns folded.
+"""
+
+from nori_dyn.tables.document import Document, Part, Shown
+from nori_dyn.tables.figures import number, numbers
+from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
+from nori_dyn.tables.words import WIDTH, characters, listed, unbroken, wrapped
+
+__all__ = [
+    "WIDTH",
+    "Bullets",
+    "Cell",
+    "Document",
+    "Facts",
+    "Paragraph",
+    "Part",
+    "Shown",
+    "Table",
+    "characters",
+    "listed",
+    "number",
+    "numbers",
+    "unbroken",
+    "wrapped",
+]

@@ -1,0 +1,143 @@
+"""Everything that prints as a table: no line is too wide, no name is broken, and none is markup in the HTML."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from lxml import etree
+
+import nori_dyn as nd
+from nori_dyn.tables import Shown
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+
+NASTY = (
+    "<a&b>",
+    '"><script>alert(1)</script>',
+    "a name with spaces",
+    "a_name_that_is_as_long_as_names_of_links_can_be",
+)
+JOINTS = tuple(f"joint of {name}" for name in NASTY)
+
+CONTACTS = {
+    "name": "on <tip>",
+    "measurements": [ACCELERATIONS, {**WRENCHES, "links": {"except": NASTY[-1]}, "value": 0}],
+    "contacts": {
+        "tip": {
+            "closed": [{"type": "external_wrench", "links": NASTY[-1]}],
+            "open": [{"type": "external_wrench", "links": NASTY[-1], "value": 0}],
+        }
+    },
+}
+
+
+@cache
+def things() -> dict[str, Shown]:
+    """Return one of each that is shown, of a robot with names that try to break out."""
+    tree = nd.autotree(4).replace(name="<b>robot</b>", names=NASTY, joint_names=JOINTS)
+    exact = sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}, name="<i>exact</i>")
+    system = nd.System(tree, exact)
+    plan = nd.plan(system, cache=False)
+    solver = plan.solver("numpy")
+    twice = sensor_set(
+        {**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, {**WRENCHES, "value": 0}, name="<u>twice</u>"
+    )
+    monitor = nd.plan(nd.System(tree, twice), ["tau", f"fx:{NASTY[0]}"], cache=False).monitor("numpy")
+    contacts = nd.SensorSet.from_dict(CONTACTS)
+    plans = nd.plan_set(tree, contacts, cache=False)
+    q, ones = tree.random_configuration(0), np.ones(4)
+    Q, Ones = np.tile(q, (3, 1)), np.ones((3, 4))
+    y = np.arange(8.0)
+    blind = nd.System(tree, sensor_set(ACCELERATIONS, {**WRENCHES, "links": NASTY[0]}, name="<s>blind</s>"))
+    costs = dict.fromkeys((f"fx:{name}" for name in NASTY), 3.0)
+    chosen = tuple(costs), 12.0
+    sigma = np.arange(4.0)
+    return {
+        "tree": tree,
+        "sensors": exact,
+        "sensors with contacts": contacts,
+        "system": system,
+        "weighted system": nd.System(tree, twice),
+        "plan": plan,
+        "weighted plan": monitor.solver.plan,
+        "plan set": plans,
+        "solver": solver,
+        "switching solver": plans.solver("numpy"),
+        "status": solver.tick(),
+        "estimate": solver.solve(q, ones, ones),
+        "batch": solver.solve_batch(Q, Ones, Ones),
+        "report": nd.observability(system),
+        "report of what does not suffice": nd.observability(blind),
+        "conditioning": nd.conditioning(nd.System(tree, twice), n=12, workers=1),
+        "redundancy": nd.redundancy(nd.System(tree, twice), ("tau",)),
+        "redundancy where all are critical": nd.redundancy(system, ("tau",)),
+        "placement": nd.Placement(*chosen, 12.0, "trying all", JOINTS, exact, costs),
+        "design": nd.Design(*chosen, "A", 1.0, 0.5, "trying all", JOINTS, ("N m",) * 4, 4, sigma, exact, costs),
+        "diagnosis": monitor.check(q, ones, y),
+        "diagnosis of a batch": monitor.check_batch(Q, Ones, np.tile(y, (3, 1))),
+    }
+
+
+NAMES = (
+    "tree",
+    "sensors",
+    "sensors with contacts",
+    "system",
+    "weighted system",
+    "plan",
+    "weighted plan",
+    "plan set",
+    "solver",
+    "switching solver",
+    "status",
+    "estimate",
+    "batch",
+    "report",
+    "report of what does not suffice",
+    "conditioning",
+    "redundancy",
+    "redundancy where all are critical",
+    "placement",
+    "design",
+    "diagnosis",
+    "diagnosis of a batch",
+)
+
+
+def test_all_are_tested():
+    assert set(things()) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_line_is_wider_than_a_terminal_and_repr_is_one_line(name):
+    thing = things()[name]
+    text = str(thing)
+    assert text == thing.shown().text()
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("\n") >= (2 if "Table" in repr(thing.shown()) else 0)
+    assert "\n" not in repr(thing)
+    assert repr(thing) != text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_is_broken(name):
+    narrow, wide = str(things()[name]).splitlines(), things()[name].shown().text(None)
+    for each in (*NASTY, *JOINTS):
+        if each in wide:
+            assert any(each in line for line in narrow)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_html_is_sound_whatever_the_names(name):
+    html = things()[name]._repr_html_()
+    root = etree.fromstring(html, etree.XMLParser(recover=False, resolve_entities=False))
+    assert not {element.tag for element in root.iter()} - {
+        *("div", "p", "b", "ul", "li"),
+        *("table", "thead", "tbody", "tr", "th", "td"),
+    }
+    assert [e.text for e in root.iter("b") if e.text in ("robot", "</b>")] == []
+    if NASTY[0] in things()[name].shown().text(None):
+        assert NASTY[0] in "".join(root.itertext())
+    for row in root.iter("tr"):
+        assert len(row) in (2, len(row.getparent().getparent()[0][0]))

@@ -1,0 +1,28 @@
+"""What `print(tree)` says."""
+
+from __future__ import annotations
+
+import nori_dyn as nd
+from tests.robots import load
+
+
+def test_a_tree_as_text():
+    lines = str(load("ur5", "floating")).splitlines()
+    assert lines[0].split() == ["robot", "ur5"]
+    assert "7 moving links, at most 7 in a row" in lines[1]
+    assert "12 (nv); a configuration has 13 numbers (nq)" in lines[2]
+    rows = {line.split()[1]: line.split()[2:] for line in lines if line[:1].isdigit()}
+    assert rows["upper_arm_link"][:3] == ["shoulder_lift_joint", "revolute", "shoulder_link"]
+    text = " ".join(" ".join(lines).split())
+    assert "upper_arm_link shoulder_lift_joint revolute shoulder_link -6.28 to 6.28 8.393" in text
+    assert "world root_joint free world 4.000" in text
+    assert "note: " in text
+
+
+def test_long_robots_are_folded_unless_there_is_room():
+    tree = nd.autotree(75)
+    lines = str(tree).splitlines()
+    assert lines[-2] == "... 15 more"
+    assert not any("link75" in line for line in lines)
+    assert "link75" in tree.shown().text(None)
+    assert "link75" in tree._repr_html_()

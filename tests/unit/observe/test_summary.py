@@ -1,0 +1,110 @@
+"""What `print` says of reports, of the workspace, and of sensors that may fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.observe.findings import findings
+from nori_dyn.observe.summary import conditioning_document, redundancy_document
+from nori_dyn.report.json_figures import report_json
+from nori_dyn.report.page import observability_page
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+
+TREE = nd.autotree(3)
+ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}))
+SHORT = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "links": ["link1", "link2"], "value": 0}))
+
+
+def plain(thing) -> str:
+    return " ".join(str(thing).split())
+
+
+def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
+    report = nd.observability(SHORT)
+    text = plain(report)
+    assert text.startswith("No, these sensors do not suffice. Whatever the pose,")
+    assert "rank 54 of 60, 6 short" in text
+    assert "What the sensors do not see:" in text
+    assert report.unseen[0].words in text
+    assert "Not determined: fx:link3 (6), f:link1 (6), tau:joint1," in text
+    assert "at the zero of every joint nothing lost" in text
+    assert "nothing of this robot" not in text
+    assert plain(nd.observability(ENOUGH, where=None)).startswith("Yes, these sensors suffice.")
+
+
+def test_text_figures_and_page_say_the_same():
+    report = nd.observability(SHORT)
+    said = findings(report)
+    figures = report_json(report, None)
+    page = observability_page(SHORT, report)
+    assert figures["verdict"] == {
+        "level": "no",
+        "heading": said.verdict.heading,
+        "words": said.verdict.words,
+    }
+    assert figures["reason"] == said.reason
+    for words in (said.verdict.words, said.reason, *(line.words for line in said.unseen)):
+        assert words in plain(report)
+    page_text = " ".join(page.replace("&#39;", "'").split())
+    for words in (said.verdict.heading, said.verdict.words, said.reason, said.lost.partition(" below")[0]):
+        assert words in page_text
+    assert "rank lost" not in page
+    assert "ranks lost" not in str(report)
+
+
+@pytest.mark.parametrize(
+    ("lost", "ranks", "outcome"),
+    [
+        (1, [59, 59], "1 combination lost"),
+        (2, [58, 60], "2 combinations lost, at the worst"),
+        (0, [60, 60], "nothing lost, but nearly"),
+    ],
+)
+def test_what_becomes_of_poses(lost, ranks, outcome):
+    report = nd.observability(ENOUGH)
+    pose = replace(
+        report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=np.full(2, 1e-7 if not lost else 0.1)
+    )
+    (line,) = findings(replace(report, conditions=(pose,))).poses
+    assert line.outcome == outcome
+    assert outcome in plain(replace(report, conditions=(pose,)))
+
+
+def test_the_workspace_as_text():
+    found = nd.conditioning(ENOUGH, n=8, workers=1)
+    text = plain(found)
+    assert text.startswith("Of 8 configurations, none lack rank and none are nearly singular. The margin is")
+    assert "No sensor has a sigma" in text
+    rows = [line.split() for line in str(found).splitlines()]
+    start = rows.index(["pose", "short", "margin", "q"]) + 2
+    assert [row[:2] for row in rows[start : start + 5]] == [[str(k), "0"] for k in found.worst[:5]]
+    assert repr(found) == "Conditioning(8 configurations, 0 lack rank)"
+    assert "All of 4 poses given lack rank" in plain(
+        conditioning_document(nd.conditioning(SHORT, n=4, workers=1), "poses given").text()
+    )
+
+
+def test_deviations_are_plain_numbers_with_the_largest_first():
+    known = {**WRENCHES, "value": 0}
+    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 342.0}, {**TORQUES, "sigma": 500.0}, known))
+    found = nd.conditioning(system, n=6, outputs=("tau", "qdd"), workers=1)
+    text = str(found)
+    assert "Expected standard deviations" in text
+    assert "e+0" not in text
+    k = int(np.argmax(np.where([unit == "N m" for unit in found.units], found.worst_sigma, 0)))
+    assert any(line.startswith(found.outputs[k]) for line in text.splitlines())
+    assert "No sensor has a sigma" not in text
+
+
+def test_sensors_that_may_fail_as_text():
+    found = nd.redundancy(ENOUGH, ("tau",))
+    assert plain(found).startswith("None of the 3 sensors may fail: without any one, some of tau:joint1, tau:joint2")
+    assert "some of tau is lost" in redundancy_document(found, ("tau",)).text()
+    twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0}))
+    spare = nd.redundancy(twice, ("tau",), size=2)
+    assert "Any one of the 6 sensors may fail" in plain(spare)
+    assert "\n" not in repr(spare)

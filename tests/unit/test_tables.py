@@ -1,0 +1,157 @@
+"""Tables as text and as HTML: widths, names that stay whole, numbers for people."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from lxml import etree
+
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Shown, Table, listed, number, numbers, unbroken
+
+NAMES = [f"a_rather_long_name_of_link_{k}" for k in range(30)]
+
+LINKS = Table(
+    "Links",
+    ("#", "link", "joint", "kind", "parent", "mass [kg]"),
+    tuple((k, name, f"joint_of_{name}", "revolute", name, 1.5 * k) for k, name in enumerate(NAMES)),
+    left=(1, 2, 3, 4),
+    most=20,
+)
+
+
+def parsed(html: str) -> etree._Element:
+    return etree.fromstring(html, etree.XMLParser(recover=False, resolve_entities=False))
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (12345, 3, "12,345"),
+        (np.int64(12345), 3, "12,345"),
+        (342.0, 2, "342"),
+        (342.2, 2, "340"),
+        (12345.6, 3, "12,300"),
+        (0.0123, 3, "0.0123"),
+        (0.00999, 2, "0.010"),
+        (-1234.5, 3, "-1,230"),
+        (3.2e-7, 1, "3e-7"),
+        (1.25e12, 3, "1.25e12"),
+        (0.0, 3, "0"),
+        (40.0, 3, "40"),
+        (math.inf, 3, "inf"),
+        (math.nan, 3, "nan"),
+    ],
+)
+def test_numbers_are_plain(value, digits, text):
+    assert number(value, digits) == text
+
+
+def test_numbers_of_a_column_have_as_many_decimals():
+    assert numbers([34.56, -1e-17, 0.01, np.nan]) == ["34.56", "0.00", "0.01", "nan"]
+    assert numbers([12345.678, 1.0]) == ["12,346", "1"]
+    assert numbers([1e-7, 2e-9]) == ["1e-7", "2e-9"]
+    assert numbers([0.0, 0.0]) == ["0", "0"]
+    assert numbers([]) == []
+
+
+def test_a_table_as_text():
+    rows = (("recursive", 0, 12345, 3.14159), ("markowitz", 12, 1e-7, None))
+    table = Table("Operations a tick", ("ordering", "fill-in", "paper", "LU"), rows, ("LU is given D.",))
+    assert Document((table,)).text().splitlines() == [
+        "Operations a tick",
+        "ordering   fill-in   paper    LU",
+        "--------------------------------",
+        "recursive        0  12,345  3.14",
+        "markowitz       12    1e-7",
+        "LU is given D.",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_line_is_wider_and_no_name_is_broken(width):
+    document = Document((LINKS, "What there is: " + listed(NAMES), Facts((("links", listed(NAMES)),))))
+    lines = document.text(width).splitlines()
+    assert max(map(len, lines)) <= width
+    for name in NAMES[:20]:
+        assert any(name in line for line in lines)
+    assert "... 10 more" in lines
+    assert not any("..." in line for line in Document((LINKS,)).text(None).splitlines())
+
+
+def test_without_a_width_each_row_is_one_line():
+    lines = Document((LINKS,)).text(None).splitlines()
+    assert len(lines) == 3 + len(NAMES)
+    assert all(line.count(name) == 3 for line, name in zip(lines[3:], NAMES, strict=True))
+
+
+def test_sentences_in_a_table_are_wrapped_and_names_with_spaces_are_not():
+    rows = ((unbroken("a name of five words"), "a note of so many words that it takes several lines of the table"),)
+    lines = Document((Table("", ("name", "note"), rows, left=(0, 1)),)).text(50).splitlines()
+    assert max(map(len, lines)) <= 50
+    assert lines[2].startswith("a name of five words  a note")
+    assert len(lines) > 4
+    names = [f"the name {k}" for k in range(40)]
+    text = Document((listed(names),)).text()
+    assert all(any(name in line for line in text.splitlines()) for name in names)
+
+
+def test_lists_end_in_how_many_more_there_are():
+    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert listed(["a", "b"], 2) == "a, b"
+    bullets = Document((Bullets(("one", "two " * 30, "three"), "What:", most=2),))
+    lines = bullets.text().splitlines()
+    assert lines[:2] == ["What:", "  - one"]
+    assert lines[3].startswith("    two")
+    assert lines[-1] == "  ... 1 more"
+    assert "three" in bullets.text(None)
+    assert "three" in bullets.html()
+
+
+def test_bold_is_for_terminals_and_changes_no_letter():
+    document = Document((Paragraph("these do not suffice " * 8, "No, they do not."), LINKS, Facts((("a", "b"),), "F")))
+    bold = document.text(60, bold=True)
+    assert "\033[1mNo, they do not.\033[0m these" in bold
+    assert "\033[1mLinks\033[0m" in bold
+    assert bold.replace("\033[1m", "").replace("\033[0m", "") == document.text(60)
+
+
+def test_wide_characters_line_up():
+    table = Table("", ("link", "mass"), (("足の裏", 1), ("ankle", 2)))
+    lines = Document((table,)).text().splitlines()
+    assert lines[2:] == ["足の裏     1", "ankle      2"]
+
+
+def test_names_cannot_steer_a_terminal_or_change_a_page():
+    nasty = ["<a&b>", '"><script>alert(1)</script>', "\033[31mred", "two\nlines", "\u202eback"]
+    document = Document((listed(nasty), Table(nasty[0], (nasty[1], "n"), tuple((name, 1) for name in nasty))))
+    text, html = document.text(), document.html()
+    assert "\033" not in text
+    assert "\u202e" not in text
+    assert "\\x1b[31mred" in text
+    assert text.count("two\\nlines") == 2
+    root = parsed(html)
+    assert not [*root.iter("script", "a")]
+    assert "<a&b>" in "".join(root.itertext())
+
+
+def test_what_is_shown_prints_and_repr_is_what_it_was():
+    class Thing(Shown):
+        def shown(self):
+            return Document((Paragraph("of no use", "A thing"), LINKS))
+
+        def __repr__(self):
+            return "Thing()"
+
+    thing = Thing()
+    assert str(thing).startswith("A thing of no use\n\nLinks\n")
+    assert repr(thing) == "Thing()"
+    assert len(parsed(thing._repr_html_()).findall(".//tbody/tr")) == len(NAMES)
+
+
+def test_the_module_needs_nothing_heavy():
+    code = "import sys, nori_dyn.tables; print([m for m in ('numpy', 'rich', 'jinja2') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
