@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.joints import Joint
 from nori_dyn.typing import Floats
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 WORLD = -1
 """The parent of a body on the world; ask `is_root`, never index with it."""
@@ -217,27 +214,20 @@ class KinematicTree:
         """Return a constant transform over the scalar of the tree; as it is, where that is floats."""
         return X
 
-    def graph(self) -> nx.DiGraph[int]:
-        """Return the tree as a directed graph from parents to children, WORLD included."""
-        import networkx as nx
-
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        graph.add_node(WORLD)
-        graph.add_edges_from((parent, i) for i, parent in enumerate(self.parents))
-        return graph
-
     def depths(self) -> tuple[int, ...]:
         """Return the number of joints between each body and the world (n_links)."""
-        import networkx as nx
-
-        length = nx.single_source_shortest_path_length(self.graph(), WORLD)
-        return tuple(length[i] for i in range(self.n_links))
+        depths: list[int] = []
+        for i, parent in enumerate(self.parents):
+            depths.append(1 if self.is_root(i) else depths[parent] + 1)
+        return tuple(depths)
 
     def subtree(self, i: int) -> tuple[int, ...]:
         """Return body i and all that it carries, in topological order."""
-        import networkx as nx
-
-        return tuple(sorted({i, *nx.descendants(self.graph(), i)}))
+        carried = {i}
+        for k in range(i + 1, self.n_links):
+            if self.parents[k] in carried:
+                carried.add(k)
+        return tuple(sorted(carried))
 
     def neutral_configuration(self) -> Floats:
         """Return the configuration (nq,) at which each joint transform is the identity."""

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "scipy", "networkx", "pydantic", "lxml", "mujoco", "matplotlib", "rich", "typer")
+HEAVY = ("numpy", "scipy", "pydantic", "lxml", "mujoco", "matplotlib", "rich", "typer")
 
 
 def run(code):
