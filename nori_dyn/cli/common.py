@@ -6,14 +6,15 @@ import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nori_dyn.errors import UnknownConfigError
-from nori_dyn.io.sensor_configs import load_sensors, sensors, shipped_configs
-from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.tree import KinematicTree
+
+if TYPE_CHECKING:
+    from nori_dyn.measurements.sensor_set import SensorSet
+    from nori_dyn.model.tree import KinematicTree
 
 Robot = Annotated[
     str,
@@ -51,6 +52,8 @@ def sensor_set(name_or_file: str, robot: str | None = None, tree: KinematicTree 
     Raises:
         SensorConfigError: there is none, or it does not follow the schema.
     """
+    from nori_dyn.io.sensor_configs import load_sensors, sensors, shipped_configs
+
     if name_or_file in shipped_configs():
         return sensors(name_or_file)
     if Path(name_or_file).suffix in (".yaml", ".yml") or Path(name_or_file).exists():

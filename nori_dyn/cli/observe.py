@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json, sensor_set
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.io.logs import read_configurations
-from nori_dyn.io.robots import load_robot
-from nori_dyn.observe.conditioning import SAMPLES, Conditioning, conditioning
-from nori_dyn.observe.poses import POSES
-from nori_dyn.observe.redundancy import redundancy
-from nori_dyn.observe.report import ObservabilityReport, Where, observability
-from nori_dyn.planning.outputs import resolve_outputs
-from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
 from nori_dyn.report.progress import progress
-from nori_dyn.report.text import show_footnote, show_redundancy, show_report, show_workspace
-from nori_dyn.system.builder import System
+
+if TYPE_CHECKING:
+    from nori_dyn.observe.conditioning import Conditioning
+    from nori_dyn.observe.report import ObservabilityReport, Where
+
+POSES = ("parallel", "coplanar", "flat", "double_support", "at_zero", "at_limits")
+"""The special poses of `nori_dyn.observe.poses`."""
+
+SAMPLES = 200
+"""Number of random poses to sweep."""
 
 
 def _where(asked: list[str] | None) -> Where:
@@ -88,6 +88,16 @@ def observe(
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
+    from nori_dyn.io.logs import read_configurations
+    from nori_dyn.io.robots import load_robot
+    from nori_dyn.observe.conditioning import conditioning
+    from nori_dyn.observe.redundancy import redundancy
+    from nori_dyn.observe.report import observability
+    from nori_dyn.planning.outputs import resolve_outputs
+    from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
+    from nori_dyn.report.text import show_footnote, show_redundancy, show_report, show_workspace
+    from nori_dyn.system.builder import System
+
     asked = _where(where)
     if workers is not None and scheduler is not None:
         raise typer.BadParameter("with --scheduler, the workers are the cluster's.", param_hint="--workers")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
-import yaml
 
 from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, print_json
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.io.robots import load_robot
-from nori_dyn.io.sensor_configs import load_candidates
-from nori_dyn.placement.design import Design, best_sensors
-from nori_dyn.placement.selection import SECONDS, Placement, place
-from nori_dyn.report.json_figures import tree_json
 from nori_dyn.report.progress import progress
 from nori_dyn.report.tables import console, table
+
+if TYPE_CHECKING:
+    from nori_dyn.placement.design import Design
+    from nori_dyn.placement.selection import Placement
+
+SECONDS = 60.0
+"""Longest search for something cheaper [s]."""
 
 SHOWN = 8
 """Most outputs that are listed."""
@@ -57,6 +57,14 @@ def place_(
 
     Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
     """
+    import yaml
+
+    from nori_dyn.io.robots import load_robot
+    from nori_dyn.io.sensor_configs import load_candidates
+    from nori_dyn.placement.design import best_sensors
+    from nori_dyn.placement.selection import Placement, place
+    from nori_dyn.report.json_figures import tree_json
+
     if out is not None:
         check_writable(out)
     wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
@@ -107,6 +115,8 @@ def _show_design(found: Design) -> None:
     console.print(f"[bold]{len(found.chosen)} sensors[/bold] of the least {what}: {verdict}.")
     console.print()
     _show_chosen(found)
+    import numpy as np
+
     order = np.argsort(-found.sigma, kind="stable")
     rows = [(found.outputs[k], f"{found.sigma[k]:.3g} {found.units[k]}") for k in order]
     console.print(table("Expected standard deviation, the largest first", ("output", "sigma"), rows[:SHOWN]))
@@ -119,6 +129,8 @@ def _show_chosen(found: Placement | Design) -> None:
 
 def _json(found: Placement | Design) -> dict[str, Any]:
     """Return what was found as JSON."""
+    from nori_dyn.placement.selection import Placement
+
     common = {
         "chosen": list(found.chosen),
         "costs": dict(found.costs),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.planner import Candidate
+if TYPE_CHECKING:
+    from nori_dyn.planning.planner import Candidate
 
 console = Console(highlight=False)
 
@@ -27,6 +28,8 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 def costs_table(candidates: Sequence[Candidate]) -> Table:
     """Return the table of orderings and what each costs a tick."""
+    from nori_dyn.planning.orderings.umfpack import has_umfpack
+
     rows = [
         (
             f"{'*' if k == 0 else ' '} {c.ordering}",
