@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.joints import Joint
@@ -106,8 +108,6 @@ class KinematicTree:
             for name in names:
                 if names.count(name) > 1:
                     raise ModelError(f"robot '{self.name}' has two {what}s named '{name}'.")
-        if len(self.gravity) != 3 or not np.isfinite(self.gravity).all():
-            raise ModelError(f"gravity must be three finite numbers [m/s^2]: {self.gravity}")
         I = np.array(self.I, dtype=float)
         if I.shape != (n, 6, 6):
             raise ModelError(f"robot '{self.name}': spatial inertias of shape {I.shape}, expected {(n, 6, 6)}.")
@@ -119,7 +119,7 @@ class KinematicTree:
         object.__setattr__(self, "X_tree", tuple(map(_read_only, self.X_tree)))
         frames = {name: Frame(frame.link, _read_only(frame.X)) for name, frame in self.frames.items()}
         object.__setattr__(self, "frames", MappingProxyType(frames))
-        object.__setattr__(self, "gravity", tuple(map(float, self.gravity)))
+        object.__setattr__(self, "gravity", _vector_of_gravity(self.gravity))
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
@@ -311,3 +311,20 @@ def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
 def _tree(kind: type[KinematicTree], parts: dict[str, Any]) -> KinematicTree:
     """Return a tree from its parts, in another process: a view of a mapping is not sent there."""
     return kind(**parts)
+
+
+def _vector_of_gravity(given: object) -> tuple[float, float, float]:
+    """Return three finite numbers.
+
+    Raises:
+        ModelError: it is not that; says what to write.
+    """
+    try:
+        x, y, z = checked("gravity", given, (3,))  # type: ignore[arg-type]
+    except InputError:
+        down = -abs(given) if isinstance(given, int | float) and 0 < abs(given) < math.inf else GRAVITY[2]
+        raise ModelError(
+            f"gravity must be three finite numbers [m/s^2] in world axes, whose z points upwards, not {given!r:.60}. "
+            f"Write gravity=(0, 0, {down:g})."
+        ) from None
+    return float(x), float(y), float(z)

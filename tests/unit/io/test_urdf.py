@@ -131,6 +131,11 @@ def test_floating_base_and_gravity(write):
     assert tree.gravity == (0.0, 0.0, -1.6)
 
 
+def test_gravity_is_a_vector(write):
+    with pytest.raises(ModelError, match=r"robot\.urdf: gravity must be .* Write gravity=\(0, 0, -9\.81\)"):
+        load_urdf(write(TWO + joint("j", "base", "arm")), gravity=9.81)
+
+
 @pytest.mark.parametrize("locked", [("j",), "j", {"j": 0.0}])
 def test_locked_joints_become_frames(write, locked):
     body = TWO + link("hand") + joint("j", "base", "arm") + joint("k", "arm", "hand")

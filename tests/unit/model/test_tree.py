@@ -42,6 +42,9 @@ def tree() -> KinematicTree:
         ({"I": np.zeros((5, 6))}, r"shape \(5, 6\), expected \(5, 6, 6\)"),
         ({"gravity": (0.0, 0.0)}, "gravity must be three finite numbers"),
         ({"gravity": (0.0, 0.0, math.nan)}, "gravity must be three finite numbers"),
+        ({"gravity": 9.81}, r"not 9\.81\. Write gravity=\(0, 0, -9\.81\)"),
+        ({"gravity": -1.62}, r"not -1\.62\. Write gravity=\(0, 0, -1\.62\)"),
+        ({"gravity": "down"}, r"not 'down'\. Write gravity=\(0, 0, -9\.81\)"),
         ({"frames": {"tip": Frame(5, Transform.identity())}}, "frame 'tip' is fixed to link number 5"),
         (
             dict.fromkeys(("names", "joint_names", "parents", "joints", "X_tree"), ()) | {"I": np.zeros((0, 6, 6))},
