@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json, sensor_set
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.report.progress import progress
 
@@ -88,15 +88,16 @@ def observe(
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
+    from nori_dyn.api.system import System
     from nori_dyn.io.logs import read_configurations
     from nori_dyn.io.robots import load_robot
+    from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.observe.conditioning import conditioning
     from nori_dyn.observe.redundancy import redundancy
     from nori_dyn.observe.report import observability
     from nori_dyn.planning.outputs import resolve_outputs
     from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
     from nori_dyn.report.text import show_footnote, show_redundancy, show_report, show_workspace
-    from nori_dyn.system.builder import System
 
     asked = _where(where)
     if workers is not None and scheduler is not None:
@@ -105,7 +106,7 @@ def observe(
         check_writable(html)
     wanted = tuple(name.strip() for name in outputs.split(","))
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-    system = System(tree, sensor_set(sensors, robot, tree))
+    system = System(tree, load_sensors(sensors, robot, tree))
     resolve_outputs(system, wanted)  # before anything is computed
     given = None if poses is None else read_configurations(poses, system)
     with progress("observability") as show:

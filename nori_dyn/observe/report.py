@@ -16,6 +16,7 @@ from nori_dyn.observe.null_space import NullVector, Unseen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_system
 from nori_dyn.typing import Floats, Indices
 
 SAMPLES = 3
@@ -152,12 +153,14 @@ def observability(
         n: number of configurations for each special pose.
 
     Raises:
+        WrongKindError: not a system.
         InputError: configurations of the wrong shape, or not finite.
         UnknownPoseError: no special pose of that name.
         NoConfigurationError: a pose asked for that the robot cannot be in.
 
     Source: Nori VI, Property 3 and remark 5, for the problem; own derivation otherwise.
     """
+    check_system(system, "nd.observability")
     tree = system.tree
     Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)
     exact = generic_rank(system, seed)

@@ -11,6 +11,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import ROUNDING, Problem, cheapest, listed
 from nori_dyn.planning.search import Progress
+from nori_dyn.system.given import check_tree
 
 SECONDS = 60.0
 """Time after which the best set found so far is taken, with what is known of the cheapest."""
@@ -63,11 +64,13 @@ def place(
         progress: told how far the bound has come.
 
     Raises:
+        WrongKindError: not a robot.
         SensorConfigError: candidates that do not fit the robot.
         UnknownOutputError: an output that does not exist.
         InputError: a time that is not positive.
         NoPlacementError: the outputs are not determined even with all candidates, or not within rules and budget.
     """
+    check_tree(tree, "nd.place", "candidates")
     if not seconds > 0:
         raise InputError(f"seconds is {seconds}: the search needs time.")
     choices = candidates.on(tree)
