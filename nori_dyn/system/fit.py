@@ -33,8 +33,9 @@ def columns_of(
         raise SensorConfigError(f"{_named(sensors, equation)}: it has a block for {key!r}, expected a {known}.")
     found = columns[key]
     shape = (len(equation.components), found.stop - found.start)
-    what = f"its block for {key.kind} of body {key.body}"
-    _check_shape(sensors, equation, what, block, shape, ", a column for each number of the variable")
+    if not _fits(block, shape):
+        more = ", a column for each number of the variable"
+        raise _misfit(sensors, equation, f"its block for {key.kind} of body {key.body}", block, shape, more)
     return found
 
 
@@ -44,18 +45,23 @@ def check_bias(sensors: str, equation: Equation, bias: object) -> None:
     Raises:
         SensorConfigError: they are not.
     """
-    _check_shape(sensors, equation, "its bias", bias, (len(equation.components),), "")
+    shape = (len(equation.components),)
+    if not _fits(bias, shape):
+        raise _misfit(sensors, equation, "its bias", bias, shape, "")
 
 
-def _check_shape(
-    sensors: str, equation: Equation, what: str, values: object, expected: tuple[int, ...], more: str
-) -> None:
-    """Check the first axes of values; further ones are those of a batch."""
+def _fits(values: object, expected: tuple[int, ...]) -> bool:
+    """Return whether the first axes of an array are as expected; further ones are those of a batch."""
     shape = getattr(values, "shape", None)
-    if shape is not None and shape[: len(expected)] == expected:
-        return
+    return shape is not None and shape[: len(expected)] == expected
+
+
+def _misfit(
+    sensors: str, equation: Equation, what: str, values: object, expected: tuple[int, ...], more: str
+) -> SensorConfigError:
+    shape = getattr(values, "shape", None)
     found = f"is a {type(values).__name__}" if shape is None else f"has the shape {shape}"
-    raise SensorConfigError(
+    return SensorConfigError(
         f"{_named(sensors, equation)}: {what} {found}, expected an array of the shape {expected}: a row for each of "
         f"its components{more}."
     )
