@@ -3,8 +3,9 @@
 A robot and its sensors:
 
     tree = nd.load_urdf("robot.urdf", base="floating")      also load_mjcf, load_robot("panda"), autotree(7)
-    sensors = nd.sensors("inverse_dynamics")                also load_sensors("mine.yaml"), sensors_from_model(...)
+    sensors = nd.sensors("inverse_dynamics")                also sensors("mine.yaml"), sensors_from_model(...)
     system = nd.System(tree, sensors)                       D(q) d + b(q, qd) = 0, its rows and variables by name
+    system = nd.System(tree, "inverse_dynamics")            the same
 
 Do the sensors suffice, and which ones to buy:
 

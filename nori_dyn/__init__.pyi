@@ -4,6 +4,7 @@ from . import errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
+from .api.system import System
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
 from .io.mjcf import load_mjcf
 from .io.robots import load_robot
@@ -33,7 +34,6 @@ from .solve.estimate import Estimate
 from .solve.monitor import Monitor
 from .solve.solver import Solver
 from .solve.switching import SwitchingSolver
-from .system.builder import System
 
 __version__: str
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nori_dyn.api.plan import Plan, plan
+from nori_dyn.api.system import System
 from nori_dyn.errors import MissingExtraError, NoriWarning
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.io.urdf import load_urdf
@@ -20,7 +21,6 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.recursions.rnea import rnea
-from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
 ROBOT = "iCubGenova04"

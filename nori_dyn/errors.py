@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Iterable, Sequence
 
 
@@ -148,6 +149,27 @@ class UnknownOutputError(UnknownNameError, PlanError):
 
 class InputError(NoriError):
     """Values given to a solver that have the wrong shape, the wrong name, or are not finite."""
+
+
+class WrongKindError(InputError):
+    """A thing of one kind where another is asked for.
+
+    Attributes:
+        given: the name of its type.
+
+    Args:
+        call: the function that was called.
+        expected: what it takes there.
+        given: what it was given.
+        advice: what to write instead.
+    """
+
+    def __init__(self, call: str, expected: str, given: object, advice: str) -> None:
+        self.given = type(given).__name__
+        article = "an" if self.given[0] in "aeiouAEIOU" else "a"
+        is_shown = given is None or isinstance(given, str | bytes | int | float | os.PathLike)
+        shown = f"{given!r:.60}" if is_shown else f"{article} {self.given}"
+        super().__init__(f"{call} takes {expected}, not {shown}: {advice}.")
 
 
 class UnknownReadingError(UnknownNameError, InputError):

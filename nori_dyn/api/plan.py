@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from nori_dyn.api.system import System
 from nori_dyn.errors import NoriError, NoriWarning, PlanError
 from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
@@ -33,12 +34,14 @@ from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.report.progress import progress
 from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
-from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_system
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(EliminationPlan):
     """A plan: see `EliminationPlan` for what it holds."""
+
+    system: System
 
     def solver(self, backend: str = "auto", check_residual: bool = True) -> Solver:
         """Return a solver that runs the plan.
@@ -129,7 +132,7 @@ def plan(
     """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
 
     Args:
-        system: the system.
+        system: the system, of a robot and its sensors.
         outputs: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or single ones ("fx:l_sole");
             None for all.
         ordering: "umfpack", "superlu", "recursive", "markowitz", or "auto" for the cheapest stable one.
@@ -138,11 +141,14 @@ def plan(
         cache: whether to look up, and store, the plan.
 
     Raises:
+        WrongKindError: not a system.
         SystemShapeError: too few or too many rows.
         SingularSystemError: no unique solution at any configuration.
+        SensorConfigError: a sensor whose rows do not fit.
         PlanError: an unknown ordering or output, a seed below zero.
         MissingExtraError: the ordering needs an extra that is not installed.
     """
+    check_system(system, "nd.plan")
     if seed < 0:
         raise PlanError(f"the seed is {seed}: it must be zero or larger.")
     entry = _cache_entry(system, outputs, ordering, seed, effort) if cache else None

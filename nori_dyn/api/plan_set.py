@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from nori_dyn.api.plan import Plan, check_pivots, plan, plan_of
 from nori_dyn.api.summary import plan_set_document
+from nori_dyn.api.system import Named, System
 from nori_dyn.errors import (
     NoriError,
     PlanError,
@@ -21,6 +23,7 @@ from nori_dyn.errors import (
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import tree_of
 from nori_dyn.io.plan_set_files import PlanSetData, plan_set_from_text, plan_set_to_text
+from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
@@ -28,7 +31,7 @@ from nori_dyn.planning.search import Progress
 from nori_dyn.report.progress import progress
 from nori_dyn.solve.side_by_side import SideBySide
 from nori_dyn.solve.switching import SwitchingSolver
-from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_sensors, check_tree
 from nori_dyn.tables import Document, Shown
 
 MAX_CONTACTS = 6
@@ -137,7 +140,7 @@ class PlanSet(Shown):
 
 def plan_set(
     tree: KinematicTree,
-    sensors: SensorSet,
+    sensors: SensorSet | Named,
     outputs: Sequence[str] | None = None,
     states: Iterable[Iterable[str]] | None = None,
     *,
@@ -151,7 +154,7 @@ def plan_set(
 
     Args:
         tree: the robot.
-        sensors: sensors with contacts.
+        sensors: sensors with contacts, or what `nd.sensors` takes.
         outputs: as for `plan`, the same in every state.
         states: the contact states wanted, each the names of the contacts that are closed in it; all when None.
         leave_out_singular: whether states that have no unique solution at any configuration are left out; an error
@@ -162,6 +165,7 @@ def plan_set(
         cache: as for `plan`.
 
     Raises:
+        WrongKindError: not a robot, or no sensors.
         PlanError: the sensors have no contacts, or too many to plan all states; no state is wanted, or none is left;
             an unknown ordering or output.
         UnknownSensorNameError: a state has a contact that the sensors do not have.
@@ -169,6 +173,10 @@ def plan_set(
         SingularSystemError: a state has no unique solution at any configuration; names it.
         MissingExtraError: the ordering needs an extra that is not installed.
     """
+    check_tree(tree, "nd.plan_set", "sensors")
+    if isinstance(sensors, str | os.PathLike):
+        sensors = load_sensors(sensors)
+    check_sensors(sensors, "nd.plan_set")
     plans: dict[ContactState, Plan] = {}
     left_out: dict[ContactState, str] = {}
     for state in _wanted(sensors, states):

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import nori_dyn.bench.peers.registry as peer_registry
-import nori_dyn.bench.suites.registry as suite_registry
-from nori_dyn.bench import baseline, drawing, report
-from nori_dyn.bench.records import Record
-from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.cli.common import Json, print_json
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Table, number
+
+if TYPE_CHECKING:
+    from nori_dyn.bench.records import Record
+    from nori_dyn.bench.report import Report
+    from nori_dyn.bench.suites.base import Suite
 
 ROBOT = "A robot instead of those that a suite of real robots has: a URDF or MJCF file, or a name; repeatable."
 
@@ -57,6 +57,9 @@ def bench(
 
     Example: nori-dyn bench --suite tick --quick --out results
     """
+    from nori_dyn.bench import baseline, drawing, report
+    from nori_dyn.bench.suites.base import Options
+
     if list_all:
         _list(as_json)
         return
@@ -95,7 +98,7 @@ def _show(suite: Suite, records: Sequence[Record]) -> None:
         typer.echo()
 
 
-def _show_left_out(found: report.Report) -> None:
+def _show_left_out(found: Report) -> None:
     for case, name, off in found.wrong:
         show(f"{name} answers otherwise, by {number(off, 2)}, and was not timed: {case}")
     for name, reason in found.skipped.items():
@@ -103,7 +106,9 @@ def _show_left_out(found: report.Report) -> None:
 
 
 def _list(as_json: bool) -> None:
-    suites, peers = suite_registry.SUITES, peer_registry.PEERS
+    from nori_dyn.bench.peers.registry import PEERS as peers
+    from nori_dyn.bench.suites.registry import SUITES as suites
+
     if as_json:
         shown = {name: {"package": peer.package, "version": peer.version} for name, peer in peers.items()}
         print_json({"suites": {name: suite.title for name, suite in suites.items()}, "peers": shown})

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nori_dyn.errors import UnknownConfigError
-from nori_dyn.io.sensor_configs import load_sensors, sensors, shipped_configs
-from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.tree import KinematicTree
+if TYPE_CHECKING:
+    from nori_dyn.measurements.sensor_set import SensorSet
 
 Robot = Annotated[
     str,
@@ -43,19 +40,6 @@ class Base(StrEnum):
 def kept(keep: Sequence[str] | None) -> Sequence[str]:
     """Return what `load_robot` takes as kept."""
     return "sensors" if keep == ["sensors"] else tuple(keep or ())
-
-
-def sensor_set(name_or_file: str, robot: str | None = None, tree: KinematicTree | None = None) -> SensorSet:
-    """Return a shipped set of sensors by name, or one from a file, which may take those of the robot's own file.
-
-    Raises:
-        SensorConfigError: there is none, or it does not follow the schema.
-    """
-    if name_or_file in shipped_configs():
-        return sensors(name_or_file)
-    if Path(name_or_file).suffix in (".yaml", ".yml") or Path(name_or_file).exists():
-        return load_sensors(name_or_file, robot, tree)
-    raise UnknownConfigError("set of sensors", name_or_file, shipped_configs())
 
 
 def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:

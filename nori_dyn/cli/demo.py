@@ -9,10 +9,7 @@ from typing import Annotated
 import typer
 
 from nori_dyn.cli.common import Json, print_json
-from nori_dyn.demo import run_demo
 from nori_dyn.io.files import check_writable
-from nori_dyn.report.json_figures import plan_json
-from nori_dyn.report.pictures import draw_plan
 from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Paragraph, Table, number
@@ -27,6 +24,10 @@ def demo(
 
     Example: nori-dyn demo --out icub.png
     """
+    from nori_dyn.demo import run_demo
+    from nori_dyn.report.json_figures import plan_json
+    from nori_dyn.report.pictures import draw_plan
+
     check_writable(out)
     with progress("inverse dynamics of iCub"):
         found = run_demo(ticks)

@@ -9,12 +9,9 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.api.plan import Plan
 from nori_dyn.cli.common import Json, print_json
 from nori_dyn.errors import IdentifierError
-from nori_dyn.io.export import check_folder
 from nori_dyn.program.c_names import checked_identifier
-from nori_dyn.report.json_figures import cost_json
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import listed, unbroken
 
@@ -48,6 +45,10 @@ def export(
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
     """
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.io.export import check_folder
+    from nori_dyn.report.json_figures import cost_json
+
     check_folder(out)
     made = Plan.load(plan).export(out, lang.value, name)
     if as_json:

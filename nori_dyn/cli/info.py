@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.api.plan import Plan
 from nori_dyn.cli.common import Base, Json, Keep, Lock, Strict, kept, print_json
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import read_bytes
-from nori_dyn.io.model_sensors import ModelSensor, counted
-from nori_dyn.io.robots import load_robot, model_sensors
-from nori_dyn.model.tree import KinematicTree
-from nori_dyn.report.json_figures import plan_json, tree_json
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Facts, Part, Table, listed, unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.io.model_sensors import ModelSensor
+    from nori_dyn.model.tree import KinematicTree
 
 
 def info(
@@ -33,6 +33,9 @@ def info(
 
     Example: nori-dyn info panda.urdf
     """
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.io.robots import load_robot, model_sensors
+
     if Path(what).is_file() and read_bytes(what)[:1] == b"{":
         _show_plan(Plan.load(what), as_json)
     else:
@@ -45,6 +48,9 @@ def info(
 
 
 def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str, verbose: bool, as_json: bool) -> None:
+    from nori_dyn.io.model_sensors import counted
+    from nori_dyn.report.json_figures import tree_json
+
     masses = [float(I[5, 5]) for I in tree.I]
     if as_json:
         links = [
@@ -82,6 +88,8 @@ def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str
 
 
 def _show_plan(plan: Plan, as_json: bool) -> None:
+    from nori_dyn.report.json_figures import plan_json
+
     system = plan.system
     if as_json:
         print_json({**plan_json(plan), "measurements": list(system.measurement_names)})

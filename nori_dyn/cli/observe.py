@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json, sensor_set
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.io.logs import read_configurations
-from nori_dyn.io.robots import load_robot
-from nori_dyn.model.joints import notes_on_limits
-from nori_dyn.observe.conditioning import SAMPLES, Conditioning, conditioning
-from nori_dyn.observe.poses import POSES
-from nori_dyn.observe.redundancy import redundancy
-from nori_dyn.observe.report import ObservabilityReport, Where, observability
-from nori_dyn.observe.summary import conditioning_document, redundancy_document, report_document
-from nori_dyn.planning.outputs import resolve_outputs
-from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
 from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
-from nori_dyn.system.builder import System
 from nori_dyn.tables import Document
+
+if TYPE_CHECKING:
+    from nori_dyn.observe.conditioning import Conditioning
+    from nori_dyn.observe.report import ObservabilityReport, Where
+    from nori_dyn.system.builder import System
+
+POSES = ("parallel", "coplanar", "flat", "double_support", "at_zero", "at_limits")
+"""The special poses of `nori_dyn.observe.poses`."""
+
+SAMPLES = 200
+"""Number of random poses to sweep."""
 
 
 def _where(asked: list[str] | None) -> Where:
@@ -91,6 +91,17 @@ def observe(
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
+    from nori_dyn.api.system import System
+    from nori_dyn.io.logs import read_configurations
+    from nori_dyn.io.robots import load_robot
+    from nori_dyn.io.sensor_configs import load_sensors
+    from nori_dyn.observe.conditioning import conditioning
+    from nori_dyn.observe.redundancy import redundancy
+    from nori_dyn.observe.report import observability
+    from nori_dyn.observe.summary import redundancy_document, report_document
+    from nori_dyn.planning.outputs import resolve_outputs
+    from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
+
     asked = _where(where)
     if workers is not None and scheduler is not None:
         raise typer.BadParameter("with --scheduler, the workers are the cluster's.", param_hint="--workers")
@@ -98,7 +109,7 @@ def observe(
         check_writable(html)
     wanted = tuple(name.strip() for name in outputs.split(","))
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-    system = System(tree, sensor_set(sensors, robot, tree))
+    system = System(tree, load_sensors(sensors, robot, tree))
     resolve_outputs(system, wanted)  # before anything is computed
     given = None if poses is None else read_configurations(poses, system)
     with progress("observability") as stage:
@@ -131,6 +142,9 @@ def observe(
 
 def _workspace(system: System, report: ObservabilityReport, swept: Conditioning, is_random: bool) -> Document:
     """Return what is shown of the poses that were looked at, which are random ones or were given."""
+    from nori_dyn.model.joints import notes_on_limits
+    from nori_dyn.observe.summary import conditioning_document
+
     poses = "random poses within joint limits" if is_random else "poses given"
     rank = swept.n_variables if report.is_observable else report.numerical_rank
     notes = notes_on_limits(system.tree.joint_names, system.tree.joints) if is_random else ()

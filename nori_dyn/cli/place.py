@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-import yaml
 
 from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, print_json
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.io.robots import load_robot
-from nori_dyn.io.sensor_configs import load_candidates
-from nori_dyn.placement.design import Design, best_sensors
-from nori_dyn.placement.selection import SECONDS, Placement, place
-from nori_dyn.report.json_figures import tree_json
 from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
+
+if TYPE_CHECKING:
+    from nori_dyn.placement.design import Design
+    from nori_dyn.placement.selection import Placement
+
+SECONDS = 60.0
+"""Longest search for something cheaper [s]."""
 
 
 class Optimality(StrEnum):
@@ -53,6 +54,14 @@ def place_(
 
     Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
     """
+    import yaml
+
+    from nori_dyn.io.robots import load_robot
+    from nori_dyn.io.sensor_configs import load_candidates
+    from nori_dyn.placement.design import best_sensors
+    from nori_dyn.placement.selection import place
+    from nori_dyn.report.json_figures import tree_json
+
     if out is not None:
         check_writable(out)
     wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
@@ -86,6 +95,8 @@ def _criterion(asked: Optimality) -> Literal["A", "D"]:
 
 def _json(found: Placement | Design) -> dict[str, Any]:
     """Return what was found as JSON."""
+    from nori_dyn.placement.selection import Placement
+
     common = {
         "chosen": list(found.chosen),
         "costs": dict(found.costs),

@@ -7,13 +7,9 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.api.plan import plan as make_plan
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, in_contact, kept, print_json, sensor_set
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, in_contact, kept, print_json
 from nori_dyn.io.files import check_writable
-from nori_dyn.io.robots import load_robot
-from nori_dyn.report.json_figures import plan_json
 from nori_dyn.report.terminal import show
-from nori_dyn.system.builder import System
 from nori_dyn.tables import unbroken
 
 
@@ -44,9 +40,15 @@ def plan(
 
     Example: nori-dyn plan panda.urdf --sensors inverse_dynamics --out panda.plan
     """
+    from nori_dyn.api.plan import plan as make_plan
+    from nori_dyn.api.system import System
+    from nori_dyn.io.robots import load_robot
+    from nori_dyn.io.sensor_configs import load_sensors
+    from nori_dyn.report.json_figures import plan_json
+
     check_writable(out)
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-    system = System(tree, in_contact(sensor_set(sensors, robot, tree), contacts))
+    system = System(tree, in_contact(load_sensors(sensors, robot, tree), contacts))
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
     result = make_plan(system, names, ordering, seed, effort, cache)
     result.save(out)

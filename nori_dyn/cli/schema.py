@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from nori_dyn.io.sensor_configs import schema_json
-
 
 def schema() -> None:
     """Print the JSON schema of sensor configs, for editors.
 
     Example: nori-dyn schema > sensors.schema.json
     """
+    from nori_dyn.io.sensor_configs import schema_json
+
     typer.echo(schema_json())
 
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from nori_dyn.api.plan import Plan
 from nori_dyn.cli.common import Json, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
-from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
 from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
-from nori_dyn.solve.plausibility.doubts import doubts
-from nori_dyn.solve.states import unusable
-from nori_dyn.system.builder import System
 from nori_dyn.tables import number
-from nori_dyn.typing import Floats
+
+if TYPE_CHECKING:
+    from nori_dyn.system.builder import System
+    from nori_dyn.typing import Floats
 
 
 class Singular(StrEnum):
@@ -91,11 +89,17 @@ def solve(
 
     Example: nori-dyn solve --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
     """
+    import numpy as np
+
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
+    from nori_dyn.solve.plausibility.doubts import doubts
+
     check_log_name(out)
     check_writable(out)
     if differentiate is not None and dt is None:
         raise InputError("--differentiate and --dt go together: a window in samples, and the time between them.")
-    if dt is not None and not 0 < dt < np.inf:
+    if dt is not None and not 0 < dt < math.inf:
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
     differentiation = None if differentiate is None or dt is None else Differentiation(differentiate, dt)
     loaded = Plan.load(plan)
@@ -154,6 +158,10 @@ def solve(
 
 def _dropped(system: System, Y: Floats) -> dict[str, int]:
     """Return in how many of N samples a sensor was dropped, by its name, where it was at all."""
+    import numpy as np
+
+    from nori_dyn.solve.states import unusable
+
     counts = np.count_nonzero(unusable(system, Y), axis=0).tolist()
     return {name: n for name, n in zip(system.weight_names, counts, strict=True) if n}
 

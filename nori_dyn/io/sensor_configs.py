@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownConfigError
+from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownConfigError, WrongKindError
 from nori_dyn.io.robots import model_sensors
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.yaml_file import YamlFile, read_yaml
@@ -27,18 +27,6 @@ def shipped_configs() -> dict[str, Path]:
     """Return the sensor configs that come with the package, by name."""
     folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
     return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-
-
-def sensors(name: str) -> SensorSet:
-    """Return a shipped set of sensors by name, such as "inverse_dynamics".
-
-    Raises:
-        UnknownConfigError: there is none of that name.
-    """
-    shipped = shipped_configs()
-    if name not in shipped:
-        raise UnknownConfigError("shipped set of sensors", name, shipped)
-    return load_sensors(shipped[name])
 
 
 def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None = None) -> SensorSet:
@@ -72,26 +60,47 @@ def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None
 
 
 def load_sensors(
-    path: str | Path, model: str | os.PathLike[str] | None = None, tree: KinematicTree | None = None
+    source: str | os.PathLike[str], model: str | os.PathLike[str] | None = None, tree: KinematicTree | None = None
 ) -> SensorSet:
-    """Return the set of sensors that a YAML file describes.
+    """Return a set of sensors: a shipped one by name, such as "inverse_dynamics", or one that a YAML file describes.
 
-    Where it says `from_model: true`, the sensors that the robot's file describes come first, but for those whose names
-    its own measurements have. `from_model` may also be a mapping that changes them: from a type of sensor, or from a
-    name, to fields, or to null, which leaves them out.
+    Where a file says `from_model: true`, the sensors that the robot's file describes come first, but for those whose
+    names its own measurements have. `from_model` may also be a mapping that changes them: from a type of sensor, or
+    from a name, to fields, or to null, which leaves them out.
 
     Args:
-        path: the YAML file.
+        source: the name, or the file; a `Path` is always a file.
         model: the robot, as for `load_robot`, where the file has `from_model`.
         tree: see `sensors_from_model`.
 
     Raises:
+        UnknownConfigError: neither a shipped set nor a file.
         FileFormatError: the file cannot be read.
         SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
+        WrongKindError: neither text nor a path.
     """
-    content = Config.read(path)
+    content = Config.read(_file_of(source))
     with content.naming_line():
         return SensorSet.from_dict(content.data, content.of_model(model, tree))
+
+
+sensors = load_sensors
+"""The same, by a shorter name."""
+
+
+def _file_of(source: object) -> str | Path:
+    """Return the file of a set of sensors."""
+    if isinstance(source, os.PathLike):
+        return Path(source)
+    if not isinstance(source, str):
+        advice = "for one, nd.sensors('inverse_dynamics') or nd.sensors('mine.yaml')"
+        raise WrongKindError("nd.sensors", "the name of a shipped set or a YAML file", source, advice)
+    shipped = shipped_configs()
+    if source in shipped:
+        return shipped[source]
+    if source.endswith((".yaml", ".yml")) or os.sep in source or os.path.exists(source):
+        return source
+    raise UnknownConfigError("set of sensors (neither shipped nor a file)", source, shipped)
 
 
 def load_candidates(

@@ -1,21 +1,20 @@
-"""URDF files: read by yourdfpy, no meshes loaded, no external entities expanded."""
+"""URDF files as kinematic trees; no meshes are loaded, no external entities expanded."""
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
-from nori_dyn.io.urdf_document import read_urdf
+from nori_dyn.errors import ModelError, NoriWarning
+from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, read_urdf
 from nori_dyn.io.urdf_sensors import sensor_joints
-from nori_dyn.io.xml_file import Element, naming_file
+from nori_dyn.io.xml_file import naming_file
 from nori_dyn.model.assembly import JointData, LinkData, assemble
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
@@ -63,18 +62,12 @@ def load_urdf(
     if mimic not in ("independent", "refuse"):
         raise ModelError(f"mimic must be 'independent' or 'refuse', not {mimic!r}.")
     frozen = [locked] if isinstance(locked, str) else list(locked)
-    kept = _sensed(path, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
-    document = read_urdf(path)
-    robot = _parsed(path, document)
+    kept = sensor_joints(path, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
+    robot = read_urdf(path)
     cleaner = Cleaner(active=clean)
     with naming_file(path):
-        links = [
-            _link(link, element, cleaner) for link, element in zip(robot.links, document.findall("link"), strict=True)
-        ]
-        joints = [
-            _joint(joint, element, cleaner)
-            for joint, element in zip(robot.joints, document.findall("joint"), strict=True)
-        ]
+        links = [_link(link, cleaner) for link in robot.links]
+        joints = [_joint(joint, cleaner) for joint in robot.joints]
         mimics = [
             joint.name
             for joint in robot.joints
@@ -106,46 +99,29 @@ def load_urdf(
     return tree
 
 
-def _parsed(path: str | os.PathLike[str], document: Element) -> Any:
-    """Return yourdfpy's robot of a checked document."""
-    from lxml import etree
-    from yourdfpy import URDF
-
-    try:
-        return URDF.load(io.BytesIO(etree.tostring(document)), build_scene_graph=False, load_meshes=False).robot
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-    ) as error:  # the document is checked: a last resort
-        raise FileFormatError(f"{path}: yourdfpy cannot read it: {error!r}.") from error
-
-
-def _link(link: Any, element: Element, cleaner: Cleaner) -> LinkData:
-    inertial = link.inertial
-    if inertial is None:
+def _link(link: UrdfLink, cleaner: Cleaner) -> LinkData:
+    if link.inertial is None:
         return LinkData(link.name)
-    com, R = _origin(inertial.origin, element.find("inertial/origin"), cleaner)
-    I = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
-    return LinkData(link.name, 0.0 if inertial.mass is None else inertial.mass, com, R @ I @ R.T)
+    com, R = _origin(link.inertial.origin, cleaner)
+    ixx, ixy, ixz, iyy, iyz, izz = link.inertial.inertia
+    I = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return LinkData(link.name, link.inertial.mass, com, R @ I @ R.T)
 
 
-def _joint(joint: Any, element: Element, cleaner: Cleaner) -> JointData:
-    r, R = _origin(joint.origin, element.find("origin"), cleaner)
+def _joint(joint: UrdfJoint, cleaner: Cleaner) -> JointData:
+    r, R = _origin(joint.origin, cleaner)
     X_tree = Transform(np.ascontiguousarray(R.T), r)
     return JointData(joint.name, joint.parent, joint.child, X_tree, _model(joint, cleaner))
 
 
-def _origin(matrix: Floats | None, element: Element | None, cleaner: Cleaner) -> tuple[Floats, Floats]:
+def _origin(origin: UrdfOrigin | None, cleaner: Cleaner) -> tuple[Floats, Floats]:
     """Return the position (3,) [m] and rotation (3, 3), to parent coordinates, of an <origin>."""
-    if matrix is None or element is None:
+    if origin is None:
         return np.zeros(3), np.eye(3)
-    roll, pitch, yaw = element.get("rpy", "0 0 0").split()
-    return cleaner.position(np.array(matrix[:3, 3])), cleaner.rpy((roll, pitch, yaw))
+    return cleaner.position(np.array(origin.xyz) + 0.0), cleaner.rpy(origin.rpy)  # -0.0 becomes 0.0
 
 
-def _model(joint: Any, cleaner: Cleaner) -> Joint | None:
+def _model(joint: UrdfJoint, cleaner: Cleaner) -> Joint | None:
     if joint.type == "fixed":
         return None
     if joint.type == "floating":
@@ -157,7 +133,7 @@ def _model(joint: Any, cleaner: Cleaner) -> Joint | None:
         )
     if not np.linalg.norm(joint.axis) > 0:
         raise ModelError(f"joint '{joint.name}' has a zero axis. Give it a direction.")
-    axis = cleaner.axis(joint.axis)
+    axis = cleaner.axis(np.array(joint.axis))
     if joint.type == "planar":
         if axis != (0.0, 0.0, 1.0):
             shown = " ".join(f"{component:g}" for component in axis)
@@ -172,21 +148,12 @@ def _model(joint: Any, cleaner: Cleaner) -> Joint | None:
     return (Revolute if joint.type == "revolute" else Prismatic)(axis, _limits(joint))
 
 
-def _limits(joint: Any) -> tuple[float, float]:
-    lower = upper = None
-    if joint.limit is not None:
-        lower, upper = joint.limit.lower, joint.limit.upper
+def _limits(joint: UrdfJoint) -> tuple[float, float]:
+    lower, upper = joint.lower, joint.upper
     return (
-        -math.inf if lower is None or lower <= -NO_LIMIT else float(lower),
-        math.inf if upper is None or upper >= NO_LIMIT else float(upper),
+        -math.inf if lower is None or lower <= -NO_LIMIT else lower,
+        math.inf if upper is None or upper >= NO_LIMIT else upper,
     )
-
-
-def _sensed(path: str | os.PathLike[str], locked: Sequence[str]) -> list[str]:
-    """Return the fixed and the locked joints that carry a force-torque sensor."""
-    sensed = sensor_joints(path, fixed=False)
-    fixed = sensor_joints(path)
-    return [joint for joint in sensed if joint in fixed or joint in locked]
 
 
 def _notes(

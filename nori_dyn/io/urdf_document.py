@@ -1,9 +1,10 @@
-"""The part of a URDF document that the dynamics depend on, checked number by number."""
+"""The part of a URDF that the dynamics depend on, read from the file and checked number by number."""
 
 from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.xml_file import Element, read_xml
@@ -25,44 +26,171 @@ _JOINT = {
     "axis": {"xyz": (3, False)},
     "limit": {"lower": (1, False), "upper": (1, False)},
 }
-_NAMES = {"parent": "link", "child": "link", "mimic": "joint"}
+
+Vector = tuple[float, float, float]
+_Texts = dict[str, list[str]]  # the numbers of an element as printed, by attribute; empty where there is no element
 
 
-def read_urdf(path: str | os.PathLike[str]) -> Element:
-    """Return a new <robot> element with names, inertials and joints only, every number of it checked.
+@dataclass(frozen=True, slots=True)
+class UrdfOrigin:
+    """An <origin>: where a frame is, in that of its parent.
+
+    Attributes:
+        xyz: position [m].
+        rpy: roll, pitch and yaw [rad] as printed: the number of decimals says what may be rounding.
+    """
+
+    xyz: Vector
+    rpy: tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class UrdfInertial:
+    """An <inertial>; what it leaves out is zero.
+
+    Attributes:
+        origin: the frame in the centre of mass; None is the link's own.
+        mass: [kg].
+        inertia: xx, xy, xz, yy, yz and zz about the centre of mass [kg m^2], in the axes of the origin.
+    """
+
+    origin: UrdfOrigin | None
+    mass: float
+    inertia: tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class UrdfLink:
+    """A <link>.
+
+    Attributes:
+        name: its name.
+        inertial: its inertia; None is none.
+    """
+
+    name: str
+    inertial: UrdfInertial | None
+
+
+@dataclass(frozen=True, slots=True)
+class UrdfJoint:
+    """A <joint>.
+
+    Attributes:
+        name: its name.
+        type: its type, not checked here.
+        parent: name of the link that carries it.
+        child: name of the link that it carries.
+        origin: where it sits in the parent's frame; None is there.
+        axis: its direction or normal, of any length; x if the file has none.
+        lower: the lower limit [rad or m]; None if the file has none.
+        upper: the upper limit [rad or m]; None if the file has none.
+        mimic: name of the joint that it follows; None for one of its own.
+    """
+
+    name: str
+    type: str
+    parent: str
+    child: str
+    origin: UrdfOrigin | None
+    axis: Vector
+    lower: float | None
+    upper: float | None
+    mimic: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UrdfRobot:
+    """A <robot>: its name, and its links and joints in the order of the file."""
+
+    name: str
+    links: tuple[UrdfLink, ...]
+    joints: tuple[UrdfJoint, ...]
+
+
+def read_urdf(path: str | os.PathLike[str]) -> UrdfRobot:
+    """Return the names, inertials and joints of a URDF, every number of them checked.
 
     Meshes, materials, transmissions, simulator extensions and limits of effort are left out.
 
     Raises:
         FileFormatError: not a readable XML file, not a URDF, or an attribute that is missing or not numbers.
     """
-    from lxml import etree
+    return urdf_robot(path, read_xml(path))
 
-    root = read_xml(path)
+
+def urdf_robot(path: str | os.PathLike[str], root: Element) -> UrdfRobot:
+    """Return what `read_urdf` does, of a file that is already parsed.
+
+    Raises:
+        FileFormatError: not a URDF, or an attribute that is missing or not numbers.
+    """
     if root.tag != "robot":
         hint = " It is an MJCF model: use load_mjcf." if root.tag == "mujoco" else ""
         raise FileFormatError(f"{path} is not a URDF: its root element is <{root.tag}>, not <robot>.{hint}")
     _refuse_xacro(path, root)
+    return UrdfRobot(
+        name=root.get("name") or os.path.splitext(os.path.basename(path))[0],
+        links=tuple(_link(path, element) for element in root.findall("link")),
+        joints=tuple(_joint(path, element) for element in root.findall("joint")),
+    )
 
-    robot = etree.Element("robot", name=root.get("name") or os.path.splitext(os.path.basename(path))[0])
-    for link in root.findall("link"):
-        copy = etree.SubElement(robot, "link", name=required(path, link, "name", "a <link>"))
-        inertial = link.find("inertial")
-        if inertial is not None:
-            part = etree.SubElement(copy, "inertial")
-            _copy_numbers(path, inertial, part, _INERTIAL, f"link '{copy.get('name')}': its inertial")
-    for joint in root.findall("joint"):
-        name = required(path, joint, "name", "a <joint>")
-        copy = etree.SubElement(robot, "joint", name=name, type=required(path, joint, "type", f"joint '{name}'"))
-        _copy_numbers(path, joint, copy, _JOINT, f"joint '{name}': its")
-        for tag, attribute in _NAMES.items():
-            element = joint.find(tag)
-            if element is not None:
-                value = required(path, element, attribute, f"joint '{name}': its <{tag}>")
-                etree.SubElement(copy, tag, {attribute: value})
-            elif tag != "mimic":
-                raise FileFormatError(f"{where(path, joint)}: joint '{name}' has no <{tag}>. Name its {tag} link.")
-    return robot
+
+def _link(path: str | os.PathLike[str], element: Element) -> UrdfLink:
+    name = required(path, element, "name", "a <link>")
+    inertial = element.find("inertial")
+    if inertial is None:
+        return UrdfLink(name, None)
+    texts = _numbers(path, inertial, _INERTIAL, f"link '{name}': its inertial")
+    ixx, ixy, ixz, iyy, iyz, izz = (
+        float(texts["inertia"].get(f"i{axes}", ["0"])[0]) for axes in ("xx", "xy", "xz", "yy", "yz", "zz")
+    )
+    mass = float(texts["mass"].get("value", ["0"])[0])
+    return UrdfLink(name, UrdfInertial(_origin(inertial, texts), mass, (ixx, ixy, ixz, iyy, iyz, izz)))
+
+
+def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
+    name = required(path, element, "name", "a <joint>")
+    kind = required(path, element, "type", f"joint '{name}'")
+    texts = _numbers(path, element, _JOINT, f"joint '{name}': its")
+    lower, upper = (texts["limit"].get(end) for end in ("lower", "upper"))
+    return UrdfJoint(
+        name=name,
+        type=kind,
+        parent=_end(path, element, name, "parent"),
+        child=_end(path, element, name, "child"),
+        origin=_origin(element, texts),
+        axis=_vector(texts["axis"].get("xyz", ["1", "0", "0"])),
+        lower=None if lower is None else float(lower[0]),
+        upper=None if upper is None else float(upper[0]),
+        mimic=_named(path, element, name, "mimic", "joint"),
+    )
+
+
+def _end(path: str | os.PathLike[str], joint: Element, name: str, tag: str) -> str:
+    """Return the link that a joint has at one end."""
+    link = _named(path, joint, name, tag, "link")
+    if link is None:
+        raise FileFormatError(f"{where(path, joint)}: joint '{name}' has no <{tag}>. Name its {tag} link.")
+    return link
+
+
+def _named(path: str | os.PathLike[str], joint: Element, name: str, tag: str, attribute: str) -> str | None:
+    """Return what a child element of a joint names; None where there is no such element."""
+    element = joint.find(tag)
+    return None if element is None else required(path, element, attribute, f"joint '{name}': its <{tag}>")
+
+
+def _origin(parent: Element, texts: dict[str, _Texts]) -> UrdfOrigin | None:
+    if parent.find("origin") is None:
+        return None
+    roll, pitch, yaw = texts["origin"].get("rpy", ["0", "0", "0"])
+    return UrdfOrigin(_vector(texts["origin"].get("xyz", ["0", "0", "0"])), (roll, pitch, yaw))
+
+
+def _vector(texts: list[str]) -> Vector:
+    x, y, z = map(float, texts)
+    return x, y, z
 
 
 def _refuse_xacro(path: str | os.PathLike[str], root: Element) -> None:
@@ -74,30 +202,30 @@ def _refuse_xacro(path: str | os.PathLike[str], root: Element) -> None:
             )
 
 
-def _copy_numbers(
-    path: str | os.PathLike[str],
-    source: Element,
-    target: Element,
-    table: dict[str, dict[str, tuple[int, bool]]],
-    what: str,
-) -> None:
-    from lxml import etree
+def _numbers(
+    path: str | os.PathLike[str], parent: Element, table: dict[str, dict[str, tuple[int, bool]]], what: str
+) -> dict[str, _Texts]:
+    """Return the numbers of the children of an element as printed, by child and attribute.
 
+    Raises:
+        FileFormatError: one is missing that must be there, or is no number.
+    """
+    found: dict[str, _Texts] = {tag: {} for tag in table}
     for tag, attributes in table.items():
-        element = source.find(tag)
+        element = parent.find(tag)
         if element is None:
             continue
-        copy = etree.SubElement(target, tag)
-        for attribute, (n, required) in attributes.items():
+        for attribute, (n, is_required) in attributes.items():
             text = element.get(attribute)
-            if text is None and required:
+            if text is None and is_required:
                 raise FileFormatError(f"{where(path, element)}: {what} <{tag}> has no {attribute}.")
             if text is not None:
                 problem = not_numbers(text, n, allow_infinite=tag == "limit")
                 if problem:
                     place = f"{where(path, element)}: {what} <{tag}>"
                     raise FileFormatError(f"{place} has {attribute}='{text}': {problem}.")
-                copy.set(attribute, text)
+                found[tag][attribute] = text.split()
+    return found
 
 
 def not_numbers(text: str, n: int, allow_infinite: bool = False) -> str:

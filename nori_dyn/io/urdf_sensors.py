@@ -7,7 +7,7 @@ Source: iDynTree, doc/model_loading.md, "Sensor extensions", and its loader wher
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,10 @@ import numpy as np
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.model_sensors import ModelSensor, pose_entry, roll_pitch_yaw
-from nori_dyn.io.urdf_document import not_numbers, read_urdf, required, where
+from nori_dyn.io.urdf_document import UrdfRobot, Vector, not_numbers, read_urdf, required, urdf_robot, where
 from nori_dyn.io.xml_file import Element, read_xml
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.typing import Floats
-
-Vector = tuple[float, float, float]
 
 DIRECTIONS = {"parent_to_child": "parent_on_child", "child_to_parent": "child_on_parent"}
 """What we call a wrench on one of the two links that a joint connects, by <measure_direction>."""
@@ -39,8 +37,8 @@ def urdf_sensors(path: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
     Raises:
         FileFormatError: not a readable file, not a URDF, or a sensor that lacks something or is on nothing.
     """
-    document, root = read_urdf(path), read_xml(path)
-    reader = _Reader(path, document, Cleaner())
+    root = read_xml(path)
+    reader = _Reader(path, urdf_robot(path, root), Cleaner())
     own = root.findall("sensor")
     if own:
         return tuple(sensor for element in own for sensor in reader.idyntree(element))
@@ -48,22 +46,22 @@ def urdf_sensors(path: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
     return tuple(sensor for element, found in gazebo for sensor in reader.gazebo(found, element.get("reference", "")))
 
 
-def sensor_joints(path: str | os.PathLike[str], fixed: bool = True) -> tuple[str, ...]:
-    """Return the joints that carry a force-torque sensor, all or only the fixed ones."""
-    kinds = {joint.get("name"): joint.get("type") for joint in read_urdf(path).findall("joint")}
+def sensor_joints(path: str | os.PathLike[str], locked: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the joints, fixed or among those to be locked, that carry a force-torque sensor."""
+    still = {*locked, *(joint.name for joint in read_urdf(path).joints if joint.type == "fixed")}
     found = [sensor.on for sensor in urdf_sensors(path) if sensor.type == "force_torque"]
-    return tuple(dict.fromkeys(joint for joint in found if not fixed or kinds[joint] == "fixed"))
+    return tuple(dict.fromkeys(joint for joint in found if joint in still))
 
 
 @dataclass
 class _Reader:
     path: str | os.PathLike[str]
-    document: Element
+    robot: UrdfRobot
     cleaner: Cleaner
 
     def __post_init__(self) -> None:
-        self.links = {link.get("name") for link in self.document.findall("link")}
-        self.joints = {joint.get("name"): joint for joint in self.document.findall("joint")}
+        self.links = {link.name for link in self.robot.links}
+        self.joints = {joint.name: joint for joint in self.robot.joints}
 
     def idyntree(self, element: Element) -> Iterator[ModelSensor]:
         name, kind = self._named(element)
@@ -124,7 +122,7 @@ class _Reader:
         if frame == "child":
             xyz = rpy = (0.0, 0.0, 0.0)
         elif frame == "parent":
-            if self.joints[joint].get("type") != "fixed":
+            if self.joints[joint].type != "fixed":
                 note = "in the frame of its parent link, which the child moves against"
                 return ModelSensor(name, "force_torque", joint, note=note)
             r, R = self._joint_origin(joint)
@@ -143,10 +141,10 @@ class _Reader:
         return ModelSensor(name, kind, link, entry if pose is None else {**entry, "frame": pose}, link=link)
 
     def _joint_origin(self, joint: str) -> tuple[Floats, Floats]:
-        origin = self.joints[joint].find("origin")
-        xyz, rpy = ("0 0 0", "0 0 0") if origin is None else (origin.get("xyz", "0 0 0"), origin.get("rpy", "0 0 0"))
-        roll, pitch, yaw = rpy.split()
-        return np.array(xyz.split(), dtype=float), self.cleaner.rpy((roll, pitch, yaw))
+        origin = self.joints[joint].origin
+        if origin is None:
+            return np.zeros(3), np.eye(3)
+        return np.array(origin.xyz), self.cleaner.rpy(origin.rpy)
 
     def _origin(self, origin: Element | None, name: str) -> tuple[Vector, Vector]:
         if origin is None:

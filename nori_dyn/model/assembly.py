@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import networkx as nx
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
@@ -195,53 +194,75 @@ def check_inertias(links: Iterable[LinkData], strict: bool) -> None:
 
 def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[JointData]) -> list[str]:
     """Return the link names depth first from the root, siblings in the order of the file."""
-    graph: nx.DiGraph[str] = nx.DiGraph()
+    children: dict[str, dict[str, str]] = {}  # of each link, the links that it carries, each with its joint
     for link in links:
-        if link.name in graph:
+        if link.name in children:
             raise ModelError(f"robot '{name}' has two links named '{link.name}'.")
-        graph.add_node(link.name)
+        children[link.name] = {}
+    carriers: dict[str, list[str]] = {link: [] for link in children}  # of each link, the joints that carry it
     seen: set[str] = set()
     for joint in joints:
         if joint.name in seen:
             raise ModelError(f"robot '{name}' has two joints named '{joint.name}'.")
         seen.add(joint.name)
         for role, end in (("parent", joint.parent), ("child", joint.child)):
-            if end not in graph:
+            if end not in children:
                 raise UnknownModelNameError(
                     f"{role} link of joint '{joint.name}':",
                     end,
                     (link.name for link in links),
                     f"robot '{name}'",
                 )
-        if graph.has_edge(joint.parent, joint.child):
-            twin = graph.edges[joint.parent, joint.child]["joint"]
+        if joint.child in children[joint.parent]:
+            twin = children[joint.parent][joint.child]
             raise ModelError(
                 f"robot '{name}': joints '{twin}' and '{joint.name}' both connect '{joint.parent}' to "
                 f"'{joint.child}'. A link of a kinematic tree has one joint to its parent: remove one."
             )
-        graph.add_edge(joint.parent, joint.child, joint=joint.name)
-    if not graph:
+        children[joint.parent][joint.child] = joint.name
+        carriers[joint.child].append(joint.name)
+    if not children:
         raise ModelError(f"robot '{name}' has no links.")
-    try:
-        cycle = nx.find_cycle(graph)
-    except nx.NetworkXNoCycle:
-        pass
-    else:
-        path = " -> ".join([edge[0] for edge in cycle] + [cycle[0][0]])
+    cycle = _cycle(children)
+    if cycle:
+        path = " -> ".join([*cycle, cycle[0]])
         raise ModelError(f"robot '{name}' has a cycle: {path}. A kinematic tree has none: cut one of its joints.")
-    for link_name in graph:
-        carriers = [graph.edges[edge]["joint"] for edge in graph.in_edges(link_name)]
-        if len(carriers) > 1:
+    for link_name, by in carriers.items():
+        if len(by) > 1:
             raise ModelError(
-                f"robot '{name}': link '{link_name}' is the child of {_listed(carriers)}. "
+                f"robot '{name}': link '{link_name}' is the child of {_listed(by)}. "
                 "A link of a kinematic tree has one parent: this is a closed loop; cut one of its joints."
             )
-    roots = [link_name for link_name in graph if graph.in_degree(link_name) == 0]
+    roots = [link_name for link_name, by in carriers.items() if not by]
     if len(roots) != 1:
         raise ModelError(
             f"robot '{name}' has {len(roots)} roots: {_listed(roots)}. Connect them by joints (a fixed one will do)."
         )
-    return list(nx.dfs_preorder_nodes(graph, roots[0]))
+    order, stack = [], roots
+    while stack:
+        link_name = stack.pop()
+        order.append(link_name)
+        stack.extend(reversed(children[link_name]))
+    return order
+
+
+def _cycle(children: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the first cycle that a depth-first search comes upon, from the link where it closes; empty without one."""
+    done: set[str] = set()
+    for start in children:
+        path = [] if start in done else [start]
+        ahead = [iter(children[link]) for link in path]  # what is left to visit below each link of the path
+        while path:
+            child = next(ahead[-1], None)
+            if child is None:
+                done.add(path.pop())
+                ahead.pop()
+            elif child in path:
+                return path[path.index(child) :]
+            elif child not in done:
+                path.append(child)
+                ahead.append(iter(children[child]))
+    return []
 
 
 def _lumped(parts: Sequence[tuple[LinkData, Transform]]) -> Floats:

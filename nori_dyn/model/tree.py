@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.summary import tree_document
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 WORLD = -1
 """The parent of a body on the world; ask `is_root`, never index with it."""
@@ -111,8 +110,6 @@ class KinematicTree(Shown):
             for name in names:
                 if names.count(name) > 1:
                     raise ModelError(f"robot '{self.name}' has two {what}s named '{name}'.")
-        if len(self.gravity) != 3 or not np.isfinite(self.gravity).all():
-            raise ModelError(f"gravity must be three finite numbers [m/s^2]: {self.gravity}")
         I = np.array(self.I, dtype=float)
         if I.shape != (n, 6, 6):
             raise ModelError(f"robot '{self.name}': spatial inertias of shape {I.shape}, expected {(n, 6, 6)}.")
@@ -124,7 +121,7 @@ class KinematicTree(Shown):
         object.__setattr__(self, "X_tree", tuple(map(_read_only, self.X_tree)))
         frames = {name: Frame(frame.link, _read_only(frame.X)) for name, frame in self.frames.items()}
         object.__setattr__(self, "frames", MappingProxyType(frames))
-        object.__setattr__(self, "gravity", tuple(map(float, self.gravity)))
+        object.__setattr__(self, "gravity", _vector_of_gravity(self.gravity))
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
@@ -222,27 +219,20 @@ class KinematicTree(Shown):
         """Return a constant transform over the scalar of the tree; as it is, where that is floats."""
         return X
 
-    def graph(self) -> nx.DiGraph[int]:
-        """Return the tree as a directed graph from parents to children, WORLD included."""
-        import networkx as nx
-
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        graph.add_node(WORLD)
-        graph.add_edges_from((parent, i) for i, parent in enumerate(self.parents))
-        return graph
-
     def depths(self) -> tuple[int, ...]:
         """Return the number of joints between each body and the world (n_links)."""
-        import networkx as nx
-
-        length = nx.single_source_shortest_path_length(self.graph(), WORLD)
-        return tuple(length[i] for i in range(self.n_links))
+        depths: list[int] = []
+        for i, parent in enumerate(self.parents):
+            depths.append(1 if self.is_root(i) else depths[parent] + 1)
+        return tuple(depths)
 
     def subtree(self, i: int) -> tuple[int, ...]:
         """Return body i and all that it carries, in topological order."""
-        import networkx as nx
-
-        return tuple(sorted({i, *nx.descendants(self.graph(), i)}))
+        carried = {i}
+        for k in range(i + 1, self.n_links):
+            if self.parents[k] in carried:
+                carried.add(k)
+        return tuple(sorted(carried))
 
     def neutral_configuration(self) -> Floats:
         """Return the configuration (nq,) at which each joint transform is the identity."""
@@ -326,3 +316,20 @@ def _slices(sizes: Iterable[int]) -> tuple[slice, ...]:
 def _tree(kind: type[KinematicTree], parts: dict[str, Any]) -> KinematicTree:
     """Return a tree from its parts, in another process: a view of a mapping is not sent there."""
     return kind(**parts)
+
+
+def _vector_of_gravity(given: object) -> tuple[float, float, float]:
+    """Return three finite numbers.
+
+    Raises:
+        ModelError: it is not that; says what to write.
+    """
+    try:
+        x, y, z = checked("gravity", given, (3,))  # type: ignore[arg-type]
+    except InputError:
+        down = -abs(given) if isinstance(given, int | float) and 0 < abs(given) < math.inf else GRAVITY[2]
+        raise ModelError(
+            f"gravity must be three finite numbers [m/s^2] in world axes, whose z points upwards, not {given!r:.60}. "
+            f"Write gravity=(0, 0, {down:g})."
+        ) from None
+    return float(x), float(y), float(z)

@@ -16,6 +16,7 @@ from nori_dyn.observe.sweep import silent, sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_system
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
@@ -110,6 +111,7 @@ def conditioning(
         progress: is told of the stage, and the share of it that is done.
 
     Raises:
+        WrongKindError: not a system.
         InputError: configurations of the wrong shape, or not finite; no configurations, or no workers.
         UnknownOutputError: an output that the system does not have.
         MissingExtraError: a scheduler is named, and the extra `cluster` is not installed.
@@ -117,6 +119,7 @@ def conditioning(
 
     Source: own derivation (tests/unit/observe/test_conditioning.py).
     """
+    check_system(system, "nd.conditioning")
     wanted = resolve_outputs(system, OUTPUTS if outputs is None else outputs)
     names, units, _ = output_rows(system, wanted)
     Q = configurations_of(system, configurations, n, seed)

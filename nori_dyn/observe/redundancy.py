@@ -23,6 +23,7 @@ from nori_dyn.observe.readings import Readings, readings
 from nori_dyn.observe.summary import redundancy_document
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_system
 from nori_dyn.tables import Document, Shown
 
 
@@ -78,9 +79,11 @@ def redundancy(
         progress: told the share of the sets that is looked at.
 
     Raises:
+        WrongKindError: not a system.
         UnknownOutputError: an output that does not exist.
         InputError: a size below 1.
     """
+    check_system(system, "nd.redundancy")
     if size < 1:
         raise InputError(f"size is {size}: failing sets have at least 1 sensor.")
     found = readings(system, outputs, seed=seed)

@@ -17,6 +17,7 @@ from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.observe.summary import report_document
 from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_system
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
@@ -146,12 +147,14 @@ def observability(
         n: number of configurations for each special pose.
 
     Raises:
+        WrongKindError: not a system.
         InputError: configurations of the wrong shape, or not finite.
         UnknownPoseError: no special pose of that name.
         NoConfigurationError: a pose asked for that the robot cannot be in.
 
     Source: Nori VI, Property 3 and remark 5, for the problem; own derivation otherwise.
     """
+    check_system(system, "nd.observability")
     tree = system.tree
     Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)
     exact = generic_rank(system, seed)

@@ -33,6 +33,7 @@ from nori_dyn.placement.summary import design_document
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
@@ -137,11 +138,13 @@ def best_sensors(
         progress: told of the stage.
 
     Raises:
+        WrongKindError: not a robot.
         SensorConfigError: candidates that do not fit the robot, or without a sigma.
         UnknownOutputError: an output that does not exist.
         InputError: neither k nor a budget, a k below 1, another criterion, configurations of the wrong shape.
         NoPlacementError: no allowed choice determines the outputs.
     """
+    check_tree(tree, "nd.best_sensors", "candidates")
     if criterion not in ("A", "D"):
         raise InputError(f"criterion is '{criterion}': it is 'A' (sum of variances) or 'D' (determinant).")
     if k is None and candidates.budget is None:

@@ -12,6 +12,7 @@ from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import ROUNDING, Problem, cheapest, listed
 from nori_dyn.placement.summary import placement_document
 from nori_dyn.planning.search import Progress
+from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Document, Shown
 
 SECONDS = 60.0
@@ -71,11 +72,13 @@ def place(
         progress: told how far the bound has come.
 
     Raises:
+        WrongKindError: not a robot.
         SensorConfigError: candidates that do not fit the robot.
         UnknownOutputError: an output that does not exist.
         InputError: a time that is not positive.
         NoPlacementError: the outputs are not determined even with all candidates, or not within rules and budget.
     """
+    check_tree(tree, "nd.place", "candidates")
     if not seconds > 0:
         raise InputError(f"seconds is {seconds}: the search needs time.")
     choices = candidates.on(tree)

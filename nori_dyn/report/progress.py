@@ -6,8 +6,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from nori_dyn.planning.search import Progress
+if TYPE_CHECKING:
+    from nori_dyn.planning.search import Progress
 
 DELAY = 1.5
 """Seconds before anything is shown."""

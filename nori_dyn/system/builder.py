@@ -17,6 +17,7 @@ from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, NoisyDynamics, Placed, Ranged, Ranges, Sensors, WithUnits
+from nori_dyn.system.fit import check_bias, check_sigma, columns_of
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.summary import system_document
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
@@ -133,6 +134,7 @@ class System(Shown):
                         f"sensors '{self.sensors.name}': '{name}' is given twice. Remove one of the two."
                     )
                 names.add(name)
+            check_sigma(self.sensors.name, equation, sigma)
             n = len(equation.components)
             n_y = n if equation.is_measured else 0
             n_weights = 0 if sigma is None else 1 if len(set(sigma)) == 1 else n
@@ -234,14 +236,26 @@ class System(Shown):
         return self._columns[VariableKey(kind, body)]  # type: ignore[arg-type]
 
     def blocks(self, at: Kinematics) -> Iterator[tuple[slice, slice, Array]]:
-        """Yield the blocks of D as (rows, columns, values), over the scalar of the kinematics."""
+        """Yield the blocks of D as (rows, columns, values), over the scalar of the kinematics.
+
+        Raises:
+            SensorConfigError: a block that does not fit the sensor's rows, or its variable.
+        """
         for row in self.rows:
             for key, block in row.equation.blocks(at).items():
-                yield row.slice, self._columns[key], block
+                yield row.slice, columns_of(self.sensors.name, row.equation, key, block, self._columns), block
 
     def bias(self, at: Kinematics, y: Array) -> list[Array]:
-        """Return b block by block, over the scalar of the kinematics and of y (ny, ...)."""
-        return [row.equation.bias(at, y[row.y]) for row in self.rows]
+        """Return b block by block, over the scalar of the kinematics and of y (ny, ...).
+
+        Raises:
+            SensorConfigError: a part that does not fit the sensor's rows.
+        """
+        parts = []
+        for row in self.rows:
+            parts.append(row.equation.bias(at, y[row.y]))
+            check_bias(self.sensors.name, row.equation, parts[-1])
+        return parts
 
     def D(self, q: Floats) -> sp.csc_array:
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).

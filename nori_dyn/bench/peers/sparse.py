@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from nori_dyn.api.system import System
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import Maker, Peer, load
 from nori_dyn.bench.robots import Robot, States
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
-from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
 OUTPUTS = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}

@@ -19,6 +19,7 @@ import numpy as np
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.api.plan import plan
+from nori_dyn.api.system import System
 from nori_dyn.bench.drawing import draw_against
 from nori_dyn.bench.records import Record
 from nori_dyn.bench.suites.base import Cases, Options, Suite
@@ -37,7 +38,6 @@ from nori_dyn.planning.search import Progress
 from nori_dyn.program.functions import compiled
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.rnea import rnea
-from nori_dyn.system.builder import System
 from nori_dyn.system.trace import trace
 from nori_dyn.tables import Table
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.api.plan import plan
+from nori_dyn.api.system import System
 from nori_dyn.bench.drawing import draw_seconds
 from nori_dyn.bench.fresh import alone
 from nori_dyn.bench.measure import Run
@@ -34,7 +35,6 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.search import Progress
 from nori_dyn.solve.solver import Solver
-from nori_dyn.system.builder import System
 from nori_dyn.tables import Table
 from nori_dyn.typing import Floats
 

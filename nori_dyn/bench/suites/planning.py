@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import nori_dyn.bench.peers.registry as registry
 from nori_dyn.api.plan import Plan, plan
+from nori_dyn.api.system import System
 from nori_dyn.bench.drawing import draw_seconds
 from nori_dyn.bench.fresh import fresh_cache
 from nori_dyn.bench.measure import timed_once
@@ -15,7 +16,6 @@ from nori_dyn.bench.suites.tick import PROBLEMS
 from nori_dyn.bench.tables import figure_tables
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.planning.search import Progress
-from nori_dyn.system.builder import System
 
 REAL: Cases = (
     ("ur5", "fixed"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import nori_dyn.bench.peers.registry as registry
 from nori_dyn.api.plan import plan
+from nori_dyn.api.system import System
 from nori_dyn.bench.drawing import draw_against, plain_ticks
 from nori_dyn.bench.fresh import alone
 from nori_dyn.bench.measure import Run
@@ -26,7 +27,6 @@ from nori_dyn.bench.suites.tick import PROBLEMS
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.planning.search import Progress
-from nori_dyn.system.builder import System
 from nori_dyn.tables import Table, number
 
 SIZES = (10, 30, 100, 300, 1000)

@@ -6,6 +6,7 @@ import numpy as np
 
 import nori_dyn.bench.peers.registry as registry
 from nori_dyn.api.plan import Plan, plan
+from nori_dyn.api.system import System
 from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import runs_of
 from nori_dyn.bench.records import Record, compare, own_name
@@ -13,7 +14,6 @@ from nori_dyn.bench.robots import Robot, States, random_states
 from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.planning.search import Progress
-from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
 PROBLEMS = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}

@@ -54,6 +54,19 @@ def test_what_is_shipped_fits_the_robots_that_it_is_for(name):
     assert shipped_configs()[name].read_text().startswith("# ")
 
 
+def test_one_function_takes_names_and_files(tmp_path, monkeypatch):
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\nmeasurements:\n  - {type: joint_torque, joints: all}\n")
+    monkeypatch.chdir(tmp_path)
+    for read in (nd.sensors, nd.load_sensors):
+        assert read("inverse_dynamics").name == "inverse_dynamics"
+        assert {read(file).name for file in (path, str(path), "mine.yaml")} == {"mine"}
+        with pytest.raises(nd.errors.UnknownConfigError, match=r"neither shipped nor a file.*'mime'.*Known: "):
+            read("mime")
+        with pytest.raises(nd.errors.FileFormatError, match="no such file"):
+            read(tmp_path / "inverse_dynamics")  # a path is a file, whatever it is called
+
+
 def test_the_contract_of_the_shipped_sets():
     tree = nd.random_tree(12, 0)
     assert {"inverse_dynamics", "forward_dynamics", "hybrid_dynamics"} <= set(shipped_configs())

@@ -12,6 +12,7 @@ import pytest
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.errors import FileFormatError, ModelError, NoriError, NoriWarning, UnknownModelNameError
 from nori_dyn.io.urdf import load_urdf
+from nori_dyn.io.urdf_document import UrdfInertial, UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, read_urdf
 from nori_dyn.model.cleaning import Cleaner, last_unit
 from nori_dyn.model.joints import Continuous, Free, Planar, Prismatic, Revolute
 
@@ -130,6 +131,11 @@ def test_floating_base_and_gravity(write):
     assert tree.gravity == (0.0, 0.0, -1.6)
 
 
+def test_gravity_is_a_vector(write):
+    with pytest.raises(ModelError, match=r"robot\.urdf: gravity must be .* Write gravity=\(0, 0, -9\.81\)"):
+        load_urdf(write(TWO + joint("j", "base", "arm")), gravity=9.81)
+
+
 @pytest.mark.parametrize("locked", [("j",), "j", {"j": 0.0}])
 def test_locked_joints_become_frames(write, locked):
     body = TWO + link("hand") + joint("j", "base", "arm") + joint("k", "arm", "hand")
@@ -154,7 +160,7 @@ def test_what_the_dynamics_do_not_need_is_not_read(write):
 
 
 def test_nothing_is_logged(write, caplog):
-    with caplog.at_level(logging.DEBUG, logger="yourdfpy"):
+    with caplog.at_level(logging.DEBUG):
         load_urdf(write(TWO + joint("j", "base", "arm")))
     assert not caplog.records
 
@@ -509,13 +515,43 @@ def test_an_external_dtd_is_not_loaded(write, tmp_path):
         load_urdf(write(f'{head}<robot name="r">{link("base")}{link("&name;")}{J}</robot>', whole=True))
 
 
-def test_yourdfpy_is_not_imported_with_the_package():
+def test_no_reader_is_imported_with_the_package():
     import subprocess
     import sys
 
-    code = (
-        "import sys, nori_dyn, nori_dyn.io.urdf, nori_dyn.io.mjcf; "
-        "print({'yourdfpy', 'mujoco', 'lxml'} & {*sys.modules})"
-    )
+    code = "import sys, nori_dyn, nori_dyn.io.urdf, nori_dyn.io.mjcf; print({'mujoco', 'lxml'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_the_document_is_what_the_file_says(write):
+    inertial = '<inertial><origin xyz="1 2 3"/><mass value="2"/><inertia ixx="1" ixz="-.1" iyy="2" izz="3"/></inertial>'
+    more = '<origin rpy="1.50 0 -0"/><limit upper="2"/><mimic joint="k" multiplier="3"/>'
+    robot = read_urdf(write(link("base", "") + link("arm", inertial) + joint("j", "base", "arm", more=more)))
+    assert robot == UrdfRobot(
+        "test",
+        (
+            UrdfLink("base", None),
+            UrdfLink("arm", UrdfInertial(UrdfOrigin((1, 2, 3), ("0", "0", "0")), 2, (1, 0, -0.1, 2, 0, 3))),
+        ),
+        (
+            UrdfJoint(
+                name="j",
+                type="revolute",
+                parent="base",
+                child="arm",
+                origin=UrdfOrigin((0, 0, 0), ("1.50", "0", "-0")),
+                axis=(1, 0, 0),
+                lower=None,
+                upper=2,
+                mimic="k",
+            ),
+        ),
+    )
+
+
+def test_a_printed_minus_zero_is_zero(write):
+    more = '<origin xyz="-0 -0.0 1" rpy="-0 0 -0.0"/><axis xyz="-0 0 1"/>'
+    tree = load_urdf(write(TWO + joint("j", "base", "arm", more=more)), clean=False)
+    numbers = np.hstack([tree.X_tree[0].r, tree.X_tree[0].E.ravel(), tree.joints[0].axis])
+    assert not np.signbit(numbers).any()

@@ -79,7 +79,7 @@ def test_bodies_and_frames(name, base):
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_loading_is_quick(name):
-    load("ur5")  # imports yourdfpy
+    load("ur5")  # imports lxml
     start = time.perf_counter()
     load(name)
     assert time.perf_counter() - start < 2
