@@ -19,8 +19,8 @@ from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_es
 from nori_dyn.report.progress import progress
 from nori_dyn.report.tables import console
 from nori_dyn.solve.plausibility.doubts import doubts
-from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
+from nori_dyn.system.inputs import unusable
 from nori_dyn.typing import Floats
 
 

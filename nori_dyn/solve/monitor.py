@@ -19,8 +19,8 @@ from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.solver import Solver
-from nori_dyn.solve.states import Missing, Singular, State, Weights, checked_state, checked_states
+from nori_dyn.solve.solver import Singular, Solver
+from nori_dyn.system.inputs import Missing, State, Weights, checked_state, checked_states
 from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Booleans, Floats
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import batched, check_in_place, counted, shaped
-from nori_dyn.errors import InputError
+from nori_dyn.algebra.arrays import check_in_place, counted
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
@@ -17,18 +17,24 @@ from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
-from nori_dyn.solve.states import (
-    MISSING,
-    Missing,
-    Singular,
-    State,
-    Weights,
-    check_singular,
-    checked_state,
-    checked_states,
-)
 from nori_dyn.system.builder import System
+from nori_dyn.system.inputs import MISSING, Missing, Weights, checked_state, checked_states, shaped_states
 from nori_dyn.typing import Floats
+
+Singular: TypeAlias = Literal["refuse", "nan"]
+"""What to do with states of a batch that have no unique solution."""
+
+SINGULAR: tuple[Singular, ...] = get_args(Singular)
+
+
+def check_singular(singular: Singular) -> None:
+    """Check what is to be done with singular states.
+
+    Raises:
+        UnknownNameError: there is no such way.
+    """
+    if singular not in SINGULAR:
+        raise UnknownNameError("way to treat singular states", singular, SINGULAR)
 
 
 class Arrays(SimpleNamespace):
@@ -215,15 +221,10 @@ class Solver:
             InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
             SingularSystemError: no unique solution at one of the states; names the first.
         """
-        tree, system, threads = self.system.tree, self.system, counted("threads", threads)
+        system, threads = self.system, counted("threads", threads)
         check_singular(singular)
-        Q = batched("Q", Q, tree.nq)
-        N = len(Q)
-        as_given = weights is None and missing == "refuse" and system.ranges is None
-        if as_given and self._backend.sees_bad_input:  # some passes over the memory less
-            Q, Qd = tree.normalised(Q), shaped("Qd", Qd, (N, tree.nv))
-            same = (np.broadcast_to(array, (N, len(array))) for array in self._weights)
-            states: State = (Q, Qd, shaped("Y", Y, (N, system.ny)), *same)
+        if self._backend.sees_bad_input and weights is None and missing == "refuse" and system.ranges is None:
+            states = shaped_states(system, Q, Qd, Y)  # some passes over the memory less
         else:
             states = checked_states(system, Q, Qd, Y, weights, missing)
         solution = self._backend.solve_batch(*states, threads=threads)
@@ -232,7 +233,7 @@ class Solver:
             states = checked_states(system, Q, Qd, Y, weights, missing)  # a state that is not finite is refused here
             if singular == "refuse":
                 k, more = int(without[0]), len(without) - 1
-                where = f"state {k} of {N}" + (f", and at {more} more" if more else "")
+                where = f"state {k} of {len(states[0])}" + (f", and at {more} more" if more else "")
                 each = states[3][k] if states[3:] else None
                 raise singular_at(system, states[0][k], float(solution.rcond[k]), where, each)
         return self._estimate(solution)

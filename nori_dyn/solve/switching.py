@@ -23,8 +23,8 @@ from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.side_by_side import SideBySide
-from nori_dyn.solve.solver import Inputs, Outputs, Solver
-from nori_dyn.solve.states import Missing, Singular, Weights, check_singular
+from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
+from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.typing import Booleans, Floats, Indices
 
 Closed: TypeAlias = Iterable[str] | Booleans
