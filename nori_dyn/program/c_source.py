@@ -14,6 +14,7 @@ from typing import TypeAlias
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
+from nori_dyn.program.kernel.base import REFUSED
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
@@ -128,6 +129,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
+        "REFUSED": REFUSED,
     }
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):

@@ -13,7 +13,7 @@ from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
+from nori_dyn.program.backends.base import RCOND_LIMIT, Status
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
@@ -103,8 +103,8 @@ class Solver:
         with watch(f"preparing {plan.system.tree.name}") as stage:
             stage("compiling")
             self._backend = make_backend(backend, plan, check_residual)
-        self._weights = (plan.system.weights,) if plan.system.is_weighted else ()
-        self._quick = self._backend.quick if plan.system.ranges is None else self._quick_in_range
+        self._quick = self._backend.quick
+        self._is_ranged = plan.system.ranges is not None
         self._name = self._backend.name
         self._layout = Layout(plan.system, plan.outputs)
         tree = plan.system.tree
@@ -127,13 +127,6 @@ class Solver:
     def backend(self) -> str:
         """Name of the backend."""
         return self._name
-
-    def _quick_in_range(self, *state: Any) -> tuple[Floats, float] | None:
-        """Return what the backend's `quick` does, but None where a sensor may be saturated."""
-        y = state[2]
-        if type(y) is not np.ndarray or y.shape != (self.system.ny,) or self.system.saturated(y).any():
-            return None
-        return self._backend.quick(*state)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         """Return a function that does what `tick` does, on arrays of the caller's own.
@@ -181,16 +174,13 @@ class Solver:
             InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
             SingularSystemError: no unique solution at this state; names what is not determined.
         """
-        system = self.system
-        if weights is None and missing in MISSING:  # nothing to drop, or it returns None
-            found = self._quick(q, qd, y, *self._weights)
-            if found is not None:
-                return Estimate(self._layout, found[0], found[1], self._name, False)
-        state = checked_state(system, q, qd, y, weights, missing)
-        solution = self._backend.solve(*state)
-        if not solution.rcond >= RCOND_LIMIT:
-            raise singular_at(system, state[0], float(solution.rcond), weights=state[3] if state[3:] else None)
-        return self._estimate(solution)
+        found = self._quick(q, qd, y) if weights is None and missing in MISSING else None
+        if found is None or (self._is_ranged and self.system.saturated(np.asarray(y)).any()):
+            found = self._backend.solve(*checked_state(self.system, q, qd, y, weights, missing))
+        if not found[-1] >= RCOND_LIMIT:
+            state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[-1])
+            raise singular_at(self.system, state[0], rcond, weights=state[3] if state[3:] else None)
+        return Estimate(self._layout, found, self._name)
 
     def solve_batch(
         self,
@@ -228,18 +218,13 @@ class Solver:
         else:
             states = checked_states(system, Q, Qd, Y, weights, missing)
         solution = self._backend.solve_batch(*states, threads=threads)
-        without = np.flatnonzero(~(solution.rcond >= RCOND_LIMIT))
+        rcond = np.asarray(solution.rcond)
+        without = np.flatnonzero(~(rcond >= RCOND_LIMIT))
         if len(without):
             states = checked_states(system, Q, Qd, Y, weights, missing)  # a state that is not finite is refused here
             if singular == "refuse":
                 k, more = int(without[0]), len(without) - 1
-                where = f"state {k} of {len(states[0])}" + (f", and at {more} more" if more else "")
+                where = f"state {k} of {len(rcond)}" + (f", and at {more} more" if more else "")
                 each = states[3][k] if states[3:] else None
-                raise singular_at(system, states[0][k], float(solution.rcond[k]), where, each)
-        return self._estimate(solution)
-
-    def _estimate(self, solution: Solution) -> Estimate:
-        found = np.where(solution.rcond == 1.0, np.nan, solution.rcond)  # 1 where no factorisation found any
-        # [()] takes the number out of an array of one state, and leaves that of a batch as it is
-        trust = solution.residual[()], self._name, solution.fell_back[()]
-        return Estimate(self._layout, solution.values, *trust, rcond=found[()])
+                raise singular_at(system, states[0][k], float(rcond[k]), where, each)
+        return Estimate(self._layout, solution, self._name)

@@ -21,7 +21,7 @@ from nori_dyn.program.backends import registry
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import Job, c_source
 from nori_dyn.program.compiler import cache_root, find_compiler, load_library
-from nori_dyn.program.native_code import SINGLE
+from nori_dyn.program.kernel.native import SINGLE
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 
@@ -272,7 +272,7 @@ def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
 
 
 def test_without_a_compiler_auto_is_numpy_with_one_warning(plan, monkeypatch):
-    monkeypatch.setattr("nori_dyn.program.backends.native.find_compiler", lambda: None)
+    monkeypatch.setattr("nori_dyn.program.compiler.find_compiler", lambda: None)
     with pytest.warns(nd.NoriWarning, match="C compiler") as caught:
         assert plan.solver("auto").backend == "numpy"
     assert len(caught) == 1
