@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import stat
 import threading
+from dataclasses import replace
 
 import cffi
 import numpy as np
@@ -156,6 +157,16 @@ def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypa
     again = planned().solver("native")
     np.testing.assert_array_equal(tick(again), expected)
     np.testing.assert_array_equal(again.solve_batch(*states(again, 5)).qdd, batch)
+
+
+@pytest.mark.parametrize("problem", ["inverse_dynamics", "forward_dynamics"])
+def test_a_plan_just_made_is_not_traced_again_and_leads_to_the_c_of_one_from_a_file(problem, monkeypatch):
+    made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)), cache=False)
+    again = NativeBackend(replace(made, traced=None))._source
+    monkeypatch.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
+    monkeypatch.setattr(native_module, "recall", lambda key: None)
+    source = NativeBackend(made)._source
+    assert (source.single, source.batch) == (again.single, again.batch)
 
 
 def states(solver, n):
