@@ -64,14 +64,9 @@ class Estimate:
         return found
 
     @property
-    def _unknowns(self) -> Floats:
-        """The unknowns (size,) or (N, size)."""
-        return self._found[0]
-
-    @property
     def singular(self) -> Booleans | np.bool_:
         """Whether there is no unique solution (...): all outputs are nan then; see `Solver.solve_batch`."""
-        found: Booleans | np.bool_ = np.isnan(self._unknowns).any(axis=-1)
+        found: Booleans | np.bool_ = np.isnan(self._found[0]).any(axis=-1)
         return found
 
     @staticmethod
@@ -90,7 +85,7 @@ class Estimate:
     def values(self) -> Mapping[str, Floats]:
         """The requested outputs by name."""
         if self._values is None:
-            self._values = self._layout.views(self._unknowns)
+            self._values = self._layout.views(self._found[0])
         return self._values
 
     def __getitem__(self, name: str) -> Floats:
@@ -100,7 +95,7 @@ class Estimate:
             NotRequestedError: the plan does not compute it.
         """
         try:
-            return self._layout.view(name, self._unknowns) if self._values is None else self._values[name]
+            return self._layout.view(name, self._found[0]) if self._values is None else self._values[name]
         except KeyError:
             known = ", ".join(f"'{key}'" for key in self.values)
             raise NotRequestedError(f"'{name}' was not requested: the plan's outputs are {known}.") from None

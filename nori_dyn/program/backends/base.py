@@ -124,7 +124,7 @@ class Backend(Protocol):
     def sees_bad_input(self) -> bool:
         """Whether `solve_batch` itself finds states that are not finite, and gives nan and a rcond of nan for them."""
 
-    def quick(self, q: Any, qd: Any, y: Any) -> Found | None:
+    def quick(self, q: Any, qd: Any, y: Any, /) -> Found | None:
         """Solve one state as its user has it, with the weights of the sensors, where it is in order: arrays of doubles.
 
         None where it is not, or where the backend has no such way: nothing is computed then, and `solve` does it, after

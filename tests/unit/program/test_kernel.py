@@ -12,6 +12,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
 from tests.tolerances import SOLVED, assert_close
@@ -108,18 +109,21 @@ class TestHowOftenTheNativeCodeRuns:
     """Once for each state, whatever is found, and not at all for what is no state."""
 
     @pytest.fixture
-    def counted(self):
-        system = nd.System(nd.autotree(3), nd.sensors("inverse_dynamics"))
-        solver = nd.plan(system).solver("native")
-        backend, calls = solver._backend, []
-        run = backend._solve
+    def counted(self, monkeypatch):
+        calls, begin = [], NativeKernel.__init__
 
-        def solve(at):
-            calls.append(run(at))
-            return calls[-1]
+        def begin_counting(kernel, *args):
+            begin(kernel, *args)
+            run = kernel.solve
 
-        backend._solve = backend._single._solve = solve
-        return solver, calls
+            def solve(at):
+                calls.append(run(at))
+                return calls[-1]
+
+            kernel.solve = solve
+
+        monkeypatch.setattr(NativeKernel, "__init__", begin_counting)
+        return nd.plan(nd.System(nd.autotree(3), nd.sensors("inverse_dynamics"))).solver("native"), calls
 
     def test_a_good_state(self, counted):
         solver, calls = counted
