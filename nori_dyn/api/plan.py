@@ -7,7 +7,7 @@ import json
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from nori_dyn.api.system import System
@@ -157,15 +157,14 @@ def plan(
         with suppress(NoriError):  # a damaged entry is made anew
             return _restored(plan_from_text(found), system)
     with progress(f"planning {system.tree.name} with {system.sensors.name}") as stage:
-        made = make_plan(system, outputs, ordering, seed, effort, stage)
-    result = Plan(**{field.name: getattr(made, field.name) for field in fields(made)})
+        made = make_plan(system, outputs, ordering, seed, effort, stage, Plan)
     if entry is not None and isinstance(system.sensors, SensorSet):
         try:
             entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_entry(entry, result.content())
+            write_entry(entry, made.content())
         except OSError as error:
             warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=2)
-    return result
+    return made
 
 
 def cache_folder() -> Path:

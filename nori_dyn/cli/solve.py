@@ -160,7 +160,7 @@ def _dropped(system: System, Y: Floats) -> dict[str, int]:
     """Return in how many of N samples a sensor was dropped, by its name, where it was at all."""
     import numpy as np
 
-    from nori_dyn.solve.states import unusable
+    from nori_dyn.system.inputs import unusable
 
     counts = np.count_nonzero(unusable(system, Y), axis=0).tolist()
     return {name: n for name, n in zip(system.weight_names, counts, strict=True) if n}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +41,9 @@ PROMISING = 1.3
 PATIENCE = 500_000
 """Entries updated by eliminations after which no further ordering is begun: some ten seconds. Work is counted, not
 time, so that a busy machine makes the same plan."""
+
+
+Made = TypeVar("Made", bound="EliminationPlan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class EliminationPlan(Shown):
         regrouped: whether inertia is moved across joints in it, see `internal_links`.
         candidates: what each ordering tried leads to, the chosen one first.
         seed: the seed of everything random.
+        traced: the refined system, where planning has left it: it need not be traced again. No file holds it.
     """
 
     system: System
@@ -97,6 +102,7 @@ class EliminationPlan(Shown):
     regrouped: bool
     candidates: tuple[Candidate, ...]
     seed: int
+    traced: RefinedSystem | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.system!r}, ordering='{self.ordering}', {self.cost.total} operations)"
@@ -127,7 +133,7 @@ class EliminationPlan(Shown):
     @cached_property
     def refined(self) -> RefinedSystem:
         """The refined system."""
-        return refine(self.system, self.seed, self.regrouped)
+        return self.traced or refine(self.system, self.seed, self.regrouped)
 
     @property
     def program_order(self) -> Ordering:
@@ -151,7 +157,8 @@ def make_plan(
     seed: int = 0,
     effort: float = 0.0,
     progress: Progress = lambda stage, done=None: None,
-) -> EliminationPlan:
+    kind: type[Made] = EliminationPlan,  # type: ignore[assignment]
+) -> Made:
     """Return the plan of a square system.
 
     Args:
@@ -161,6 +168,7 @@ def make_plan(
         seed: seed of the sampled configurations and of the search.
         effort: time [s] to search for a cheaper order beside the orderings by name.
         progress: called with the name of each stage as it begins, and while searching with the share that is done.
+        kind: the class of plan to make.
 
     Raises:
         SystemShapeError: too few or too many rows.
@@ -204,7 +212,7 @@ def make_plan(
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
     found.sort(key=lambda item: (item[0].weight, item[0].cost.total))  # of equal programs, what suits UMFPACK best
     best, order, program = found[0]
-    return EliminationPlan(
+    return kind(
         system=system,
         outputs=resolved,
         ordering=best.ordering,
@@ -215,6 +223,7 @@ def make_plan(
         regrouped=program.regrouped,
         candidates=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
+        traced=search.refined(program),
     )
 
 

@@ -130,6 +130,10 @@ class Search:
         """The system as given."""
         return self._refinements[0][1].original
 
+    def refined(self, program: LiftedProgram) -> RefinedSystem:
+        """Return the refined system that a program eliminates."""
+        return next(refined for regrouped, refined, _ in self._refinements if regrouped == program.regrouped)
+
     @cached_property
     def recursions(self) -> LiftedProgram:
         """The program in the order of the recursions."""

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
+from nori_dyn.program.kernel.base import REFUSED
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
@@ -128,6 +129,7 @@ def c_source(job: Job, lanes: int) -> CSource:
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
+        "REFUSED": REFUSED,
     }
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
@@ -207,6 +209,7 @@ class Writer:
         self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
         self.n_residual_chunks = -(-len(job.equations) // EQUATIONS)
         self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
+        self._place = {i: place for place, i in enumerate(self._chunk)}
 
         self._slot: dict[int, int] = {}
         slots = {angle: k for k, angle in enumerate(self.angles)}
@@ -254,8 +257,12 @@ class Writer:
         if op is Op.INPUT:
             return self._notation.inputs[self._input_place[i]]
         if chunk is not None and self._chunk.get(i) == chunk:
-            return f"t{i}"
+            return self._local(i)
         return f"w[{self._slot[i]}]"
+
+    def _local(self, i: int) -> str:
+        """Return the name of a statement's value: its place, so that where a graph has its nodes changes no source."""
+        return f"t{self._place[i]}"
 
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
@@ -276,8 +283,8 @@ class Writer:
             lines = [f"{rarely}static void chunk{chunk}({notation.parameters}) {{"]
             for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-                lines.append(f"const {notation.real} t{i} = {_FORMATS[graph.ops[i]].format(*operands)};")
-                lines.extend(f"{place} = t{i};" for place in kept.get(i, ()))
+                lines.append(f"const {notation.real} {self._local(i)} = {_FORMATS[graph.ops[i]].format(*operands)};")
+                lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
             if chunk == last:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
                     if i not in self._chunk and not self._is_written_once(i):

@@ -132,13 +132,14 @@ static double residual(const double *in, const double *w, const double *out) {{
     return worst + taint;
 }}
 
-/* As `run`, with all checks, quaternions brought to unit length first; returns 0 only where nothing is suspicious. */
+/* As `run`, with all checks, quaternions brought to unit length first; returns 0 only where nothing is suspicious, and
+   REFUSED where nothing was computed, as the inputs are no state. */
 int solve(state *at) {{
-    if (!all_finite(N_INPUTS, at->in)) return 1;
+    if (!all_finite(N_INPUTS, at->in)) return REFUSED;
     for (int k = 0; k < N_QUATERNIONS; ++k) {{
         double *const p = at->in + quaternions[k];
         const double norm = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
-        if (!(fabs(norm - 1) <= QUATERNION_TOLERANCE)) return 1;
+        if (!(fabs(norm - 1) <= QUATERNION_TOLERANCE)) return REFUSED;
         for (int l = 0; l < 4; ++l) p[l] /= norm;
     }}
     if (run(at)) return 1;

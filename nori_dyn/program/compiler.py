@@ -26,7 +26,6 @@ from nori_dyn.program.cache_files import cache_root, partial_folder, put_entry, 
 
 FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-w")
 LIBRARIES = ("-lm",)
-NO_COMPILER = "{} needs a C compiler, and there is none: install gcc or clang, or pip install 'nori_dyn[compiler]'."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,23 @@ def find_compiler() -> Compiler | None:
         lanes = 8 if "__AVX512F__" in macros else 4 if "__AVX__" in macros else 2
         return Compiler(command, version + macros, lanes)
     return None
+
+
+def needed_compiler(what: str) -> Compiler:
+    """Return what `find_compiler` does.
+
+    Args:
+        what: what needs it, for the message.
+
+    Raises:
+        CompilerError: there is none that works.
+    """
+    compiler = find_compiler()
+    if compiler is None:
+        raise CompilerError(
+            f"{what} needs a C compiler, and there is none: install gcc or clang, or pip install 'nori_dyn[compiler]'."
+        )
+    return compiler
 
 
 def _named_compiler() -> list[tuple[str, ...]]:

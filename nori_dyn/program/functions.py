@@ -5,7 +5,6 @@ Source: docs/design.md, 4.8; the functions are those of `recursions`, or anybody
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -19,22 +18,19 @@ import numpy as np
 from nori_dyn.algebra.arrays import checked, counted
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
-from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
+from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.search import Progress
-from nori_dyn.program.backends.base import CHUNK
-from nori_dyn.program.c_source import Job, c_source
-from nori_dyn.program.compiler import NO_COMPILER, find_compiler, load_library
-from nori_dyn.program.native_code import NativeCode, aligned, interface
-from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.program.c_source import Job
+from nori_dyn.program.compiler import needed_compiler
+from nori_dyn.program.kernel.base import REFUSED, Kernel
+from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
+from nori_dyn.program.kernel.native import NativeKernel
+from nori_dyn.program.kernel.numpy import NumpyKernel
+from nori_dyn.program.kernel.single import Single
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
-from nori_dyn.typing import Array, Booleans, Floats
-
-DOUBLE = np.dtype(np.float64)
-
-BACKENDS = ("native", "numpy", "auto")
-
+from nori_dyn.typing import Array, Floats
 
 Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]
 """What shows how far long work is, given a title; see `io.progress`."""
@@ -67,18 +63,17 @@ class CompiledFunction:
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
         self.cost: Cost = program.cost
-        self._state = aligned(sum(array.size for array in function.inputs.values()))
-        self._values = aligned(len(self._flat))
-        self._arrays = tuple(self._state[part].reshape(shape) for part, shape in _parts(function.inputs))
-        self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._arrays, strict=True)))
+        ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: partial(NumpyKernel, program)}
+        self._kernel = chosen(backend, ways, "The function")
+        self.backend = self._kernel.name
+        self._single = Single(self._kernel, self._shapes.values(), len(self._flat))
+        self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
         if "q" in self._shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
-        seen = self._values.view()
+        seen = self._single.values.view()
         seen.flags.writeable = False
         self.outputs = self._formed(seen)
-        self._runner = self._made(backend, program)
-        self.backend = self._runner.name
-        self.tick = self._runner.ticker()
+        self.tick: Callable[[], int] = partial(self._kernel.run, self._single.at)
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
@@ -94,17 +89,13 @@ class CompiledFunction:
             InputError: a wrong shape, a number that is not finite, an input missing or too many.
             SingularSystemError: the result is not finite at this state.
         """
-        given: Sequence[Any] = args if not kwargs and len(args) == len(self._arrays) else self._named(args, kwargs)
-        if not self._runner.sees_bad_input:
-            given = self._check(given)
-        for value, array in zip(given, self._arrays, strict=True):
-            if type(value) is not np.ndarray or value.dtype is not DOUBLE or value.shape != array.shape:
-                self._check(given)
-            array[...] = value
-        if not self._runner.solve():
-            self._check(given)
+        given: Sequence[Any] = args if not kwargs and len(args) == len(self._shapes) else self._named(args, kwargs)
+        wrong = self._single.solve(given) if self._kernel.sees_bad_input else REFUSED
+        if wrong == REFUSED:
+            wrong = self._single.solve(self._check(given))
+        if wrong:
             raise SingularSystemError(f"{self._function.name} is not finite at this state.")
-        return self._formed(self._values.copy())
+        return self._formed(self._single.values.copy())
 
     def batch(self, *args: Any, threads: int = 1, **kwargs: Any) -> Any:
         """Return what the function returns, for N states: inputs and outputs with a leading N.
@@ -124,7 +115,8 @@ class CompiledFunction:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
         N = len(given[0])
         arrays = self._check(given, (N,))
-        values, wrong = self._runner.batch([array.reshape(N, -1) for array in arrays], counted("threads", threads))
+        values = np.empty((N, len(self._flat)))
+        wrong, _ = self._kernel.batch([array.reshape(N, -1) for array in arrays], values, counted("threads", threads))
         if wrong.any():
             raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
         return self._formed(values)
@@ -174,17 +166,9 @@ class CompiledFunction:
         parts = [values[..., part].reshape(batch + shape) for part, shape in self._outputs]
         return parts[0] if self._kind is None else self._kind(parts)
 
-    def _made(self, backend: str, program: Program) -> _Native | _Numpy:
-        if backend not in BACKENDS:
-            raise UnknownNameError("backend", backend, BACKENDS)
-        if backend != "numpy":
-            try:
-                return _Native(self._job(), self._state, self._values, self._watch)
-            except CompilerError as error:
-                if backend == "native":
-                    raise
-                warnings.warn(f"{error} The function runs through NumPy instead, which is slower.", NoriWarning, 5)
-        return _Numpy(program, [len(scalars) for scalars in self._inputs.values()], self._state, self._values)
+    def _native(self) -> NativeKernel:
+        compiler = needed_compiler("a native function")
+        return NativeKernel.of(self._job(), compiler, partial(self._watch, "compiling for batches"))
 
     def _job(self) -> Job:
         scalars = tuple(x for array in self._inputs.values() for x in array)
@@ -200,72 +184,6 @@ def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:
     """Return where arrays lie, one after the other, and their shapes."""
     ends = np.cumsum([0, *(array.size for array in arrays.values())]).tolist()
     return [(slice(*edges), array.shape) for edges, array in zip(pairwise(ends), arrays.values(), strict=True)]
-
-
-class _Native:
-    """Runs a job as C; `solve` itself sees inputs that are not finite, and quaternions far from unit length."""
-
-    name = "native"
-    sees_bad_input = True
-
-    def __init__(self, job: Job, state: Floats, values: Floats, watch: Watch) -> None:
-        compiler = find_compiler()
-        if compiler is None:
-            raise CompilerError(NO_COMPILER.format("a native function"))
-        source, ffi = c_source(job, compiler.lanes), interface()
-
-        def open_batch() -> Any:
-            with watch("compiling for batches"):
-                return load_library(ffi, source.batch, compiler)
-
-        single = load_library(ffi, source.single, compiler)
-        self._code = NativeCode(ffi, single, open_batch, compiler, source.n_work, ())
-        self._kept = state, values  # C keeps nothing alive
-        self._at = self._code.place(state, values, np.inf)
-
-    def ticker(self) -> Callable[[], object]:
-        """Return the function that computes the values of the state, and checks nothing."""
-        return partial(self._code.run, self._at)
-
-    def solve(self) -> bool:
-        """Compute the values of the state, quaternions brought to unit length; return whether all is well."""
-        return not self._code.solve(self._at)
-
-    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, Booleans]:
-        """Return the outputs (N, n) of inputs (N, ...), and which of them are wrong (N,)."""
-        values = np.empty((len(inputs[0]), len(self._kept[1])))
-        wrong, _ = self._code.batch(inputs, values, threads)
-        return values, wrong > 0
-
-
-class _Numpy:
-    """Runs a program through Python and NumPy; the methods are those of `_Native`."""
-
-    name = "numpy"
-    sees_bad_input = False
-
-    def __init__(self, program: Program, sizes: list[int], state: Floats, values: Floats) -> None:
-        self._program = PythonProgram(program)
-        self._values = values
-        self._inputs = np.split(state, np.cumsum(sizes)[:-1])
-
-    def ticker(self) -> Callable[[], object]:
-        return self.solve
-
-    def solve(self) -> bool:
-        try:
-            self._values[:] = self._program.single(*self._inputs)
-        except (ZeroDivisionError, OverflowError, ValueError):
-            self._values[:] = np.nan
-        return bool(np.isfinite(self._values).all())
-
-    def batch(self, inputs: list[Floats], threads: int) -> tuple[Floats, Booleans]:
-        parts = [
-            self._program.batch(*(array[start : start + CHUNK] for array in inputs)).T
-            for start in range(0, len(inputs[0]), CHUNK)
-        ]
-        values = np.concatenate(parts)
-        return values, np.logical_not(np.isfinite(values).all(axis=1))
 
 
 def compiled(

@@ -8,6 +8,7 @@ import numpy as np
 
 from nori_dyn.errors import NotRequestedError
 from nori_dyn.planning.outputs import Output
+from nori_dyn.program.backends.base import Found, Solution
 from nori_dyn.program.layout import output_parts
 from nori_dyn.solve.summary import estimate_document
 from nori_dyn.system.builder import System
@@ -29,30 +30,18 @@ class Estimate(Shown):
 
     Args:
         layout: where the outputs lie.
-        unknowns: the unknowns (size,) or (N, size); they become the estimate's own.
-        residual, backend, fell_back, rcond: see above.
+        found: what a backend found, for one state or for N; it becomes the estimate's own.
+        backend: see above.
         turned: whether outputs in the coordinates of a frame are turned already; they are turned in place otherwise.
     """
 
-    __slots__ = ("_layout", "_unknowns", "_values", "backend", "fell_back", "rcond", "residual")
+    __slots__ = ("_found", "_layout", "_values", "backend")
 
-    def __init__(
-        self,
-        layout: Layout,
-        unknowns: Floats,
-        residual: Floats | float,
-        backend: str,
-        fell_back: Booleans | np.bool_ | bool,
-        turned: bool = False,
-        rcond: Floats | float = np.nan,
-    ) -> None:
+    def __init__(self, layout: Layout, found: Found, backend: str, turned: bool = False) -> None:
         self._layout = layout
-        self._unknowns = unknowns
-        self._values: Mapping[str, Floats] | None = layout.read(unknowns) if layout.turns and not turned else None
-        self.residual = residual
+        self._found = found
+        self._values: Mapping[str, Floats] | None = layout.read(found[0]) if layout.turns and not turned else None
         self.backend = backend
-        self.fell_back = fell_back
-        self.rcond = rcond
 
     def __repr__(self) -> str:
         n = np.count_nonzero(self.singular)
@@ -73,9 +62,26 @@ class Estimate(Shown):
         return self._layout.outputs
 
     @property
+    def residual(self) -> Floats | float:
+        """See `Estimate`."""
+        return Solution(*self._found).residual
+
+    @property
+    def fell_back(self) -> Booleans | bool:
+        """See `Estimate`."""
+        return Solution(*self._found).fell_back
+
+    @property
+    def rcond(self) -> Floats | float:
+        """See `Estimate`."""
+        rcond = np.asarray(Solution(*self._found).rcond)
+        found: Floats | float = np.where(rcond == 1.0, np.nan, rcond)[()]  # 1 where no factorisation found any
+        return found
+
+    @property
     def singular(self) -> Booleans | np.bool_:
         """Whether there is no unique solution (...): all outputs are nan then; see `Solver.solve_batch`."""
-        found: Booleans | np.bool_ = np.isnan(self._unknowns).any(axis=-1)
+        found: Booleans | np.bool_ = np.isnan(self._found[0]).any(axis=-1)
         return found
 
     @staticmethod
@@ -87,15 +93,14 @@ class Estimate(Shown):
             places: for each part the numbers of its states; all of them together are 0..N-1.
         """
         order = np.argsort(np.concatenate(places))
-        arrays = [tuple(map(np.asarray, (p._unknowns, p.residual, p.fell_back, p.rcond))) for p in parts]
-        unknowns, residual, fell_back, rcond = (np.concatenate(each)[order] for each in zip(*arrays, strict=True))
-        return Estimate(parts[0]._layout, unknowns, residual, parts[0].backend, fell_back, turned=True, rcond=rcond)
+        fields = [np.concatenate(each)[order] for each in zip(*(part._found for part in parts), strict=True)]
+        return Estimate(parts[0]._layout, Solution(*fields), parts[0].backend, turned=True)
 
     @property
     def values(self) -> Mapping[str, Floats]:
         """The requested outputs by name."""
         if self._values is None:
-            self._values = self._layout.views(self._unknowns)
+            self._values = self._layout.views(self._found[0])
         return self._values
 
     def __getitem__(self, name: str) -> Floats:
@@ -105,7 +110,7 @@ class Estimate(Shown):
             NotRequestedError: the plan does not compute it.
         """
         try:
-            return self._layout.view(name, self._unknowns) if self._values is None else self._values[name]
+            return self._layout.view(name, self._found[0]) if self._values is None else self._values[name]
         except KeyError:
             known = ", ".join(f"'{key}'" for key in self.values)
             raise NotRequestedError(f"'{name}' was not requested: the plan's outputs are {known}.") from None

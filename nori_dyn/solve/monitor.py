@@ -19,8 +19,8 @@ from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.solver import Solver
-from nori_dyn.solve.states import Missing, Singular, State, Weights, checked_state, checked_states
+from nori_dyn.solve.solver import Singular, Solver
+from nori_dyn.system.inputs import Missing, State, Weights, checked_state, checked_states
 from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Booleans, Floats
 
@@ -86,12 +86,7 @@ class Monitor:
         weights: Weights = None,
         missing: Missing = "refuse",
     ) -> Diagnosis:
-        """Estimate one state and judge its readings; for the arguments see `Solver.solve`.
-
-        Raises:
-            InputError: a wrong shape or name, a value that is not finite, a weight below zero.
-            SingularSystemError: no unique solution at this state; names what is not determined.
-        """
+        """Estimate one state and judge its readings; for arguments and errors see `Solver.solve`."""
         q, qd, y, w = checked_state(self.solver.system, q, qd, y, weights, missing)
         return self._judged(self.solver.solve(q, qd, y, w), (q, qd, y, w))
 
@@ -105,14 +100,10 @@ class Monitor:
         threads: int = 1,
         singular: Singular = "refuse",
     ) -> Diagnosis:
-        """Estimate N states and judge their readings; for the arguments see `Solver.solve_batch`.
+        """Estimate N states and judge their readings; for arguments and errors see `Solver.solve_batch`.
 
         With singular="nan" the readings of singular states are judged as far as they check each other, and the
         deviations of what is not determined are infinite.
-
-        Raises:
-            InputError: a wrong shape, a value that is not finite, a weight below zero.
-            SingularSystemError: no unique solution at one of the states; names the first.
         """
         Q, Qd, Y, W = checked_states(self.solver.system, Q, Qd, Y, weights, missing)
         estimate = self.solver.solve_batch(Q, Qd, Y, W, threads=threads, singular=singular)
@@ -133,18 +124,8 @@ class Monitor:
         The first takes no longer than `check_batch`. To judge the rest without it takes longer: milliseconds a state
         for an arm, up to a tenth of a second for a humanoid.
 
-        Args:
-            Q: configurations (N, nq).
-            Qd: velocities (N, nv).
-            Y: readings (N, ny).
-            weights: see `Solver.solve`; for all states, or (N, n_weights).
-            missing: see `Solver.solve`.
-            false_alarms: how often a set of sound sensors may be accused.
-            most: how many to look for.
-
-        Raises:
-            InputError: a wrong shape, a value that is not finite, a weight below zero.
-            SingularSystemError: no unique solution at one of the states; names the first.
+        At most `most` are looked for; a set of sound sensors is accused as often as `false_alarms` says. For the other
+        arguments and errors see `Solver.solve_batch`.
         """
         Q, Qd, Y, W = checked_states(self.solver.system, Q, Qd, Y, weights, missing)
         W, most = W.copy(), counted("most", most)

@@ -4,33 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import batched, check_in_place, counted, shaped
-from nori_dyn.errors import InputError
+from nori_dyn.algebra.arrays import check_in_place, counted
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import RCOND_LIMIT, Solution, Status
+from nori_dyn.program.backends.base import RCOND_LIMIT, Status
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver_summary import solver_document
-from nori_dyn.solve.states import (
-    MISSING,
-    Missing,
-    Singular,
-    State,
-    Weights,
-    check_singular,
-    checked_state,
-    checked_states,
-)
 from nori_dyn.system.builder import System
+from nori_dyn.system.inputs import MISSING, Missing, Weights, checked_state, checked_states, shaped_states
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
+
+Singular: TypeAlias = Literal["refuse", "nan"]
+"""What to do with states of a batch that have no unique solution."""
+
+SINGULAR: tuple[Singular, ...] = get_args(Singular)
+
+
+def check_singular(singular: Singular) -> None:
+    """Check what is to be done with singular states.
+
+    Raises:
+        UnknownNameError: there is no such way.
+    """
+    if singular not in SINGULAR:
+        raise UnknownNameError("way to treat singular states", singular, SINGULAR)
 
 
 class Arrays(SimpleNamespace):
@@ -99,8 +105,8 @@ class Solver(Shown):
         with watch(f"preparing {plan.system.tree.name}") as stage:
             stage("compiling")
             self._backend = make_backend(backend, plan, check_residual)
-        self._weights = (plan.system.weights,) if plan.system.is_weighted else ()
-        self._quick = self._backend.quick if plan.system.ranges is None else self._quick_in_range
+        self._quick = self._backend.quick
+        self._is_ranged = plan.system.ranges is not None
         self._name = self._backend.name
         self._layout = Layout(plan.system, plan.outputs)
         tree = plan.system.tree
@@ -126,13 +132,6 @@ class Solver(Shown):
     def backend(self) -> str:
         """Name of the backend."""
         return self._name
-
-    def _quick_in_range(self, *state: Any) -> tuple[Floats, float] | None:
-        """Return what the backend's `quick` does, but None where a sensor may be saturated."""
-        y = state[2]
-        if type(y) is not np.ndarray or y.shape != (self.system.ny,) or self.system.saturated(y).any():
-            return None
-        return self._backend.quick(*state)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         """Return a function that does what `tick` does, on arrays of the caller's own.
@@ -180,16 +179,13 @@ class Solver(Shown):
             InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
             SingularSystemError: no unique solution at this state; names what is not determined.
         """
-        system = self.system
-        if weights is None and missing in MISSING:  # nothing to drop, or it returns None
-            found = self._quick(q, qd, y, *self._weights)
-            if found is not None:
-                return Estimate(self._layout, found[0], found[1], self._name, False)
-        state = checked_state(system, q, qd, y, weights, missing)
-        solution = self._backend.solve(*state)
-        if not solution.rcond >= RCOND_LIMIT:
-            raise singular_at(system, state[0], float(solution.rcond), weights=state[3] if state[3:] else None)
-        return self._estimate(solution)
+        found = self._quick(q, qd, y) if weights is None and missing in MISSING else None
+        if found is None or (self._is_ranged and self.system.saturated(np.asarray(y)).any()):
+            found = self._backend.solve(*checked_state(self.system, q, qd, y, weights, missing))
+        if not found[-1] >= RCOND_LIMIT:
+            state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[-1])
+            raise singular_at(self.system, state[0], rcond, weights=state[3] if state[3:] else None)
+        return Estimate(self._layout, found, self._name)
 
     def solve_batch(
         self,
@@ -220,30 +216,20 @@ class Solver(Shown):
             InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
             SingularSystemError: no unique solution at one of the states; names the first.
         """
-        tree, system, threads = self.system.tree, self.system, counted("threads", threads)
+        system, threads = self.system, counted("threads", threads)
         check_singular(singular)
-        Q = batched("Q", Q, tree.nq)
-        N = len(Q)
-        as_given = weights is None and missing == "refuse" and system.ranges is None
-        if as_given and self._backend.sees_bad_input:  # some passes over the memory less
-            Q, Qd = tree.normalised(Q), shaped("Qd", Qd, (N, tree.nv))
-            same = (np.broadcast_to(array, (N, len(array))) for array in self._weights)
-            states: State = (Q, Qd, shaped("Y", Y, (N, system.ny)), *same)
+        if self._backend.sees_bad_input and weights is None and missing == "refuse" and system.ranges is None:
+            states = shaped_states(system, Q, Qd, Y)  # some passes over the memory less
         else:
             states = checked_states(system, Q, Qd, Y, weights, missing)
         solution = self._backend.solve_batch(*states, threads=threads)
-        without = np.flatnonzero(~(solution.rcond >= RCOND_LIMIT))
+        rcond = np.asarray(solution.rcond)
+        without = np.flatnonzero(~(rcond >= RCOND_LIMIT))
         if len(without):
             states = checked_states(system, Q, Qd, Y, weights, missing)  # a state that is not finite is refused here
             if singular == "refuse":
                 k, more = int(without[0]), len(without) - 1
-                where = f"state {k} of {N}" + (f", and at {more} more" if more else "")
+                where = f"state {k} of {len(rcond)}" + (f", and at {more} more" if more else "")
                 each = states[3][k] if states[3:] else None
-                raise singular_at(system, states[0][k], float(solution.rcond[k]), where, each)
-        return self._estimate(solution)
-
-    def _estimate(self, solution: Solution) -> Estimate:
-        found = np.where(solution.rcond == 1.0, np.nan, solution.rcond)  # 1 where no factorisation found any
-        # [()] takes the number out of an array of one state, and leaves that of a batch as it is
-        trust = solution.residual[()], self._name, solution.fell_back[()]
-        return Estimate(self._layout, solution.values, *trust, rcond=found[()])
+                raise singular_at(system, states[0][k], float(rcond[k]), where, each)
+        return Estimate(self._layout, solution, self._name)

@@ -23,9 +23,9 @@ from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.side_by_side import SideBySide
-from nori_dyn.solve.solver import Inputs, Outputs, Solver
+from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
 from nori_dyn.solve.solver_summary import switching_document
-from nori_dyn.solve.states import Missing, Singular, Weights, check_singular
+from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -162,20 +162,14 @@ class SwitchingSolver(Shown):
         weights: Weights = None,
         missing: Missing = "refuse",
     ) -> Estimate:
-        """Solve one state.
+        """Solve one state as `Solver.solve` does, with readings and weights in the order of this solver's names.
 
-        Args:
-            q: configuration (nq,) [rad, m; quaternions (x, y, z, w)].
-            qd: velocity (nv,) [rad/s, m/s].
-            y: readings (ny,) in the order of `measurement_names`, or {measurement name: value}. Those that the contact
-                state does not have may be anything, or be left out by name.
-            contacts: the contacts that are closed, as for `switch`; the present ones when None.
-            weights: 1 / sigma^2 (n_weights,) in the order of `weight_names`, or {name: value}; see `Solver.solve`.
-            missing: see `Solver.solve`.
+        `contacts` are those that are closed, as for `switch`; the present ones when None. Readings that the contact
+        state does not have may be anything, or be left out by name.
 
         Raises:
-            InputError: a wrong shape or name, a value that is not finite, a contact state that is not planned.
-            SingularSystemError: no unique solution at this state; names what is not determined.
+            InputError: as there, or a contact state that is not planned.
+            SingularSystemError: as there.
         """
         number = self._number if contacts is None else self._number_of(contacts)
         own, weighting = self._all.reading(number, y), self._all.weighting(number, weights)
@@ -192,25 +186,14 @@ class SwitchingSolver(Shown):
         threads: int = 1,
         singular: Singular = "refuse",
     ) -> Estimate:
-        """Solve N states.
+        """Solve N states as `Solver.solve_batch` does, with readings and weights in the order of this solver's names.
 
-        Args:
-            Q: configurations (N, nq).
-            Qd: velocities (N, nv).
-            Y: readings (N, ny) in the order of `measurement_names`.
-            contacts: the contacts that are closed: for all states one name, a set of names, or booleans (n_contacts,);
-                or for each: N sequences or sets of names, or booleans (N, n_contacts). The present ones when None.
-            weights: see `solve`; for all states, or (N, n_weights).
-            missing: see `solve`.
-            threads: number of threads, where the backend can use them.
-            singular: what to do with states that have no unique solution, see `Solver.solve_batch`.
-
-        Returns:
-            The same names as `solve`, each with a leading N.
+        `contacts` are those that are closed: for all states one name, a set of names, or booleans (n_contacts,); or for
+        each: N sequences or sets of names, or booleans (N, n_contacts). The present ones when None.
 
         Raises:
-            InputError: a wrong shape or name, a value that is not finite, a contact state that is not planned.
-            SingularSystemError: no unique solution at one of the states; names the first.
+            InputError: as there, or a contact state that is not planned.
+            SingularSystemError: as there.
         """
         check_singular(singular)
         Q = batched("Q", Q, self._tree.nq)

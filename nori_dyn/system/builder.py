@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from nori_dyn.algebra.arrays import checked, numeric, shaped
-from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
+from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, NoisyDynamics, Placed, Ranged, Ranges, Sensors, WithUnits
 from nori_dyn.system.fit import check_bias, check_sigma, columns_of
+from nori_dyn.system.inputs import configuration, reading, unweighed_state, weighting
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.summary import system_document
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
@@ -262,7 +262,7 @@ class System(Shown):
 
         Source: Nori (4), (8), (16).
         """
-        q = self.tree.normalised(checked("q", q, (self.tree.nq,)))
+        q = configuration(self.tree, q)
         rows, columns, values = [], [], []
         for row, column, block in self.blocks(positions(self.tree, q)):
             r, c = np.nonzero(block)
@@ -272,68 +272,24 @@ class System(Shown):
         index = (np.concatenate(rows), np.concatenate(columns))
         return sp.csc_array((np.concatenate(values).astype(float), index), shape=self.shape)
 
-    def b(self, q: Floats, qd: Floats, y: Floats) -> Floats:
+    def b(self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> Floats:
         """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}."""
-        q = self.tree.normalised(checked("q", q, (self.tree.nq,)))
-        qd = checked("qd", qd, (self.tree.nv,))
-        y = checked("y", self.reading(y), (self.ny,), self.measurement_names)
+        q, qd, y = unweighed_state(self, q, qd, y)
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 
     def reading(self, y: Floats | Mapping[str, Any]) -> Floats:
         """Return y as a flat array (ny,), from one or from {measurement name: value}.
 
-        A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
-
-        Raises:
-            InputError: a measurement that is missing, unknown, of the wrong length, or not a number.
+        See `inputs.reading`.
         """
-        if not isinstance(y, Mapping):
-            return shaped("y", y, (self.ny,))
-        flat = np.full(self.ny, np.nan)
-        given = np.zeros(self.ny, dtype=bool)
-        where = {name: [k] for k, name in enumerate(self.measurement_names)}
-        blocks: dict[str, list[int]] = {}
-        for row in self.measurements:  # two may share a name, with different components
-            blocks.setdefault(row.name, []).extend(range(row.y.start, row.y.stop))
-        for part, values in self._by_name("y", "measurement", y, where | blocks):
-            flat[part] = values
-            given[part] = True
-        if not given.all():
-            missing = [name for name, there in zip(self.measurement_names, given, strict=True) if not there]
-            raise InputError(f"y lacks {len(missing)} of {self.ny} measurements: {', '.join(missing[:8])}.")
-        return flat
+        return reading(self, y)
 
     def weighting(self, weights: Floats | Mapping[str, Any] | None) -> Floats:
         """Return the weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
 
-        A name is one of `weight_names`, or that of a sensor whose components have a weight each.
-
-        Raises:
-            InputError: a name that is unknown, a wrong number of them, what is not a number.
+        See `inputs.weighting`.
         """
-        if weights is None:
-            return self.weights
-        if not isinstance(weights, Mapping):
-            return numeric("weights", weights)
-        flat = self.weights.copy()
-        where = {name: [k] for k, name in enumerate(self.weight_names)}
-        where |= {row.name: list(range(row.weights.start, row.weights.stop)) for row in self.rows if not row.is_exact}
-        for part, values in self._by_name("weights", "weight", weights, where):
-            flat[part] = values
-        return flat
-
-    def _by_name(
-        self, what: str, kind: str, given: Mapping[str, Any], where: Mapping[str, list[int]]
-    ) -> Iterator[tuple[list[int], Floats]]:
-        """Yield places and values of numbers that are given by name."""
-        for name, value in given.items():
-            if name not in where:
-                raise UnknownReadingError(kind, name, where, f"{what} of sensors '{self.sensors.name}'")
-            part = where[name]
-            values = np.atleast_1d(numeric(f"{what}['{name}']", value))
-            if values.shape != (len(part),):
-                raise InputError(f"{what}['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
-            yield part, values
+        return weighting(self, weights)
 
     @cached_property
     def fingerprint(self) -> str:

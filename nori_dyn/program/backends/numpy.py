@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
-    CHUNK,
     RESIDUAL_LIMIT,
     STEP_LIMIT,
     Solution,
@@ -25,8 +24,9 @@ from nori_dyn.program.backends.base import (
     relative_residual,
 )
 from nori_dyn.program.backends.fallback import Fallback
+from nori_dyn.program.kernel.choice import NUMPY
+from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.lowering import solution_program
-from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.typing import Booleans, Floats
 
 
@@ -38,7 +38,7 @@ class NumpyBackend:
         check_residual: whether a state is also judged by its residual, where there is one.
     """
 
-    name = "numpy"
+    name = NUMPY
     sees_bad_input = False
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
@@ -48,41 +48,28 @@ class NumpyBackend:
         self._solution = solution_program(plan, columns.tolist(), checked)
         self._place = np.empty(plan.system.shape[1], dtype=np.intp)
         self._place[columns] = np.arange(len(columns))
-        self._program = PythonProgram(self._solution.program)
+        self._kernel = NumpyKernel(self._solution.program)
         self._fallback = Fallback(plan, columns)
         self._equations = equation_starts(plan)
         nnz = len(self._symbolic.rows)
         ones = (np.ones(nnz), (self._symbolic.rows, np.arange(nnz)))
         self._row_sums = sp.csr_array(ones, shape=(self._symbolic.shape[0], nnz))
         first, n_guards = len(columns), len(self._solution.guards)
-        ensemble = self._program.batch(*pivot_ensemble(plan))[first : first + n_guards]
-        limits = guard_limits(plan, self._solution, np.abs(ensemble).T)
+        ((_, ensemble),) = self._kernel.chunks(*pivot_ensemble(plan))
+        limits = guard_limits(plan, self._solution, np.abs(ensemble[first : first + n_guards]).T)
         self._least, self._usual = limits[:n_guards, None], limits[n_guards:, None]
         self._ends = np.cumsum([len(part) for part in self._solution.parts])[:-1]
 
-    def quick(self, *state: Any) -> None:
+    def quick(self, q: Any, qd: Any, y: Any) -> None:
         return None
 
     def solve(self, *state: Floats) -> Solution:
-        batch = [array[None] for array in state]
-        try:
-            out = self._program.single(*state)[:, None]
-        except (ZeroDivisionError, OverflowError):
-            out = self._program.batch(*batch)  # it goes on with infinities, which may not matter
-        one = self._judged(out, batch)
-        return Solution(one.values[0], one.residual[0], one.fell_back[0], one.rcond[0])
+        one = self._judged(self._kernel.single(*state)[:, None], [array[None] for array in state])
+        return Solution(*(np.asarray(field)[0] for field in one))
 
     def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
-        parts = []
-        for start in range(0, len(states[0]), CHUNK):
-            part = [array[start : start + CHUNK] for array in states]
-            parts.append(self._judged(self._program.batch(*part), part))
-        return Solution(
-            np.concatenate([part.values for part in parts]),
-            np.concatenate([part.residual for part in parts]),
-            np.concatenate([part.fell_back for part in parts]),
-            np.concatenate([part.rcond for part in parts]),
-        )
+        parts = [self._judged(out, [array[part] for array in states]) for part, out in self._kernel.chunks(*states)]
+        return Solution(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         return copying_ticker(self, self._plan, state, values)

@@ -14,7 +14,6 @@ from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.program.backends.base import (
-    CHUNK,
     RESIDUAL_LIMIT,
     STEP_LIMIT,
     Solution,
@@ -27,7 +26,7 @@ from nori_dyn.program.backends.base import (
 )
 from nori_dyn.program.backends.factorisation import Umfpack
 from nori_dyn.program.backends.fallback import Fallback
-from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.straight_line import Program
 from nori_dyn.typing import Floats
 
@@ -58,31 +57,25 @@ class UmfpackBackend:
         self._columns = output_columns(plan.system, plan.outputs)
         symbolic, self._weighed = plan.symbolic, plan.refined.original_weighed
         readings = [x for row in self._weighed for x in (row.b, row.weight, *row.entries.values())]
-        self._assembly = PythonProgram(Program.of(symbolic.inputs, (*symbolic.entries, *symbolic.b, *readings)))
+        self._assembly = NumpyKernel(Program.of(symbolic.inputs, (*symbolic.entries, *symbolic.b, *readings)))
         self._sizes = len(symbolic.entries), len(symbolic.b)
         self._factorisation = Umfpack(plan)
         self._fallback = Fallback(plan, self._columns)
         self._usual = natural_scaling(plan.system, symbolic, plan.seed)[1][: self._n]
         self._is_given = (symbolic.rows >= self._n) | (symbolic.columns >= self._n)
 
-    def quick(self, *state: Any) -> None:
+    def quick(self, q: Any, qd: Any, y: Any) -> None:
         return None
 
     def solve(self, *state: Floats) -> Solution:
-        try:
-            assembled = self._assembly.single(*state)
-        except ZeroDivisionError:  # an equation of motion whose weight is zero
-            assembled = self._assembly.batch(*(array[None] for array in state))[:, 0]
-        values, residual, fell_back, rcond = self._solve_assembled(assembled, state)
-        return Solution(values, np.asarray(residual), np.asarray(fell_back), np.asarray(rcond))
+        return self._solve_assembled(self._assembly.single(*state), state)
 
     def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
         N = len(states[0])
         values = np.empty((N, len(self._columns)))
         residual, fell_back, rcond = np.empty(N), np.empty(N, dtype=bool), np.empty(N)
-        for start in range(0, N, CHUNK):
-            part = [array[start : start + CHUNK] for array in states]
-            for k, assembled in enumerate(self._assembly.batch(*part).T, start):
+        for part, out in self._assembly.chunks(*states):
+            for k, assembled in enumerate(out.T, part.start):
                 state = tuple(array[k] for array in states)
                 found = self._solve_assembled(np.ascontiguousarray(assembled), state)
                 values[k], residual[k], fell_back[k], rcond[k] = found
@@ -91,7 +84,7 @@ class UmfpackBackend:
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         return copying_ticker(self, self._plan, state, values)
 
-    def _solve_assembled(self, assembled: Floats, state: tuple[Floats, ...]) -> tuple[Floats, float, bool, float]:
+    def _solve_assembled(self, assembled: Floats, state: tuple[Floats, ...]) -> Solution:
         values, b, readings = np.split(assembled, np.cumsum(self._sizes))
         is_sound = np.isfinite(assembled).all() and not find_wrong_input(self._plan.system, state)
         is_sound &= not self._weighed or bool(are_comparable(self._plan.system, state[-1]))
@@ -109,9 +102,9 @@ class UmfpackBackend:
                 is_sound = pivots >= SMALL_PIVOT and residual <= RESIDUAL_LIMIT
             if is_sound and np.isfinite(d).all():
                 rcond = 1.0 if self._plan.system.is_weighted else pivots
-                return d[self._columns], residual if self._checked else np.nan, False, rcond
+                return Solution(d[self._columns], residual if self._checked else np.nan, False, rcond)
         found, residual, rcond = self._fallback.solve(*state)
-        return found, residual, True, rcond
+        return Solution(found, residual, True, rcond)
 
     def _left(self, values: Floats, b: Floats, readings: Floats, x: Floats) -> Floats:
         """Return what x leaves of each condition (n,): weighed rows are weighed before they are added up."""

@@ -11,7 +11,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
-from nori_dyn.program import functions as functions_module
+from nori_dyn.program import compiler as compiler_module
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.recursions.factorisation import ltdl, ltl
 from tests.oracles import derivative, newton_euler
@@ -259,7 +259,7 @@ class TestBadInput:
 
 
 def test_without_a_compiler_auto_warns_and_native_refuses(tree, monkeypatch):
-    monkeypatch.setattr(functions_module, "find_compiler", lambda: None)
+    monkeypatch.setattr(compiler_module, "find_compiler", lambda: None)
     with pytest.raises(CompilerError, match="needs a C compiler"):
         nd.compile(nd.crba, tree, backend="native")
     with pytest.warns(NoriWarning, match="runs through NumPy instead"):

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import stat
 import threading
+from dataclasses import replace
 
 import cffi
 import numpy as np
@@ -21,7 +22,7 @@ from nori_dyn.program.backends import registry
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import Job, c_source
 from nori_dyn.program.compiler import cache_root, find_compiler, load_library
-from nori_dyn.program.native_code import SINGLE
+from nori_dyn.program.kernel.native import SINGLE
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -160,6 +161,16 @@ def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypa
     np.testing.assert_array_equal(again.solve_batch(*states(again, 5)).qdd, batch)
 
 
+@pytest.mark.parametrize("problem", ["inverse_dynamics", "forward_dynamics"])
+def test_a_plan_just_made_is_not_traced_again_and_leads_to_the_c_of_one_from_a_file(problem, monkeypatch):
+    made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)), cache=False)
+    again = NativeBackend(replace(made, traced=None))._source
+    monkeypatch.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
+    monkeypatch.setattr(native_module, "recall", lambda key: None)
+    source = NativeBackend(made)._source
+    assert (source.single, source.batch) == (again.single, again.batch)
+
+
 def states(solver, n):
     rng = np.random.default_rng(n)
     tree = solver.system.tree
@@ -274,7 +285,7 @@ def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
 
 
 def test_without_a_compiler_auto_is_numpy_with_one_warning(plan, monkeypatch):
-    monkeypatch.setattr("nori_dyn.program.backends.native.find_compiler", lambda: None)
+    monkeypatch.setattr("nori_dyn.program.compiler.find_compiler", lambda: None)
     with pytest.warns(nd.NoriWarning, match="C compiler") as caught:
         assert plan.solver("auto").backend == "numpy"
     assert len(caught) == 1

@@ -15,8 +15,8 @@ from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.compiler import find_compiler
-from nori_dyn.solve.states import unusable
 from nori_dyn.system.builder import System
+from nori_dyn.system.inputs import unusable
 from tests.contracts.test_backends import Turned
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close

@@ -11,9 +11,9 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.api import plan as plans_module
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
-from nori_dyn.program import native_code
 from nori_dyn.program.backends import native
 from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.solve.side_by_side import SideBySide
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend as runnable
@@ -279,7 +279,7 @@ def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
 
     monkeypatch.setattr(plans_module, "make_plan", forbidden)
     monkeypatch.setattr(native.NativeBackend, "_loaded", forbidden)
-    monkeypatch.setattr(native_code.NativeCode, "place", forbidden)
+    monkeypatch.setattr(NativeKernel, "place", forbidden)
 
     def turn(times):
         for _ in range(times):

@@ -1,4 +1,4 @@
-"""C of a job, loaded: one state a foreign call, or vectors of states.
+"""A job as C, compiled and loaded: one state a foreign call, or vectors of states.
 
 Source: docs/design.md, 4.8.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from contextlib import AbstractContextManager
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.program.compiler import Compiler
+from nori_dyn.program.c_source import Job, c_source
+from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.typing import Floats
 
 SINGLE = """
@@ -32,7 +36,11 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
 ALIGNMENT = 64
 """Bytes of the widest vector."""
 
+_KEPT: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
+"""What C reads and writes, by the structs that point to it: they keep nothing alive."""
 
+
+@cache
 def interface() -> Any:
     """Return the cffi interface that the libraries of jobs are opened with."""
     ffi = cffi.FFI()
@@ -41,67 +49,87 @@ def interface() -> Any:
     return ffi
 
 
-class NativeCode:
+class NativeKernel:
     """The libraries of a job.
 
     Attributes:
-        run, solve: the entries for single states, see `c_source`; each takes what `place` returns.
+        run, solve: the entries for single states, see `c_templates`; each takes what `place` returns.
         work: their workspace.
 
     Args:
-        ffi: see `interface`.
         single: the library for single states.
         open_batch: returns that for batches; called when it is first needed.
         compiler: the compiler that made them.
         n_work: length of the workspace.
         limits: smallest size of each guarded pivot, then the usual size of each output that has a step.
+        residual_limit: the residual above which `solve` finds a state suspicious.
         step_limit: the share of an output, or of its usual size, that its step may be.
     """
 
+    name = NATIVE
+    sees_bad_input = True
+
     def __init__(
         self,
-        ffi: Any,
         single: Any,
         open_batch: Callable[[], Any],
         compiler: Compiler,
         n_work: int,
-        limits: Sequence[float],
+        limits: Sequence[float] = (),
+        residual_limit: float = np.inf,
         step_limit: float = 0.0,
     ) -> None:
-        self._ffi, self._open_batch, self._compiler = ffi, open_batch, compiler
+        self._ffi, self._open_batch, self._compiler = interface(), open_batch, compiler
         self._single = single
         self.run, self.solve = single.run, single.solve
         self.work = aligned(n_work)
-        self._limits, self._step_limit = np.array([*limits, 0.0]), step_limit
+        self._limits, self._residual_limit, self._step_limit = np.array([*limits, 0.0]), residual_limit, step_limit
+
+    @staticmethod
+    def of(job: Job, compiler: Compiler, before_batch: Callable[[], AbstractContextManager[Any]]) -> NativeKernel:
+        """Return the kernel of a job, compiled unless it is in the cache.
+
+        Args:
+            job: the job; without limits.
+            compiler: the compiler.
+            before_batch: what to be in while its library for batches is compiled, when it is first needed.
+
+        Raises:
+            CompilerError: the compiler fails, or there is no room for what it makes.
+        """
+        source = c_source(job, compiler.lanes)
+
+        def open_batch() -> Any:
+            with before_batch():
+                return load_library(interface(), source.batch, compiler)
+
+        return NativeKernel(load_library(interface(), source.single, compiler), open_batch, compiler, source.n_work)
 
     @cached_property
     def _batch(self) -> Any:
         return self._open_batch()
 
-    def place(self, inputs: Floats, outputs: Floats, residual_limit: float) -> Any:
-        """Return the C struct that says where inputs and outputs are; it keeps neither alive."""
+    def place(self, state: Floats, values: Floats) -> Any:
+        """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
         at = self._pointer
-        limits = (residual_limit, np.nan, self._step_limit)
-        parts = (at(inputs), at(self.work), at(outputs), at(self._limits), *limits)
+        limits = (self._residual_limit, np.nan, self._step_limit)
+        parts = (at(state), at(self.work), at(values), at(self._limits), *limits)
         placed = self._ffi.new("state *", parts)
         self._single.prepare(placed)
+        _KEPT[placed] = (state, values, self.work, self._limits, self._single)
         return placed
 
-    def batch(self, inputs: Sequence[Floats], outputs: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
-        """Run N states; return how many things are wrong with each (N,), and their residuals (N,).
+    def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
+        """Run N states, see `Kernel`; an input of which all states are in one place is not copied.
 
-        Args:
-            inputs: arrays (N, size), in the order of the job; one whose states are all in one place, as
-                `np.broadcast_to` makes it, is not copied.
-            outputs: where the outputs go (N, n_outputs).
-            threads: number of threads.
+        That is how `np.broadcast_to` makes them.
         """
-        N = len(outputs)
+        N = len(values)
         wrong, residuals = np.empty(N, dtype=np.int32), np.empty(N)
         library = self._batch
 
         def run(part: slice) -> None:
-            self._run_batch(library, [X[part] for X in inputs], outputs[part], wrong[part], residuals[part])
+            self._run_batch(library, [X[part] for X in inputs], values[part], wrong[part], residuals[part])
 
         if 1 < threads < N:
             edges = np.linspace(0, N, threads + 1).astype(int)
@@ -112,7 +140,7 @@ class NativeCode:
         return wrong, residuals
 
     def _run_batch(
-        self, library: Any, inputs: list[Floats], outputs: Floats, wrong: NDArray[np.int32], residuals: Floats
+        self, library: Any, inputs: list[Floats], values: Floats, wrong: NDArray[np.int32], residuals: Floats
     ) -> None:
         ffi, at = self._ffi, self._pointer
         inputs = [X if X.strides == (0, X.itemsize) else np.ascontiguousarray(X) for X in inputs]
@@ -121,12 +149,12 @@ class NativeCode:
         sizes = ffi.new("ptrdiff_t[]", [X.shape[1] for X in inputs])
         steps = ffi.new("ptrdiff_t[]", [X.strides[0] // X.itemsize for X in inputs])
         library.run_batch(
-            len(outputs),
+            len(values),
             starts,
             sizes,
             steps,
             at(work),
-            at(outputs),
+            at(values),
             at(self._limits),
             self._step_limit,
             ffi.cast("int *", wrong.ctypes.data),

@@ -1,0 +1,50 @@
+"""What a kernel does: a straight-line job on arrays that stay where they are, or on many states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.typing import Floats
+
+CHUNK = 256
+"""States taken at a time where NumPy does it: what is live then fits the processor's cache."""
+
+REFUSED = -1
+"""What is wrong with a state of which nothing was computed: it is not what the job takes."""
+
+
+class Kernel(Protocol):
+    """A way to run a job; `place` says where its numbers are, `run` and `solve` take what that returns.
+
+    Both return how many things are wrong with what they found: 0 where nothing is.
+    """
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, one of `choice.KERNELS`."""
+
+    @property
+    def sees_bad_input(self) -> bool:
+        """Whether `solve` finds numbers that are not finite and quaternions far from unit length: REFUSED."""
+
+    def place(self, state: Floats, values: Floats) -> Any:
+        """Return where a job reads its inputs, one after the other, and writes its outputs; it keeps both alive."""
+
+    def run(self, at: Any) -> int:
+        """Compute the outputs of what is there, and check nothing of that."""
+
+    def solve(self, at: Any) -> int:
+        """Compute the outputs with all checks, quaternions brought to unit length."""
+
+    def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
+        """Run N states; return how many things are wrong with each (N,), and their residuals (N,), where it has any.
+
+        Args:
+            inputs: arrays (N, size), in the order of the job.
+            values: where the outputs go (N, n_outputs).
+            threads: number of threads, where the kernel can use them.
+        """

@@ -1,0 +1,65 @@
+"""A job as straight-line Python and NumPy: works everywhere, vectorised over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.program.kernel.base import CHUNK
+from nori_dyn.program.kernel.choice import NUMPY
+from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.program.straight_line import Program
+from nori_dyn.typing import Floats
+
+Place: TypeAlias = tuple[list[Floats], Floats]
+"""The inputs of a job, and its outputs."""
+
+
+class NumpyKernel:
+    """Runs a program on floats one state at a time, and on arrays chunk by chunk.
+
+    Args:
+        program: the program.
+    """
+
+    name = NUMPY
+    sees_bad_input = False
+
+    def __init__(self, program: Program) -> None:
+        self._program = PythonProgram(program)
+        self._ends = np.cumsum([len(scalars) for scalars in program.inputs.values()])[:-1]
+
+    def single(self, *inputs: Floats) -> Floats:
+        """Return the outputs (n_outputs,) of one state; where a divisor is zero it goes on with infinities."""
+        try:
+            return self._program.single(*inputs)
+        except (ZeroDivisionError, OverflowError, ValueError):
+            return self._program.batch(*(array[None] for array in inputs))[:, 0]
+
+    def chunks(self, *inputs: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield which of N states were run, and their outputs (n_outputs, n)."""
+        for start in range(0, len(inputs[0]), CHUNK):
+            part = slice(start, start + CHUNK)
+            yield part, self._program.batch(*(array[part] for array in inputs))
+
+    def place(self, state: Floats, values: Floats) -> Place:
+        """Return where a job reads its inputs, one array after the other, and writes its outputs."""
+        return np.split(state, self._ends), values
+
+    def run(self, at: Place) -> int:
+        """Compute the outputs of what is there; return whether some are not finite."""
+        inputs, values = at
+        values[:] = self.single(*inputs)
+        return int(not np.isfinite(values).all())
+
+    solve = run
+
+    def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
+        """Run N states, see `Kernel`; on one thread."""
+        for part, found in self.chunks(*inputs):
+            values[part] = found.T
+        wrong: NDArray[np.int32] = np.logical_not(np.isfinite(values).all(axis=1)).astype(np.int32)
+        return wrong, np.full(len(values), np.nan)

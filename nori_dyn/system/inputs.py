@@ -1,0 +1,221 @@
+"""What users give as a state: checked here and nowhere else, by name or flat, sensors without a reading dropped.
+
+Only the native code looks at numbers itself, in its own words, so that a good state need not come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
+from nori_dyn.errors import InputError, SaturatedReadingError, UnknownNameError, UnknownReadingError
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Booleans, Floats
+
+if TYPE_CHECKING:
+    from nori_dyn.system.builder import System
+
+Weights: TypeAlias = Floats | Mapping[str, float] | None
+State: TypeAlias = tuple[Floats, ...]
+"""q, qd, y, and the weights where there are any; or N of each."""
+
+Missing: TypeAlias = Literal["refuse", "drop"]
+"""What to do with readings that are not numbers, or at an end of their sensor's range."""
+
+MISSING: tuple[Missing, ...] = get_args(Missing)
+
+
+def configuration(tree: KinematicTree, q: Floats) -> Floats:
+    """Return a configuration (nq,), its quaternions of unit length.
+
+    Raises:
+        InputError: a wrong shape, a value that is not finite, a quaternion far from unit length.
+    """
+    return tree.normalised(checked("q", q, (tree.nq,)))
+
+
+def unweighed_state(system: System, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> State:
+    """Return one state without weights, saturated sensors let pass.
+
+    Raises:
+        InputError: a wrong shape or name, a value that is not finite, a quaternion far from unit length.
+    """
+    q, qd = configuration(system.tree, q), checked("qd", qd, (system.tree.nv,))
+    return q, qd, checked("y", _flat(system, y), (system.ny,), system.measurement_names)
+
+
+def checked_state(
+    system: System, q: Floats, qd: Floats, y: Floats | Mapping[str, Any], weights: Weights, missing: Missing
+) -> State:
+    """Return one state as the backends take it; for the arguments see `Solver.solve`.
+
+    Raises:
+        InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
+    """
+    q, qd = configuration(system.tree, q), checked("qd", qd, (system.tree.nv,))
+    return q, qd, *_readings(system, "y", _flat(system, y), weighting(system, weights), (), missing)
+
+
+def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: Weights, missing: Missing) -> State:
+    """Return N states as the backends take them; for the arguments see `Solver.solve_batch`.
+
+    Raises:
+        InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
+    """
+    tree = system.tree
+    Q = batched("Q", Q, tree.nq)
+    each, N = weighting(system, weights), len(Q)
+    if each.ndim == 1:
+        each = np.broadcast_to(each, (N, len(each)))
+    return (
+        tree.normalised(checked("Q", Q, (N, tree.nq))),
+        checked("Qd", Qd, (N, tree.nv)),
+        *_readings(system, "Y", Y, each, (N,), missing),
+    )
+
+
+def shaped_states(system: System, Q: Floats, Qd: Floats, Y: Floats) -> State:
+    """Return N states with the weights that the sensors have; whether numbers are finite is left to the backend.
+
+    Raises:
+        InputError: a wrong shape, a quaternion far from unit length.
+    """
+    tree = system.tree
+    Q = tree.normalised(batched("Q", Q, tree.nq))
+    states = Q, shaped("Qd", Qd, (len(Q), tree.nv)), shaped("Y", Y, (len(Q), system.ny))
+    if not system.is_weighted:
+        return states
+    return *states, np.broadcast_to(system.weights, (len(Q), system.n_weights))
+
+
+def reading(system: System, y: Floats | Mapping[str, Any]) -> Floats:
+    """Return y as a flat array (ny,), from one or from {measurement name: value}.
+
+    A name is that of a number ("fx:l_sole.mz") or of a block ("fx:l_sole", with as many values).
+
+    Raises:
+        InputError: a measurement that is missing, unknown, of the wrong length, or not a number.
+    """
+    return shaped("y", _flat(system, y), (system.ny,))
+
+
+def _flat(system: System, y: Floats | Mapping[str, Any]) -> Floats:
+    """Return y as it is, or as an array where it is by name."""
+    if not isinstance(y, Mapping):
+        return y
+    flat = np.full(system.ny, np.nan)
+    given = np.zeros(system.ny, dtype=bool)
+    where = {name: [k] for k, name in enumerate(system.measurement_names)}
+    blocks: dict[str, list[int]] = {}
+    for row in system.measurements:  # two may share a name, with different components
+        blocks.setdefault(row.name, []).extend(range(row.y.start, row.y.stop))
+    for part, values in _by_name(system, "y", "measurement", y, where | blocks):
+        flat[part] = values
+        given[part] = True
+    if not given.all():
+        missing = [name for name, there in zip(system.measurement_names, given, strict=True) if not there]
+        raise InputError(f"y lacks {len(missing)} of {system.ny} measurements: {', '.join(missing[:8])}.")
+    return flat
+
+
+def weighting(system: System, weights: Weights) -> Floats:
+    """Return the weights (n_weights,) from a flat array, or from {name: 1 / sigma^2}; the rest as configured.
+
+    A name is one of `weight_names`, or that of a sensor whose components have a weight each.
+
+    Raises:
+        InputError: a name that is unknown, a wrong number of them, what is not a number.
+    """
+    if weights is None:
+        return system.weights
+    if not isinstance(weights, Mapping):
+        return numeric("weights", weights)
+    flat = system.weights.copy()
+    where = {name: [k] for k, name in enumerate(system.weight_names)}
+    where |= {row.name: list(range(row.weights.start, row.weights.stop)) for row in system.rows if not row.is_exact}
+    for part, values in _by_name(system, "weights", "weight", weights, where):
+        flat[part] = values
+    return flat
+
+
+def _by_name(
+    system: System, what: str, kind: str, given: Mapping[str, Any], where: Mapping[str, list[int]]
+) -> Iterator[tuple[list[int], Floats]]:
+    """Yield places and values of numbers that are given by name."""
+    for name, value in given.items():
+        if name not in where:
+            raise UnknownReadingError(kind, name, where, f"{what} of sensors '{system.sensors.name}'")
+        part = where[name]
+        values = np.atleast_1d(numeric(f"{what}['{name}']", value))
+        if values.shape != (len(part),):
+            raise InputError(f"{what}['{name}'] has shape {np.shape(value)}, expected {len(part)} numbers.")
+        yield part, values
+
+
+def _readings(system: System, name: str, y: Floats, weights: Floats, batch: tuple[int, ...], missing: Missing) -> State:
+    """Return readings (..., ny), and weights (..., n_weights) where there are any, checked."""
+    if missing not in MISSING:
+        raise UnknownNameError("way to treat missing readings", missing, MISSING)
+    if not system.is_weighted:
+        if weights.shape[-1:] != (0,):
+            raise InputError(f"sensors '{system.sensors.name}' hold exactly: they have no weights.")
+        y = checked(name, y, (*batch, system.ny), system.measurement_names)
+        _refuse_saturated(system, name, y, weights)
+        return (y,)
+    weights = checked("weights", weights, (*batch, system.n_weights), system.weight_names)
+    wrong = np.argwhere(weights < 0)
+    if len(wrong):
+        at = tuple(wrong[0].tolist())
+        raise InputError(f"the weight of '{system.weight_names[at[-1]]}' is {weights[at]:g}: it is below zero.")
+    if missing == "drop":
+        y, weights = dropped(system, shaped(name, y, (*batch, system.ny)), weights)
+    y = checked(name, y, (*batch, system.ny), system.measurement_names)
+    _refuse_saturated(system, name, y, weights)
+    return y, weights
+
+
+def dropped(system: System, y: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return readings (..., ny) and weights (..., n_weights) without the sensors whose readings are of no use.
+
+    What holds exactly cannot be dropped, and stays.
+    """
+    lost = unusable(system, y)
+    number = system.weight_of_readings
+    goes = np.where(number >= 0, lost[..., number], False)
+    return np.where(goes, 0.0, y), np.where(lost, 0.0, weights)
+
+
+def unusable(system: System, y: Floats) -> Booleans:
+    """Return the weights (..., n_weights) of the sensors whose readings (..., ny) are not numbers, or saturated.
+
+    Rows that share a weight are dropped together.
+    """
+    number = system.weight_of_readings
+    weighed = np.flatnonzero(number >= 0)
+    weights, first = np.unique(number[weighed], return_index=True)  # they come in order, those of one weight together
+    useless = (~np.isfinite(y) | system.saturated(y))[..., weighed]
+    lost = np.zeros((*y.shape[:-1], system.n_weights), dtype=bool)
+    lost[..., weights] = np.logical_or.reduceat(useless, first, axis=-1)
+    return lost
+
+
+def _refuse_saturated(system: System, name: str, y: Floats, weights: Floats) -> None:
+    """Refuse readings (..., ny) of saturated sensors whose weight (..., n_weights) is not zero.
+
+    Raises:
+        SaturatedReadingError: there is one; says which.
+    """
+    if system.ranges is None:
+        return
+    number = system.weight_of_readings
+    found = system.saturated(y)
+    if system.is_weighted:
+        found &= (number < 0) | (weights[..., number] > 0)
+    if found.any():
+        at = tuple(int(k) for k in np.argwhere(found)[0])
+        low, high = system.ranges[:, at[-1]].tolist()
+        where, label = f"{name}[{', '.join(map(str, at))}]", system.measurement_names[at[-1]]
+        raise SaturatedReadingError(where, label, float(y[at]), (low, high), bool(number[at[-1]] < 0))

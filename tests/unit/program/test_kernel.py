@@ -1,0 +1,154 @@
+"""Kernels: the same job natively and through NumPy, what a slot takes, and how often the native code runs."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.program.backends import native as native_module
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.kernel.native import NativeKernel
+from nori_dyn.program.kernel.numpy import NumpyKernel
+from nori_dyn.program.kernel.single import Single
+from tests.tolerances import SOLVED, assert_close
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+BACKENDS = [pytest.param("native", marks=needs_compiler), "numpy"]
+
+MISFITS = {
+    "a list": lambda q: q.tolist(),
+    "a masked array": np.ma.masked_array,
+    "single precision": lambda q: q.astype(np.float32),
+    "integers": lambda q: q.astype(np.int64),
+    "the other byte order": lambda q: q.astype(">f8"),
+    "longer": lambda q: np.append(q, 0.0),
+    "shorter": lambda q: q[:-1],
+    "a row": lambda q: q[None],
+    "a number": lambda q: np.array(1.0),
+    "dates": lambda q: np.zeros(len(q), dtype="M8[s]"),
+    "objects": lambda q: q.astype(object),
+    "records": lambda q: np.zeros(len(q), dtype=[("x", "f8")]),
+    "nothing": lambda q: None,
+}
+FITS = {
+    "strided": lambda q: np.repeat(q, 2)[::2],
+    "backwards": lambda q: q[::-1].copy()[::-1],
+    "read-only": lambda q: np.frombuffer(q.tobytes()),
+    "a column": lambda q: np.column_stack([q, q])[:, 1],
+}
+
+
+def single(backend="native"):
+    return nd.compile(nd.crba, nd.autotree(3), backend=backend)._single
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", MISFITS)
+def test_a_slot_refuses_what_is_no_plain_array_of_its_shape(kind):
+    assert single().solve([MISFITS[kind](np.ones(3))]) == REFUSED
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", FITS)
+def test_a_slot_takes_doubles_wherever_they_lie(kind):
+    one, q = single(), np.array([0.1, -0.2, 0.3])
+    assert one.solve([FITS[kind](q)]) == 0
+    np.testing.assert_array_equal(one.inputs[0], q)
+
+
+@pytest.mark.parametrize("shape", [(2, 6), (12,), (6, 2)])
+def test_a_slot_of_several_axes_compares_them(shape):
+    f = nd.compile(lambda tree, fx: 2 * fx, nd.autotree(2), inputs=("fx",), backend="numpy")
+    assert f._single.solve([np.ones(shape)]) == (0 if shape == (2, 6) else REFUSED)
+
+
+@needs_compiler
+def test_both_kernels_agree():
+    rng = np.random.default_rng(0)
+    tree = nd.autotree(4, skew=0.3)
+    native, python = (nd.compile(nd.rnea, tree, backend=name)._kernel for name in ("native", "numpy"))
+    X = [rng.normal(size=(300, 4)) for _ in range(3)]
+    values = np.empty((2, 300, 4))
+    for kernel, out in zip((native, python), values, strict=True):
+        assert not kernel.batch(X, out)[0].any()
+        one = Single(kernel, [(4,)] * 3, 4)
+        assert one.solve([x[7] for x in X]) == 0
+        assert_close(one.values, out[7], SOLVED)
+    assert_close(values[0], values[1], SOLVED)
+
+
+def test_through_numpy_a_zero_divisor_spoils_what_it_is_in_and_nothing_else():
+    f = nd.compile(lambda tree, q: np.array([1 / q[0], q[1]]), nd.autotree(2), backend="numpy")
+    assert isinstance(f._kernel, NumpyKernel)
+    f.inputs.q[:] = 0.0, 2.0
+    assert f.tick()
+    assert f.outputs.tolist() == [np.inf, 2.0]
+    with pytest.raises(SingularSystemError):
+        f([0.0, 2.0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_tick_outlives_its_function(backend):
+    tree = nd.autotree(3)
+    f = nd.compile(nd.crba, tree, backend=backend)
+    f.inputs.q[:] = 0.3
+    tick, outputs = f.tick, f.outputs
+    del f
+    gc.collect()
+    assert tick() == 0
+    assert_close(outputs, nd.crba(tree, np.full(3, 0.3)), SOLVED)
+
+
+@needs_compiler
+class TestHowOftenTheNativeCodeRuns:
+    """Once for each state, whatever is found, and not at all for what is no state."""
+
+    @pytest.fixture
+    def counted(self, monkeypatch):
+        calls, begin = [], NativeKernel.__init__
+
+        def begin_counting(kernel, *args):
+            begin(kernel, *args)
+            run = kernel.solve
+
+            def solve(at):
+                calls.append(run(at))
+                return calls[-1]
+
+            kernel.solve = solve
+
+        monkeypatch.setattr(NativeKernel, "__init__", begin_counting)
+        return nd.plan(nd.System(nd.autotree(3), nd.sensors("inverse_dynamics"))).solver("native"), calls
+
+    def test_a_good_state(self, counted):
+        solver, calls = counted
+        first = solver.solve(np.zeros(3), np.ones(3), np.ones(3))
+        kept = first.tau.copy()
+        solver.solve(np.ones(3), np.ones(3), np.ones(3))
+        assert calls == [0, 0]
+        np.testing.assert_array_equal(first.tau, kept)  # it owns its values
+        assert not first.fell_back
+
+    def test_lists_and_names(self, counted):
+        solver, calls = counted
+        names = dict.fromkeys(solver.system.measurement_names, 1.0)
+        taus = [solver.solve([0.1] * 3, [0] * 3, y).tau for y in ([1, 1, 1], names)]
+        assert calls == [0, 0]
+        np.testing.assert_array_equal(*taus)
+
+    def test_a_suspicious_state(self, monkeypatch, request):
+        monkeypatch.setattr(native_module, "RESIDUAL_LIMIT", -1.0)  # nothing passes
+        solver, calls = request.getfixturevalue("counted")
+        assert solver.solve(np.zeros(3), np.zeros(3), np.ones(3)).fell_back
+        assert calls == [1]
+
+    def test_what_is_no_state(self, counted):
+        solver, calls = counted
+        with pytest.raises(nd.InputError, match=r"qd\[1\] is nan"):
+            solver.solve(np.zeros(3), np.array([0, np.nan, 0]), np.zeros(3))
+        assert calls == [REFUSED]
