@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.observe.exact import ExactSystem
 from nori_dyn.system.builder import System
+from nori_dyn.system.rows import GIVEN, NewtonEuler
 
 Row: TypeAlias = Mapping[int, int]
 """The coefficients of a row vector over the field that are not zero, by column."""
@@ -50,7 +52,7 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
     coefficients: dict[int, dict[int, int]] = {}
     for (row, column), entry in exact.entries.items():
         coefficients.setdefault(row, {})[column] = entry.fingerprint
-    sources = [k for v in system.variables if v.kind in SOURCES for k in range(v.slice.start, v.slice.stop)]
+    sources = numbers_in(v.slice for v in system.variables if v.kind in SOURCES).tolist()
     known: dict[int, Row] = {column: {column: 1} for column in sources}
 
     def over_sources(terms: Row) -> Row:
@@ -61,14 +63,13 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
         return {source: value for source, value in found.items() if value}
 
     n = system.tree.n_links
-    for which, kind, bodies in ((0, "a", range(n)), (1, "f", reversed(range(n))), (2, "tau", range(n))):
-        for i in bodies:
-            block = system.rows[3 * i + which].slice
-            for k in range(block.stop - block.start):
-                own, terms = system.column(kind, i).start + k, coefficients[block.start + k]
-                solved = -pow(terms.pop(own), -1, PRIME)
-                known[own] = over_sources({column: solved * factor for column, factor in terms.items()})
-    measured = [k for row in system.rows if not row.is_dynamic for k in range(row.slice.start, row.slice.stop)]
+    up, down = range(n), reversed(range(n))
+    for key in (NewtonEuler(given, i) for given, bodies in zip(GIVEN, (up, down, up), strict=True) for i in bodies):
+        for row, own in zip(numbers(system.row(key).slice), numbers(system.column(key.gives, key.body)), strict=True):
+            terms = coefficients[row]
+            solved = -pow(terms.pop(own), -1, PRIME)
+            known[own] = over_sources({column: solved * factor for column, factor in terms.items()})
+    measured = numbers_in(row.slice for row in system.sensor_rows).tolist()
     return FieldRows(tuple(sources), {row: over_sources(coefficients.get(row, {})) for row in measured}, known)
 
 

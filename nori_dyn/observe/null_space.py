@@ -9,7 +9,7 @@ Source: own derivation (tests/unit/observe/test_null_space.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from nori_dyn.algebra.ranges import numbers_in, width
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.model.kinematics import Kinematics, positions
 from nori_dyn.model.tree import NamedFrame
@@ -138,7 +139,7 @@ def _told(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[
     else:
         words = _wrenches(system, group, same)
     names = system.variable_names
-    order = [*_numbers([*group.wrenches, *group.accelerations]), *range(len(names))]
+    order = [*numbers_in(v.slice for v in (*group.wrenches, *group.accelerations)).tolist(), *range(len(names))]
     vectors = []
     for d in group.vectors.T:
         shown = {names[k]: float(d[k]) for k in dict.fromkeys(order) if d[k] != 0.0}
@@ -149,10 +150,6 @@ def _told(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[
         tuple(v.owner for v in group.accelerations),
         tuple(vectors),
     )
-
-
-def _numbers(variables: Iterable[Variable]) -> list[int]:
-    return [k for v in variables for k in range(v.slice.start, v.slice.stop)]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -200,7 +197,7 @@ def _wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _G
     names = _listed([place.name for place in places])
     if len(places) == 1:
         (variable,) = group.wrenches
-        whole = variable.slice.stop - variable.slice.start == k
+        whole = width(variable.slice) == k
         moved = np.abs(group.vectors[variable.slice]).max(axis=1) > 0
         parts = [name for name, there in zip(variable.components, moved, strict=True) if there]
         if whole:

@@ -223,9 +223,8 @@ class _Criterion:
         names = tuple(choices.sensors)
         numbers = {name: k for k, name in enumerate(names)}
         owners = np.full(system.shape[0], -1)
-        for row in system.rows:
-            if row.slice.start in choices.rows:
-                owners[row.slice] = numbers[choices.rows[row.slice.start]]
+        for key, name in choices.rows.items():
+            owners[system.row(key).slice] = numbers[name]
         weighed = owners[deviations.weighed_rows]
         at = []
         independent: Indices | None = None

@@ -6,17 +6,18 @@ Errors are made in microseconds; what is not determined, and why, is worked out 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import scipy.linalg as la
 
+from nori_dyn.algebra.ranges import numbers, numbers_in, width
 from nori_dyn.errors import SingularSystemError, SystemShapeError
-from nori_dyn.system.builder import RowBlock, System
+from nori_dyn.system.builder import System
 from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
-from nori_dyn.system.variables import KINDS, Variable, component_names
+from nori_dyn.system.variables import KINDS, Variable
 from nori_dyn.typing import Floats, Indices
 
 MOVED = 1e-6
@@ -43,7 +44,7 @@ def check_shape(system: System) -> None:
         SystemShapeError: with the rows of each sensor, and what to do.
     """
     n_rows, n_variables = system.shape
-    n_exact = sum(row.slice.stop - row.slice.start for row in system.rows if row.is_exact)
+    n_exact = sum(width(row.slice) for row in system.rows if row.is_exact)
     if n_rows == n_variables or (system.is_weighted and n_exact <= n_variables <= n_rows):
         return
     if system.is_weighted and n_exact > n_variables:
@@ -167,14 +168,6 @@ class _NullSpace:
         return f"Its rank is {self.rank} of {n}. {'Not' if self.rank < n else 'Hardly'} determined: {shown}."
 
 
-def _rows(system: System, wanted: Callable[[RowBlock], bool]) -> Indices:
-    """Return the numbers of the rows of some blocks."""
-    found = np.zeros(system.shape[0], dtype=bool)
-    for row in system.rows:
-        found[row.slice] = wanted(row)
-    return np.flatnonzero(found)
-
-
 def _without_weight(system: System, weights: Floats) -> Indices:
     """Return the rows whose weight is 0."""
     left_out = np.zeros(system.shape[0], dtype=bool)
@@ -190,7 +183,7 @@ def _null_space(system: System, q: Floats, weights: Floats, dimension: int | Non
     Its dimension is that given, or told by the singular values.
     """
     sizes, left_out = natural_sizes(system), _without_weight(system, weights)
-    free = np.intersect1d(left_out, _rows(system, lambda row: row.is_dynamic))
+    free = np.intersect1d(left_out, numbers_in(row.slice for row in system.rows if row.is_dynamic))
     at = over_sources(system, sizes, system.D(q), free=free)
     M = at.M[~np.isin(at.rows, left_out)]
     _, values, V = la.svd(M, full_matrices=M.shape[0] < M.shape[1])
@@ -206,15 +199,15 @@ def _null_space(system: System, q: Floats, weights: Floats, dimension: int | Non
 
 def _repeated(system: System, q: Floats) -> tuple[str, ...]:
     """Return the names of exact rows that depend on each other at a configuration q (nq,), if any do."""
-    exact = _rows(system, lambda row: row.is_exact)
-    soft = _rows(system, lambda row: row.is_dynamic and not row.is_exact)
+    exact = numbers_in(row.slice for row in system.rows if row.is_exact)
+    soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
     at = over_sources(system, natural_sizes(system), system.D(q), free=soft)
     kept = np.isin(at.rows, exact)
     E = at.M[kept]
     U, values, _ = la.svd(E, full_matrices=E.shape[0] > E.shape[1])
     if not len(E) or np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)) == len(E):
         return ()
-    names = [name for row in system.rows for name in component_names(row.name, row.equation.components)]
+    names = [name for row in system.rows for name in row.component_names]
     weight = np.abs(U[:, -1])
     order = np.argsort(-weight, kind="stable")
     return tuple(names[at.rows[kept][k]] for k in order if weight[k] > MOVED * weight.max())
@@ -227,7 +220,7 @@ def _left_out(system: System, q: Floats, weights: Floats, vectors: Floats) -> st
     if not len(rows) or np.linalg.matrix_rank(seen, MOVED) < vectors.shape[1]:
         return ""
     see = rows[np.abs(seen).max(axis=1) > MOVED]
-    names = [row.name for row in system.rows if np.isin(see, np.arange(row.slice.start, row.slice.stop)).any()]
+    names = [row.name for row in system.rows if np.isin(see, numbers(row.slice)).any()]
     shown = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"What sees these is left out, as its weight is 0: {shown}. The others do not suffice."
 

@@ -315,7 +315,7 @@ def _output(system: System, field: Field) -> Iterator[str]:
         yield f"{title}: {ALL[kind]} ({tree.n_links} x 6: {' '.join(components)}).{note}"
         yield from _table((f"{field.name}[{i}]", comment_text(link)) for i, link in enumerate(tree.names))
         return
-    frame = comment_text(output.name.partition(":")[2])
+    frame = comment_text(output.owner)
     where = "" if output.X is None else f", in the coordinates of its frame {frame} and about the frame's origin"
     yield f"{title}: {ONE[kind].format(comment_text(tree.names[body]))}{where} (6).{note}"
     units = (f"[{UNITS[component]}]" for component in components)

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicState, SymbolicSystem, assembled
 
@@ -48,7 +49,7 @@ def weighing(system: System, state: SymbolicState) -> Weighing:
     for block in system.rows:
         if block.is_exact:
             continue
-        for row, weight in zip(range(block.slice.start, block.slice.stop), block.weight_of_rows, strict=True):
+        for row, weight in zip(numbers(block.slice), block.weight_of_rows, strict=True):
             if block.is_dynamic:
                 covariances[row, row] = 1 / state.weights[weight]
             else:

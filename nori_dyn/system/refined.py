@@ -21,10 +21,12 @@ import numpy as np
 
 from nori_dyn.algebra.crossing import Step
 from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matvec
 from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.system.builder import System
 from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
+from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicState,
     SymbolicSystem,
@@ -155,7 +157,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
 
 def can_regroup(system: System) -> bool:
     """Return whether inertia may be moved across joints: only where joints do not give way, so that (3a) is exact."""
-    return all(system.rows[3 * i].is_exact for i in range(system.tree.n_links))
+    return all(system.row(NewtonEuler("a", i)).is_exact for i in range(system.tree.n_links))
 
 
 def _doubled(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
@@ -177,7 +179,6 @@ class _Builder:
         self.groups = variable_groups(system)
         self.definitions: dict[int, int] = {}
         self.given_weighing = weighing(system, state)
-        self._first_measurement = system.rows[3 * system.tree.n_links].slice.start
         self.crossings: list[Crossing] = []
         self.turns: list[Turn] = []
         motion = [2 * i for i in range(self.tree.n_links)]
@@ -298,7 +299,7 @@ class _Builder:
 
         q = self.state.q[self.tree.q_slices[i]]
         tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
-        of_a, of_f, of_tau = (self._given_rows(i, which) for which in range(3))
+        of_a, of_f, of_tau = (self._given_rows(given, i) for given in GIVEN)
         self._put(of_tau, tau, -np.eye(len(tau)))
         self._put(of_tau, self.f[i], np.swapaxes(link.joint.S(q), 0, 1))
 
@@ -327,27 +328,26 @@ class _Builder:
 
     def _own(self, i: int, kind: str) -> Columns:
         """Return the columns of a variable of the original system."""
-        part = self.system.column(kind, i)
-        return tuple(range(part.start, part.stop))
+        return tuple(numbers(self.system.column(kind, i)))
 
-    def _given_rows(self, i: int, which: int) -> Columns:
-        """Return the rows of the first, second or third equation of motion of a body, as given."""
-        part = self.system.rows[3 * i + which].slice
-        return tuple(range(part.start, part.stop))
+    def _given_rows(self, given: Given, i: int) -> Columns:
+        """Return the rows of the equation of motion that gives a, f or tau of a body, in the system as given."""
+        return tuple(numbers(self.system.row(NewtonEuler(given, i)).slice))
 
     def add_measurements(self, original: SymbolicSystem) -> None:
         """Add the rows of the sensors, which are those of the original system.
 
         What is weighed reads what the body has in its internal frame instead.
         """
-        first = self._first_measurement
-        self.b[first : self.system.shape[0]] = original.b[first:]
+        sensed = frozenset(numbers_in(row.slice for row in self.system.sensor_rows).tolist())
+        for row in sensed:
+            self.b[row] = original.b[row]
         weighed = self.given_weighing.weights
         inside: dict[int, list[tuple[int, Expr]]] = {}
         for (row, column), entry in self.entries.items():
             inside.setdefault(row, []).append((column, entry))
         for row, column, entry in zip(original.rows.tolist(), original.columns.tolist(), original.entries, strict=True):
-            if row < first:
+            if row not in sensed:
                 continue
             definition = self.definitions.get(column)
             if row not in weighed or definition is None:
@@ -364,8 +364,8 @@ class _Builder:
         covariances = dict(given)
         for i, link in enumerate(self.links):
             turn = np.kron(np.eye(2), link.C)
-            for which, columns in enumerate((self.a[i], self.f[i])):
-                rows, inner = self._given_rows(i, which), self.rows_of(columns)
+            for rows, columns in ((self._given_rows("a", i), self.a[i]), (self._given_rows("f", i), self.f[i])):
+                inner = self.rows_of(columns)
                 noise = [covariances.pop((row, row)) for row in rows if (row, row) in given]
                 alike = len({x.index for x in noise}) == 1
                 for r, c in product(range(len(noise)), repeat=2):
@@ -389,7 +389,7 @@ class _Builder:
             for columns, rows in (
                 (self.a[i], self.rows_of(self.a[i])),
                 (of_force, self.rows_of(self.f[i])),
-                (self._own(i, "tau"), self._given_rows(i, 2)),
+                (self._own(i, "tau"), self._given_rows("tau", i)),
             ):
                 places = [conditions.multipliers[row] for row in rows]
                 if noisy.issuperset(places):

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
@@ -129,7 +130,7 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
 
 def variable_groups(system: System) -> list[int]:
     """Return the `Variable.group` of each column of a system."""
-    return [v.group for v in system.variables for _ in range(v.slice.start, v.slice.stop)]
+    return [v.group for v in system.variables for _ in numbers(v.slice)]
 
 
 def assembled(
@@ -165,7 +166,7 @@ def configuration_inputs(graph: Graph, tree: KinematicTree) -> list[Expr]:
     """Return inputs (nq) that stand for a configuration: quaternions among them are of unit length."""
     inputs: list[Expr] = []
     for joint, part in zip(tree.joints, tree.q_slices, strict=True):
-        labels = [f"q[{k}]" for k in range(part.start, part.stop)]
+        labels = [f"q[{k}]" for k in numbers(part)]
         n_free = sum(kind != "quaternion" for kind in joint.coordinates)
         inputs.extend(graph.input(label) for label in labels[:n_free])
         if labels[n_free:]:

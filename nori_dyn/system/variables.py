@@ -46,6 +46,11 @@ class Variable:
     units: tuple[str, ...]
 
     @property
+    def key(self) -> VariableKey:
+        """What it is, whatever it is called."""
+        return VariableKey(self.kind, self.body)
+
+    @property
     def name(self) -> str:
         """What to call it: "fx:l_sole"."""
         return f"{self.kind}:{self.owner}"
