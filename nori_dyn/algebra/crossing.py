@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.planar import is_signed_permutation, planar_congruence
+from nori_dyn.algebra.scalars import is_zero
 from nori_dyn.algebra.spatial import Transform, blocks, matvec, rigid_inertia, rigid_parts, transpose
 from nori_dyn.typing import Array
 
@@ -135,6 +136,4 @@ def _is(x: Any, value: float) -> bool:
     """Return whether a scalar, or all of a batch, is a number for any value of what it may depend on."""
     if isinstance(x, np.ndarray):
         return bool(np.all(x == value)) if x.dtype != object else all(_is(part, value) for part in x.flat)
-    if isinstance(x, int | float | np.floating):
-        return bool(x == value)
-    return getattr(x - value, "is_zero", None) is True
+    return is_zero(x - value)

@@ -10,11 +10,12 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.observe.deviations import Deviations, output_rows
-from nori_dyn.observe.numeric import NONE, Reduced, Reduction, checked_configurations
+from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.sweep import silent, sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
+from nori_dyn.system.sources import NONE, Reduced
 from nori_dyn.typing import Floats, Indices
 
 OUTPUTS = ("tau",)

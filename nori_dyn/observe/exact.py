@@ -21,7 +21,7 @@ from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicState, symbolic_state
+from nori_dyn.system.trace import SymbolicState, symbolic_state, traced_entries
 from nori_dyn.typing import Array
 
 Z_AXIS = (0.0, 0.0, 1.0)
@@ -115,10 +115,5 @@ def exact_system(system: System, seed: int = 0) -> ExactSystem:
     state = symbolic_state(system, seed)
     graph = state.graph
     tree = ExactTree.of(system.tree, graph)
-    entries: dict[tuple[int, int], Expr] = {}
-    for row, column, block in System(tree, system.sensors).blocks(exact_positions(tree, state.q)):
-        for (r, c), value in np.ndenumerate(block):
-            entry = graph.expr(value)
-            if not entry.is_zero:
-                entries[row.start + r, column.start + c] = entry
+    entries = traced_entries(System(tree, system.sensors), exact_positions(tree, state.q), graph)
     return ExactSystem(state, system.shape, entries)

@@ -19,12 +19,10 @@ from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.observe.exact import ExactSystem
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import GIVEN, NewtonEuler
+from nori_dyn.system.variables import SOURCES
 
 Row: TypeAlias = Mapping[int, int]
 """The coefficients of a row vector over the field that are not zero, by column."""
-
-SOURCES = ("fx", "qdd")
-"""The variables that determine all others: external wrenches and joint accelerations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

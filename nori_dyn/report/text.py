@@ -10,13 +10,13 @@ from rich.table import Table
 
 from nori_dyn.model.joints import notes_on_limits
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.field import SOURCES
 from nori_dyn.observe.null_space import Unseen
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import NEARLY_SINGULAR, ObservabilityReport
 from nori_dyn.report.tables import console, table
 from nori_dyn.report.tree_drawing import components_among
 from nori_dyn.system.builder import System
+from nori_dyn.system.variables import SOURCES
 from nori_dyn.typing import Floats
 
 SHOWN = 6

@@ -15,6 +15,7 @@ from nori_dyn.algebra.ranges import numbers, width
 from nori_dyn.errors import InputError, SensorConfigError, UnknownReadingError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.assembly import Entries, assemble
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.rows import RowBlock, RowKey, SensorRow
@@ -191,6 +192,10 @@ class System:
             for key, block in row.equation.blocks(at).items():
                 yield row.slice, self._columns[key], block
 
+    def entries(self, at: Kinematics, batch: tuple[int, ...] = ()) -> Entries:
+        """Return the numbers of D that are not zero, over the scalar and the batch axes of the kinematics."""
+        return assemble(self.blocks(at), self.shape, batch)
+
     def bias(self, at: Kinematics, y: Array) -> list[Array]:
         """Return b block by block, over the scalar of the kinematics and of y (ny, ...)."""
         return [row.equation.bias(at, y[row.y]) for row in self.rows]
@@ -201,14 +206,12 @@ class System:
         Source: Nori (4), (8), (16).
         """
         q = self.tree.normalised(checked("q", q, (self.tree.nq,)))
-        rows, columns, values = [], [], []
-        for row, column, block in self.blocks(positions(self.tree, q)):
-            r, c = np.nonzero(block)
-            rows.append(r + row.start)
-            columns.append(c + column.start)
-            values.append(block[r, c])
-        index = (np.concatenate(rows), np.concatenate(columns))
-        return sp.csc_array((np.concatenate(values).astype(float), index), shape=self.shape)
+        return self.entries(positions(self.tree, q)).matrix()
+
+    def D_each(self, Q: Floats) -> Iterator[sp.csc_array]:
+        """Yield D at each of some configurations (N, nq), assembled together: quicker than one by one."""
+        Q = self.tree.normalised(checked("Q", Q, (len(Q), self.tree.nq)))
+        return self.entries(positions(self.tree, Q.T), (len(Q),)).matrices()
 
     def b(self, q: Floats, qd: Floats, y: Floats) -> Floats:
         """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}."""

@@ -205,9 +205,7 @@ class _Builder:
         for (r, c), value in np.ndenumerate(block):
             entry = self.state.graph.expr(value)
             if not entry.is_zero:
-                place = rows[r], columns[c]
-                known = self.entries.get(place)
-                self.entries[place] = entry if known is None else known + entry
+                accumulate(self.entries, (rows[r], columns[c]), entry)
 
     def _bias(self, rows: Columns, value: Array) -> None:
         for row, x in zip(rows, value, strict=True):

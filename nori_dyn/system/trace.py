@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.model.kinematics import velocities
+from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Array, Indices
@@ -118,14 +118,16 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
     state = symbolic_state(system, seed) if state is None else state
     graph = state.graph
     at = velocities(system.tree, state.q, state.qd)
-    entries: dict[tuple[int, int], Expr] = {}
-    for row, column, block in system.blocks(at):
-        for (r, c), value in np.ndenumerate(block):
-            entry = graph.expr(value)
-            if not entry.is_zero:
-                entries[row.start + r, column.start + c] = entry
+    entries = traced_entries(system, at, graph)
     b = [graph.expr(value) for block in system.bias(at, state.y) for value in block]
     return assembled(state, system.shape, entries, b, variable_groups(system))
+
+
+def traced_entries(system: System, at: Kinematics, graph: Graph) -> dict[tuple[int, int], Expr]:
+    """Return the entries of D that are not zero for all q, by row and column, over the expressions of a graph."""
+    found = system.entries(at)
+    places = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
+    return {place: graph.expr(value) for place, value in zip(places, found.values, strict=True)}
 
 
 def variable_groups(system: System) -> list[int]:

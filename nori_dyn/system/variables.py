@@ -17,6 +17,9 @@ KINDS: tuple[Kind, ...] = ("a", "f", "tau", "fx", "qdd")
 FORCES: tuple[Kind, ...] = ("f", "tau", "fx")
 """Those that are forces; the others are accelerations."""
 
+SOURCES: tuple[Kind, ...] = ("fx", "qdd")
+"""The variables that determine all others by the equations of motion."""
+
 
 class VariableKey(NamedTuple):
     """A variable: its kind and the body that it belongs to."""
