@@ -98,6 +98,11 @@ class Crossing:
         return self.X.motion_matrix()
 
 
+def as_transform(X: Transform | Crossing) -> Transform:
+    """Return a link transform as one, whether it is kept in steps or not."""
+    return X.X if isinstance(X, Crossing) else X
+
+
 def fixed_plane(E: Array) -> Plane | None:
     """Return the axes between which a constant rotation (3, 3) turns; None where it does not turn, or in no plane."""
     alone = np.flatnonzero(np.count_nonzero(E, axis=1) == 1)

@@ -15,6 +15,7 @@ from nori_dyn.algebra.spatial import Transform, matvec, transpose
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, UnknownNameError
 from nori_dyn.interop.conventions import CONVENTIONS, Convention, ConventionName
 from nori_dyn.model.joints import Joint
+from nori_dyn.model.kinematics import link_transforms, world_transforms
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array, Floats
 
@@ -190,7 +191,7 @@ class Layout:
 
     def _peer_wrenches(self, q: Array, fx: Floats) -> Floats:
         tree, own = self.tree, _spatial_first(fx, 2).copy()
-        X_up = self._from_parents(q)
+        X_up = link_transforms(tree, q)
         for i in reversed(range(tree.n_links)):
             if not tree.joints[i].nv and not tree.is_root(i):
                 own[tree.parents[i]] += X_up[i].force_to_parent(own[i])
@@ -207,19 +208,11 @@ class Layout:
             own[place.i] = self.convention.own_wrench(at[place.i], peer[row])
         return _batch_first(own, 2)
 
-    def _link_places(self, q: Array) -> list[Transform]:
+    def _link_places(self, q: Array) -> dict[int, Transform]:
         """Return the transform from the world's to each link's coordinates."""
         if not self.convention.world_wrenches:
-            return [Transform.identity()] * self.tree.n_links
-        places: list[Transform] = []
-        for i, X_up in enumerate(self._from_parents(q)):
-            places.append(X_up if self.tree.is_root(i) else X_up @ places[self.tree.parents[i]])
-        return places
-
-    def _from_parents(self, q: Array) -> list[Transform]:
-        """Return the transform from each link's parent's coordinates to its own: RBDA (4.1)."""
-        parts = zip(self.tree.joints, self.tree.q_slices, self.tree.X_tree, strict=True)
-        return [joint.transform(q[own]) @ X_tree for joint, own, X_tree in parts]
+            return dict.fromkeys(range(self.tree.n_links), Transform.identity())
+        return world_transforms(self.tree, link_transforms(self.tree, q))
 
 
 def to_convention(

@@ -23,7 +23,6 @@ from nori_dyn.model.kinematics import Kinematics, positions
 from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.contacts import place_of, wrench_readings
 from nori_dyn.observe.numeric import Reduction
-from nori_dyn.observe.poses import link_pose, world_wrenches
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
 from nori_dyn.typing import Booleans, Floats
@@ -268,10 +267,10 @@ class _Look:
     @staticmethod
     def at(at: Kinematics, group: _Group, places: Sequence[NamedFrame]) -> _Look:
         """Return what is seen of a group at a configuration."""
-        X = [link_pose(at, v.body) for v in group.wrenches]
-        W = [world_wrenches(X_i, group.vectors[v.slice]) for X_i, v in zip(X, group.wrenches, strict=True)]
-        normals = np.array([X_i.E.T @ place.frame.X.E[2] for X_i, place in zip(X, places, strict=True)])
-        origins = np.array([X_i.r + X_i.E.T @ place.frame.X.r for X_i, place in zip(X, places, strict=True)])
+        X_0 = at.X_0
+        W = [X_0[v.body].force_to_parent(group.vectors[v.slice]) for v in group.wrenches]
+        X = [place.frame.X @ X_0[v.body] for v, place in zip(group.wrenches, places, strict=True)]
+        normals, origins = np.array([X_i.E[2] for X_i in X]), np.array([X_i.r for X_i in X])
         length = max(float(np.linalg.norm(origins - origins[0], axis=1).max()), 1e-3)
         shift = Transform(np.eye(3), origins[0])
         first, total = (_about(shift, wrench, length) for wrench in (W[0], np.sum(W, axis=0)))

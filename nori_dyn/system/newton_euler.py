@@ -11,7 +11,7 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import cross_force, matvec, zeros
 from nori_dyn.model.joints import FORCE, MOTION
-from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.rows import Given, NewtonEuler
 from nori_dyn.system.variables import VariableKey
@@ -67,8 +67,7 @@ class AccelerationPropagation(BodyEquation):
         i = self.body
         if not at.tree.is_root(i):
             return at.c[i]
-        a_0 = -np.array([0.0, 0.0, 0.0, *at.tree.gravity])
-        return at.X_up[i].apply_motion(a_0) + at.c[i]
+        return at.X_up[i].apply_motion(world_acceleration(at.tree.gravity)) + at.c[i]
 
 
 @dataclass(frozen=True, slots=True)

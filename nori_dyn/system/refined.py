@@ -24,6 +24,7 @@ from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matvec
 from nori_dyn.model.internal_frames import InternalLink, internal_links
+from nori_dyn.model.kinematics import world_acceleration
 from nori_dyn.system.builder import System
 from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
 from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
@@ -242,7 +243,7 @@ class _Builder:
 
     def _from_world(self, steps: list[Step]) -> tuple[Array, Array, Array]:
         """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
-        a = -np.array([0.0, 0.0, 0.0, *self.tree.gravity])
+        a: Array = world_acceleration(self.tree.gravity)
         zero = np.zeros(3)
         return zero, zero, reduce(lambda a, step: step.X.apply_motion(a), steps, a)
 

@@ -12,7 +12,7 @@ from nori_dyn.model.joints import Free, Planar, Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree, NamedFrame
-from nori_dyn.observe.poses import POSES, configurations_where, link_pose, world_wrenches
+from nori_dyn.observe.poses import POSES, configurations_where
 from tests.robots import load
 from tests.trees import TREES
 
@@ -22,7 +22,7 @@ SOLES = ("left_sole_link", "right_sole_link")
 def frame_at(tree: KinematicTree, q: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the axes (3, 3), in columns, and the position (3,) of a frame in world coordinates."""
     frame = tree.frame(name)
-    X = frame.X @ link_pose(positions(tree, q), frame.link)
+    X = frame.X @ positions(tree, q).X_0[frame.link]
     return X.E.T, X.r
 
 
@@ -145,7 +145,7 @@ def test_poses_of_frames_are_those_of_the_kinematics():
 
 def test_wrenches_in_world_coordinates_do_the_same_work():
     tree = random_tree(4, 3)
-    X = link_pose(positions(tree, tree.random_configuration(1)), 3)
+    X = positions(tree, tree.random_configuration(1)).X_0[3]
     rng = np.random.default_rng(2)
     W, m = rng.normal(size=(6, 2)), rng.normal(size=6)
-    np.testing.assert_allclose(m @ world_wrenches(X, W), X.apply_motion(m) @ W, atol=1e-12)
+    np.testing.assert_allclose(m @ X.force_to_parent(W), X.apply_motion(m) @ W, atol=1e-12)
