@@ -114,7 +114,7 @@ def fixed_plane(E: Array) -> Plane | None:
 def _form_across(M: Array, step: Step) -> Array:
     if step.plane is None:
         return step.X.form_to_parent(M)
-    A, B, C, D = (_turned(part, step) for part in (M[:3, :3], M[:3, 3:], M[3:, :3], M[3:, 3:]))
+    A, B, C, D = (_turn_tensor(part, step) for part in (M[:3, :3], M[:3, 3:], M[3:, :3], M[3:, 3:]))
     return blocks(A, B, C, D)
 
 
@@ -122,10 +122,10 @@ def _inertia_across(I: Array, step: Step) -> Array:
     if step.plane is None:
         return step.X.inertia_to_parent(I)
     J, h, m = rigid_parts(I)
-    return rigid_inertia(_turned(J, step), matvec(transpose(step.X.E), h), m)
+    return rigid_inertia(_turn_tensor(J, step), matvec(transpose(step.X.E), h), m)
 
 
-def _turned(M: Array, step: Step) -> Array:
+def _turn_tensor(M: Array, step: Step) -> Array:
     """Return E^T M E of (3, 3, ...)."""
     i, j, c, s = step.turn
     k = 3 - i - j

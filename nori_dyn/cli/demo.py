@@ -49,7 +49,7 @@ def demo(
         f"Inverse dynamics is {rows} equations in {columns} unknowns, {plan.pattern.nnz:,} nonzeros "
         f"({100 * plan.pattern.nnz / (rows * columns):.2f} %). Planned in {found.planning_seconds:.2f} s.\n"
     )
-    console.print(costs_table(plan.candidates))
+    console.print(costs_table(plan.tried))
     timings = [(timing.name, *(f"{1e6 * seconds:,.1f}" for seconds in timing.quartiles)) for timing in found.timings]
     console.print(table(f"Time a tick [us], {found.n_ticks} ticks", ("backend", "25 %", "median", "75 %"), timings))
     console.print(f"Largest difference from Newton-Euler: {found.largest_difference:.1e} of the largest torque.")

@@ -115,7 +115,7 @@ def _show_plan(plan: Plan, as_json: bool) -> None:
         f"Plan for {system.tree.name} with {system.sensors.name}: {system.shape[0]} equations in {system.shape[1]} "
         f"unknowns, {plan.pattern.nnz} nonzeros; outputs {', '.join(output.name for output in plan.outputs)}."
     )
-    console.print(costs_table(plan.candidates))
+    console.print(costs_table(plan.tried))
     names = ", ".join(system.measurement_names)
     console.print(f"y has {system.ny} numbers: {names}", markup=False)
 

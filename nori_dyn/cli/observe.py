@@ -12,7 +12,7 @@ from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json,
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.io.logs import read_configurations
 from nori_dyn.io.robots import load_robot
-from nori_dyn.observe.conditioning import SAMPLES, Conditioning, conditioning
+from nori_dyn.observe.conditioning import SWEPT, Conditioning, conditioning
 from nori_dyn.observe.poses import POSES
 from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.observe.report import ObservabilityReport, Where, observability
@@ -58,7 +58,7 @@ def observe(
     samples: Annotated[
         int,
         typer.Option(min=0, help="Random poses to sweep where no --poses are given; 0 leaves them out."),
-    ] = SAMPLES,
+    ] = SWEPT,
     outputs: Annotated[str, typer.Option(help="What is to be known well, with commas: tau,qdd,fx:l_sole.")] = "tau",
     failing: Annotated[
         int, typer.Option(min=0, metavar="N", help="Largest sets of sensors whose failure is looked at; 0 for none.")

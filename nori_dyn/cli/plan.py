@@ -57,7 +57,7 @@ def plan(
         f"{tree.name} with {system.sensors.name}: {tree.n_links} links, {tree.nv} freedoms; "
         f"{rows} equations in {columns} unknowns, {result.pattern.nnz} nonzeros, {system.ny} readings a tick."
     )
-    console.print(costs_table(result.candidates))
+    console.print(costs_table(result.tried))
     console.print(f"Plan written to {out}. Next: nori-dyn solve --plan {out} --input LOG --out ESTIMATE")
 
 

@@ -20,7 +20,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array, Floats
 
 
-class State(NamedTuple):
+class PeerState(NamedTuple):
     """A state of a robot and what acts on it, in one convention; None is what was not given.
 
     Attributes:
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PeerJoint:
     """Where the numbers of a joint are in another program.
 
     Attributes:
@@ -61,7 +61,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PeerLayout:
     """How another program writes the joints of a tree.
 
     Attributes:
@@ -74,7 +74,7 @@ class Layout:
     tree: KinematicTree
     convention: Convention
     name: str
-    places: tuple[Place, ...]
+    places: tuple[PeerJoint, ...]
 
     @staticmethod
     def of(
@@ -82,7 +82,7 @@ class Layout:
         convention: str,
         joints: Sequence[str] | None = None,
         width: Callable[[str], int] | None = None,
-    ) -> Layout:
+    ) -> PeerLayout:
         """Return where a program has the numbers of each joint.
 
         Args:
@@ -109,10 +109,10 @@ class Layout:
             widths = [width(tree.joint_names[i]) for i in numbers]
         q, v = _slices(widths), _slices([model.nv for model in models])
         places = [
-            Place(i, tree.joint_names[i], model, q[k], v[k], tree.q_slices[i], tree.v_slices[i])
+            PeerJoint(i, tree.joint_names[i], model, q[k], v[k], tree.q_slices[i], tree.v_slices[i])
             for k, (i, model) in enumerate(zip(numbers, models, strict=True))
         ]
-        return Layout(tree, means, convention, tuple(places))
+        return PeerLayout(tree, means, convention, tuple(places))
 
     @property
     def nq(self) -> int:
@@ -126,7 +126,7 @@ class Layout:
         qdd: ArrayLike | None = None,
         tau: ArrayLike | None = None,
         fx: ArrayLike | None = None,
-    ) -> State:
+    ) -> PeerState:
         """Return a state of the tree in this layout; see `to_convention`."""
         tree, means, batch = self.tree, self.convention, _batch(q)
         own_q = _spatial_first(tree.normalised(checked("q", q, (*batch, tree.nq))), 1)
@@ -145,7 +145,7 @@ class Layout:
             if t is not None and peer_t is not None:
                 peer_t[place.v] = matvec(transpose(_inverse(P)), t[own])
         wrenches = None if fx is None else self._peer_wrenches(own_q, checked("fx", fx, (*batch, tree.n_links, 6)))
-        return State(_batch_first(peer_q, 1), _maybe(peer_v), _maybe(peer_a), _maybe(peer_t), wrenches)
+        return PeerState(_batch_first(peer_q, 1), _maybe(peer_v), _maybe(peer_a), _maybe(peer_t), wrenches)
 
     def from_peer(
         self,
@@ -154,7 +154,7 @@ class Layout:
         qdd: ArrayLike | None = None,
         tau: ArrayLike | None = None,
         fx: ArrayLike | None = None,
-    ) -> State:
+    ) -> PeerState:
         """Return a state in this layout as one of the tree; see `from_convention`."""
         tree, means, batch = self.tree, self.convention, _batch(q)
         peer_q = _spatial_first(checked("q", q, (*batch, self.nq)), 1)
@@ -176,7 +176,7 @@ class Layout:
                 own_t[own] = matvec(transpose(P), t[place.v])
         shape = (*batch, means.first_row + len(self.places), 6)
         wrenches = None if fx is None else self._own_wrenches(own_q, checked("fx", fx, shape))
-        return State(_batch_first(own_q, 1), _maybe(own_v), _maybe(own_a), _maybe(own_t), wrenches)
+        return PeerState(_batch_first(own_q, 1), _maybe(own_v), _maybe(own_a), _maybe(own_t), wrenches)
 
     def _check_rates(self, qd: Array | None, qdd: Array | None) -> None:
         turning = [place.name for place in self.places if self.convention.turns(place.joint)]
@@ -186,7 +186,7 @@ class Layout:
                 "depends on the velocity."
             )
 
-    def _drift(self, place: Place, q: Array, qd: Array | None) -> Array | float:
+    def _drift(self, place: PeerJoint, q: Array, qd: Array | None) -> Array | float:
         return 0.0 if qd is None else self.convention.drift(place.joint, q, qd[place.own_v])
 
     def _peer_wrenches(self, q: Array, fx: Floats) -> Floats:
@@ -225,7 +225,7 @@ def to_convention(
     fx: ArrayLike | None = None,
     *,
     joints: Sequence[str] | None = None,
-) -> State:
+) -> PeerState:
     """Return a state of a tree as another program writes it: `nori_dyn.interop.conventions` says what each means.
 
     Args:
@@ -247,7 +247,7 @@ def to_convention(
         ModelError: a joint that the other program does not have, or that `joints` leaves out.
         InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
     """
-    return Layout.of(tree, convention, joints).to_peer(q, qd, qdd, tau, fx)
+    return PeerLayout.of(tree, convention, joints).to_peer(q, qd, qdd, tau, fx)
 
 
 def from_convention(
@@ -260,7 +260,7 @@ def from_convention(
     fx: ArrayLike | None = None,
     *,
     joints: Sequence[str] | None = None,
-) -> State:
+) -> PeerState:
     """Return a state that another program has written as one of the tree: the inverse of `to_convention`.
 
     Args:
@@ -278,7 +278,7 @@ def from_convention(
         ModelError: a joint that the other program does not have, or that `joints` leaves out.
         InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
     """
-    return Layout.of(tree, convention, joints).from_peer(q, qd, qdd, tau, fx)
+    return PeerLayout.of(tree, convention, joints).from_peer(q, qd, qdd, tau, fx)
 
 
 def _order(tree: KinematicTree, joints: Sequence[str] | None) -> list[int]:

@@ -21,7 +21,7 @@ from nori_dyn.typing import Floats, Indices
 OUTPUTS = ("tau",)
 """What deviations are given of, unless told otherwise."""
 
-SAMPLES = 200
+SWEPT = 200
 """Random configurations, unless told otherwise."""
 
 WORST = 10
@@ -81,7 +81,7 @@ def conditioning(
     system: System,
     configurations: Any = None,
     outputs: Sequence[str] | None = None,
-    n: int = SAMPLES,
+    n: int = SWEPT,
     seed: int = 0,
     scheduler: str | None = None,
     workers: int | None = None,

@@ -72,12 +72,12 @@ class Deviations:
             found: the system there, with the errors of its `noisy` rows.
             unseen: sources that no row sees, in natural units, orthonormal (dimension, n_sources).
         """
-        A, along, d = self._whitened(found, unseen)
+        A, along, d = self._whiten(found, unseen)
         size = np.linalg.norm(d, axis=1)
         moved = np.linalg.norm(d[:, : unseen.shape[1]] @ unseen.T, axis=1) > MOVED * size
         return np.where(moved, np.inf, _root_of_variance(A, along))
 
-    def whitened(self, found: Reduced) -> tuple[Floats, Floats]:
+    def whiten(self, found: Reduced) -> tuple[Floats, Floats]:
         """Return the weighed rows, divided by their sigmas, over what exact rows leave free, and the outputs over it.
 
         Args:
@@ -86,10 +86,10 @@ class Deviations:
         Returns:
             The rows (n, k): those in `weighed_rows`, then those of the errors; and the outputs (n_outputs, k).
         """
-        return self._whitened(found, np.zeros((0, len(self._reduction.split.sources))))[:2]
+        return self._whiten(found, np.zeros((0, len(self._reduction.split.sources))))[:2]
 
-    def _whitened(self, found: Reduced, unseen: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what `whitened` does, `unseen` being left out, and the outputs in natural units."""
+    def _whiten(self, found: Reduced, unseen: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what `whiten` does, `unseen` being left out, and the outputs in natural units."""
         scale = np.concatenate([self._reduction.column_scale, self._error_sigmas])
         M = np.hstack([found.M, found.M_errors]) * scale
         d = np.hstack([self._of_others @ found.X + self._of_sources, self._of_others @ found.X_errors]) * scale

@@ -71,13 +71,13 @@ def exact_positions(tree: ExactTree, q: Array) -> Kinematics:
     """Return the transforms and motion subspaces at a configuration q (nq,) of expressions, exactly orthogonal."""
     X_up, S = [], []
     for i, joint in enumerate(tree.joints):
-        X_J, S_i = _crossing(tree.arena, joint, q[tree.q_slices[i]])
+        X_J, S_i = _exact_joint(tree.arena, joint, q[tree.q_slices[i]])
         X_up.append(X_J @ tree.constant(tree.X_tree[i]))
         S.append(S_i)
     return Kinematics(tree, tuple(X_up), tuple(S))
 
 
-def _crossing(graph: Graph, joint: Joint, q: Array) -> tuple[Transform, Array]:
+def _exact_joint(graph: Graph, joint: Joint, q: Array) -> tuple[Transform, Array]:
     """Return the transform and the motion subspace of a joint: one with an axis moves about z, between fixed turns."""
     axis = getattr(joint, "axis", None)
     turns = () if axis is None else turns_onto_z(np.array(axis))

@@ -21,7 +21,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.rows import GIVEN, NewtonEuler
 from nori_dyn.system.variables import SOURCES
 
-Row: TypeAlias = Mapping[int, int]
+FieldVector: TypeAlias = Mapping[int, int]
 """The coefficients of a row vector over the field that are not zero, by column."""
 
 
@@ -36,8 +36,8 @@ class FieldRows:
     """
 
     sources: tuple[int, ...]
-    measured: Mapping[int, Row]
-    variables: Mapping[int, Row]
+    measured: Mapping[int, FieldVector]
+    variables: Mapping[int, FieldVector]
 
 
 def field_rows(system: System, exact: ExactSystem) -> FieldRows:
@@ -51,9 +51,9 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
     for (row, column), entry in exact.entries.items():
         coefficients.setdefault(row, {})[column] = entry.fingerprint
     sources = numbers_in(v.slice for v in system.variables if v.kind in SOURCES).tolist()
-    known: dict[int, Row] = {column: {column: 1} for column in sources}
+    known: dict[int, FieldVector] = {column: {column: 1} for column in sources}
 
-    def over_sources(terms: Row) -> Row:
+    def over_sources(terms: FieldVector) -> FieldVector:
         found: dict[int, int] = {}
         for column, factor in terms.items():
             for source, value in known[column].items():
@@ -79,10 +79,10 @@ class Span:
         basis: vectors by their pivot: a 1 there, and a 0 at the pivots of all others.
     """
 
-    basis: dict[int, Row] = field(default_factory=dict)
+    basis: dict[int, FieldVector] = field(default_factory=dict)
 
     @staticmethod
-    def of(rows: Iterable[Row]) -> Span:
+    def of(rows: Iterable[FieldVector]) -> Span:
         """Return the span of some vectors."""
         span = Span()
         span.extend(rows)
@@ -97,14 +97,14 @@ class Span:
         """Return one that grows on its own."""
         return Span(dict(self.basis))
 
-    def remainder(self, row: Row) -> Row:
+    def remainder(self, row: FieldVector) -> FieldVector:
         """Return what is left of a vector modulo the space: zero at every pivot; empty where it lies in the space."""
         left = dict(row)
         for pivot in row.keys() & self.basis.keys():
             _subtract(left, row[pivot], self.basis[pivot])
         return left
 
-    def add(self, row: Row) -> bool:
+    def add(self, row: FieldVector) -> bool:
         """Add a vector, and return whether it was new."""
         left = self.remainder(row)
         if not left:
@@ -120,12 +120,12 @@ class Span:
         self.basis[pivot] = new
         return True
 
-    def extend(self, rows: Iterable[Row]) -> int:
+    def extend(self, rows: Iterable[FieldVector]) -> int:
         """Add vectors, and return how many were new."""
         return sum([self.add(row) for row in rows])
 
 
-def _subtract(row: dict[int, int], factor: int, other: Row) -> None:
+def _subtract(row: dict[int, int], factor: int, other: FieldVector) -> None:
     """Subtract a multiple of a vector from another, in place."""
     for column, value in other.items():
         left = (row.get(column, 0) - factor * value) % PRIME

@@ -21,7 +21,7 @@ from nori_dyn.algebra.arrays import checked, numeric
 from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.errors import InputError
 from nori_dyn.observe.exact import exact_system
-from nori_dyn.observe.field import Row, field_rows
+from nori_dyn.observe.field import FieldVector, field_rows
 from nori_dyn.system.builder import System
 from nori_dyn.system.sources import NONE, Reduced, SourceSplit
 from nori_dyn.system.variables import KINDS
@@ -73,7 +73,7 @@ class Reduction:
         rows = field_rows(self.system, exact_system(self.system, seed))
         place = {source: k for k, source in enumerate(self.split.sources.tolist())}
 
-        def pattern(coefficients: Iterable[Row]) -> Booleans:
+        def pattern(coefficients: Iterable[FieldVector]) -> Booleans:
             found = [[place[source] for source in row] for row in coefficients]
             where = np.zeros((len(found), len(place)), dtype=bool)
             for r, columns in enumerate(found):
@@ -100,7 +100,7 @@ class Reduction:
 
     def at(self, q: Floats) -> Reduced:
         """Return what the rows of D say of the sources at a configuration q (nq,)."""
-        return self._reduced(self.system.D(q), NONE)
+        return self._reduce(self.system.D(q), NONE)
 
     def at_each(self, Q: Floats, noisy: Indices = NONE) -> Iterator[Reduced]:
         """Yield what `at` returns for each of some configurations (N, nq), which is quicker than one by one.
@@ -110,13 +110,13 @@ class Reduction:
             noisy: rows of D, equations of motion, whose errors are to be told apart.
         """
         for D in self.system.D_each(Q):
-            yield self._reduced(D, noisy)
+            yield self._reduce(D, noisy)
 
-    def _reduced(self, D: sp.csc_array, noisy: Indices) -> Reduced:
-        found = self.split.reduced(D, free=noisy, pattern=self._X_pattern)
+    def _reduce(self, D: sp.csc_array, noisy: Indices) -> Reduced:
+        found = self.split.reduce(D, free=noisy, pattern=self._X_pattern)
         return replace(found, M=found.M * self._M_pattern)
 
-    def _scaled(self, M: Floats) -> Floats:
+    def _scale(self, M: Floats) -> Floats:
         return np.asarray(self.row_scale[:, None] * M * self.column_scale)
 
     def rank_at(self, q: Floats) -> RankAt:
@@ -126,7 +126,7 @@ class Reduction:
     def rank_of(self, M: Floats) -> RankAt:
         """Return the rank of D where the rows that are measured say M (rows, n_sources) of the sources."""
         n = self.system.shape[1]
-        values = la.svdvals(self._scaled(M)) if M.size else np.zeros(0)
+        values = la.svdvals(self._scale(M)) if M.size else np.zeros(0)
         largest = values[0] if values.size and values[0] > 0 else 1.0
         values = np.concatenate([values, np.zeros(len(self.split.sources) - len(values))]) / largest
         kept = int(np.sum(values > RANK_TOLERANCE))
@@ -143,7 +143,7 @@ class Reduction:
     def unseen_sources(self, M: Floats, dimension: int) -> Floats:
         """Return orthonormal vectors (dimension, n_sources) in natural units that M takes nearest to zero."""
         n_sources = len(self.split.sources)
-        scaled = np.vstack([self._scaled(M), np.zeros((max(0, n_sources - len(M)), n_sources))])
+        scaled = np.vstack([self._scale(M), np.zeros((max(0, n_sources - len(M)), n_sources))])
         return np.asarray(la.svd(scaled)[2][n_sources - dimension :])
 
     def null_space(self, q: Floats, dimension: int) -> Floats:

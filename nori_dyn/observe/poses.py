@@ -167,13 +167,13 @@ def configurations_where(
         return np.array([pose.draw(tree, rng) for _ in range(n)]).reshape(n, tree.nq)
     given = (frames,) if isinstance(frames, str) else frames
     named = [NamedFrame(frame, tree.frame(frame)) if isinstance(frame, str) else frame for frame in given]
-    problem = _Problem.of(tree, condition, named, normals, distance)
+    problem = _PoseProblem.of(tree, condition, named, normals, distance)
     found: list[Floats] = []
     nearest = np.inf
     for start in range(STARTS * max(n, 1)):
         if len(found) == n or (start >= STARTS and not found):
             break
-        q, residual = problem.solved(tree.random_configuration(rng))
+        q, residual = problem.solve(tree.random_configuration(rng))
         nearest = min(nearest, residual) if not found else nearest
         if residual <= PRECISION:
             found.append(q)
@@ -184,7 +184,7 @@ def configurations_where(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
+class _PoseProblem:
     """A condition to be solved for the joints that carry its frames.
 
     Attributes:
@@ -214,7 +214,7 @@ class _Problem:
         named: Sequence[NamedFrame],
         normals: Sequence[Sequence[float]] | None,
         distance: float | None,
-    ) -> _Problem:
+    ) -> _PoseProblem:
         """Return the problem of a condition.
 
         Raises:
@@ -231,7 +231,7 @@ class _Problem:
         frames = tuple(frame.frame for frame in named)
         carriers = tuple(sorted({i for frame in frames for i in path(tree.parents, frame.link)}))
         free, limits = _free_numbers(tree, carriers)
-        found = _Problem(tree, pose, frames, carriers, directions / lengths, 0.0, free, limits)
+        found = _PoseProblem(tree, pose, frames, carriers, directions / lengths, 0.0, free, limits)
         if distance is None:
             origins = found.poses(tree.neutral_configuration()[:, None]).origins
             distance = float(np.linalg.norm(origins[-1] - origins[0]))
@@ -255,7 +255,7 @@ class _Problem:
         assert self.pose.residual is not None
         return self.pose.residual(self.poses(Q))
 
-    def solved(self, q: Floats) -> tuple[Floats, float]:
+    def solve(self, q: Floats) -> tuple[Floats, float]:
         """Return a configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""
         from scipy.optimize import OptimizeResult, least_squares
 

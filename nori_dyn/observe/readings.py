@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.observe.exact import exact_system
-from nori_dyn.observe.field import Row, Span, field_rows
+from nori_dyn.observe.field import FieldVector, Span, field_rows
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowKey
@@ -25,8 +25,8 @@ class Readings:
         outputs: by name the row of each number of d that is asked for; empty where it is known.
     """
 
-    sensors: Mapping[str, tuple[Row, ...]]
-    outputs: Mapping[str, Row]
+    sensors: Mapping[str, tuple[FieldVector, ...]]
+    outputs: Mapping[str, FieldVector]
 
 
 def readings(
@@ -48,7 +48,7 @@ def readings(
     if sensors is None:
         sensors = {row.key: row.name for row in system.measurements}
     columns = output_columns(system, resolve_outputs(system, outputs)).tolist()
-    own: dict[str, list[Row]] = {}
+    own: dict[str, list[FieldVector]] = {}
     known = Span()
     for row in system.sensor_rows:
         vectors = [rows.measured[k] for k in numbers(row.slice)]

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.planner import Candidate
+from nori_dyn.planning.planner import TriedOrdering
 
 console = Console(highlight=False)
 
@@ -25,7 +25,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     return result
 
 
-def costs_table(candidates: Sequence[Candidate]) -> Table:
+def costs_table(tried: Sequence[TriedOrdering]) -> Table:
     """Return the table of orderings and what each costs a tick."""
     rows = [
         (
@@ -38,7 +38,7 @@ def costs_table(candidates: Sequence[Candidate]) -> Table:
             c.program.total,
             f"{c.stability.smallest_pivot:.0e}" if c.stability.smallest_pivot < 1 else "1",
         )
-        for k, c in enumerate(candidates)
+        for k, c in enumerate(tried)
     ]
     columns = ("  ordering", "fill-in", "paper", "LU", "+ -", "x /", "program", "pivot")
     result = table("Operations a tick", columns, rows)

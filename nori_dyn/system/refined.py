@@ -31,8 +31,8 @@ from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicState,
     SymbolicSystem,
-    assembled,
     symbolic_state,
+    symbolic_system,
     trace,
     variable_groups,
 )
@@ -60,7 +60,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class MasslessFrames:
     """The massless frames between a body and its parent.
 
     Attributes:
@@ -100,7 +100,7 @@ class RefinedSystem:
     duals: dict[int, int]
     a: tuple[Columns, ...]
     f: tuple[Columns, ...]
-    crossings: tuple[Crossing, ...]
+    crossings: tuple[MasslessFrames, ...]
     turns: tuple[Turn, ...]
     weighed: tuple[WeighedRow, ...]
     noisy: tuple[NoisyRow, ...]
@@ -124,7 +124,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         builder.balance_body(i)
     original = trace(system, state=state)  # after the cheap expressions, so that it finds them
     builder.add_measurements(original)
-    symbolic = assembled(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
+    symbolic = symbolic_system(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
     definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
     weighed: tuple[WeighedRow, ...] = ()
     noisy: tuple[NoisyRow, ...] = ()
@@ -134,7 +134,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         conditions = optimality(state, symbolic, builder.weighing(), definitions)
         pairs = builder.paired_rows()
         duals = {multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()}
-        turns = [_doubled(turn, definitions, conditions.multipliers) for turn in turns]
+        turns = [_double_turn(turn, definitions, conditions.multipliers) for turn in turns]
         original, symbolic = given.symbolic, conditions.symbolic
         definitions = conditions.definitions | builder.noisy_definitions(conditions)
         weighed, noisy = conditions.weighed, conditions.noisy
@@ -161,7 +161,7 @@ def can_regroup(system: System) -> bool:
     return all(system.row(NewtonEuler("a", i)).is_exact for i in range(system.tree.n_links))
 
 
-def _doubled(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
+def _double_turn(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
     """Return a turn with the multipliers that it turns as well."""
     of_a, of_f = (tuple(multipliers[definitions[c]] for c in columns) for columns in (turn.motions[0], turn.forces[0]))
     return replace(turn, motions=(*turn.motions, of_f), forces=(*turn.forces, of_a))
@@ -180,7 +180,7 @@ class _Builder:
         self.groups = variable_groups(system)
         self.definitions: dict[int, int] = {}
         self.given_weighing = weighing(system, state)
-        self.crossings: list[Crossing] = []
+        self.crossings: list[MasslessFrames] = []
         self.turns: list[Turn] = []
         motion = [2 * i for i in range(self.tree.n_links)]
         self.a = [self._unknowns(group) for group in motion]
@@ -208,7 +208,7 @@ class _Builder:
             if not entry.is_zero:
                 accumulate(self.entries, (rows[r], columns[c]), entry)
 
-    def _bias(self, rows: Columns, value: Array) -> None:
+    def _set_bias(self, rows: Columns, value: Array) -> None:
         for row, x in zip(rows, value, strict=True):
             self.b[row] = self.state.graph.expr(x)
 
@@ -237,7 +237,7 @@ class _Builder:
         self._put(rows, tuple(self._own(i, "qdd")), S)
         if before is not None:
             self._put(rows, before, np.eye(6))
-        self._bias(rows, bias)
+        self._set_bias(rows, bias)
         self.w.append(w + w_J)
         self.v.append(v + u_J)
 
@@ -260,7 +260,7 @@ class _Builder:
             of_a, of_f = self.rows_of(a), self.rows_of(f_before)
             self._define(a, of_a)
             self._put(of_a, before, block)
-            self._bias(of_a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
+            self._set_bias(of_a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
             self._define(f_before, of_f)
             self._put(of_f, f, np.swapaxes(block, 0, 1))
             w, v = matvec(X.E, w), matvec(X.E, v + cross(w, X.r))
@@ -271,7 +271,7 @@ class _Builder:
         of_f = self.rows_of(forces[-1])
         self._define(forces[-1], of_f)
         self._put(of_f, self.f[i], np.eye(6))
-        self.crossings.append(Crossing(i, tuple(accelerations), tuple(forces)))
+        self.crossings.append(MasslessFrames(i, tuple(accelerations), tuple(forces)))
         return w, v, before
 
     def _exact(self, step: Step) -> Step:
@@ -294,7 +294,7 @@ class _Builder:
         external, wrench = self._external(i, turn)
         self.external.append(external)
         self._put(rows, external, wrench)
-        self._bias(rows, _inertial_force(link.I, w))
+        self._set_bias(rows, _inertial_force(link.I, w))
 
         q = self.state.q[self.tree.q_slices[i]]
         tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
@@ -305,11 +305,11 @@ class _Builder:
         self._define(in_a, of_a)
         self._put(of_a, self.a[i], turn.T)
         w_link, v_link = matvec(link.C.T, w), matvec(link.C.T, self.v[i])
-        self._bias(of_a, join(np.zeros(3), -cross(w_link, v_link)))
+        self._set_bias(of_a, join(np.zeros(3), -cross(w_link, v_link)))
         self._define(in_f, of_f)
         self._put(of_f, self.f[i], turn.T)
         self._put(of_f, self.a[i], turn.T @ link.J)
-        self._bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
+        self._set_bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
 
     def _external(self, i: int, turn: Array) -> tuple[Columns, Array]:
         """Return columns of the external wrench on a body, and what it is of the force of the body.

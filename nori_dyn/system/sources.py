@@ -19,7 +19,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.variables import FORCES, SOURCES
 from nori_dyn.typing import Booleans, Floats, Indices
 
-RANK_TOLERANCE = 1e-12
+NULL_TOLERANCE = 1e-12
 """Singular values in natural units below this share of the largest count as zero."""
 
 NONE: Indices = np.zeros(0, dtype=np.intp)
@@ -99,7 +99,7 @@ class SourceSplit:
             measured=numbers_in(row.slice for row in system.sensor_rows),
         )
 
-    def reduced(
+    def reduce(
         self, D: sp.csc_array, b: Floats | None = None, free: Indices = NONE, pattern: Booleans | None = None
     ) -> Reduced:
         """Return a system at a state over its sources.
@@ -160,7 +160,7 @@ def over_sources(
         free: rows of D, equations of motion, that need not hold: their errors are sources as well, the last ones.
     """
     split = SourceSplit.of(system)
-    at = split.reduced(D, b, free)
+    at = split.reduce(D, b, free)
     of_sources, of_rows = sizes.unknowns[split.sources], sizes.rows[split.measured]
     scale = np.concatenate([of_sources, sizes.rows[free]])
     X, x = np.zeros((system.shape[1], len(scale))), np.zeros(system.shape[1])

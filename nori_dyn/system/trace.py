@@ -120,7 +120,7 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
     at = velocities(system.tree, state.q, state.qd)
     entries = traced_entries(system, at, graph)
     b = [graph.expr(value) for block in system.bias(at, state.y) for value in block]
-    return assembled(state, system.shape, entries, b, variable_groups(system))
+    return symbolic_system(state, system.shape, entries, b, variable_groups(system))
 
 
 def traced_entries(system: System, at: Kinematics, graph: Graph) -> dict[tuple[int, int], Expr]:
@@ -135,7 +135,7 @@ def variable_groups(system: System) -> list[int]:
     return [v.group for v in system.variables for _ in numbers(v.slice)]
 
 
-def assembled(
+def symbolic_system(
     state: SymbolicState,
     shape: tuple[int, int],
     entries: Mapping[tuple[int, int], Expr],

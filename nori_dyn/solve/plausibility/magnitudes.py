@@ -29,7 +29,7 @@ AT_REST = (0.2, 5.0)
 """What the median reading of an accelerometer may be over gravity, at a robot that does not fall most of the time."""
 
 
-def weight(tree: KinematicTree) -> float:
+def robot_weight(tree: KinematicTree) -> float:
     """Return the weight of all that moves [N], on Earth where the tree has no gravity."""
     return float(tree.I[:, 5, 5].sum() * (np.linalg.norm(tree.gravity) or np.linalg.norm(GRAVITY)))
 
@@ -64,7 +64,7 @@ def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[Doubt]:
 
 def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Floats) -> Iterator[Doubt]:
     """Yield a doubt where values (N, n) are large for long."""
-    usual = weight(tree) * (1.0 if unit == "N" else max(reach(tree), SHORT))
+    usual = robot_weight(tree) * (1.0 if unit == "N" else max(reach(tree), SHORT))
     largest = np.max(np.nan_to_num(np.abs(values)), axis=1, initial=0.0)
     share = float((largest > LARGE * usual).mean())
     if not usual or share <= LONG:

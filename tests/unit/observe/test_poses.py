@@ -126,7 +126,7 @@ def test_wrong_use(arguments, error, message):
 
 
 def test_poses_of_frames_are_those_of_the_kinematics():
-    from nori_dyn.observe.poses import _Problem
+    from nori_dyn.observe.poses import _PoseProblem
 
     tree = random_tree(9, 5)
     tree = tree.replace(joints=(Free(), *tree.joints[1:]))
@@ -135,7 +135,7 @@ def test_poses_of_frames_are_those_of_the_kinematics():
     Q = np.array([tree.random_configuration(rng) for _ in range(4)])
     normals = rng.normal(size=(2, 3))
     named = [NamedFrame(name, tree.frame(name)) for name in names]
-    at = _Problem.of(tree, "parallel", named, normals, None).poses(Q.T)
+    at = _PoseProblem.of(tree, "parallel", named, normals, None).poses(Q.T)
     for k, q in enumerate(Q):
         for i, name in enumerate(names):
             R, p = frame_at(tree, q, name)
