@@ -185,7 +185,7 @@ def write_estimate(path: str | Path, estimate: Estimate, system: System, diagnos
         labels.extend(sigma + label for label in _output_labels(system, key))
         parts.append(values.reshape(len(values), -1))
     table = np.column_stack([*parts, *extra.values()])
-    header = ",".join([*(_quoted(label) for label in labels), *extra])
+    header = ",".join([*(_quote(label) for label in labels), *extra])
     np.savetxt(buffer, table, fmt="%.17g", delimiter=",", header=header, comments="", encoding="utf-8")
     content = buffer.getvalue()
     write_bytes(path, gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
@@ -201,7 +201,7 @@ def check_log_name(path: str | Path) -> None:
         raise FileFormatError(f"{path}: must end in .csv, .csv.gz or .npz.")
 
 
-def _quoted(label: str) -> str:
+def _quote(label: str) -> str:
     return '"' + label.replace('"', '""') + '"' if any(c in label for c in ',"\n') else label
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from nori_dyn.algebra.scalars import is_numeric, is_zero
 from nori_dyn.algebra.spatial import spread
-from nori_dyn.typing import Array, Booleans, Indices
+from nori_dyn.typing import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +31,7 @@ class Entries:
 
     def matrix(self) -> sp.csc_array:
         """Return the matrix, of doubles (nnz,)."""
-        return sp.csc_array((self.values.astype(float), (self.rows, self.columns)), shape=self.shape)
+        return sp.csc_array((np.asarray(self.values, dtype=float), (self.rows, self.columns)), shape=self.shape)
 
     def matrices(self) -> Iterator[sp.csc_array]:
         """Yield the matrix of each of a batch of doubles (nnz, N), sorted once for all."""
@@ -54,15 +54,15 @@ def assemble(
     """
     rows, columns, values = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], [np.zeros((0, *batch))]
     for row, column, block in blocks:
-        r, c = np.nonzero(_nonzero(block))
+        r, c = _filled(block).nonzero()
         rows.append(r + row.start)
         columns.append(c + column.start)
-        values.append(spread(block, block.shape[:2], batch)[r, c])
+        values.append((spread(block, block.shape[:2], batch) if batch else block)[r, c])
     return Entries(shape, np.concatenate(rows), np.concatenate(columns), np.concatenate(values))
 
 
-def _nonzero(block: Array) -> Booleans:
-    """Return which numbers of a block (m, n, ...) are nonzero in any of a batch."""
-    if is_numeric(block):
-        return np.asarray(block != 0 if block.ndim == 2 else block.any(axis=tuple(range(2, block.ndim))))
-    return np.array([not is_zero(x) for x in block.flat], dtype=bool).reshape(block.shape)
+def _filled(block: Array) -> Array:
+    """Return a matrix (m, n) that is true, or not zero, where a block (m, n, ...) is nonzero in any of a batch."""
+    if not is_numeric(block):
+        return np.array([not is_zero(x) for x in block.flat], dtype=bool).reshape(block.shape)
+    return block if block.ndim == 2 else np.asarray(block.any(axis=tuple(range(2, block.ndim))))
