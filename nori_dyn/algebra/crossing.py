@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.planar import is_signed_permutation, planar_congruence
+from nori_dyn.algebra.scalars import is_zero
 from nori_dyn.algebra.spatial import Transform, blocks, matvec, rigid_inertia, rigid_parts, transpose
 from nori_dyn.typing import Array
 
@@ -97,6 +98,11 @@ class Crossing:
         return self.X.motion_matrix()
 
 
+def as_transform(X: Transform | Crossing) -> Transform:
+    """Return a link transform as one, whether it is kept in steps or not."""
+    return X.X if isinstance(X, Crossing) else X
+
+
 def fixed_plane(E: Array) -> Plane | None:
     """Return the axes between which a constant rotation (3, 3) turns; None where it does not turn, or in no plane."""
     alone = np.flatnonzero(np.count_nonzero(E, axis=1) == 1)
@@ -108,7 +114,7 @@ def fixed_plane(E: Array) -> Plane | None:
 def _form_across(M: Array, step: Step) -> Array:
     if step.plane is None:
         return step.X.form_to_parent(M)
-    A, B, C, D = (_turned(part, step) for part in (M[:3, :3], M[:3, 3:], M[3:, :3], M[3:, 3:]))
+    A, B, C, D = (_turn_tensor(part, step) for part in (M[:3, :3], M[:3, 3:], M[3:, :3], M[3:, 3:]))
     return blocks(A, B, C, D)
 
 
@@ -116,10 +122,10 @@ def _inertia_across(I: Array, step: Step) -> Array:
     if step.plane is None:
         return step.X.inertia_to_parent(I)
     J, h, m = rigid_parts(I)
-    return rigid_inertia(_turned(J, step), matvec(transpose(step.X.E), h), m)
+    return rigid_inertia(_turn_tensor(J, step), matvec(transpose(step.X.E), h), m)
 
 
-def _turned(M: Array, step: Step) -> Array:
+def _turn_tensor(M: Array, step: Step) -> Array:
     """Return E^T M E of (3, 3, ...)."""
     i, j, c, s = step.turn
     k = 3 - i - j
@@ -135,6 +141,4 @@ def _is(x: Any, value: float) -> bool:
     """Return whether a scalar, or all of a batch, is a number for any value of what it may depend on."""
     if isinstance(x, np.ndarray):
         return bool(np.all(x == value)) if x.dtype != object else all(_is(part, value) for part in x.flat)
-    if isinstance(x, int | float | np.floating):
-        return bool(x == value)
-    return getattr(x - value, "is_zero", None) is True
+    return is_zero(x - value)

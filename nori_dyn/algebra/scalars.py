@@ -35,6 +35,13 @@ def is_numeric(x: Array) -> bool:
     return x.dtype != object
 
 
+def is_zero(x: Any) -> bool:
+    """Return whether a scalar is zero, an expression for any value of what it may depend on."""
+    if isinstance(x, int | float | np.floating):
+        return bool(x == 0)
+    return getattr(x, "is_zero", None) is True
+
+
 def _of(function: np.ufunc, x: Any) -> Any:
     array = np.asarray(x)
     if is_numeric(array):

@@ -47,9 +47,8 @@ def spread(M: Array, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:
 
 def add(x: Array, y: Array) -> Array:
     """Return x + y of vectors (n, ...), where one may lack the batch axes of the other."""
-    if x.ndim == y.ndim:
-        return np.asarray(x + y)
-    return stack(*(a + b for a, b in zip(x, y, strict=True)))
+    n_axes = max(x.ndim, y.ndim)
+    return np.asarray(x.reshape(x.shape + (1,) * (n_axes - x.ndim)) + y.reshape(y.shape + (1,) * (n_axes - y.ndim)))
 
 
 def join(*parts: Array) -> Array:

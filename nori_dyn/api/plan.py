@@ -18,15 +18,15 @@ from nori_dyn.io.plan_files import (
     VERSION,
     OrderData,
     PlanData,
-    candidates_of,
     permutation_of,
     plan_from_text,
     plan_to_text,
     tree_of,
+    tried_orderings,
 )
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.elimination import ZeroPivotError
-from nori_dyn.planning.orderings.registry import candidates
+from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.c_export import CExport
@@ -174,7 +174,7 @@ def cache_folder() -> Path:
 
 def _cache_entry(system: System, outputs: Sequence[str] | None, ordering: str, seed: int, effort: float) -> Path:
     names = None if outputs is None else list(outputs)
-    key = [VERSION, system.fingerprint, names, sorted(candidates(ordering)), ordering, seed, effort]
+    key = [VERSION, system.fingerprint, names, sorted(orderings_named(ordering)), ordering, seed, effort]
     return cache_folder() / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]}.json"
 
 
@@ -207,7 +207,7 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> P
         program_rows=permutation_of(data.program_rows, None, "program's row permutation"),
         program_columns=permutation_of(data.program_columns, None, "program's column permutation"),
         regrouped=data.regrouped,
-        candidates=candidates_of(data),
+        tried=tried_orderings(data),
         seed=data.seed,
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 POSES = ("parallel", "coplanar", "flat", "double_support", "at_zero", "at_limits")
 """The special poses of `nori_dyn.observe.poses`."""
 
-SAMPLES = 200
+SWEPT = 200
 """Number of random poses to sweep."""
 
 
@@ -61,7 +61,7 @@ def observe(
     samples: Annotated[
         int,
         typer.Option(min=0, help="Random poses to sweep where no --poses are given; 0 leaves them out."),
-    ] = SAMPLES,
+    ] = SWEPT,
     outputs: Annotated[str, typer.Option(help="What is to be known well, with commas: tau,qdd,fx:l_sole.")] = "tau",
     failing: Annotated[
         int, typer.Option(min=0, metavar="N", help="Largest sets of sensors whose failure is looked at; 0 for none.")

@@ -7,7 +7,14 @@ state = nd.interop.to_convention(tree, "mujoco", q, qd)   and from_convention
 
 from __future__ import annotations
 
-from nori_dyn.interop.peer_states import State, from_convention, to_convention
+from nori_dyn.interop.peer_states import PeerState, from_convention, to_convention
 from nori_dyn.interop.pinocchio_model import from_pinocchio, from_pinocchio_order, to_pinocchio_order
 
-__all__ = ["State", "from_convention", "from_pinocchio", "from_pinocchio_order", "to_convention", "to_pinocchio_order"]
+__all__ = [
+    "PeerState",
+    "from_convention",
+    "from_pinocchio",
+    "from_pinocchio_order",
+    "to_convention",
+    "to_pinocchio_order",
+]

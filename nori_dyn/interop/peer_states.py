@@ -15,11 +15,12 @@ from nori_dyn.algebra.spatial import Transform, matvec, transpose
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError, UnknownNameError
 from nori_dyn.interop.conventions import CONVENTIONS, Convention, ConventionName
 from nori_dyn.model.joints import Joint
+from nori_dyn.model.kinematics import link_transforms, world_transforms
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array, Floats
 
 
-class State(NamedTuple):
+class PeerState(NamedTuple):
     """A state of a robot and what acts on it, in one convention; None is what was not given.
 
     Attributes:
@@ -38,7 +39,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PeerJoint:
     """Where the numbers of a joint are in another program.
 
     Attributes:
@@ -60,7 +61,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PeerLayout:
     """How another program writes the joints of a tree.
 
     Attributes:
@@ -73,7 +74,7 @@ class Layout:
     tree: KinematicTree
     convention: Convention
     name: str
-    places: tuple[Place, ...]
+    places: tuple[PeerJoint, ...]
 
     @staticmethod
     def of(
@@ -81,7 +82,7 @@ class Layout:
         convention: str,
         joints: Sequence[str] | None = None,
         width: Callable[[str], int] | None = None,
-    ) -> Layout:
+    ) -> PeerLayout:
         """Return where a program has the numbers of each joint.
 
         Args:
@@ -108,10 +109,10 @@ class Layout:
             widths = [width(tree.joint_names[i]) for i in numbers]
         q, v = _slices(widths), _slices([model.nv for model in models])
         places = [
-            Place(i, tree.joint_names[i], model, q[k], v[k], tree.q_slices[i], tree.v_slices[i])
+            PeerJoint(i, tree.joint_names[i], model, q[k], v[k], tree.q_slices[i], tree.v_slices[i])
             for k, (i, model) in enumerate(zip(numbers, models, strict=True))
         ]
-        return Layout(tree, means, convention, tuple(places))
+        return PeerLayout(tree, means, convention, tuple(places))
 
     @property
     def nq(self) -> int:
@@ -125,7 +126,7 @@ class Layout:
         qdd: ArrayLike | None = None,
         tau: ArrayLike | None = None,
         fx: ArrayLike | None = None,
-    ) -> State:
+    ) -> PeerState:
         """Return a state of the tree in this layout; see `to_convention`."""
         tree, means, batch = self.tree, self.convention, _batch(q)
         own_q = _spatial_first(tree.normalised(checked("q", q, (*batch, tree.nq))), 1)
@@ -144,7 +145,7 @@ class Layout:
             if t is not None and peer_t is not None:
                 peer_t[place.v] = matvec(transpose(_inverse(P)), t[own])
         wrenches = None if fx is None else self._peer_wrenches(own_q, checked("fx", fx, (*batch, tree.n_links, 6)))
-        return State(_batch_first(peer_q, 1), _maybe(peer_v), _maybe(peer_a), _maybe(peer_t), wrenches)
+        return PeerState(_batch_first(peer_q, 1), _maybe(peer_v), _maybe(peer_a), _maybe(peer_t), wrenches)
 
     def from_peer(
         self,
@@ -153,7 +154,7 @@ class Layout:
         qdd: ArrayLike | None = None,
         tau: ArrayLike | None = None,
         fx: ArrayLike | None = None,
-    ) -> State:
+    ) -> PeerState:
         """Return a state in this layout as one of the tree; see `from_convention`."""
         tree, means, batch = self.tree, self.convention, _batch(q)
         peer_q = _spatial_first(checked("q", q, (*batch, self.nq)), 1)
@@ -175,7 +176,7 @@ class Layout:
                 own_t[own] = matvec(transpose(P), t[place.v])
         shape = (*batch, means.first_row + len(self.places), 6)
         wrenches = None if fx is None else self._own_wrenches(own_q, checked("fx", fx, shape))
-        return State(_batch_first(own_q, 1), _maybe(own_v), _maybe(own_a), _maybe(own_t), wrenches)
+        return PeerState(_batch_first(own_q, 1), _maybe(own_v), _maybe(own_a), _maybe(own_t), wrenches)
 
     def _check_rates(self, qd: Array | None, qdd: Array | None) -> None:
         turning = [place.name for place in self.places if self.convention.turns(place.joint)]
@@ -185,12 +186,12 @@ class Layout:
                 "depends on the velocity."
             )
 
-    def _drift(self, place: Place, q: Array, qd: Array | None) -> Array | float:
+    def _drift(self, place: PeerJoint, q: Array, qd: Array | None) -> Array | float:
         return 0.0 if qd is None else self.convention.drift(place.joint, q, qd[place.own_v])
 
     def _peer_wrenches(self, q: Array, fx: Floats) -> Floats:
         tree, own = self.tree, _spatial_first(fx, 2).copy()
-        X_up = self._from_parents(q)
+        X_up = link_transforms(tree, q)
         for i in reversed(range(tree.n_links)):
             if not tree.joints[i].nv and not tree.is_root(i):
                 own[tree.parents[i]] += X_up[i].force_to_parent(own[i])
@@ -207,19 +208,11 @@ class Layout:
             own[place.i] = self.convention.own_wrench(at[place.i], peer[row])
         return _batch_first(own, 2)
 
-    def _link_places(self, q: Array) -> list[Transform]:
+    def _link_places(self, q: Array) -> dict[int, Transform]:
         """Return the transform from the world's to each link's coordinates."""
         if not self.convention.world_wrenches:
-            return [Transform.identity()] * self.tree.n_links
-        places: list[Transform] = []
-        for i, X_up in enumerate(self._from_parents(q)):
-            places.append(X_up if self.tree.is_root(i) else X_up @ places[self.tree.parents[i]])
-        return places
-
-    def _from_parents(self, q: Array) -> list[Transform]:
-        """Return the transform from each link's parent's coordinates to its own: RBDA (4.1)."""
-        parts = zip(self.tree.joints, self.tree.q_slices, self.tree.X_tree, strict=True)
-        return [joint.transform(q[own]) @ X_tree for joint, own, X_tree in parts]
+            return dict.fromkeys(range(self.tree.n_links), Transform.identity())
+        return world_transforms(self.tree, link_transforms(self.tree, q))
 
 
 def to_convention(
@@ -232,7 +225,7 @@ def to_convention(
     fx: ArrayLike | None = None,
     *,
     joints: Sequence[str] | None = None,
-) -> State:
+) -> PeerState:
     """Return a state of a tree as another program writes it: `nori_dyn.interop.conventions` says what each means.
 
     Args:
@@ -254,7 +247,7 @@ def to_convention(
         ModelError: a joint that the other program does not have, or that `joints` leaves out.
         InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
     """
-    return Layout.of(tree, convention, joints).to_peer(q, qd, qdd, tau, fx)
+    return PeerLayout.of(tree, convention, joints).to_peer(q, qd, qdd, tau, fx)
 
 
 def from_convention(
@@ -267,7 +260,7 @@ def from_convention(
     fx: ArrayLike | None = None,
     *,
     joints: Sequence[str] | None = None,
-) -> State:
+) -> PeerState:
     """Return a state that another program has written as one of the tree: the inverse of `to_convention`.
 
     Args:
@@ -285,7 +278,7 @@ def from_convention(
         ModelError: a joint that the other program does not have, or that `joints` leaves out.
         InputError: a wrong shape, a value that is not finite, a quaternion far from unit length, qdd without qd.
     """
-    return Layout.of(tree, convention, joints).from_peer(q, qd, qdd, tau, fx)
+    return PeerLayout.of(tree, convention, joints).from_peer(q, qd, qdd, tau, fx)
 
 
 def _order(tree: KinematicTree, joints: Sequence[str] | None) -> list[int]:

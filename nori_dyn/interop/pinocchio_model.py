@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning
-from nori_dyn.interop.peer_states import Layout, State
+from nori_dyn.interop.peer_states import PeerLayout, PeerState
 from nori_dyn.model.assembly import LinkData, check_inertias
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import (
@@ -108,7 +108,7 @@ def to_pinocchio_order(
     qdd: ArrayLike | None = None,
     tau: ArrayLike | None = None,
     fx: ArrayLike | None = None,
-) -> State:
+) -> PeerState:
     """Return a state of a tree as the numbers that a pinocchio.Model of the same robot takes.
 
     Joints are matched by name, so the tree may come from anywhere. Links are taken to be where the model's joints are,
@@ -142,7 +142,7 @@ def from_pinocchio_order(
     qdd: ArrayLike | None = None,
     tau: ArrayLike | None = None,
     fx: ArrayLike | None = None,
-) -> State:
+) -> PeerState:
     """Return numbers of a pinocchio.Model as a state of a tree of the same robot: undoes `to_pinocchio_order`.
 
     Args:
@@ -161,10 +161,10 @@ def from_pinocchio_order(
     return _layout(tree, model).from_peer(q, qd, qdd, tau, fx)
 
 
-def _layout(tree: KinematicTree, model: Any) -> Layout:
+def _layout(tree: KinematicTree, model: Any) -> PeerLayout:
     _check_model(model)
     widths = {model.names[j]: int(model.joints[j].nq) for j in range(1, model.njoints)}
-    layout = Layout.of(tree, "pinocchio", tuple(widths), widths.__getitem__)
+    layout = PeerLayout.of(tree, "pinocchio", tuple(widths), widths.__getitem__)
     for place in layout.places:
         peer = model.joints[model.getJointId(place.name)]
         circle = {1: (1, 2), 3: (4,)}.get(place.joint.nq, (place.joint.nq,))

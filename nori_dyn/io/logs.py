@@ -169,23 +169,23 @@ def write_estimate(path: str | Path, estimate: Estimate, system: System, diagnos
     name = str(path)
     buffer = io.BytesIO()
     extra = {"residual": np.asarray(estimate.residual), "fell_back": np.asarray(estimate.fell_back)}
-    outputs = dict(estimate.values)
+    outputs = [("", key, values) for key, values in estimate.values.items()]
     if diagnosis is not None:
-        outputs |= {f"{SIGMA}{key}": values for key, values in diagnosis.deviations.items()}
+        outputs += [(SIGMA, key, values) for key, values in diagnosis.deviations.items()]
         extra["p_value"] = np.asarray(diagnosis.p_value)
     if name.endswith(".npz"):
-        np.savez_compressed(buffer, allow_pickle=False, **{**outputs, **extra})
+        arrays = {f"{sigma}{key}": values for sigma, key, values in outputs}
+        np.savez_compressed(buffer, allow_pickle=False, **arrays, **extra)
         write_bytes(path, buffer.getvalue())
         return
     check_log_name(path)
     labels: list[str] = []
     parts: list[Floats] = []
-    for key, values in outputs.items():
-        sigma = SIGMA if key.startswith(SIGMA) else ""
-        labels.extend(sigma + label for label in _output_labels(system, key.removeprefix(SIGMA)))
+    for sigma, key, values in outputs:
+        labels.extend(sigma + label for label in _output_labels(system, key))
         parts.append(values.reshape(len(values), -1))
     table = np.column_stack([*parts, *extra.values()])
-    header = ",".join([*(_quoted(label) for label in labels), *extra])
+    header = ",".join([*(_quote(label) for label in labels), *extra])
     np.savetxt(buffer, table, fmt="%.17g", delimiter=",", header=header, comments="", encoding="utf-8")
     content = buffer.getvalue()
     write_bytes(path, gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
@@ -201,7 +201,7 @@ def check_log_name(path: str | Path) -> None:
         raise FileFormatError(f"{path}: must end in .csv, .csv.gz or .npz.")
 
 
-def _quoted(label: str) -> str:
+def _quote(label: str) -> str:
     return '"' + label.replace('"', '""') + '"' if any(c in label for c in ',"\n') else label
 
 

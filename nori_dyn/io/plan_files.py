@@ -20,7 +20,7 @@ from nori_dyn.errors import NoriError, PlanError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
-from nori_dyn.planning.planner import Candidate, EliminationPlan
+from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
 from nori_dyn.planning.search import Stability
 
 FORMAT = "nori_dyn plan"
@@ -153,7 +153,7 @@ def order_data(plan: EliminationPlan) -> OrderData:
         program_rows=plan.program_rows.tolist(),
         program_columns=plan.program_columns.tolist(),
         regrouped=plan.regrouped,
-        candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.candidates],
+        candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.tried],
         seed=plan.seed,
     )
 
@@ -224,10 +224,10 @@ def tree_of(data: TreeData) -> KinematicTree:
     )
 
 
-def candidates_of(data: OrderData) -> tuple[Candidate, ...]:
+def tried_orderings(data: OrderData) -> tuple[TriedOrdering, ...]:
     """Return the counted orderings of a plan file."""
     return tuple(
-        Candidate(
+        TriedOrdering(
             ordering=c.ordering,
             cost=_cost(c.cost),
             published=_cost(c.published),

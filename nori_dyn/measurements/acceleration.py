@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
 from pydantic import FiniteFloat
 
 from nori_dyn.algebra.spatial import add, cross, join
 from nori_dyn.measurements.base import known_terms
 from nori_dyn.measurements.frame_reading import LinkReading, Place, PlacedRows, variable_reading
 from nori_dyn.model.joints import MOTION
-from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.kinematics import Kinematics, world_acceleration
+from nori_dyn.model.paths import path
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array
@@ -45,11 +45,8 @@ class FrameAcceleration(PlacedRows):
 
     def _gravity(self, at: Kinematics) -> Array:
         """Return a_0 = -a_g in the coordinates of the body."""
-        path = [self.place.body]
-        while not at.tree.is_root(path[-1]):
-            path.append(at.tree.parents[path[-1]])
-        a: Array = -np.array([0.0, 0.0, 0.0, *at.tree.gravity])
-        for i in reversed(path):
+        a: Array = world_acceleration(at.tree.gravity)
+        for i in reversed([*path(at.tree.parents, self.place.body)]):
             a = at.X_up[i].apply_motion(a)
         return a
 

@@ -109,10 +109,15 @@ class Joint(ABC):
         """The positions between which each number of q is taken to move; infinite where nothing is known of them."""
         return -math.inf, math.inf
 
+    @property
+    def is_angular(self) -> tuple[bool, ...]:
+        """Whether each freedom turns; others shift."""
+        one = self.coordinates[:1] == ("angle",)
+        return tuple(name[0] == "w" if name else one for name in self.motion_components)
+
     def units(self, turn: str, shift: str) -> tuple[str, ...]:
         """Return one of two units for each freedom: the first where it turns, the second where it shifts."""
-        turns = (name[0] == "w" if name else self.coordinates[0] == "angle" for name in self.motion_components)
-        return tuple(turn if is_turn else shift for is_turn in turns)
+        return tuple(turn if turns else shift for turns in self.is_angular)
 
     @abstractmethod
     def transform(self, q: Array) -> Transform:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nori_dyn.algebra.crossing import Crossing
+import numpy as np
+
+from nori_dyn.algebra.crossing import Crossing, as_transform
 from nori_dyn.algebra.spatial import Transform, cross_motion, matvec
-from nori_dyn.model.tree import KinematicTree
-from nori_dyn.typing import Array
+from nori_dyn.model.tree import WORLD, KinematicTree
+from nori_dyn.typing import Array, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +31,53 @@ class Kinematics:
     v: tuple[Array, ...] = ()
     c: tuple[Array, ...] = ()
 
+    @property
+    def X_0(self) -> dict[int, Transform]:
+        """The transform iX0 from the world's to each body's coordinates, see `world_transforms`."""
+        return world_transforms(self.tree, dict(enumerate(self.X_up)))
+
 
 def positions(tree: KinematicTree, q: Array) -> Kinematics:
     """Return the transforms and motion subspaces at configurations q (nq, ...) over any scalar.
 
     Source: RBDA (4.1) and ch. 4.4.
     """
-    parts = [q[s] for s in tree.q_slices]
-    X_up = [joint.transform(qi) @ X for joint, qi, X in zip(tree.joints, parts, tree.X_tree, strict=True)]
-    S = [joint.S(qi) for joint, qi in zip(tree.joints, parts, strict=True)]
-    return Kinematics(tree, tuple(X_up), tuple(S))
+    X_up = link_transforms(tree, q)
+    S = [joint.S(q[part]) for joint, part in zip(tree.joints, tree.q_slices, strict=True)]
+    return Kinematics(tree, tuple(X_up.values()), tuple(S))
+
+
+def link_transforms(tree: KinematicTree, q: Array, bodies: Iterable[int] | None = None) -> dict[int, Transform]:
+    """Return iXλ, from the parent's to each body's coordinates, at configurations q (nq, ...) over any scalar.
+
+    Args:
+        tree: the robot.
+        q: the configurations.
+        bodies: of which; all when None.
+
+    Source: RBDA (4.1).
+    """
+    wanted = range(tree.n_links) if bodies is None else bodies
+    return {i: tree.joints[i].transform(q[tree.q_slices[i]]) @ tree.X_tree[i] for i in wanted}
+
+
+def world_transforms(tree: KinematicTree, X_up: Mapping[int, Transform | Crossing]) -> dict[int, Transform]:
+    """Return iX0, from the world's to each body's coordinates, over any scalar; the world's own is among them.
+
+    Args:
+        tree: the robot.
+        X_up: iXλ of the bodies, and of all that carry them.
+    """
+    X_0 = {WORLD: Transform.identity()}
+    for i in sorted(X_up):
+        X = as_transform(X_up[i])
+        X_0[i] = X if tree.is_root(i) else X @ X_0[tree.parents[i]]
+    return X_0
+
+
+def world_acceleration(gravity: Sequence[float]) -> Floats:
+    """Return a_0 = -a_g (6,), by which gravity (3,) [m/s^2] is an acceleration of the world: Nori (3a), RBDA 5.3."""
+    return -np.array([0.0, 0.0, 0.0, *gravity])
 
 
 def velocities(tree: KinematicTree, q: Array, qd: Array) -> Kinematics:

@@ -10,20 +10,21 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.observe.deviations import Deviations, output_rows
-from nori_dyn.observe.numeric import NONE, Reduced, Reduction, checked_configurations
+from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.summary import conditioning_document
 from nori_dyn.observe.sweep import silent, sweep
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
+from nori_dyn.system.sources import NONE, Reduced
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
 OUTPUTS = ("tau",)
 """What deviations are given of, unless told otherwise."""
 
-SAMPLES = 200
+SWEPT = 200
 """Random configurations, unless told otherwise."""
 
 WORST = 10
@@ -89,7 +90,7 @@ def conditioning(
     system: System,
     configurations: Any = None,
     outputs: Sequence[str] | None = None,
-    n: int = SAMPLES,
+    n: int = SWEPT,
     seed: int = 0,
     scheduler: str | None = None,
     workers: int | None = None,

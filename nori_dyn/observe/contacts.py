@@ -8,7 +8,8 @@ import numpy as np
 
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import NamedFrame
-from nori_dyn.system.builder import RowBlock, System
+from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import VariableKey
 
 Readings = Mapping[int, tuple[RowBlock, ...]]
@@ -18,11 +19,10 @@ def wrench_readings(system: System) -> Readings:
     """Return for each link the rows that read the external wrench on it, and nothing else."""
     at = positions(system.tree, system.tree.neutral_configuration())
     found: dict[int, list[RowBlock]] = {i: [] for i in range(system.tree.n_links)}
-    for row in system.rows:
-        if not row.is_dynamic:
-            keys = set(row.equation.blocks(at))
-            if len(keys) == 1 and (key := keys.pop()).kind == "fx":
-                found[key.body].append(row)
+    for row in system.sensor_rows:
+        keys = set(row.equation.blocks(at))
+        if len(keys) == 1 and (key := keys.pop()).kind == "fx":
+            found[key.body].append(row)
     return {i: tuple(rows) for i, rows in found.items()}
 
 

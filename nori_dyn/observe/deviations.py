@@ -18,10 +18,11 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.model.joints import FORCE, MOTION
-from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduced, Reduction
+from nori_dyn.observe.numeric import RANK_TOLERANCE, Reduction
 from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.program.layout import output_parts
 from nori_dyn.system.builder import System
+from nori_dyn.system.sources import Reduced
 from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Floats
 
@@ -50,16 +51,19 @@ class Deviations:
         system = reduction.system
         self.names, self.units, directions = output_rows(system, outputs)
         self._reduction = reduction
-        self._of_sources, self._of_others = directions[:, reduction.sources], directions[:, reduction.others]
+        self._of_sources, self._of_others = (
+            directions[:, reduction.split.sources],
+            directions[:, reduction.split.others],
+        )
         roots = np.zeros(system.shape[0])  # 1 / sigma, and 0 where a row holds exactly
         for row in system.rows:
             if not row.is_exact:
                 roots[row.slice] = np.sqrt(system.weights[list(row.weight_of_rows)])
         is_noisy = roots > 0
-        is_noisy[reduction.measured] = False
+        is_noisy[reduction.split.measured] = False
         self.noisy = np.flatnonzero(is_noisy)
-        self._roots, self._error_sigmas = roots[reduction.measured], 1.0 / roots[self.noisy]
-        self.weighed_rows = reduction.measured[self._roots > 0]
+        self._roots, self._error_sigmas = roots[reduction.split.measured], 1.0 / roots[self.noisy]
+        self.weighed_rows = reduction.split.measured[self._roots > 0]
 
     def at(self, found: Reduced, unseen: Floats) -> Floats:
         """Return the deviations (n_outputs,) at a configuration, in the units of d; infinite where not determined.
@@ -68,12 +72,12 @@ class Deviations:
             found: the system there, with the errors of its `noisy` rows.
             unseen: sources that no row sees, in natural units, orthonormal (dimension, n_sources).
         """
-        A, along, d = self._whitened(found, unseen)
+        A, along, d = self._whiten(found, unseen)
         size = np.linalg.norm(d, axis=1)
         moved = np.linalg.norm(d[:, : unseen.shape[1]] @ unseen.T, axis=1) > MOVED * size
         return np.where(moved, np.inf, _root_of_variance(A, along))
 
-    def whitened(self, found: Reduced) -> tuple[Floats, Floats]:
+    def whiten(self, found: Reduced) -> tuple[Floats, Floats]:
         """Return the weighed rows, divided by their sigmas, over what exact rows leave free, and the outputs over it.
 
         Args:
@@ -82,10 +86,10 @@ class Deviations:
         Returns:
             The rows (n, k): those in `weighed_rows`, then those of the errors; and the outputs (n_outputs, k).
         """
-        return self._whitened(found, np.zeros((0, len(self._reduction.sources))))[:2]
+        return self._whiten(found, np.zeros((0, len(self._reduction.split.sources))))[:2]
 
-    def _whitened(self, found: Reduced, unseen: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what `whitened` does, `unseen` being left out, and the outputs in natural units."""
+    def _whiten(self, found: Reduced, unseen: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what `whiten` does, `unseen` being left out, and the outputs in natural units."""
         scale = np.concatenate([self._reduction.column_scale, self._error_sigmas])
         M = np.hstack([found.M, found.M_errors]) * scale
         d = np.hstack([self._of_others @ found.X + self._of_sources, self._of_others @ found.X_errors]) * scale

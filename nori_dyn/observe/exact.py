@@ -21,7 +21,7 @@ from nori_dyn.model.joints import Joint
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicState, symbolic_state
+from nori_dyn.system.trace import SymbolicState, symbolic_state, traced_entries
 from nori_dyn.typing import Array
 
 Z_AXIS = (0.0, 0.0, 1.0)
@@ -71,13 +71,13 @@ def exact_positions(tree: ExactTree, q: Array) -> Kinematics:
     """Return the transforms and motion subspaces at a configuration q (nq,) of expressions, exactly orthogonal."""
     X_up, S = [], []
     for i, joint in enumerate(tree.joints):
-        X_J, S_i = _crossing(tree.arena, joint, q[tree.q_slices[i]])
+        X_J, S_i = _exact_joint(tree.arena, joint, q[tree.q_slices[i]])
         X_up.append(X_J @ tree.constant(tree.X_tree[i]))
         S.append(S_i)
     return Kinematics(tree, tuple(X_up), tuple(S))
 
 
-def _crossing(graph: Graph, joint: Joint, q: Array) -> tuple[Transform, Array]:
+def _exact_joint(graph: Graph, joint: Joint, q: Array) -> tuple[Transform, Array]:
     """Return the transform and the motion subspace of a joint: one with an axis moves about z, between fixed turns."""
     axis = getattr(joint, "axis", None)
     turns = () if axis is None else turns_onto_z(np.array(axis))
@@ -115,10 +115,5 @@ def exact_system(system: System, seed: int = 0) -> ExactSystem:
     state = symbolic_state(system, seed)
     graph = state.graph
     tree = ExactTree.of(system.tree, graph)
-    entries: dict[tuple[int, int], Expr] = {}
-    for row, column, block in System(tree, system.sensors).blocks(exact_positions(tree, state.q)):
-        for (r, c), value in np.ndenumerate(block):
-            entry = graph.expr(value)
-            if not entry.is_zero:
-                entries[row.start + r, column.start + c] = entry
+    entries = traced_entries(System(tree, system.sensors), exact_positions(tree, state.q), graph)
     return ExactSystem(state, system.shape, entries)

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.observe.exact import ExactSystem
 from nori_dyn.system.builder import System
+from nori_dyn.system.rows import GIVEN, NewtonEuler
+from nori_dyn.system.variables import SOURCES
 
-Row: TypeAlias = Mapping[int, int]
+FieldVector: TypeAlias = Mapping[int, int]
 """The coefficients of a row vector over the field that are not zero, by column."""
-
-SOURCES = ("fx", "qdd")
-"""The variables that determine all others: external wrenches and joint accelerations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +36,8 @@ class FieldRows:
     """
 
     sources: tuple[int, ...]
-    measured: Mapping[int, Row]
-    variables: Mapping[int, Row]
+    measured: Mapping[int, FieldVector]
+    variables: Mapping[int, FieldVector]
 
 
 def field_rows(system: System, exact: ExactSystem) -> FieldRows:
@@ -50,10 +50,10 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
     coefficients: dict[int, dict[int, int]] = {}
     for (row, column), entry in exact.entries.items():
         coefficients.setdefault(row, {})[column] = entry.fingerprint
-    sources = [k for v in system.variables if v.kind in SOURCES for k in range(v.slice.start, v.slice.stop)]
-    known: dict[int, Row] = {column: {column: 1} for column in sources}
+    sources = numbers_in(v.slice for v in system.variables if v.kind in SOURCES).tolist()
+    known: dict[int, FieldVector] = {column: {column: 1} for column in sources}
 
-    def over_sources(terms: Row) -> Row:
+    def over_sources(terms: FieldVector) -> FieldVector:
         found: dict[int, int] = {}
         for column, factor in terms.items():
             for source, value in known[column].items():
@@ -61,14 +61,13 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
         return {source: value for source, value in found.items() if value}
 
     n = system.tree.n_links
-    for which, kind, bodies in ((0, "a", range(n)), (1, "f", reversed(range(n))), (2, "tau", range(n))):
-        for i in bodies:
-            block = system.rows[3 * i + which].slice
-            for k in range(block.stop - block.start):
-                own, terms = system.column(kind, i).start + k, coefficients[block.start + k]
-                solved = -pow(terms.pop(own), -1, PRIME)
-                known[own] = over_sources({column: solved * factor for column, factor in terms.items()})
-    measured = [k for row in system.rows if not row.is_dynamic for k in range(row.slice.start, row.slice.stop)]
+    up, down = range(n), reversed(range(n))
+    for key in (NewtonEuler(given, i) for given, bodies in zip(GIVEN, (up, down, up), strict=True) for i in bodies):
+        for row, own in zip(numbers(system.row(key).slice), numbers(system.column(key.gives, key.body)), strict=True):
+            terms = coefficients[row]
+            solved = -pow(terms.pop(own), -1, PRIME)
+            known[own] = over_sources({column: solved * factor for column, factor in terms.items()})
+    measured = numbers_in(row.slice for row in system.sensor_rows).tolist()
     return FieldRows(tuple(sources), {row: over_sources(coefficients.get(row, {})) for row in measured}, known)
 
 
@@ -80,10 +79,10 @@ class Span:
         basis: vectors by their pivot: a 1 there, and a 0 at the pivots of all others.
     """
 
-    basis: dict[int, Row] = field(default_factory=dict)
+    basis: dict[int, FieldVector] = field(default_factory=dict)
 
     @staticmethod
-    def of(rows: Iterable[Row]) -> Span:
+    def of(rows: Iterable[FieldVector]) -> Span:
         """Return the span of some vectors."""
         span = Span()
         span.extend(rows)
@@ -98,14 +97,14 @@ class Span:
         """Return one that grows on its own."""
         return Span(dict(self.basis))
 
-    def remainder(self, row: Row) -> Row:
+    def remainder(self, row: FieldVector) -> FieldVector:
         """Return what is left of a vector modulo the space: zero at every pivot; empty where it lies in the space."""
         left = dict(row)
         for pivot in row.keys() & self.basis.keys():
             _subtract(left, row[pivot], self.basis[pivot])
         return left
 
-    def add(self, row: Row) -> bool:
+    def add(self, row: FieldVector) -> bool:
         """Add a vector, and return whether it was new."""
         left = self.remainder(row)
         if not left:
@@ -121,12 +120,12 @@ class Span:
         self.basis[pivot] = new
         return True
 
-    def extend(self, rows: Iterable[Row]) -> int:
+    def extend(self, rows: Iterable[FieldVector]) -> int:
         """Add vectors, and return how many were new."""
         return sum([self.add(row) for row in rows])
 
 
-def _subtract(row: dict[int, int], factor: int, other: Row) -> None:
+def _subtract(row: dict[int, int], factor: int, other: FieldVector) -> None:
     """Subtract a multiple of a vector from another, in place."""
     for column, value in other.items():
         left = (row.get(column, 0) - factor * value) % PRIME

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.observe.field import SOURCES
 from nori_dyn.observe.null_space import Unseen
+from nori_dyn.system.variables import SOURCES
 from nori_dyn.tables import number
 
 if TYPE_CHECKING:

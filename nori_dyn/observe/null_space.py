@@ -9,7 +9,7 @@ Source: own derivation (tests/unit/observe/test_null_space.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,12 +17,12 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from nori_dyn.algebra.ranges import numbers_in, width
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.model.kinematics import Kinematics, positions
 from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.contacts import place_of, wrench_readings
 from nori_dyn.observe.numeric import Reduction
-from nori_dyn.observe.poses import link_pose, world_wrenches
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
 from nori_dyn.typing import Booleans, Floats
@@ -110,7 +110,9 @@ def unseen(
         d = reduction.null_space(q, dimension)
         d = d if moved is None else d * moved[:, None]
         looks.append((positions(system.tree, q), _groups(system, d)))
-    return tuple(sorted((_told(system, group, looks) for group in looks[0][1]), key=lambda part: part.dimension))
+    return tuple(
+        sorted((_describe_group(system, group, looks) for group in looks[0][1]), key=lambda part: part.dimension)
+    )
 
 
 def _groups(system: System, d: Floats) -> list[_Group]:
@@ -130,15 +132,15 @@ def _groups(system: System, d: Floats) -> list[_Group]:
     return groups
 
 
-def _told(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[_Group]]]) -> Unseen:
+def _describe_group(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[_Group]]]) -> Unseen:
     """Return a group in words that hold wherever the same group was seen."""
     same = [(at, other) for at, others in looks for other in others if other.key == group.key]
     if group.accelerations:
-        words = _motion(system, group)
+        words = _describe_motion(system, group)
     else:
-        words = _wrenches(system, group, same)
+        words = _describe_wrenches(system, group, same)
     names = system.variable_names
-    order = [*_numbers([*group.wrenches, *group.accelerations]), *range(len(names))]
+    order = [*numbers_in(v.slice for v in (*group.wrenches, *group.accelerations)).tolist(), *range(len(names))]
     vectors = []
     for d in group.vectors.T:
         shown = {names[k]: float(d[k]) for k in dict.fromkeys(order) if d[k] != 0.0}
@@ -151,17 +153,13 @@ def _told(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[
     )
 
 
-def _numbers(variables: Iterable[Variable]) -> list[int]:
-    return [k for v in variables for k in range(v.slice.start, v.slice.stop)]
-
-
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     if len(names) > SHOWN + 1:
         return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _motion(system: System, group: _Group) -> str:
+def _describe_motion(system: System, group: _Group) -> str:
     """Return what accelerations, and wrenches with them, are not seen."""
     k = group.vectors.shape[1]
     joints = [v.owner for v in group.accelerations]
@@ -170,11 +168,11 @@ def _motion(system: System, group: _Group) -> str:
     if group.wrenches:
         links = [v.owner for v in group.wrenches]
         return (
-            f"{k} {_combinations(k)} of the acceleration{several} of {_listed(joints)} and the external "
-            f"{_plural('wrench', len(links))} on {_listed(links)}"
+            f"{k} {_combinations(k)} of the acceleration{several} of {_list_names(joints)} and the external "
+            f"{_plural('wrench', len(links))} on {_list_names(links)}"
         )
     tree = system.tree
-    what = f"the acceleration{several} of {_listed(joints)}"
+    what = f"the acceleration{several} of {_list_names(joints)}"
     if k < freedoms:
         what = f"{k} {_combinations(k)} of {what}"
     if len(joints) == 1:
@@ -193,14 +191,14 @@ def _plural(word: str, n: int) -> str:
     return word if n == 1 else f"{word}es" if word.endswith("h") else f"{word}s"
 
 
-def _wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _Group]]) -> str:
+def _describe_wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _Group]]) -> str:
     """Return what external wrenches are not seen, by their geometry."""
     k = group.vectors.shape[1]
-    places = _places(system, group)
-    names = _listed([place.name for place in places])
+    places = _find_places(system, group)
+    names = _list_names([place.name for place in places])
     if len(places) == 1:
         (variable,) = group.wrenches
-        whole = variable.slice.stop - variable.slice.start == k
+        whole = width(variable.slice) == k
         moved = np.abs(group.vectors[variable.slice]).max(axis=1) > 0
         parts = [name for name, there in zip(variable.components, moved, strict=True) if there]
         if whole:
@@ -241,7 +239,7 @@ def _wrenches(system: System, group: _Group, same: Sequence[tuple[Kinematics, _G
     return f"an internal wrench, {against}" if k == 1 else f"{k} independent internal wrenches, {against}{of_them}"
 
 
-def _places(system: System, group: _Group) -> list[NamedFrame]:
+def _find_places(system: System, group: _Group) -> list[NamedFrame]:
     """Return the frames in which sensors read the wrenches of a group; their normals are their z axes."""
     readings = wrench_readings(system)
     return [place_of(system, variable.body, readings) for variable in group.wrenches]
@@ -271,14 +269,14 @@ class _Look:
     @staticmethod
     def at(at: Kinematics, group: _Group, places: Sequence[NamedFrame]) -> _Look:
         """Return what is seen of a group at a configuration."""
-        X = [link_pose(at, v.body) for v in group.wrenches]
-        W = [world_wrenches(X_i, group.vectors[v.slice]) for X_i, v in zip(X, group.wrenches, strict=True)]
-        normals = np.array([X_i.E.T @ place.frame.X.E[2] for X_i, place in zip(X, places, strict=True)])
-        origins = np.array([X_i.r + X_i.E.T @ place.frame.X.r for X_i, place in zip(X, places, strict=True)])
+        X_0 = at.X_0
+        W = [X_0[v.body].force_to_parent(group.vectors[v.slice]) for v in group.wrenches]
+        X = [place.frame.X @ X_0[v.body] for v, place in zip(group.wrenches, places, strict=True)]
+        normals, origins = np.array([X_i.E[2] for X_i in X]), np.array([X_i.r for X_i in X])
         length = max(float(np.linalg.norm(origins - origins[0], axis=1).max()), 1e-3)
         shift = Transform(np.eye(3), origins[0])
-        first, total = (_about(shift, wrench, length) for wrench in (W[0], np.sum(W, axis=0)))
-        largest = max(np.abs(_about(shift, wrench, length)).max() for wrench in W)
+        first, total = (_shift_wrenches(shift, wrench, length) for wrench in (W[0], np.sum(W, axis=0)))
+        largest = max(np.abs(_shift_wrenches(shift, wrench, length)).max() for wrench in W)
         basis = np.linalg.qr(first)[0]
         values = np.linalg.svd(basis[3:], compute_uv=False)
         power = basis[:3].T @ basis[3:]
@@ -299,7 +297,7 @@ class _Look:
 
     def in_plane(self, i: int) -> bool:
         """Return whether the lines lie in the plane of a place: no force across it, no moment along it."""
-        W = _about(Transform(np.eye(3), (self.origins[i] - self.origins[0]) / self.length), self.wrenches, 1.0)
+        W = _shift_wrenches(Transform(np.eye(3), (self.origins[i] - self.origins[0]) / self.length), self.wrenches, 1.0)
         n = self.normals[i]
         across, along = n @ W[3:], W[:3] - np.outer(n, n @ W[:3])
         return bool(max(np.abs(across).max(), np.abs(along).max()) <= NEGLIGIBLE * np.abs(W).max())
@@ -313,7 +311,7 @@ class _Look:
         return bool(np.linalg.norm(across) <= NEGLIGIBLE and np.abs(self.wrenches[:3]).max() <= small)
 
 
-def _about(shift: Transform, W: Floats, length: float) -> Floats:
+def _shift_wrenches(shift: Transform, W: Floats, length: float) -> Floats:
     """Return wrenches (6, k) about a further origin, their moments in units of a length [m]."""
     moved = np.asarray(shift.force_matrix() @ W, dtype=float)
     moved[:3] /= length

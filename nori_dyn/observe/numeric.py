@@ -10,28 +10,25 @@ Source: own derivation (tests/unit/observe/test_numeric.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from nori_dyn.algebra.arrays import checked, numeric
-from nori_dyn.algebra.spatial import spread
+from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.errors import InputError
-from nori_dyn.model.kinematics import positions
 from nori_dyn.observe.exact import exact_system
-from nori_dyn.observe.field import SOURCES, Row, field_rows
+from nori_dyn.observe.field import FieldVector, field_rows
 from nori_dyn.system.builder import System
+from nori_dyn.system.sources import NONE, Reduced, SourceSplit
 from nori_dyn.system.variables import KINDS
 from nori_dyn.typing import Booleans, Floats, Indices
 
 RANK_TOLERANCE = 1e-9
 """Singular values of M in natural units below this share of the largest are taken as zero."""
-
-NONE: Indices = np.zeros(0, dtype=np.intp)
 
 SCALING_STEPS = 8
 SCALING_SAMPLES = 4
@@ -52,30 +49,12 @@ class RankAt:
     gap: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reduced:
-    """A system at a configuration, over the sources.
-
-    Attributes:
-        M: what the measured rows say of the sources (rows, n_sources).
-        X: the other variables as the dynamics give them from the sources (others, n_sources).
-        M_errors, X_errors: likewise of the errors that were asked for of some equations of motion.
-    """
-
-    M: Floats
-    X: Floats
-    M_errors: Floats
-    X_errors: Floats
-
-
 class Reduction:
     """A system without the variables that the dynamics determine.
 
     Attributes:
         system: the system.
-        sources: columns of D that stay (n_sources): external wrenches and joint accelerations.
-        others: columns that the dynamics determine from them.
-        measured: rows of D that are no equations of motion.
+        split: which of its columns are sources, and which rows are measured.
         row_scale, column_scale: factors of the rows and columns of M that bring it to natural units.
 
     Args:
@@ -85,33 +64,24 @@ class Reduction:
 
     def __init__(self, system: System, seed: int = 0) -> None:
         self.system = system
-        n_rows, n = system.shape
-        is_source = np.zeros(n, dtype=bool)
-        for variable in system.variables:
-            is_source[variable.slice] = variable.kind in SOURCES
-        is_dynamic = np.zeros(n_rows, dtype=bool)
-        for row in system.rows:
-            is_dynamic[row.slice] = row.is_dynamic
-        self.sources: Indices = np.flatnonzero(is_source)
-        self.others: Indices = np.flatnonzero(~is_source)
-        self._dynamics, self.measured = np.flatnonzero(is_dynamic), np.flatnonzero(~is_dynamic)
+        self.split = SourceSplit.of(system)
         self._M_pattern, self._X_pattern = self._patterns(seed)
         self.row_scale, self.column_scale = self._natural_units(seed)
 
     def _patterns(self, seed: int) -> tuple[Booleans, Booleans]:
         """Return where M and X are nonzero for almost all q, exactly: what else is there in doubles is rounding."""
         rows = field_rows(self.system, exact_system(self.system, seed))
-        place = {source: k for k, source in enumerate(self.sources.tolist())}
+        place = {source: k for k, source in enumerate(self.split.sources.tolist())}
 
-        def pattern(coefficients: Iterable[Row]) -> Booleans:
+        def pattern(coefficients: Iterable[FieldVector]) -> Booleans:
             found = [[place[source] for source in row] for row in coefficients]
             where = np.zeros((len(found), len(place)), dtype=bool)
             for r, columns in enumerate(found):
                 where[r, columns] = True
             return where
 
-        M = pattern(rows.measured[row] for row in self.measured.tolist())
-        return M, pattern(rows.variables[column] for column in self.others.tolist())
+        M = pattern(rows.measured[row] for row in self.split.measured.tolist())
+        return M, pattern(rows.variables[column] for column in self.split.others.tolist())
 
     def _natural_units(self, seed: int) -> tuple[Floats, Floats]:
         """Return the factors of the rows and columns of M that bring their largest entries to size 1, on the whole."""
@@ -119,7 +89,7 @@ class Reduction:
         tree = self.system.tree
         samples = (np.abs(self.at(tree.random_configuration(rng)).M) for _ in range(SCALING_SAMPLES))
         size = np.max([*samples], axis=0)
-        rows, columns = np.ones(len(self.measured)), np.ones(len(self.sources))
+        rows, columns = np.ones(len(self.split.measured)), np.ones(len(self.split.sources))
         if not size.size:
             return rows, columns
         for _ in range(SCALING_STEPS):
@@ -130,7 +100,7 @@ class Reduction:
 
     def at(self, q: Floats) -> Reduced:
         """Return what the rows of D say of the sources at a configuration q (nq,)."""
-        return self._reduced(self.system.D(q), NONE)
+        return self._reduce(self.system.D(q), NONE)
 
     def at_each(self, Q: Floats, noisy: Indices = NONE) -> Iterator[Reduced]:
         """Yield what `at` returns for each of some configurations (N, nq), which is quicker than one by one.
@@ -139,21 +109,14 @@ class Reduction:
             Q: the configurations.
             noisy: rows of D, equations of motion, whose errors are to be told apart.
         """
-        for D in _matrices(self.system, Q):
-            yield self._reduced(D, noisy)
+        for D in self.system.D_each(Q):
+            yield self._reduce(D, noisy)
 
-    def _reduced(self, D: sp.csc_array, noisy: Indices) -> Reduced:
-        rows = D.tocsr()
-        dynamics, measured = rows[self._dynamics].tocsc(), rows[self.measured].tocsc()
-        errors = np.zeros((len(self._dynamics), len(noisy)))
-        errors[np.searchsorted(self._dynamics, noisy), np.arange(len(noisy))] = 1.0
-        right = np.hstack([dynamics[:, self.sources].toarray(), errors])
-        solved = -spla.splu(sp.csc_matrix(dynamics[:, self.others])).solve(right)
-        X, X_errors = solved[:, : len(self.sources)] * self._X_pattern, solved[:, len(self.sources) :]
-        M = measured[:, self.sources].toarray() + measured[:, self.others] @ X
-        return Reduced(M * self._M_pattern, X, measured[:, self.others] @ X_errors, X_errors)
+    def _reduce(self, D: sp.csc_array, noisy: Indices) -> Reduced:
+        found = self.split.reduce(D, free=noisy, pattern=self._X_pattern)
+        return replace(found, M=found.M * self._M_pattern)
 
-    def _scaled(self, M: Floats) -> Floats:
+    def _scale(self, M: Floats) -> Floats:
         return np.asarray(self.row_scale[:, None] * M * self.column_scale)
 
     def rank_at(self, q: Floats) -> RankAt:
@@ -163,15 +126,15 @@ class Reduction:
     def rank_of(self, M: Floats) -> RankAt:
         """Return the rank of D where the rows that are measured say M (rows, n_sources) of the sources."""
         n = self.system.shape[1]
-        values = la.svdvals(self._scaled(M)) if M.size else np.zeros(0)
+        values = la.svdvals(self._scale(M)) if M.size else np.zeros(0)
         largest = values[0] if values.size and values[0] > 0 else 1.0
-        values = np.concatenate([values, np.zeros(len(self.sources) - len(values))]) / largest
+        values = np.concatenate([values, np.zeros(len(self.split.sources) - len(values))]) / largest
         kept = int(np.sum(values > RANK_TOLERANCE))
         smallest = float(values[kept - 1]) if kept else 1.0
         dropped = float(values[kept]) if kept < len(values) else None
         floor = np.finfo(float).eps
         gap = np.inf if dropped is None else smallest / max(dropped, floor)
-        return RankAt(n - len(self.sources) + kept, smallest, float(gap))
+        return RankAt(n - len(self.split.sources) + kept, smallest, float(gap))
 
     def ranks_at(self, configurations: Iterable[Floats]) -> tuple[RankAt, ...]:
         """Return the rank at each configuration (N, nq)."""
@@ -179,8 +142,8 @@ class Reduction:
 
     def unseen_sources(self, M: Floats, dimension: int) -> Floats:
         """Return orthonormal vectors (dimension, n_sources) in natural units that M takes nearest to zero."""
-        n_sources = len(self.sources)
-        scaled = np.vstack([self._scaled(M), np.zeros((max(0, n_sources - len(M)), n_sources))])
+        n_sources = len(self.split.sources)
+        scaled = np.vstack([self._scale(M), np.zeros((max(0, n_sources - len(M)), n_sources))])
         return np.asarray(la.svd(scaled)[2][n_sources - dimension :])
 
     def null_space(self, q: Floats, dimension: int) -> Floats:
@@ -204,30 +167,13 @@ class Reduction:
         basis[np.abs(basis) < RANK_TOLERANCE] = 0.0
         basis *= self.column_scale[:, None] / self.column_scale[free]
         d = np.zeros((self.system.shape[1], dimension))
-        d[self.sources], d[self.others] = basis, X @ basis
+        d[self.split.sources], d[self.split.others] = basis, X @ basis
         size = np.abs(X) @ np.abs(basis)
-        d[self.others] *= np.abs(d[self.others]) > RANK_TOLERANCE * size
+        d[self.split.others] *= np.abs(d[self.split.others]) > RANK_TOLERANCE * size
         for kind in KINDS:  # rounding that is left of a sum that is zero
-            own = [k for v in self.system.variables if v.kind == kind for k in range(v.slice.start, v.slice.stop)]
+            own = numbers_in(v.slice for v in self.system.variables if v.kind == kind)
             d[own] *= np.abs(d[own]) > RANK_TOLERANCE * np.abs(d[own]).max(axis=0)
         return d
-
-
-def _matrices(system: System, Q: Floats) -> Iterator[sp.csc_array]:
-    """Yield D at each of some configurations (N, nq), assembled together."""
-    at = positions(system.tree, system.tree.normalised(Q).T)
-    rows, columns, values = [], [], []
-    for row, column, block in system.blocks(at):
-        each = spread(block, block.shape[:2], (len(Q),))
-        r, c = np.nonzero(each.any(axis=-1))
-        rows.append(r + row.start)
-        columns.append(c + column.start)
-        values.append(each[r, c])
-    entries = np.concatenate(values).astype(float)
-    places = np.arange(len(entries))
-    pattern = sp.csc_array((places, (np.concatenate(rows), np.concatenate(columns))), shape=system.shape)
-    for numbers in entries[pattern.data].T:
-        yield sp.csc_array((numbers, pattern.indices, pattern.indptr), shape=system.shape)
 
 
 def _or_one(size: Floats) -> Floats:

@@ -8,14 +8,16 @@ Source: own derivation (tests/unit/observe/test_poses.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import Transform, cross, matvec, skew, transpose
+from nori_dyn.algebra.ranges import numbers, numbers_in
+from nori_dyn.algebra.spatial import cross, matvec, spread, transpose
 from nori_dyn.errors import InputError, NoConfigurationError, UnknownPoseError
-from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.kinematics import link_transforms, world_transforms
+from nori_dyn.model.paths import path
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
 from nori_dyn.typing import Floats, Indices
 
@@ -165,13 +167,13 @@ def configurations_where(
         return np.array([pose.draw(tree, rng) for _ in range(n)]).reshape(n, tree.nq)
     given = (frames,) if isinstance(frames, str) else frames
     named = [NamedFrame(frame, tree.frame(frame)) if isinstance(frame, str) else frame for frame in given]
-    problem = _Problem.of(tree, condition, named, normals, distance)
+    problem = _PoseProblem.of(tree, condition, named, normals, distance)
     found: list[Floats] = []
     nearest = np.inf
     for start in range(STARTS * max(n, 1)):
         if len(found) == n or (start >= STARTS and not found):
             break
-        q, residual = problem.solved(tree.random_configuration(rng))
+        q, residual = problem.solve(tree.random_configuration(rng))
         nearest = min(nearest, residual) if not found else nearest
         if residual <= PRECISION:
             found.append(q)
@@ -182,13 +184,14 @@ def configurations_where(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
+class _PoseProblem:
     """A condition to be solved for the joints that carry its frames.
 
     Attributes:
         tree: the robot.
         pose: the condition.
         frames: its frames.
+        carriers: the bodies that carry them.
         normals: in the coordinates of each (frames, 3).
         distance: see `configurations_where`.
         free: the places in q of the numbers that are solved for.
@@ -198,6 +201,7 @@ class _Problem:
     tree: KinematicTree
     pose: SpecialPose
     frames: tuple[Frame, ...]
+    carriers: tuple[int, ...]
     normals: Floats
     distance: float
     free: Indices
@@ -210,7 +214,7 @@ class _Problem:
         named: Sequence[NamedFrame],
         normals: Sequence[Sequence[float]] | None,
         distance: float | None,
-    ) -> _Problem:
+    ) -> _PoseProblem:
         """Return the problem of a condition.
 
         Raises:
@@ -225,25 +229,25 @@ class _Problem:
         if directions.shape != (len(names), 3) or not np.isfinite(directions).all() or not lengths.all():
             raise InputError(f"normals must be a direction for each of {len(names)} frames: {normals!r}.")
         frames = tuple(frame.frame for frame in named)
-        free, limits = _free_numbers(tree, frames)
-        found = _Problem(tree, pose, frames, directions / lengths, 0.0, free, limits)
+        carriers = tuple(sorted({i for frame in frames for i in path(tree.parents, frame.link)}))
+        free, limits = _free_numbers(tree, carriers)
+        found = _PoseProblem(tree, pose, frames, carriers, directions / lengths, 0.0, free, limits)
         if distance is None:
             origins = found.poses(tree.neutral_configuration()[:, None]).origins
             distance = float(np.linalg.norm(origins[-1] - origins[0]))
-        return _Problem(tree, pose, frames, found.normals, float(distance), free, limits)
+        return replace(found, distance=float(distance))
 
     def poses(self, Q: Floats) -> FramePoses:
         """Return where the frames are at configurations Q (nq, N)."""
         tree = self.tree
         for part in tree.quaternions:
             Q = np.concatenate([Q[: part.start], Q[part] / np.linalg.norm(Q[part], axis=0), Q[part.stop :]])
-        known: dict[int, tuple[Floats, Floats]] = {}
+        X_0 = world_transforms(tree, link_transforms(tree, Q, self.carriers))
         origins, normals = [], []
         for frame, normal in zip(self.frames, self.normals, strict=True):
-            R, p = _placed(tree, Q, frame.link, known)
-            origins.append(p + matvec(R, np.repeat(frame.X.r[:, None], Q.shape[1], axis=1)))
-            inside = np.repeat((frame.X.E.T @ normal)[:, None], Q.shape[1], axis=1)
-            normals.append(matvec(R, inside))
+            X = frame.X @ X_0[frame.link]
+            origins.append(spread(X.r, (3,), Q.shape[1:]))
+            normals.append(spread(matvec(transpose(X.E), normal), (3,), Q.shape[1:]))
         return FramePoses(np.array(origins), np.array(normals), self.distance)
 
     def residual(self, Q: Floats) -> Floats:
@@ -251,7 +255,7 @@ class _Problem:
         assert self.pose.residual is not None
         return self.pose.residual(self.poses(Q))
 
-    def solved(self, q: Floats) -> tuple[Floats, float]:
+    def solve(self, q: Floats) -> tuple[Floats, float]:
         """Return a configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""
         from scipy.optimize import OptimizeResult, least_squares
 
@@ -287,53 +291,7 @@ class _Problem:
         return q, float(np.abs(self.residual(q[:, None])).max())
 
 
-def _free_numbers(tree: KinematicTree, frames: Sequence[Frame]) -> tuple[Indices, Floats]:
-    """Return the places in q that move some frames, and their limits (2, ...)."""
-    moving: set[int] = set()
-    for frame in frames:
-        i = frame.link
-        while i >= 0:
-            moving.add(i)
-            i = tree.parents[i]
-    places: list[int] = []
-    limits: list[tuple[float, float]] = []
-    for i in sorted(moving):
-        part = range(tree.q_slices[i].start, tree.q_slices[i].stop)
-        places.extend(part)
-        limits.extend([tree.joints[i].room] * len(part))
-    return np.array(places, dtype=np.intp), np.array(limits).reshape(-1, 2).T
-
-
-def _placed(
-    tree: KinematicTree, Q: Floats, body: int, known: dict[int, tuple[Floats, Floats]]
-) -> tuple[Floats, Floats]:
-    """Return the rotation (3, 3, N) from a body's to world coordinates and the position (3, N) of its origin."""
-    N = Q.shape[1]
-    if body < 0:
-        return np.repeat(np.eye(3)[..., None], N, axis=2), np.zeros((3, N))
-    if body not in known:
-        R, p = _placed(tree, Q, tree.parents[body], known)
-        X_J, X_tree = tree.joints[body].transform(Q[tree.q_slices[body]]), tree.X_tree[body]
-        E_J, r_J = X_J.E.reshape(3, 3, -1), X_J.r.reshape(3, -1)
-        E = np.einsum("ijn,jk->ikn", E_J, X_tree.E)
-        r = X_tree.r[:, None] + X_tree.E.T @ r_J
-        known[body] = np.einsum("ijn,kjn->ikn", R, E), p + np.einsum("ijn,jn->in", R, np.broadcast_to(r, (3, N)))
-    return known[body]
-
-
-def link_pose(at: Kinematics, body: int) -> Transform:
-    """Return the transform from world coordinates to a body's, at one configuration."""
-    X = Transform.identity()
-    while body >= 0:
-        up = at.X_up[body]
-        assert isinstance(up, Transform)
-        X = X @ up
-        body = at.tree.parents[body]
-    return X
-
-
-def world_wrenches(X: Transform, W: Floats) -> Floats:
-    """Return wrenches W (6, k) on a body in world coordinates, about the world's origin; X as of `link_pose`."""
-    R = transpose(X.E)
-    m, f = R @ W[:3], R @ W[3:]
-    return np.vstack([m + skew(X.r) @ f, f])
+def _free_numbers(tree: KinematicTree, bodies: Iterable[int]) -> tuple[Indices, Floats]:
+    """Return the places in q of some bodies' joints, and their limits (2, ...)."""
+    limits = [tree.joints[i].room for i in bodies for _ in numbers(tree.q_slices[i])]
+    return numbers_in(tree.q_slices[i] for i in bodies), np.array(limits).reshape(-1, 2).T

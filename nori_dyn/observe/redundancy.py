@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.errors import InputError
-from nori_dyn.observe.field import Row, Span
+from nori_dyn.observe.field import FieldVector, Span
 from nori_dyn.observe.readings import Readings, readings
 from nori_dyn.observe.summary import redundancy_document
 from nori_dyn.planning.search import Progress
@@ -116,9 +116,9 @@ class _Parity:
     """
 
     columns: Mapping[str, range]
-    parity: Sequence[Row]
-    outputs: Mapping[str, Row]
-    any_output: Row
+    parity: Sequence[FieldVector]
+    outputs: Mapping[str, FieldVector]
+    any_output: FieldVector
 
     @staticmethod
     def of(found: Readings, seed: int) -> _Parity:
@@ -130,7 +130,7 @@ class _Parity:
             start += len(rows)
         first = 1 + max((column for rows in found.sensors.values() for row in rows for column in row), default=0)
         span = Span()
-        parity: list[Row] = []
+        parity: list[FieldVector] = []
         for k, row in enumerate(itertools.chain(*found.sensors.values())):
             tagged = {**row, first + k: 1}
             left = span.remainder(tagged)
@@ -138,12 +138,12 @@ class _Parity:
                 span.add(tagged)
             else:
                 parity.append({column - first: value for column, value in left.items()})
-        outputs: dict[str, Row] = {}
+        outputs: dict[str, FieldVector] = {}
         for name, row in found.outputs.items():
             left = span.remainder(row)
             if min(left, default=first) >= first:
                 outputs[name] = {column - first: value for column, value in left.items()}
-        return _Parity(columns, parity, outputs, _combined(outputs.values(), rng))
+        return _Parity(columns, parity, outputs, _combine(outputs.values(), rng))
 
     def lost_without(self, sensor: str) -> tuple[str, ...]:
         """Return the outputs that the failure of one sensor loses."""
@@ -165,11 +165,11 @@ class _Parity:
         return span
 
 
-def _part(row: Row, columns: set[int]) -> Row:
+def _part(row: FieldVector, columns: set[int]) -> FieldVector:
     return {column: row[column] for column in columns if column in row}
 
 
-def _combined(rows: Iterable[Row], rng: random.Random) -> Row:
+def _combine(rows: Iterable[FieldVector], rng: random.Random) -> FieldVector:
     """Return a random combination of row vectors."""
     total: dict[int, int] = {}
     for row in rows:

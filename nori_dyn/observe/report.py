@@ -21,7 +21,7 @@ from nori_dyn.system.given import check_system
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
-SAMPLES = 3
+LOOKS = 3
 """Configurations at which a null space is looked at, and of each special pose."""
 
 MOST_CONTACTS = 4
@@ -130,7 +130,7 @@ class ObservabilityReport(Shown):
 
 
 def observability(
-    system: System, configurations: Any = None, where: Where = "auto", seed: int = 0, n: int = SAMPLES
+    system: System, configurations: Any = None, where: Where = "auto", seed: int = 0, n: int = LOOKS
 ) -> ObservabilityReport:
     """Return whether the rows of a system determine d: for almost all q, and at special poses.
 
@@ -161,7 +161,7 @@ def observability(
     n_variables = system.shape[1]
     reduction = Reduction(system, seed)
     rng = np.random.default_rng(seed)
-    samples = [tree.random_configuration(rng) for _ in range(SAMPLES)]
+    samples = [tree.random_configuration(rng) for _ in range(LOOKS)]
     sampled = reduction.ranks_at(samples)
     at = reduction.ranks_at(Q)
     deficiency = n_variables - exact.rank
@@ -208,7 +208,7 @@ def _rank_where(reduction: Reduction, condition: str, frames: tuple[str, ...], Q
     worst = int(ranks.min()) if len(ranks) else generic
     lost = generic - worst
     at_worst = [q for q, rank in zip(Q, ranks, strict=True) if rank == worst]
-    parts = unseen(reduction, at_worst[:SAMPLES], reduction.system.shape[1] - worst) if lost > 0 else ()
+    parts = unseen(reduction, at_worst[:LOOKS], reduction.system.shape[1] - worst) if lost > 0 else ()
     meaning = special_pose(condition).meaning
     return RankWhere(
         condition=condition,

@@ -173,7 +173,7 @@ def _gather(
 @contextmanager
 def _processes(n: int, task: Task[Any]) -> Iterator[Submit]:
     """Yield what submits chunks to n processes of this machine; they end with it, also in the middle of their work."""
-    content = _pickled(task)
+    content = _pickle_task(task)
     executor = loky.ProcessPoolExecutor(n)
     try:
         yield lambda part: executor.submit(run_chunk, content, VERSION, part)
@@ -209,17 +209,17 @@ def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[
             if isinstance(found, BaseException):  # given a task, such a worker would end, and the task wait for ever
                 raise SweepError(f"a worker of the Dask cluster at '{address}' cannot load nori_dyn {VERSION}: {found}")
         # held by the cluster as the result of a task, so that it is sent once, and made again where it is lost
-        content = client.submit(_same, _pickled(task), pure=False)
+        content = client.submit(_same, _pickle_task(task), pure=False)
         executor: Executor = client.get_executor(pure=False)
         yield lambda part: executor.submit(run_chunk, content, VERSION, part), check
     except (distributed.KilledWorker, CancelledError, ImportError, pickle.PicklingError, RuntimeError) as error:
-        raise SweepError(_told(address, error)) from error
+        raise SweepError(_describe_error(address, error)) from error
     finally:
         with _quiet():
             client.close(timeout=CONNECT)
 
 
-def _told(address: str, error: BaseException) -> str:
+def _describe_error(address: str, error: BaseException) -> str:
     """Return in words what went wrong on a cluster."""
     where = f"the Dask cluster at '{address}'"
     cause: BaseException = error
@@ -277,7 +277,7 @@ def _task(content: bytes) -> Task[Any]:
     return task
 
 
-def _pickled(task: Task[Any]) -> bytes:
+def _pickle_task(task: Task[Any]) -> bytes:
     try:
         return pickle.dumps(task)
     except (pickle.PicklingError, AttributeError, TypeError) as error:

@@ -13,6 +13,7 @@ from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowKey
 
 Cost = Annotated[FiniteFloat, Field(ge=0)]
 
@@ -113,12 +114,12 @@ class Candidates:
         for name in sensors:
             choices.setdefault(bundled.get(name, name), []).append(name)
         system = System(tree, self.chosen(sensors.values()))
-        own_rows = system.rows[len(system.rows) - len(owners) :]  # what is there anyway comes first
+        own_rows = system.sensor_rows[len(system.sensor_rows) - len(owners) :]  # what is there anyway comes first
         return Choices(
             candidates=self,
             system=system,
             sensors={choice: tuple(sensors[name] for name in names) for choice, names in choices.items()},
-            rows={row.slice.start: bundled.get(name, name) for row, name in zip(own_rows, owners, strict=True)},
+            rows={row.key: bundled.get(name, name) for row, name in zip(own_rows, owners, strict=True)},
             costs={choice: self._cost(choice, {n: sensors[n].type for n in own}) for choice, own in choices.items()},
             must=tuple(dict.fromkeys(bundled.get(name, name) for name in self.must)),
             at_most_one=tuple(tuple(dict.fromkeys(bundled.get(n, n) for n in names)) for names in self.at_most_one),
@@ -177,7 +178,7 @@ class Choices:
         candidates: what they come from.
         system: the robot with all of them, and with what is there anyway.
         sensors: by choice its sensors, each of which reads one place.
-        rows: by the first row of an equation in D the choice that it is of.
+        rows: by equation the choice that it is of.
         costs: by choice.
         must: choices that have to be taken.
         at_most_one: sets of choices of which one at most may be taken.
@@ -186,7 +187,7 @@ class Choices:
     candidates: Candidates
     system: System
     sensors: Mapping[str, tuple[Measurement, ...]]
-    rows: Mapping[int, str]
+    rows: Mapping[RowKey, str]
     costs: Mapping[str, float]
     must: tuple[str, ...]
     at_most_one: tuple[tuple[str, ...], ...]

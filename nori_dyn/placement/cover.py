@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nori_dyn.errors import NoPlacementError
-from nori_dyn.observe.field import Row, Span
+from nori_dyn.observe.field import FieldVector, Span
 from nori_dyn.observe.readings import readings
 from nori_dyn.placement.candidates import Choices
 from nori_dyn.planning.search import Progress
@@ -34,15 +34,15 @@ from nori_dyn.program.silence import silent_stdout
 ORDERS = 3
 """Orders in which a set that does not suffice is extended, each to an inequality."""
 
-ROUNDING = 1e-9
-"""Share of a cost by which two are still equal."""
+EQUAL_COSTS = 1e-9
+"""Share of a cost, or of a criterion, by which two are still equal."""
 
 SHOWN = 6
 """Most names that are listed."""
 
 
 @dataclass(slots=True, eq=False)
-class Problem:
+class CoverProblem:
     """Which choices determine the outputs.
 
     Attributes:
@@ -54,18 +54,18 @@ class Problem:
     """
 
     choices: Choices
-    rows: Mapping[str, tuple[Row, ...]]
-    outputs: Mapping[str, Row]
-    targets: tuple[Row, ...]
+    rows: Mapping[str, tuple[FieldVector, ...]]
+    outputs: Mapping[str, FieldVector]
+    targets: tuple[FieldVector, ...]
     rng: random.Random = field(default_factory=random.Random)
 
     @staticmethod
-    def of(choices: Choices, outputs: Sequence[str] | None, seed: int) -> Problem:
+    def of(choices: Choices, outputs: Sequence[str] | None, seed: int) -> CoverProblem:
         """Return the problem over the field."""
         found = readings(choices.system, outputs, choices.rows, seed)
         rows = {name: found.sensors.get(name, ()) for name in choices.sensors}
         targets = tuple(Span.of(found.outputs.values()).basis.values())
-        return Problem(choices, rows, found.outputs, targets, random.Random(seed))
+        return CoverProblem(choices, rows, found.outputs, targets, random.Random(seed))
 
     def suffices(self, chosen: Iterable[str]) -> bool:
         """Return whether some choices determine the outputs."""
@@ -99,12 +99,12 @@ class Problem:
         if open_:
             raise NoPlacementError(
                 f"candidates '{name}': all {len(self.rows)} of them together leave {len(open_)} of {len(self.outputs)} "
-                f"outputs open: {listed(open_)}. Add candidates that see them, or say in 'measurements' what is "
+                f"outputs open: {list_names(open_)}. Add candidates that see them, or say in 'measurements' what is "
                 "known.",
                 open_,
             )
 
-    def completed(self, chosen: Iterable[str]) -> tuple[str, ...] | None:
+    def complete(self, chosen: Iterable[str]) -> tuple[str, ...] | None:
         """Return choices extended greedily until they suffice, without what is not needed; None where rules forbid.
 
         The next choice is that of least cost for each output that it settles; where none settles one, for each rank.
@@ -152,11 +152,11 @@ class Problem:
         """
         others = sorted(set(self.rows) - set(chosen), key=lambda name: (self.choices.costs[name], name))
         for _ in range(ORDERS):
-            yield self.inequality(self._extended(self.span(chosen), others))
-            yield self.inequality(self.span(self._fewest(chosen)))
+            yield self.inequality(self._extend(self.span(chosen), others))
+            yield self.inequality(self.span(self._drop_unneeded(chosen)))
             self.rng.shuffle(others)
 
-    def _extended(self, span: Span, others: Iterable[str]) -> Span:
+    def _extend(self, span: Span, others: Iterable[str]) -> Span:
         """Return a span with the choices that do not make it suffice, in an order."""
         larger = span.copy()
         for name in others:
@@ -166,7 +166,7 @@ class Problem:
                 larger = trial
         return larger
 
-    def _fewest(self, chosen: Sequence[str]) -> list[str]:
+    def _drop_unneeded(self, chosen: Sequence[str]) -> list[str]:
         """Return choices that do not suffice without those that their inequality does not need, in a random order."""
         within = [*chosen]
         for name in self.rng.sample(within, len(within)):
@@ -204,7 +204,7 @@ Found = tuple[tuple[str, ...], float, str]
 """The choices, a bound on the cost of the cheapest, and how they were found."""
 
 
-def cheapest(problem: Problem, seconds: float, progress: Progress) -> Found:
+def cheapest(problem: CoverProblem, seconds: float, progress: Progress) -> Found:
     """Return the cheapest choices that determine the outputs, or after some seconds the best so far.
 
     Raises:
@@ -213,18 +213,18 @@ def cheapest(problem: Problem, seconds: float, progress: Progress) -> Found:
     return _greedy_alone(problem) or _integer_program(problem, time.monotonic() + seconds, progress)
 
 
-def _greedy_alone(problem: Problem) -> Found | None:
+def _greedy_alone(problem: CoverProblem) -> Found | None:
     """Return the greedy choice where it is the cheapest: single rows that must determine all that they say."""
     outputs = Span.of(problem.targets)
     is_matroid = all(len(rows) <= 1 for rows in problem.rows.values()) and not problem.choices.at_most_one
     if not is_matroid or any(outputs.remainder(row) for rows in problem.rows.values() for row in rows):
         return None
-    chosen = problem.completed(problem.choices.must)
+    chosen = problem.complete(problem.choices.must)
     assert chosen is not None
     return chosen, problem.choices.cost(chosen), "greedy, which is exact: single rows that must determine everything"
 
 
-def _integer_program(problem: Problem, end: float, progress: Progress) -> Found:
+def _integer_program(problem: CoverProblem, end: float, progress: Progress) -> Found:
     """Return the cheapest choice by integer programs over more and more inequalities; the best so far at the end.
 
     Raises:
@@ -232,7 +232,7 @@ def _integer_program(problem: Problem, end: float, progress: Progress) -> Found:
     """
     choices = problem.choices
     program = _Program(problem)
-    best = problem.completed(choices.must)
+    best = problem.complete(choices.must)
     chosen: tuple[str, ...] = choices.must
     bound = 0.0
     while True:
@@ -243,12 +243,12 @@ def _integer_program(problem: Problem, end: float, progress: Progress) -> Found:
         chosen, previous, bound = solved[0], bound, solved[1]
         if problem.suffices(chosen):
             return chosen, bound, "integer program, proven to be the cheapest"
-        better = problem.completed(chosen) if bound > previous else None
+        better = problem.complete(chosen) if bound > previous else None
         if better is not None and (best is None or choices.cost(better) < choices.cost(best)):
             best = better
         if best is not None:
             cost = choices.cost(best)
-            if bound >= cost - ROUNDING * max(1.0, cost):
+            if bound >= cost - EQUAL_COSTS * max(1.0, cost):
                 return best, cost, "greedy, and proven to be the cheapest by an integer program"
             progress(f"cheapest between {bound:g} and {cost:g}", bound / cost if cost else None)
         if time.monotonic() > end:
@@ -265,7 +265,7 @@ def _integer_program(problem: Problem, end: float, progress: Progress) -> Found:
 class _Program:
     """The integer program over the inequalities so far."""
 
-    problem: Problem
+    problem: CoverProblem
     inequalities: list[Inequality] = field(default_factory=list)
 
     def solve(self, seconds: float) -> tuple[tuple[str, ...], float] | None:
@@ -309,7 +309,7 @@ class _Program:
         return tuple(name for name, k in place.items() if found.x[k] > 0.5), float(found.fun)
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return some names, the first few of them."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more

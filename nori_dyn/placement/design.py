@@ -28,7 +28,7 @@ from nori_dyn.observe.conditioning import conditioning, configurations_of
 from nori_dyn.observe.deviations import Deviations
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.placement.candidates import Candidates, Choices
-from nori_dyn.placement.cover import Problem, cheapest
+from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
 from nori_dyn.placement.summary import design_document
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
@@ -50,9 +50,6 @@ RELAXED_STEPS = 60
 
 CLOSE = 1e-3
 """Share of the criterion at which the bound is close enough."""
-
-CLOSE_COSTS = 1e-9
-"""Share of a cost, or of the criterion, by which two are still equal."""
 
 CLOSE_TO_DEPENDENT = 1e-9
 """Share of an output below which it depends on others."""
@@ -156,7 +153,7 @@ def best_sensors(
     Q = configurations_of(choices.system, configurations, n, seed)
     progress("what each sensor tells")
     judged = _Criterion.of(choices, outputs, criterion, Q, seed)
-    search = _Search(choices, len(choices.sensors) if k is None else k, Problem.of(choices, outputs, seed), judged)
+    search = _Search(choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged)
     start = search.start(progress)
     tried = search.of_all()
     exhaustive = tried is not None
@@ -234,14 +231,13 @@ class _Criterion:
         names = tuple(choices.sensors)
         numbers = {name: k for k, name in enumerate(names)}
         owners = np.full(system.shape[0], -1)
-        for row in system.rows:
-            if row.slice.start in choices.rows:
-                owners[row.slice] = numbers[choices.rows[row.slice.start]]
+        for key, name in choices.rows.items():
+            owners[system.row(key).slice] = numbers[name]
         weighed = owners[deviations.weighed_rows]
         at = []
         independent: Indices | None = None
         for found in reduction.at_each(Q, deviations.noisy):
-            A, C = deviations.whitened(found)
+            A, C = deviations.whiten(found)
             if independent is None:
                 independent = _independent(C) if kind == "D" else np.arange(len(C))
             at.append(_at(A, C[independent], weighed, len(names)))
@@ -302,13 +298,13 @@ class _Search:
 
     choices: Choices
     k: int
-    problem: Problem
+    problem: CoverProblem
     criterion: _Criterion
 
     def allows(self, chosen: Sequence[str]) -> bool:
         """Return whether the rules allow some choices."""
         budget = self.choices.candidates.budget
-        is_cheap = budget is None or self.choices.cost(chosen) <= budget * (1 + CLOSE_COSTS)
+        is_cheap = budget is None or self.choices.cost(chosen) <= budget * (1 + EQUAL_COSTS)
         return len(chosen) <= self.k and is_cheap and self.choices.is_allowed(chosen)
 
     def start(self, progress: Progress) -> tuple[str, ...]:
@@ -350,7 +346,7 @@ class _Search:
         while True:
             progress(f"exchanges, {len(chosen)} sensors")
             judged = sorted((self.criterion.value(other), other) for other in self._neighbours(chosen))
-            least = value - CLOSE_COSTS * max(1.0, abs(value))
+            least = value - EQUAL_COSTS * max(1.0, abs(value))
             better = (other for other in judged if other[0] < least and self.problem.suffices(other[1]))
             found = next(better, None)
             if found is None:
@@ -387,9 +383,6 @@ class _Search:
             )
             x = x + found.x * (corner - x)
         return best
-
-    def _between(self, x: Floats, corner: Floats, t: float) -> float:
-        return self.criterion.relaxed(x + t * (corner - x))[0]
 
     def _corner(self, slope: Floats) -> Floats:
         """Return the weights within the rules at which a linear function is least."""

@@ -9,7 +9,7 @@ from nori_dyn.errors import InputError, NoPlacementError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.placement.candidates import Candidates
-from nori_dyn.placement.cover import ROUNDING, Problem, cheapest, listed
+from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest, list_names
 from nori_dyn.placement.summary import placement_document
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.given import check_tree
@@ -50,7 +50,7 @@ class Placement(Shown):
     @property
     def is_optimal(self) -> bool:
         """Whether no set is cheaper, for certain."""
-        return self.cost <= self.bound + ROUNDING * max(1.0, self.cost)
+        return self.cost <= self.bound + EQUAL_COSTS * max(1.0, self.cost)
 
 
 def place(
@@ -82,15 +82,15 @@ def place(
     if not seconds > 0:
         raise InputError(f"seconds is {seconds}: the search needs time.")
     choices = candidates.on(tree)
-    problem = Problem.of(choices, outputs, seed)
+    problem = CoverProblem.of(choices, outputs, seed)
     problem.check()
     chosen, bound, method = cheapest(problem, seconds, progress)
     cost = choices.cost(chosen)
-    if candidates.budget is not None and cost > candidates.budget + ROUNDING * cost:
-        least = "costs" if bound >= cost - ROUNDING * cost else f"costs at least {bound:g}; the cheapest found"
+    if candidates.budget is not None and cost > candidates.budget + EQUAL_COSTS * cost:
+        least = "costs" if bound >= cost - EQUAL_COSTS * cost else f"costs at least {bound:g}; the cheapest found"
         raise NoPlacementError(
             f"candidates '{candidates.name}': no set within the budget of {candidates.budget:g} is known to suffice: "
-            f"the cheapest {least} {cost:g} ({listed(chosen)}). Raise the budget, or ask for fewer outputs."
+            f"the cheapest {least} {cost:g} ({list_names(chosen)}). Raise the budget, or ask for fewer outputs."
         )
     return Placement(
         chosen=chosen,

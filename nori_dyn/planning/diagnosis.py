@@ -6,17 +6,18 @@ Errors are made in microseconds; what is not determined, and why, is worked out 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import scipy.linalg as la
 
+from nori_dyn.algebra.ranges import numbers, numbers_in, width
 from nori_dyn.errors import SingularSystemError, SystemShapeError
-from nori_dyn.system.builder import RowBlock, System
-from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
-from nori_dyn.system.variables import KINDS, Variable, component_names
+from nori_dyn.system.builder import System
+from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes, over_sources
+from nori_dyn.system.variables import KINDS, Variable
 from nori_dyn.typing import Floats, Indices
 
 MOVED = 1e-6
@@ -43,7 +44,7 @@ def check_shape(system: System) -> None:
         SystemShapeError: with the rows of each sensor, and what to do.
     """
     n_rows, n_variables = system.shape
-    n_exact = sum(row.slice.stop - row.slice.start for row in system.rows if row.is_exact)
+    n_exact = sum(width(row.slice) for row in system.rows if row.is_exact)
     if n_rows == n_variables or (system.is_weighted and n_exact <= n_variables <= n_rows):
         return
     if system.is_weighted and n_exact > n_variables:
@@ -58,7 +59,7 @@ def check_shape(system: System) -> None:
             f"{-difference} too few. Joint accelerations or torques and external wrenches that are neither measured "
             "nor known need a row: add sensors, or `value: 0` for what is known to be zero."
         )
-        if not _floats(system) and -difference <= BASE_FREEDOMS:
+        if not _has_free_base(system) and -difference <= BASE_FREEDOMS:
             advice += f" {FLOAT} That nothing holds its base is {BASE_FREEDOMS} rows more."
     else:
         advice = (
@@ -111,7 +112,7 @@ def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[
     q = system.tree.random_configuration(seed)
     if system.shape[1] > MAX_DENSE:
         return "" if system.is_weighted else f"Its rank is {rank} of {system.shape[1]}.", ()
-    repeated = _repeated(system, q) if system.is_weighted else ()
+    repeated = _find_repeated(system, q) if system.is_weighted else ()
     if repeated:
         names = [f"'{name}'" for name in repeated[:SHOWN]] + ["others"] * (len(repeated) > SHOWN)
         return (
@@ -119,25 +120,27 @@ def _sensors_at_fault(system: System, rank: int, seed: int) -> tuple[str, tuple[
             "one, or give a `sigma` to those that may disagree."
         ), repeated
     found = _null_space(system, q, system.weights, None if system.is_weighted else system.shape[1] - rank)
-    advice = _massless(system, found.variables)
+    advice = _advise_on_massless(system, found.variables)
     if not advice:
         one = "eplace a sensor that repeats what others tell by one that sees these."
         advice = f"{FLOAT} Otherwise r{one}" if _takes_up_contacts(system, found.variables) else f"R{one}"
-    return f"{found.described()} {advice}", found.moved
+    return f"{found.describe()} {advice}", found.moved
 
 
 def _state_at_fault(system: System, q: Floats, weights: Floats) -> tuple[str, tuple[str, ...]]:
     """Return why a system that has a plan is singular at a state, and what is not determined."""
     if system.shape[1] > MAX_DENSE:
-        return _pose(system, ()), ()
+        return _advise_on_pose(system, ()), ()
     found = _null_space(system, q, weights)
     is_singular = found.rank < system.shape[1]
     spread = weights.max(initial=0.0) / weights[weights > 0].min(initial=np.inf)
-    advice = _massless(system, found.variables) if is_singular else ""
+    advice = _advise_on_massless(system, found.variables) if is_singular else ""
     if not is_singular and spread > MAX_SPREAD:
         advice = f"The weights span a ratio of {spread:.0e}: bring them closer together."
-    advice = advice or _left_out(system, q, weights, found.vectors) or _pose(system, found.variables)
-    return f"{found.described()} {advice}", found.moved
+    advice = (
+        advice or _advise_on_left_out(system, q, weights, found.vectors) or _advise_on_pose(system, found.variables)
+    )
+    return f"{found.describe()} {advice}", found.moved
 
 
 def _name(system: System) -> str:
@@ -160,22 +163,14 @@ class _NullSpace:
     moved: tuple[str, ...]
     variables: tuple[Variable, ...]
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """Return the rank and the names in words."""
         n = len(self.vectors)
         shown = ", ".join(self.moved[:SHOWN]) + (", ..." if len(self.moved) > SHOWN else "")
         return f"Its rank is {self.rank} of {n}. {'Not' if self.rank < n else 'Hardly'} determined: {shown}."
 
 
-def _rows(system: System, wanted: Callable[[RowBlock], bool]) -> Indices:
-    """Return the numbers of the rows of some blocks."""
-    found = np.zeros(system.shape[0], dtype=bool)
-    for row in system.rows:
-        found[row.slice] = wanted(row)
-    return np.flatnonzero(found)
-
-
-def _without_weight(system: System, weights: Floats) -> Indices:
+def _rows_without_weight(system: System, weights: Floats) -> Indices:
     """Return the rows whose weight is 0."""
     left_out = np.zeros(system.shape[0], dtype=bool)
     for row in system.rows:
@@ -189,50 +184,50 @@ def _null_space(system: System, q: Floats, weights: Floats, dimension: int | Non
 
     Its dimension is that given, or told by the singular values.
     """
-    sizes, left_out = natural_sizes(system), _without_weight(system, weights)
-    free = np.intersect1d(left_out, _rows(system, lambda row: row.is_dynamic))
+    sizes, left_out = natural_sizes(system), _rows_without_weight(system, weights)
+    free = np.intersect1d(left_out, numbers_in(row.slice for row in system.rows if row.is_dynamic))
     at = over_sources(system, sizes, system.D(q), free=free)
     M = at.M[~np.isin(at.rows, left_out)]
     _, values, V = la.svd(M, full_matrices=M.shape[0] < M.shape[1])
     if dimension is None:
-        dimension = len(V) - int(np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)))
+        dimension = len(V) - int(np.sum(values > NULL_TOLERANCE * values.max(initial=0.0)))
     d = at.X @ V[len(V) - max(dimension, 1) :].T
     d /= np.abs(d).max(axis=0)
-    weight = np.abs(d).max(axis=1)
-    moved = tuple(system.variable_names[k] for k in np.argsort(-weight, kind="stable") if weight[k] > MOVED)
-    variables = tuple(variable for variable in system.variables if weight[variable.slice].max() > MOVED)
+    size = np.abs(d).max(axis=1)
+    moved = tuple(system.variable_names[k] for k in np.argsort(-size, kind="stable") if size[k] > MOVED)
+    variables = tuple(variable for variable in system.variables if size[variable.slice].max() > MOVED)
     return _NullSpace(system.shape[1] - dimension, d, moved, variables)
 
 
-def _repeated(system: System, q: Floats) -> tuple[str, ...]:
+def _find_repeated(system: System, q: Floats) -> tuple[str, ...]:
     """Return the names of exact rows that depend on each other at a configuration q (nq,), if any do."""
-    exact = _rows(system, lambda row: row.is_exact)
-    soft = _rows(system, lambda row: row.is_dynamic and not row.is_exact)
+    exact = numbers_in(row.slice for row in system.rows if row.is_exact)
+    soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
     at = over_sources(system, natural_sizes(system), system.D(q), free=soft)
     kept = np.isin(at.rows, exact)
     E = at.M[kept]
     U, values, _ = la.svd(E, full_matrices=E.shape[0] > E.shape[1])
-    if not len(E) or np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)) == len(E):
+    if not len(E) or np.sum(values > NULL_TOLERANCE * values.max(initial=0.0)) == len(E):
         return ()
-    names = [name for row in system.rows for name in component_names(row.name, row.equation.components)]
-    weight = np.abs(U[:, -1])
-    order = np.argsort(-weight, kind="stable")
-    return tuple(names[at.rows[kept][k]] for k in order if weight[k] > MOVED * weight.max())
+    names = [name for row in system.rows for name in row.component_names]
+    size = np.abs(U[:, -1])
+    order = np.argsort(-size, kind="stable")
+    return tuple(names[at.rows[kept][k]] for k in order if size[k] > MOVED * size.max())
 
 
-def _left_out(system: System, q: Floats, weights: Floats, vectors: Floats) -> str:
+def _advise_on_left_out(system: System, q: Floats, weights: Floats, vectors: Floats) -> str:
     """Return what to do where sensors without weight would see all that is not determined; nothing otherwise."""
-    rows = _without_weight(system, weights)
+    rows = _rows_without_weight(system, weights)
     seen = np.asarray(system.D(q).tocsr()[rows] @ vectors)
     if not len(rows) or np.linalg.matrix_rank(seen, MOVED) < vectors.shape[1]:
         return ""
     see = rows[np.abs(seen).max(axis=1) > MOVED]
-    names = [row.name for row in system.rows if np.isin(see, np.arange(row.slice.start, row.slice.stop)).any()]
+    names = [row.name for row in system.rows if np.isin(see, numbers(row.slice)).any()]
     shown = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"What sees these is left out, as its weight is 0: {shown}. The others do not suffice."
 
 
-def _pose(system: System, undetermined: Sequence[Variable]) -> str:
+def _advise_on_pose(system: System, undetermined: Sequence[Variable]) -> str:
     """Return what to do where the configuration is at fault."""
     kinds = [kind for kind in KINDS if kind not in {variable.kind for variable in undetermined}]
     advice = "The sensors suffice at almost all configurations: this one is at fault, as where a leg is stretched."
@@ -244,7 +239,7 @@ def _pose(system: System, undetermined: Sequence[Variable]) -> str:
     return f"{advice} Or add a sensor that sees these here too; in a batch, singular='nan' leaves such states out."
 
 
-def _floats(system: System) -> bool:
+def _has_free_base(system: System) -> bool:
     """Return whether the robot has a base that is free to move."""
     tree = system.tree
     return any(tree.is_root(i) and tree.joints[i].nv == BASE_FREEDOMS for i in range(tree.n_links))
@@ -255,10 +250,10 @@ def _takes_up_contacts(system: System, undetermined: Sequence[Variable]) -> bool
     tree = system.tree
     touched = [variable.body for variable in undetermined if variable.kind == "fx"]
     branches = any(j not in tree.subtree(i) and i not in tree.subtree(j) for i in touched for j in touched)
-    return branches and not _floats(system)
+    return branches and not _has_free_base(system)
 
 
-def _massless(system: System, undetermined: Sequence[Variable]) -> str:
+def _advise_on_massless(system: System, undetermined: Sequence[Variable]) -> str:
     """Return what to do about links without inertia whose joint accelerations are not determined, if there are any."""
     tree = system.tree
     free = [variable.body for variable in undetermined if variable.kind == "qdd"]

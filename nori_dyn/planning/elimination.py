@@ -63,7 +63,7 @@ class Scalars(Protocol[T]):
         """Return old - x y."""
 
 
-class Field:
+class PrimeField:
     """Elements of the field: values of expressions at the random point."""
 
     zero = 0
@@ -90,7 +90,7 @@ class Field:
         return (old - x * y) % PRIME
 
 
-FIELD = Field()
+FIELD = PrimeField()
 
 
 class Expressions:

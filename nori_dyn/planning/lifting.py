@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import Columns, RefinedSystem
+from nori_dyn.system.variables import Kind, VariableKey
 from nori_dyn.typing import Indices
 
 Key = tuple[float, int, int]
@@ -28,7 +30,7 @@ def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> I
     """
     place = np.empty(len(order.columns), dtype=np.intp)
     place[order.columns] = np.arange(len(order.columns))
-    rank = {(v.kind, v.body): float(-v.body if system.is_weighted else place[v.slice].max()) for v in system.variables}
+    rank = {v.key: float(-v.body if system.is_weighted else place[v.slice].max()) for v in system.variables}
     keys: list[Key] = [(-1.0, 0, 0)] * refined.symbolic.shape[1]
     if system.is_weighted:
         keys = [(-float(body), 1, 0) for body in refined.symbolic.bodies]
@@ -39,16 +41,17 @@ def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> I
 
     for v in system.variables:
         if v.kind not in ("a", "f"):
-            put(tuple(range(v.slice.start, v.slice.stop)), (rank[v.kind, v.body], 1, 0))
+            put(tuple(numbers(v.slice)), (rank[v.key], 1, 0))
     for i, (a, f) in enumerate(zip(refined.a, refined.f, strict=True)):
-        put(a, (rank["a", i], 1, 0))
-        put(f, (rank["f", i], 1, 0))
+        put(a, (rank[VariableKey("a", i)], 1, 0))
+        put(f, (rank[VariableKey("f", i)], 1, 0))
     for crossing in refined.crossings:
         i, parent = crossing.body, system.tree.parents[crossing.body]
-        ends = {kind: (rank[kind, i], rank[kind, parent]) for kind in ("a", "f")}
+        kinds: tuple[Kind, ...] = ("a", "f")
+        ends = {kind: (rank[VariableKey(kind, i)], rank[VariableKey(kind, parent)]) for kind in kinds}
         first = min(max(of_body, of_parent) for of_body, of_parent in ends.values())
         together = all(of_body < of_parent for of_body, of_parent in ends.values())
-        for kind, frames in (("a", crossing.a), ("f", crossing.f)):
+        for kind, frames in zip(kinds, (crossing.a, crossing.f), strict=True):
             of_body, of_parent = ends[kind]
             for distance, columns in enumerate(reversed(frames)):
                 step = distance if of_body < of_parent else -distance

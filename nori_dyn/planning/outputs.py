@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, PlanError, UnknownOutputError
 from nori_dyn.system.builder import System
@@ -23,12 +22,14 @@ class Output:
         kind: which of the five kinds of variables.
         body: the body; None for all.
         X: for a frame on a link, the transform from the link's coordinates; None in link coordinates.
+        owner: the link, joint or frame that was named; empty for all.
     """
 
     name: str
     kind: Kind
     body: int | None
     X: Transform | None = None
+    owner: str = ""
 
 
 def resolve_outputs(system: System, names: Sequence[str] | None) -> tuple[Output, ...]:
@@ -59,21 +60,20 @@ def _resolve(system: System, name: str) -> Output:
             joint = tree.joint(owner)
             if not tree.joints[joint].nv:
                 raise PlanError(f"output '{name}': joint '{owner}' is fixed, it has no {kind}.")
-            return Output(name, kind, joint)
+            return Output(name, kind, joint, None, owner)
         frame = tree.frame(owner)
     except ModelError:
         known = tuple(v.name for v in system.variables if v.kind == kind)
         raise UnknownOutputError("output", name, known) from None
     if frame.on_world:
         raise PlanError(f"output '{name}': '{owner}' is fixed to the world, which has no {kind}.")
-    return Output(name, kind, frame.link, None if owner in tree.names else frame.X)
+    return Output(name, kind, frame.link, None if owner in tree.names else frame.X, owner)
 
 
 def output_columns(system: System, outputs: Sequence[Output]) -> Indices:
     """Return the columns of d that make up some outputs, one output after the other."""
-    parts = [
+    return numbers_in(
         system.column(output.kind, body)
         for output in outputs
         for body in (range(system.tree.n_links) if output.body is None else (output.body,))
-    ]
-    return np.concatenate([np.arange(part.start, part.stop, dtype=np.intp) for part in parts])
+    )

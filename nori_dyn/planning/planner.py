@@ -24,9 +24,9 @@ from nori_dyn.planning.diagnosis import check_shape, singular_error
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.markowitz import markowitz
 from nori_dyn.planning.orderings.problem import Ordering
-from nori_dyn.planning.orderings.registry import AUTO, candidates
+from nori_dyn.planning.orderings.registry import AUTO, orderings_named
 from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
-from nori_dyn.planning.search import LiftedProgram, Progress, Search, Stability, Weight, weight
+from nori_dyn.planning.search import Burden, LiftedProgram, Progress, Search, Stability, burden
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.planning.summary import plan_document
 from nori_dyn.system.builder import System
@@ -47,7 +47,7 @@ Made = TypeVar("Made", bound="EliminationPlan")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TriedOrdering:
     """What an ordering leads to.
 
     Attributes:
@@ -70,9 +70,9 @@ class Candidate:
     stability: Stability
 
     @property
-    def weight(self) -> Weight:
-        """See `weight`."""
-        return weight(self.program, self.stability)
+    def burden(self) -> Burden:
+        """See `burden`."""
+        return burden(self.program, self.stability)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class EliminationPlan(Shown):
         column_permutation: Q (n).
         program_rows, program_columns: the same for the refined system, which the program eliminates.
         regrouped: whether inertia is moved across joints in it, see `internal_links`.
-        candidates: what each ordering tried leads to, the chosen one first.
+        tried: what each ordering tried leads to, the chosen one first.
         seed: the seed of everything random.
         traced: the refined system, where planning has left it: it need not be traced again. No file holds it.
     """
@@ -100,7 +100,7 @@ class EliminationPlan(Shown):
     program_rows: Indices
     program_columns: Indices
     regrouped: bool
-    candidates: tuple[Candidate, ...]
+    tried: tuple[TriedOrdering, ...]
     seed: int
     traced: RefinedSystem | None = None
 
@@ -113,12 +113,12 @@ class EliminationPlan(Shown):
     @property
     def cost(self) -> Cost:
         """All operations of a tick, from q, qd and y to the outputs; sines and cosines are not counted."""
-        return self.candidates[0].program
+        return self.tried[0].program
 
     @property
     def stability(self) -> Stability:
         """What the program's pivots did at the sampled configurations."""
-        return self.candidates[0].stability
+        return self.tried[0].stability
 
     @property
     def pattern(self) -> sp.csc_array:
@@ -176,13 +176,13 @@ def make_plan(
         PlanError: an unknown ordering or output.
         MissingExtraError: the ordering needs an extra that is not installed.
     """
-    methods = candidates(ordering)
+    methods = orderings_named(ordering)
     resolved = resolve_outputs(system, outputs)
     check_shape(system)
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, resolved), seed)
     problem = search.problem
-    found: list[tuple[Candidate, Ordering, LiftedProgram]] = []
+    found: list[tuple[TriedOrdering, Ordering, LiftedProgram]] = []
     one_does = system.is_weighted and ordering == AUTO  # the program goes from the leaves to the root, whatever it is
     for name, method in methods.items():
         if found and (one_does or search.updates > PATIENCE):
@@ -202,26 +202,26 @@ def make_plan(
             continue
         published = RULES["published_fig1"](work)
         counted = (name, operations, published, work.fill_in, work.nonzeros)
-        found.append((Candidate(*counted, program.cost, program.stability), order, program))
+        found.append((TriedOrdering(*counted, program.cost, program.stability), order, program))
         if effort:
             found.extend(
-                (Candidate(*counted, better.cost, better.stability), order, better)
+                (TriedOrdering(*counted, better.cost, better.stability), order, better)
                 for better in search.restarts(order, effort if one_does else effort / len(methods), progress)
             )
     if not found:
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
-    found.sort(key=lambda item: (item[0].weight, item[0].cost.total))  # of equal programs, what suits UMFPACK best
+    found.sort(key=lambda item: (item[0].burden, item[0].cost.total))  # of equal programs, what suits UMFPACK best
     best, order, program = found[0]
     return kind(
         system=system,
         outputs=resolved,
         ordering=best.ordering,
-        row_permutation=_frozen(order.rows),
-        column_permutation=_frozen(order.columns),
-        program_rows=_frozen(program.order.rows),
-        program_columns=_frozen(program.order.columns),
+        row_permutation=_freeze(order.rows),
+        column_permutation=_freeze(order.columns),
+        program_rows=_freeze(program.order.rows),
+        program_columns=_freeze(program.order.columns),
         regrouped=program.regrouped,
-        candidates=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
+        tried=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
         traced=search.refined(program),
     )
@@ -238,7 +238,7 @@ def _rank(error: Exception, exact: Callable[[], Ordering]) -> int | None:
     return None
 
 
-def _frozen(permutation: Indices) -> Indices:
+def _freeze(permutation: Indices) -> Indices:
     permutation = np.array(permutation, dtype=np.intp)
     permutation.flags.writeable = False
     return permutation

@@ -14,7 +14,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
 
-ENSEMBLE = 8
+SIZE_STATES = 8
 """Number of random states whose solutions tell the size of each unknown."""
 
 NOISE_DECADES = 8.0
@@ -22,7 +22,7 @@ NOISE_DECADES = 8.0
 where they are as good as exact, too."""
 
 
-def sampled(
+def sample_entries(
     system: System, symbolic: SymbolicSystem, seed: int, n: int, at_rest: bool = False
 ) -> tuple[Floats, Floats]:
     """Return the structural nonzeros (n, nnz) and b (n, rows) of a system at random states.
@@ -65,7 +65,7 @@ def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tupl
         seed: seed of the states.
     """
     n = symbolic.shape[1]
-    entries, b = sampled(system, symbolic, seed, ENSEMBLE)
+    entries, b = sample_entries(system, symbolic, seed, SIZE_STATES)
     unknowns = []
     for values, right in zip(entries, b, strict=True):
         matrix = sp.csc_matrix((values, (symbolic.rows, symbolic.columns)), shape=symbolic.shape)
@@ -83,9 +83,9 @@ def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tupl
     largest = np.zeros(symbolic.groups.max() + 1)
     np.maximum.at(largest, symbolic.groups, np.median(unknowns, axis=0))
     size = _power_of_two(largest[symbolic.groups])
-    weight = np.zeros(n)
-    np.maximum.at(weight, symbolic.rows, np.abs(entries).max(axis=0) * size[symbolic.columns])
-    return 1.0 / _power_of_two(weight), size
+    largest_term = np.zeros(n)
+    np.maximum.at(largest_term, symbolic.rows, np.abs(entries).max(axis=0) * size[symbolic.columns])
+    return 1.0 / _power_of_two(largest_term), size
 
 
 def _power_of_two(size: Floats) -> Floats:

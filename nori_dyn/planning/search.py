@@ -74,10 +74,10 @@ class Progress(Protocol):
         """Take the name of a stage, and the share of it that is done where that is known."""
 
 
-Weight = tuple[bool, float]
+Burden = tuple[bool, float]
 
 
-def weight(cost: Cost, stability: Stability) -> Weight:
+def burden(cost: Cost, stability: Stability) -> Burden:
     """Return what programs are chosen by: stable first, then operations, heavier by each decade nearer to zero."""
     digits = -math.log10(max(stability.smallest_pivot, sys.float_info.min))
     return not stability.is_stable, cost.total * (1 + DECADE * digits)
@@ -100,8 +100,8 @@ class LiftedProgram:
     stability: Stability
 
     @property
-    def weight(self) -> Weight:
-        return weight(self.cost, self.stability)
+    def burden(self) -> Burden:
+        return burden(self.cost, self.stability)
 
 
 class Search:
@@ -139,7 +139,7 @@ class Search:
         """The program in the order of the recursions."""
         order = recursive(self.problem)
         found = [self._program(k, order) for k in range(len(self._refinements))]
-        return min((program for program in found if program), key=lambda program: program.weight)
+        return min((program for program in found if program), key=lambda program: program.burden)
 
     def lifted(self, order: Ordering) -> LiftedProgram:
         """Return the best program that an order of the original system leads to, or that of the recursions.
@@ -150,7 +150,7 @@ class Search:
         # first, as it limits the work on others; of weighted systems it would be the same program
         found: list[LiftedProgram | None] = [] if self._system.is_weighted else [self.recursions]
         found += [self._program(k, order) for k in range(len(self._refinements))]
-        return min((program for program in found if program), key=lambda program: program.weight)
+        return min((program for program in found if program), key=lambda program: program.burden)
 
     def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[LiftedProgram]:
         """Yield better and better programs that break ties at random, for some time."""
@@ -161,7 +161,7 @@ class Search:
             progress(f"search, {best.cost.total} operations after {count} tries", passed / seconds)
             program = self._program(count % len(self._refinements), order, self._rng.permutation(n))
             count += 1
-            if program and program.weight < best.weight:
+            if program and program.burden < best.burden:
                 best = program
                 yield program
 
@@ -171,12 +171,12 @@ class Search:
         classes = lifted_classes(order, self._system, refined)
         key = (which, classes.tobytes())
         if ties is not None:
-            return self._made(which, classes, ties)
+            return self._make_program(which, classes, ties)
         if key not in self._known:
-            self._known[key] = self._made(which, classes, ties)
+            self._known[key] = self._make_program(which, classes, ties)
         return self._known[key]
 
-    def _made(self, which: int, classes: Indices, ties: Indices | None) -> LiftedProgram | None:
+    def _make_program(self, which: int, classes: Indices, ties: Indices | None) -> LiftedProgram | None:
         regrouped, refined, problem = self._refinements[which]
         limit = self._limits[which]
         try:

@@ -11,7 +11,7 @@ from nori_dyn.system.summary import robot_in_words
 from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.planning.planner import Candidate, EliminationPlan
+    from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""
@@ -19,7 +19,7 @@ MOST_OUTPUTS = 24
 
 def plan_document(plan: EliminationPlan) -> Document:
     """Return what is shown of a plan; nothing of it is computed anew."""
-    system, best = plan.system, plan.candidates[0]
+    system, best = plan.system, plan.tried[0]
     rows, columns = system.shape
     if system.is_weighted:
         size = f"{rows:,} equations for {columns:,} unknowns, by least squares with {system.n_weights:,} weights"
@@ -36,7 +36,7 @@ def plan_document(plan: EliminationPlan) -> Document:
         ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs"),
         ("stability", _in_words(plan.stability)),
     )
-    return Document((Facts(facts), costs_table(plan.candidates)))
+    return Document((Facts(facts), costs_table(plan.tried)))
 
 
 def _in_words(stability: Stability) -> str:
@@ -48,7 +48,7 @@ def _in_words(stability: Stability) -> str:
     return f"{verdict}: {where} a pivot falls to {share} of its usual size, at link {link}"
 
 
-def costs_table(candidates: Sequence[Candidate]) -> Table:
+def costs_table(candidates: Sequence[TriedOrdering]) -> Table:
     """Return the table of orderings and what each costs a tick."""
     rows = tuple(
         (

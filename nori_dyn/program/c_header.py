@@ -15,7 +15,7 @@ from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import QUATERNION_TOLERANCE, KinematicTree
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import ENSEMBLE, PIVOT_LIMIT, STEP_LIMIT
+from nori_dyn.program.backends.base import PIVOT_LIMIT, PIVOT_STATES, STEP_LIMIT
 from nori_dyn.program.c_names import comment_text, distinct_identifiers
 from nori_dyn.program.layout import Part, output_parts
 from nori_dyn.system.builder import System
@@ -207,7 +207,7 @@ def _solve(name: str, n_pivots: int, is_weighted: bool) -> Iterator[str]:
     yield "Solve one state."
     yield ""
     if n_pivots:
-        guard = f"{PIVOT_LIMIT:g} of its median size over {ENSEMBLE} random configurations as limit."
+        guard = f"{PIVOT_LIMIT:g} of its median size over {PIVOT_STATES} random configurations as limit."
         guard = f"Pivots that depend on q: {n_pivots}, each with {guard}"
     elif is_weighted:
         guard = (
@@ -315,7 +315,7 @@ def _output(system: System, field: Field) -> Iterator[str]:
         yield f"{title}: {ALL[kind]} ({tree.n_links} x 6: {' '.join(components)}).{note}"
         yield from _table((f"{field.name}[{i}]", comment_text(link)) for i, link in enumerate(tree.names))
         return
-    frame = comment_text(output.name.partition(":")[2])
+    frame = comment_text(output.owner)
     where = "" if output.X is None else f", in the coordinates of its frame {frame} and about the frame's origin"
     yield f"{title}: {ONE[kind].format(comment_text(tree.names[body]))}{where} (6).{note}"
     units = (f"[{UNITS[component]}]" for component in components)

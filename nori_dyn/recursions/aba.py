@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
+from nori_dyn.model.kinematics import world_acceleration
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.state import arguments, bodies
@@ -94,7 +95,7 @@ def hybrid_dynamics(
             pA[tree.parents[i]] = pA[tree.parents[i]] + at.X_up[i].force_to_parent(pa)
 
     # Pass 3: accelerations from the root to the leaves (13), and the forces of the accelerated joints.
-    a_0 = spread(-np.array([0.0, 0.0, 0.0, *tree.gravity]), (6,), q.shape[1:])
+    a_0 = spread(world_acceleration(tree.gravity), (6,), q.shape[1:])
     a: list[Array] = []
     forces, rates = [], []
     for i, parent in enumerate(tree.parents):

@@ -11,8 +11,9 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import force_cross_matrix, matvec, transpose, zeros
 from nori_dyn.errors import ModelError
+from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.recursions.composites import composite, path, root_coordinates
+from nori_dyn.recursions.composites import composite, root_coordinates
 from nori_dyn.recursions.coriolis import christoffel_factorisation
 from nori_dyn.recursions.state import arguments
 from nori_dyn.typing import Array
@@ -53,7 +54,7 @@ def christoffel(tree: KinematicTree, q: Any) -> Array:
     for k in range(tree.nv):
         B = christoffel_factorisation(S[k], I_c[k])
         D = force_cross_matrix(matvec(I_c[k], S[k])) - B
-        above = [freedom[i] for i in path(tree, moving[k]) if i in freedom]
+        above = [freedom[i] for i in path(tree.parents, moving[k]) if i in freedom]
         for place, j in enumerate(above):
             F_1, F_2, F_3 = matvec(B, S[j]), matvec(transpose(B), S[j]), matvec(D, S[j])
             for i in above[place:]:

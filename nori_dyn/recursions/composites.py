@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nori_dyn.algebra.crossing import Crossing
+from nori_dyn.algebra.crossing import as_transform
 from nori_dyn.algebra.spatial import Transform, cross_motion, matvec, spread
-from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.kinematics import Kinematics, world_transforms
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.state import bodies
 from nori_dyn.typing import Array
@@ -47,7 +47,7 @@ def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> 
     S_rate: list[Array] = []
     for i, (joint, parent) in enumerate(zip(tree.joints, tree.parents, strict=True)):
         root = tree.is_root(i)
-        X_root.append(_product(at.X_up[i]) if root else X_root[parent])
+        X_root.append(as_transform(at.X_up[i]) if root else X_root[parent])
         back = X[i].inverse()
         S.append(at.S[i] if root else back.apply_motion(at.S[i]))
         I.append(inertias[i] if root else X[i].inertia_to_parent(inertias[i]))
@@ -62,14 +62,9 @@ def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> 
 
 def root_transforms(at: Kinematics) -> list[Transform]:
     """Return the transform from the coordinates of its root link to each body's, the identity for a root."""
-    X: list[Transform] = []
-    for i, parent in enumerate(at.tree.parents):
-        X.append(Transform.identity() if at.tree.is_root(i) else _product(at.X_up[i]) @ X[parent])
-    return X
-
-
-def _product(X: Transform | Crossing) -> Transform:
-    return X.X if isinstance(X, Crossing) else X
+    X_up = {i: Transform.identity() if at.tree.is_root(i) else X for i, X in enumerate(at.X_up)}
+    X = world_transforms(at.tree, X_up)
+    return [X[i] for i in range(at.tree.n_links)]
 
 
 def composite(tree: KinematicTree, M: tuple[Array, ...]) -> list[Array]:
@@ -79,11 +74,3 @@ def composite(tree: KinematicTree, M: tuple[Array, ...]) -> list[Array]:
         if not tree.is_root(i):
             sums[tree.parents[i]] = sums[tree.parents[i]] + sums[i]
     return sums
-
-
-def path(tree: KinematicTree, i: int) -> tuple[int, ...]:
-    """Return body i and all bodies on its way to the world, itself first."""
-    found = [i]
-    while not tree.is_root(found[-1]):
-        found.append(tree.parents[found[-1]])
-    return tuple(found)

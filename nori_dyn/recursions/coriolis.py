@@ -25,8 +25,9 @@ from nori_dyn.algebra.spatial import (
     zeros,
 )
 from nori_dyn.errors import UnknownNameError
+from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.recursions.composites import composite, path, root_coordinates
+from nori_dyn.recursions.composites import composite, root_coordinates
 from nori_dyn.recursions.state import arguments
 from nori_dyn.typing import Array
 
@@ -111,7 +112,7 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
         F_1 = matmul(I_c[j], at.S_rate[j]) + matmul(B_c[j], at.S[j])
         F_2 = matmul(I_c[j], at.S[j])
         F_3 = matmul(transpose(B_c[j]), at.S[j])
-        for i in path(tree, j):
+        for i in path(tree.parents, j):
             at_i, S_T = tree.v_slices[i], transpose(at.S[i])
             C[at_i, at_j] = matmul(S_T, F_1)
             M[at_i, at_j] = matmul(S_T, F_2)

@@ -17,7 +17,8 @@ from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.scalars import is_numeric, sqrt
 from nori_dyn.algebra.spatial import transpose
 from nori_dyn.errors import InputError, NotPositiveDefiniteError
-from nori_dyn.recursions.sparsity import ancestors, checked_parents, depth_sums, inertia_pattern
+from nori_dyn.model.paths import ancestors
+from nori_dyn.recursions.sparsity import checked_parents, depth_sums, inertia_pattern
 from nori_dyn.recursions.state import scalars
 from nori_dyn.typing import Array
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
+from nori_dyn.model.kinematics import world_acceleration
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
@@ -72,7 +73,7 @@ def _newton_euler(
     at, I, fx_at = bodies(tree, q, qd, fx)
 
     # Pass 1: accelerations from the root to the leaves, and each body's own force (3a), (3f).
-    a_0 = spread(-np.array([0.0, 0.0, 0.0, *gravity]), (6,), q.shape[1:])
+    a_0 = spread(world_acceleration(gravity), (6,), q.shape[1:])
     a: list[Array] = []
     f: list[Array] = []
     for i, parent in enumerate(tree.parents):

@@ -5,11 +5,12 @@ Source: RBDA ch. 6.4, 6.5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from nori_dyn.errors import InputError
+from nori_dyn.model.paths import ancestors
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.typing import Booleans
 
@@ -48,14 +49,6 @@ def checked_parents(parents: Sequence[int]) -> tuple[int, ...]:
                 f"or {WORLD} for the world."
             )
     return tuple(map(int, parents))
-
-
-def ancestors(parents: Sequence[int], k: int) -> Iterator[int]:
-    """Yield the ancestors of k, its parent first."""
-    k = parents[k]
-    while k != WORLD:
-        yield k
-        k = parents[k]
 
 
 def inertia_pattern(parents: Sequence[int]) -> Booleans:

@@ -5,17 +5,20 @@ Source: Nori IV-C, V-C, appendix B; properties 1 and 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from nori_dyn.algebra.ranges import numbers_in, width
 from nori_dyn.errors import SystemShapeError
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.kinematics import positions
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.state import arguments
 from nori_dyn.system.builder import System
+from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
+from nori_dyn.system.variables import Kind, VariableKey
 from nori_dyn.typing import Floats, Indices
 
 
@@ -45,13 +48,9 @@ def id_permutations(system: System) -> Permutations:
         SystemShapeError: the sensors are not those of inverse dynamics.
     """
     up, down = range(system.tree.n_links), range(system.tree.n_links)[::-1]
-    known = [(kind, i) for i in up for kind in ("fx", "qdd") if _exists(system, kind, i)]
-    found = [(kind, i) for i in down for kind in ("f", "tau")]
-    accelerations = [("a", i) for i in up]
-    return Permutations(
-        _joined([*_readings(system, known), *_equations(system, accelerations), *_equations(system, found)]),
-        _joined(system.column(kind, i) for kind, i in [*known, *accelerations, *found]),
-    )
+    known = _variables(system, ("fx", "qdd"), up)
+    found = [*_motion(("a",), up), *_motion(("f", "tau"), down)]
+    return _permutations(system, known, found, [VariableKey(key.gives, key.body) for key in found])
 
 
 def fd_permutations(system: System) -> Permutations:
@@ -63,13 +62,29 @@ def fd_permutations(system: System) -> Permutations:
         SystemShapeError: the sensors are not those of forward dynamics.
     """
     up, down = range(system.tree.n_links), range(system.tree.n_links)[::-1]
-    known = [(kind, i) for i in up for kind in ("fx", "tau") if _exists(system, kind, i)]
-    forces, accelerations = [("f", i) for i in down], [("a", i) for i in up]
-    torques, rates = [("tau", i) for i in up], [("qdd", i) for i in up]
-    return Permutations(
-        _joined([*_readings(system, known), *_equations(system, [*forces, *accelerations, *torques])]),
-        _joined(system.column(kind, i) for kind, i in [*known, *forces, *accelerations, *rates]),
-    )
+    known = _variables(system, ("fx", "tau"), up)
+    found = [*_motion(("f",), down), *_motion(("a",), up)]
+    columns = [VariableKey(key.gives, key.body) for key in found]
+    return _permutations(system, known, [*found, *_motion(("tau",), up)], [*columns, *_variables(system, ("qdd",), up)])
+
+
+def _variables(system: System, kinds: tuple[Kind, ...], bodies: Iterable[int]) -> list[VariableKey]:
+    """Return the variables of some kinds, body by body, that have components: those of a fixed joint have none."""
+    keys = (VariableKey(kind, i) for i in bodies for kind in kinds)
+    return [key for key in keys if width(system.column(*key))]
+
+
+def _motion(gives: tuple[Given, ...], bodies: Iterable[int]) -> list[NewtonEuler]:
+    """Return the equations of motion that give some kinds of variables, body by body."""
+    return [NewtonEuler(given, i) for i in bodies for given in gives]
+
+
+def _permutations(
+    system: System, known: list[VariableKey], motion: list[NewtonEuler], columns: list[VariableKey]
+) -> Permutations:
+    """Return the order of what is read and then equations of motion, by that of the unknowns."""
+    rows = [*_readings(system, known), *(system.row(key).slice for key in motion)]
+    return Permutations(numbers_in(rows), numbers_in(system.column(*key) for key in [*known, *columns]))
 
 
 def fd_transformations(system: System, q: Any) -> Transformations:
@@ -87,7 +102,7 @@ def fd_transformations(system: System, q: Any) -> Transformations:
     W_R = np.eye(n_columns)
     steps = [np.eye(n_rows) for _ in range(4)]
     for i in range(tree.n_links):
-        a, f, tau = (_equation(system, kind, i) for kind in ("a", "f", "tau"))
+        a, f, tau = (_equation(system, given, i) for given in GIVEN)
         W_R[system.column("f", i), system.column("a", i)] = body.IA[i]
         steps[0][tau, a] = body.U[i].T
         steps[1][tau, tau] = body.D_inverse[i]
@@ -97,37 +112,19 @@ def fd_transformations(system: System, q: Any) -> Transformations:
     return Transformations(steps[3] @ steps[2] @ steps[1] @ steps[0], W_R)
 
 
-def _exists(system: System, kind: str, i: int) -> bool:
-    """Return whether a variable has any components: a fixed joint's have none."""
-    part = system.column(kind, i)
-    return bool(part.stop > part.start)
-
-
-def _equation(system: System, kind: str, i: int) -> slice:
+def _equation(system: System, given: Given, i: int) -> slice:
     """Return the rows of (3a), (3f) or (3tau) of a body."""
-    return system.rows[3 * i + ("a", "f", "tau").index(kind)].slice
+    return system.row(NewtonEuler(given, i)).slice
 
 
-def _equations(system: System, wanted: Iterable[tuple[str, int]]) -> Iterator[slice]:
-    return (_equation(system, kind, i) for kind, i in wanted)
-
-
-def _readings(system: System, wanted: list[tuple[str, int]]) -> Iterator[slice]:
+def _readings(system: System, wanted: Sequence[VariableKey]) -> Iterator[slice]:
     """Yield the rows of the sensors that read each of some variables.
 
     Raises:
         SystemShapeError: a variable is not read, or others are.
     """
-    rows = {
-        (str(row.equation.key.kind), row.equation.key.body): row.slice
-        for row in system.measurements
-        if isinstance(row.equation, VariableReading)
-    }
+    rows = {row.equation.key: row.slice for row in system.measurements if isinstance(row.equation, VariableReading)}
     if set(rows) != set(wanted) or len(rows) != len(system.measurements):
-        kinds = " and ".join(sorted({kind for kind, _ in wanted}))
+        kinds = " and ".join(sorted({key.kind for key in wanted}))
         raise SystemShapeError(f"the sensors must read {kinds} of every body, and nothing else.", *system.shape)
     return (rows[key] for key in wanted)
-
-
-def _joined(slices: Iterable[slice]) -> Indices:
-    return np.concatenate([np.arange(s.start, s.stop) for s in slices])

@@ -51,7 +51,7 @@ def plan_json(plan: EliminationPlan) -> dict[str, Any]:
                 "stability": asdict(c.stability),
                 "published_rule": cost_json(c.published),
             }
-            for c in plan.candidates
+            for c in plan.tried
         ],
     }
 

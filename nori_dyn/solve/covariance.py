@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.system.builder import System
-from nori_dyn.system.sources import RANK_TOLERANCE, natural_sizes, over_sources
+from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes, over_sources
 from nori_dyn.typing import Floats
 
 MOVED = 1e-7
@@ -83,7 +83,7 @@ def _split(A: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     if not A.size:
         return np.zeros((len(A), 0)), np.zeros(0), np.zeros((A.shape[1], 0)), np.eye(A.shape[1])
     U, values, V = la.svd(A, full_matrices=A.shape[0] < A.shape[1])
-    rank = int(np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)))
+    rank = int(np.sum(values > NULL_TOLERANCE * values.max(initial=0.0)))
     return U[:, :rank], values[:rank], V[:rank].T, V[rank:].T
 
 

@@ -12,6 +12,7 @@ from nori_dyn.program.backends.base import Found, Solution
 from nori_dyn.program.layout import output_parts
 from nori_dyn.solve.summary import estimate_document
 from nori_dyn.system.builder import System
+from nori_dyn.system.variables import Kind
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -103,6 +104,11 @@ class Estimate(Shown):
             self._values = self._layout.views(self._found[0])
         return self._values
 
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """Which of the five kinds of variables each requested output is, by its name."""
+        return self._layout.kinds
+
     def __getitem__(self, name: str) -> Floats:
         """Return a requested output by name, such as "fx:l_sole".
 
@@ -148,6 +154,7 @@ class Layout:
         system: the system.
         outputs: the outputs wanted.
         size: number of unknowns.
+        kinds: which of the five kinds of variables each output is, by its name.
         turns: whether some output is in the coordinates of a frame, and so must be turned.
 
     Args:
@@ -159,6 +166,7 @@ class Layout:
         self.system, self.outputs = system, outputs
         parts = tuple(output_parts(system, outputs))
         self.size = parts[-1].slice.stop
+        self.kinds = {part.output.name: part.output.kind for part in parts}
         self._parts = {part.output.name: (part.slice, part.shape) for part in parts}
         self._turns = {part.output.name: part.matrix for part in parts if part.matrix is not None}
         self.turns = bool(self._turns)

@@ -2,80 +2,29 @@
 
 from __future__ import annotations
 
-import builtins
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from nori_dyn.algebra.arrays import checked
+from nori_dyn.algebra.ranges import width
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
-from nori_dyn.model.tree import KinematicTree, NamedFrame
-from nori_dyn.system.equation import Equation, NoisyDynamics, Placed, Ranged, Ranges, Sensors, WithUnits
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.assembly import Entries, assemble
+from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
 from nori_dyn.system.fit import check_bias, check_sigma, columns_of
 from nori_dyn.system.inputs import configuration, reading, unweighed_state, weighting
 from nori_dyn.system.newton_euler import exact, newton_euler
+from nori_dyn.system.rows import RowBlock, RowKey, SensorRow
 from nori_dyn.system.summary import system_document
 from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Array, Booleans, Floats, Indices
-
-
-@dataclass(frozen=True, slots=True)
-class RowBlock:
-    """The rows of one equation.
-
-    Attributes:
-        name: the equation's name.
-        equation: the equation.
-        is_dynamic: whether it is one of motion.
-        slice: its rows of D and b.
-        y: its part of y; empty where it takes no reading.
-        weights: its part of the weights, one number for all its rows or one each; empty where its rows are exact.
-    """
-
-    name: str
-    equation: Equation
-    is_dynamic: bool
-    slice: builtins.slice
-    y: builtins.slice
-    weights: builtins.slice
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the rows hold exactly; others are weighed."""
-        return _width(self.weights) == 0
-
-    @property
-    def has_multiplier(self) -> bool:
-        """Whether the rows are kept as such where others are weighed: exact ones, and noisy equations of motion."""
-        return self.is_exact or self.is_dynamic
-
-    @property
-    def weight_of_rows(self) -> tuple[int, ...]:
-        """For each row the number of its weight."""
-        n, first = self.slice.stop - self.slice.start, self.weights.start
-        return (first,) * n if self.weights.stop - first == 1 else tuple(range(first, first + n))
-
-    @property
-    def ranges(self) -> Ranges | None:
-        """For each row the readings between which its sensor works; None is all."""
-        return self.equation.ranges if isinstance(self.equation, Ranged) and self.equation.is_measured else None
-
-    @property
-    def frame(self) -> NamedFrame | None:
-        """The frame in whose coordinates a spatial vector is read; None is its link's own."""
-        return self.equation.frame if isinstance(self.equation, Placed) else None
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """The SI unit of each row; "" where it is not known."""
-        known = self.equation.units if isinstance(self.equation, WithUnits) else None
-        return ("",) * len(self.equation.components) if known is None else known
 
 
 class System(Shown):
@@ -108,26 +57,27 @@ class System(Shown):
         self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
         self._columns = {VariableKey(v.kind, v.body): v.slice for v in variables}
         sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
-        dynamics = list(newton_euler(tree, sigma))
-        if sum(len(e.components) for e in dynamics) != 12 * tree.n_links + tree.nv:
+        equations: dict[RowKey, Equation] = {equation.key: equation for equation in newton_euler(tree, sigma)}
+        if sum(len(e.components) for e in equations.values()) != 12 * tree.n_links + tree.nv:
             raise AssertionError("the dynamics of a tree have 12 rows a body and one a freedom")
-        equations = [*dynamics, *sensors.equations(tree)]
-        n_rows = sum(len(equation.components) for equation in equations)
-        sigmas = [equation.sigma for equation in equations]
+        equations |= {SensorRow(k): equation for k, equation in enumerate(sensors.equations(tree))}
+        n_rows = sum(len(equation.components) for equation in equations.values())
+        sigmas = [equation.sigma for equation in equations.values()]
         if n_rows > self.variables[-1].slice.stop and not any(sigmas):
-            sigmas = [(1.0,) * len(e.components) if e.is_measured else None for e in equations]
-        self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks(equations, len(dynamics), sigmas))
-        weights = [np.array(s)[: _width(row.weights)] ** -2.0 for row, s in zip(self.rows, sigmas, strict=True) if s]
+            sigmas = [(1.0,) * len(e.components) if e.is_measured else None for e in equations.values()]
+        self.rows: tuple[RowBlock, ...] = tuple(self._row_blocks(equations, sigmas))
+        self._rows = {row.key: row for row in self.rows}
+        weights = [np.array(s)[: width(row.weights)] ** -2.0 for row, s in zip(self.rows, sigmas, strict=True) if s]
         self.weights: Floats = np.concatenate([np.zeros(0), *weights])
         self.weights.flags.writeable = False
 
     def _row_blocks(
-        self, equations: list[Equation], n_dynamic: int, sigmas: Sequence[tuple[float, ...] | None]
+        self, equations: Mapping[RowKey, Equation], sigmas: Sequence[tuple[float, ...] | None]
     ) -> Iterator[RowBlock]:
-        """Yield the rows of equations, of which the first `n_dynamic` are those of motion."""
+        """Yield the rows of equations, with their standard deviations."""
         start = y = weight = 0
         names: set[str] = set()
-        for k, (equation, sigma) in enumerate(zip(equations, sigmas, strict=True)):
+        for (key, equation), sigma in zip(equations.items(), sigmas, strict=True):
             for name in component_names(equation.name, equation.components):
                 if name in names:
                     raise SensorConfigError(
@@ -139,7 +89,7 @@ class System(Shown):
             n_y = n if equation.is_measured else 0
             n_weights = 0 if sigma is None else 1 if len(set(sigma)) == 1 else n
             parts = slice(start, start + n), slice(y, y + n_y), slice(weight, weight + n_weights)
-            yield RowBlock(equation.name, equation, k < n_dynamic, *parts)
+            yield RowBlock(key, equation, *parts)
             start, y, weight = start + n, y + n_y, weight + n_weights
 
     def __repr__(self) -> str:
@@ -160,6 +110,11 @@ class System(Shown):
         return tuple(name for variable in self.variables for name in variable.component_names)
 
     @cached_property
+    def sensor_rows(self) -> tuple[RowBlock, ...]:
+        """The rows of the sensors, readings and known values alike: all that are no equations of motion."""
+        return tuple(row for row in self.rows if not row.is_dynamic)
+
+    @cached_property
     def measurements(self) -> tuple[RowBlock, ...]:
         """The rows that take a reading, in the order of y."""
         return tuple(row for row in self.rows if row.equation.is_measured)
@@ -167,7 +122,7 @@ class System(Shown):
     @cached_property
     def measurement_names(self) -> tuple[str, ...]:
         """The name of each number of y (ny)."""
-        return tuple(name for row in self.measurements for name in component_names(row.name, row.equation.components))
+        return tuple(name for row in self.measurements for name in row.component_names)
 
     @property
     def ny(self) -> int:
@@ -180,7 +135,7 @@ class System(Shown):
         if not any(row.ranges for row in self.measurements):
             return None
         free = (-np.inf, np.inf)
-        pairs = [pair for row in self.measurements for pair in row.ranges or [free] * _width(row.y)]
+        pairs = [pair for row in self.measurements for pair in row.ranges or [free] * width(row.y)]
         ranges = np.ascontiguousarray(np.array(pairs).T)
         ranges.flags.writeable = False
         return ranges
@@ -196,7 +151,7 @@ class System(Shown):
     @cached_property
     def weight_of_readings(self) -> Indices:
         """For each reading the number of its weight (ny,), -1 where it holds exactly."""
-        numbers = [(-1,) * _width(row.y) if row.is_exact else row.weight_of_rows for row in self.measurements]
+        numbers = [(-1,) * width(row.y) if row.is_exact else row.weight_of_rows for row in self.measurements]
         return np.array([k for part in numbers for k in part], dtype=np.intp)
 
     @cached_property
@@ -204,10 +159,10 @@ class System(Shown):
         """The name of each weight (n_weights): that of an equation whose rows share one, or of a row."""
         names: list[str] = []
         for row in self.rows:
-            if _width(row.weights) == 1:
+            if width(row.weights) == 1:
                 names.append(row.name)
             elif not row.is_exact:
-                names.extend(component_names(row.name, row.equation.components))
+                names.extend(row.component_names)
         return tuple(names)
 
     @property
@@ -218,7 +173,7 @@ class System(Shown):
     @cached_property
     def n_noise_weights(self) -> int:
         """Number of weights of equations of motion; they come first."""
-        return sum(_width(row.weights) for row in self.rows if row.is_dynamic)
+        return sum(width(row.weights) for row in self.rows if row.is_dynamic)
 
     @property
     def is_weighted(self) -> bool:
@@ -235,6 +190,10 @@ class System(Shown):
         """Return where a variable lies in d."""
         return self._columns[VariableKey(kind, body)]  # type: ignore[arg-type]
 
+    def row(self, key: RowKey) -> RowBlock:
+        """Return the rows of an equation."""
+        return self._rows[key]
+
     def blocks(self, at: Kinematics) -> Iterator[tuple[slice, slice, Array]]:
         """Yield the blocks of D as (rows, columns, values), over the scalar of the kinematics.
 
@@ -244,6 +203,10 @@ class System(Shown):
         for row in self.rows:
             for key, block in row.equation.blocks(at).items():
                 yield row.slice, columns_of(self.sensors.name, row.equation, key, block, self._columns), block
+
+    def entries(self, at: Kinematics, batch: tuple[int, ...] = ()) -> Entries:
+        """Return the numbers of D that are not zero, over the scalar and the batch axes of the kinematics."""
+        return assemble(self.blocks(at), self.shape, batch)
 
     def bias(self, at: Kinematics, y: Array) -> list[Array]:
         """Return b block by block, over the scalar of the kinematics and of y (ny, ...).
@@ -263,14 +226,12 @@ class System(Shown):
         Source: Nori (4), (8), (16).
         """
         q = configuration(self.tree, q)
-        rows, columns, values = [], [], []
-        for row, column, block in self.blocks(positions(self.tree, q)):
-            r, c = np.nonzero(block)
-            rows.append(r + row.start)
-            columns.append(c + column.start)
-            values.append(block[r, c])
-        index = (np.concatenate(rows), np.concatenate(columns))
-        return sp.csc_array((np.concatenate(values).astype(float), index), shape=self.shape)
+        return self.entries(positions(self.tree, q)).matrix()
+
+    def D_each(self, Q: Floats) -> Iterator[sp.csc_array]:
+        """Yield D at each of some configurations (N, nq), assembled together: quicker than one by one."""
+        Q = self.tree.normalised(checked("Q", Q, (len(Q), self.tree.nq)))
+        return self.entries(positions(self.tree, Q.T), (len(Q),)).matrices()
 
     def b(self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> Floats:
         """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}."""
@@ -296,7 +257,3 @@ class System(Shown):
         """A hash of the robot and its sensors: two systems with equal ones have the same equations."""
         parts = f"{self.tree.fingerprint} {self.sensors.fingerprint}"
         return hashlib.sha256(parts.encode()).hexdigest()
-
-
-def _width(part: slice) -> int:
-    return int(part.stop - part.start)

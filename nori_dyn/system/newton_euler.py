@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,9 +11,9 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import cross_force, matvec, zeros
 from nori_dyn.model.joints import FORCE, MOTION
-from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation
+from nori_dyn.system.rows import Given, NewtonEuler
 from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array
 
@@ -21,7 +22,7 @@ Sigma = Callable[[str, int], tuple[float, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _BodyEquation:
+class BodyEquation(ABC):
     """What the three equations of a body share: they take no reading, and are exact unless told otherwise."""
 
     name: str
@@ -29,14 +30,30 @@ class _BodyEquation:
     components: tuple[str, ...]
     sigma: tuple[float, ...] | None
 
+    gives: ClassVar[Given]
+    source: ClassVar[str]
     group: ClassVar[str] = "dynamics"
     is_measured: ClassVar[bool] = False
 
+    @property
+    def key(self) -> NewtonEuler:
+        """What it is."""
+        return NewtonEuler(self.gives, self.body)
+
+    @abstractmethod
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return its blocks of D, see `Equation`."""
+
+    @abstractmethod
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        """Return its rows of b, see `Equation`."""
+
 
 @dataclass(frozen=True, slots=True)
-class AccelerationPropagation(_BodyEquation):
+class AccelerationPropagation(BodyEquation):
     """-a_i + iXλ a_λ + S_i qdd_i + c_i = 0, and iX0 a_0 in b for a root, with a_0 = -a_g."""
 
+    gives: ClassVar[Given] = "a"
     source: ClassVar[str] = "Nori (3a), (4a), (4b)"
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
@@ -50,14 +67,14 @@ class AccelerationPropagation(_BodyEquation):
         i = self.body
         if not at.tree.is_root(i):
             return at.c[i]
-        a_0 = -np.array([0.0, 0.0, 0.0, *at.tree.gravity])
-        return at.X_up[i].apply_motion(a_0) + at.c[i]
+        return at.X_up[i].apply_motion(world_acceleration(at.tree.gravity)) + at.c[i]
 
 
 @dataclass(frozen=True, slots=True)
-class ForceBalance(_BodyEquation):
+class ForceBalance(BodyEquation):
     """-f_i + I_i a_i - fx_i + sum over children j of iXj* f_j + nu_i = 0, with nu_i = v_i x* I_i v_i."""
 
+    gives: ClassVar[Given] = "f"
     source: ClassVar[str] = "Nori (3f), (4c), (4d)"
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
@@ -77,9 +94,10 @@ class ForceBalance(_BodyEquation):
 
 
 @dataclass(frozen=True, slots=True)
-class JointForce(_BodyEquation):
+class JointForce(BodyEquation):
     """-tau_i + S_i^T f_i = 0."""
 
+    gives: ClassVar[Given] = "tau"
     source: ClassVar[str] = "Nori (3tau), (4e)"
 
     def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
@@ -97,7 +115,7 @@ def exact(equation: str, n: int) -> None:
     """Return the standard deviations of equations of motion that hold exactly."""
 
 
-def newton_euler(tree: KinematicTree, sigma: Sigma = exact) -> Iterator[Equation]:
+def newton_euler(tree: KinematicTree, sigma: Sigma = exact) -> Iterator[BodyEquation]:
     """Yield (3a), (3f), (3tau) of each body, in topological order.
 
     Args:

@@ -20,8 +20,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicState, SymbolicSystem, assembled
+from nori_dyn.system.trace import SymbolicState, SymbolicSystem, symbolic_system
 
 ROUNDING = 1e-14
 """Constants of H this near to 0 or to a unit, relative to the largest of their reading, are taken for it: what a
@@ -48,7 +49,7 @@ def weighing(system: System, state: SymbolicState) -> Weighing:
     for block in system.rows:
         if block.is_exact:
             continue
-        for row, weight in zip(range(block.slice.start, block.slice.stop), block.weight_of_rows, strict=True):
+        for row, weight in zip(numbers(block.slice), block.weight_of_rows, strict=True):
             if block.is_dynamic:
                 covariances[row, row] = 1 / state.weights[weight]
             else:
@@ -153,7 +154,7 @@ def optimality(
     body_of_row |= {row: bodies[column] for column, row in definitions.items()}
     group_of_row = {row: groups[column] for column, row in definitions.items()}
     n_groups = max(groups) + 1
-    symbolic = assembled(
+    symbolic = symbolic_system(
         state,
         (n + len(exact), n + len(exact)),
         entries | H,
@@ -186,14 +187,14 @@ def _information(
                 accumulate(readings, i, x * system.b[row])
                 for j, y in weighed[row].items():
                     accumulate(squares, (i, j), x * y)
-        for place, square in _tidy(squares).items():
+        for place, square in _drop_rounding(squares).items():
             accumulate(H, place, weight * square)
         for i, reading in readings.items():
             accumulate(g, i, weight * reading)
     return H, g
 
 
-def _tidy(squares: dict[tuple[int, int], Expr]) -> dict[tuple[int, int], Expr]:
+def _drop_rounding(squares: dict[tuple[int, int], Expr]) -> dict[tuple[int, int], Expr]:
     """Return sums of squares, constants among them freed of what a rotation's rounding leaves."""
     size = max((abs(x.value) for x in squares.values() if x.is_constant), default=0.0)
     found = {}

@@ -21,15 +21,18 @@ import numpy as np
 
 from nori_dyn.algebra.crossing import Step
 from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matvec
 from nori_dyn.model.internal_frames import InternalLink, internal_links
+from nori_dyn.model.kinematics import world_acceleration
 from nori_dyn.system.builder import System
 from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
+from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicState,
     SymbolicSystem,
-    assembled,
     symbolic_state,
+    symbolic_system,
     trace,
     variable_groups,
 )
@@ -57,7 +60,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class MasslessFrames:
     """The massless frames between a body and its parent.
 
     Attributes:
@@ -97,7 +100,7 @@ class RefinedSystem:
     duals: dict[int, int]
     a: tuple[Columns, ...]
     f: tuple[Columns, ...]
-    crossings: tuple[Crossing, ...]
+    crossings: tuple[MasslessFrames, ...]
     turns: tuple[Turn, ...]
     weighed: tuple[WeighedRow, ...]
     noisy: tuple[NoisyRow, ...]
@@ -121,7 +124,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         builder.balance_body(i)
     original = trace(system, state=state)  # after the cheap expressions, so that it finds them
     builder.add_measurements(original)
-    symbolic = assembled(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
+    symbolic = symbolic_system(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
     definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
     weighed: tuple[WeighedRow, ...] = ()
     noisy: tuple[NoisyRow, ...] = ()
@@ -131,7 +134,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         conditions = optimality(state, symbolic, builder.weighing(), definitions)
         pairs = builder.paired_rows()
         duals = {multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()}
-        turns = [_doubled(turn, definitions, conditions.multipliers) for turn in turns]
+        turns = [_double_turn(turn, definitions, conditions.multipliers) for turn in turns]
         original, symbolic = given.symbolic, conditions.symbolic
         definitions = conditions.definitions | builder.noisy_definitions(conditions)
         weighed, noisy = conditions.weighed, conditions.noisy
@@ -155,10 +158,10 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
 
 def can_regroup(system: System) -> bool:
     """Return whether inertia may be moved across joints: only where joints do not give way, so that (3a) is exact."""
-    return all(system.rows[3 * i].is_exact for i in range(system.tree.n_links))
+    return all(system.row(NewtonEuler("a", i)).is_exact for i in range(system.tree.n_links))
 
 
-def _doubled(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
+def _double_turn(turn: Turn, definitions: dict[int, int], multipliers: dict[int, int]) -> Turn:
     """Return a turn with the multipliers that it turns as well."""
     of_a, of_f = (tuple(multipliers[definitions[c]] for c in columns) for columns in (turn.motions[0], turn.forces[0]))
     return replace(turn, motions=(*turn.motions, of_f), forces=(*turn.forces, of_a))
@@ -177,8 +180,7 @@ class _Builder:
         self.groups = variable_groups(system)
         self.definitions: dict[int, int] = {}
         self.given_weighing = weighing(system, state)
-        self._first_measurement = system.rows[3 * system.tree.n_links].slice.start
-        self.crossings: list[Crossing] = []
+        self.crossings: list[MasslessFrames] = []
         self.turns: list[Turn] = []
         motion = [2 * i for i in range(self.tree.n_links)]
         self.a = [self._unknowns(group) for group in motion]
@@ -204,11 +206,9 @@ class _Builder:
         for (r, c), value in np.ndenumerate(block):
             entry = self.state.graph.expr(value)
             if not entry.is_zero:
-                place = rows[r], columns[c]
-                known = self.entries.get(place)
-                self.entries[place] = entry if known is None else known + entry
+                accumulate(self.entries, (rows[r], columns[c]), entry)
 
-    def _bias(self, rows: Columns, value: Array) -> None:
+    def _set_bias(self, rows: Columns, value: Array) -> None:
         for row, x in zip(rows, value, strict=True):
             self.b[row] = self.state.graph.expr(x)
 
@@ -237,13 +237,13 @@ class _Builder:
         self._put(rows, tuple(self._own(i, "qdd")), S)
         if before is not None:
             self._put(rows, before, np.eye(6))
-        self._bias(rows, bias)
+        self._set_bias(rows, bias)
         self.w.append(w + w_J)
         self.v.append(v + u_J)
 
     def _from_world(self, steps: list[Step]) -> tuple[Array, Array, Array]:
         """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
-        a = -np.array([0.0, 0.0, 0.0, *self.tree.gravity])
+        a: Array = world_acceleration(self.tree.gravity)
         zero = np.zeros(3)
         return zero, zero, reduce(lambda a, step: step.X.apply_motion(a), steps, a)
 
@@ -260,7 +260,7 @@ class _Builder:
             of_a, of_f = self.rows_of(a), self.rows_of(f_before)
             self._define(a, of_a)
             self._put(of_a, before, block)
-            self._bias(of_a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
+            self._set_bias(of_a, join(np.zeros(3), matvec(X.E, centripetal(w, X.r))))
             self._define(f_before, of_f)
             self._put(of_f, f, np.swapaxes(block, 0, 1))
             w, v = matvec(X.E, w), matvec(X.E, v + cross(w, X.r))
@@ -271,7 +271,7 @@ class _Builder:
         of_f = self.rows_of(forces[-1])
         self._define(forces[-1], of_f)
         self._put(of_f, self.f[i], np.eye(6))
-        self.crossings.append(Crossing(i, tuple(accelerations), tuple(forces)))
+        self.crossings.append(MasslessFrames(i, tuple(accelerations), tuple(forces)))
         return w, v, before
 
     def _exact(self, step: Step) -> Step:
@@ -294,22 +294,22 @@ class _Builder:
         external, wrench = self._external(i, turn)
         self.external.append(external)
         self._put(rows, external, wrench)
-        self._bias(rows, _inertial_force(link.I, w))
+        self._set_bias(rows, _inertial_force(link.I, w))
 
         q = self.state.q[self.tree.q_slices[i]]
         tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
-        of_a, of_f, of_tau = (self._given_rows(i, which) for which in range(3))
+        of_a, of_f, of_tau = (self._given_rows(given, i) for given in GIVEN)
         self._put(of_tau, tau, -np.eye(len(tau)))
         self._put(of_tau, self.f[i], np.swapaxes(link.joint.S(q), 0, 1))
 
         self._define(in_a, of_a)
         self._put(of_a, self.a[i], turn.T)
         w_link, v_link = matvec(link.C.T, w), matvec(link.C.T, self.v[i])
-        self._bias(of_a, join(np.zeros(3), -cross(w_link, v_link)))
+        self._set_bias(of_a, join(np.zeros(3), -cross(w_link, v_link)))
         self._define(in_f, of_f)
         self._put(of_f, self.f[i], turn.T)
         self._put(of_f, self.a[i], turn.T @ link.J)
-        self._bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
+        self._set_bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
 
     def _external(self, i: int, turn: Array) -> tuple[Columns, Array]:
         """Return columns of the external wrench on a body, and what it is of the force of the body.
@@ -327,27 +327,26 @@ class _Builder:
 
     def _own(self, i: int, kind: str) -> Columns:
         """Return the columns of a variable of the original system."""
-        part = self.system.column(kind, i)
-        return tuple(range(part.start, part.stop))
+        return tuple(numbers(self.system.column(kind, i)))
 
-    def _given_rows(self, i: int, which: int) -> Columns:
-        """Return the rows of the first, second or third equation of motion of a body, as given."""
-        part = self.system.rows[3 * i + which].slice
-        return tuple(range(part.start, part.stop))
+    def _given_rows(self, given: Given, i: int) -> Columns:
+        """Return the rows of the equation of motion that gives a, f or tau of a body, in the system as given."""
+        return tuple(numbers(self.system.row(NewtonEuler(given, i)).slice))
 
     def add_measurements(self, original: SymbolicSystem) -> None:
         """Add the rows of the sensors, which are those of the original system.
 
         What is weighed reads what the body has in its internal frame instead.
         """
-        first = self._first_measurement
-        self.b[first : self.system.shape[0]] = original.b[first:]
+        sensed = frozenset(numbers_in(row.slice for row in self.system.sensor_rows).tolist())
+        for row in sensed:
+            self.b[row] = original.b[row]
         weighed = self.given_weighing.weights
         inside: dict[int, list[tuple[int, Expr]]] = {}
         for (row, column), entry in self.entries.items():
             inside.setdefault(row, []).append((column, entry))
         for row, column, entry in zip(original.rows.tolist(), original.columns.tolist(), original.entries, strict=True):
-            if row < first:
+            if row not in sensed:
                 continue
             definition = self.definitions.get(column)
             if row not in weighed or definition is None:
@@ -364,8 +363,8 @@ class _Builder:
         covariances = dict(given)
         for i, link in enumerate(self.links):
             turn = np.kron(np.eye(2), link.C)
-            for which, columns in enumerate((self.a[i], self.f[i])):
-                rows, inner = self._given_rows(i, which), self.rows_of(columns)
+            for rows, columns in ((self._given_rows("a", i), self.a[i]), (self._given_rows("f", i), self.f[i])):
+                inner = self.rows_of(columns)
                 noise = [covariances.pop((row, row)) for row in rows if (row, row) in given]
                 alike = len({x.index for x in noise}) == 1
                 for r, c in product(range(len(noise)), repeat=2):
@@ -389,7 +388,7 @@ class _Builder:
             for columns, rows in (
                 (self.a[i], self.rows_of(self.a[i])),
                 (of_force, self.rows_of(self.f[i])),
-                (self._own(i, "tau"), self._given_rows(i, 2)),
+                (self._own(i, "tau"), self._given_rows("tau", i)),
             ):
                 places = [conditions.multipliers[row] for row in rows]
                 if noisy.issuperset(places):

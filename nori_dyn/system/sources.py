@@ -14,12 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import FORCES
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.system.variables import FORCES, SOURCES
+from nori_dyn.typing import Booleans, Floats, Indices
 
-RANK_TOLERANCE = 1e-12
+NULL_TOLERANCE = 1e-12
 """Singular values in natural units below this share of the largest count as zero."""
+
+NONE: Indices = np.zeros(0, dtype=np.intp)
 
 LEAST_MASS = 1e-3
 """Share of the robot's mass that a link and all that it carries counts for at least, where forces have a size."""
@@ -53,6 +56,81 @@ def natural_sizes(system: System, seed: int = 0) -> NaturalSizes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """A system at a state over its sources s, and the errors e of equations of motion that need not hold.
+
+    Attributes:
+        X, X_errors, x: the other unknowns are X s + X_errors e + x (others, n_sources), (others, n_errors), (others,).
+        M, M_errors, m: the measured rows say M s + M_errors e + m = 0 (measured, n_sources), (measured, n_errors),
+            (measured,).
+    """
+
+    X: Floats
+    X_errors: Floats
+    x: Floats
+    M: Floats
+    M_errors: Floats
+    m: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceSplit:
+    """What of a system is a source, and what follows from the sources.
+
+    Attributes:
+        sources: columns of D of the sources (n_sources,).
+        others: columns that the equations of motion give from them.
+        motion: rows of D that are equations of motion, as many as there are others.
+        measured: the other rows, of what is measured or known.
+    """
+
+    sources: Indices
+    others: Indices
+    motion: Indices
+    measured: Indices
+
+    @staticmethod
+    def of(system: System) -> SourceSplit:
+        """Return what is what in a system."""
+        return SourceSplit(
+            sources=numbers_in(v.slice for v in system.variables if v.kind in SOURCES),
+            others=numbers_in(v.slice for v in system.variables if v.kind not in SOURCES),
+            motion=numbers_in(row.slice for row in system.rows if row.is_dynamic),
+            measured=numbers_in(row.slice for row in system.sensor_rows),
+        )
+
+    def reduce(
+        self, D: sp.csc_array, b: Floats | None = None, free: Indices = NONE, pattern: Booleans | None = None
+    ) -> Reduced:
+        """Return a system at a state over its sources.
+
+        Args:
+            D: its matrix (rows, n).
+            b: its right-hand side (rows,); zero when None.
+            free: rows of D, equations of motion, that need not hold: what they lack is an error each.
+            pattern: where X is not zero for all q, if that is known: what else is there in doubles is rounding.
+        """
+        by_row = D.tocsr()
+        motion, measured = by_row[self.motion].tocsc(), by_row[self.measured].tocsc()
+        b = np.zeros(D.shape[0]) if b is None else b
+        errors = np.zeros((len(self.motion), len(free)))
+        errors[np.searchsorted(self.motion, free), np.arange(len(free))] = 1.0
+        right = np.hstack([motion[:, self.sources].toarray(), errors, b[self.motion, None]])
+        solved = -spla.splu(sp.csc_matrix(motion[:, self.others])).solve(right)
+        X, X_errors, x = np.split(solved, np.cumsum([len(self.sources), len(free)]), axis=1)
+        X = X if pattern is None else X * pattern
+        of_others = measured[:, self.others]
+        return Reduced(
+            X=X,
+            X_errors=X_errors,
+            x=x[:, 0],
+            M=measured[:, self.sources].toarray() + of_others @ X,
+            M_errors=of_others @ X_errors,
+            m=b[self.measured] + of_others @ x[:, 0],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class OverSources:
     """The unknowns d = X s + x of sources s in natural units, and what rows that are no equations of motion say.
 
@@ -70,9 +148,9 @@ class OverSources:
 
 
 def over_sources(
-    system: System, sizes: NaturalSizes, D: sp.csc_array, b: Floats | None = None, free: Indices | None = None
+    system: System, sizes: NaturalSizes, D: sp.csc_array, b: Floats | None = None, free: Indices = NONE
 ) -> OverSources:
-    """Return a system at a state over its sources.
+    """Return a system at a state over its sources, in natural units.
 
     Args:
         system: the system.
@@ -81,24 +159,12 @@ def over_sources(
         b: its right-hand side (rows,); zero when None.
         free: rows of D, equations of motion, that need not hold: their errors are sources as well, the last ones.
     """
-    b = np.zeros(system.shape[0]) if b is None else b
-    free = np.zeros(0, dtype=np.intp) if free is None else free
-    is_source, is_dynamic = np.zeros(system.shape[1], dtype=bool), np.zeros(system.shape[0], dtype=bool)
-    for variable in system.variables:
-        is_source[variable.slice] = variable.kind in ("fx", "qdd")
-    for row in system.rows:
-        is_dynamic[row.slice] = row.is_dynamic
-    sources, others = np.flatnonzero(is_source), np.flatnonzero(~is_source)
-    dynamics, rows = np.flatnonzero(is_dynamic), np.flatnonzero(~is_dynamic)
-    by_row = D.tocsr()
-    motion = by_row[dynamics].tocsc()
-    errors = np.zeros((len(dynamics), len(free)))
-    errors[np.searchsorted(dynamics, free), np.arange(len(free))] = sizes.rows[free]
-    right = np.hstack([motion[:, sources].toarray() * sizes.unknowns[sources], errors, b[dynamics, None]])
-    found = np.zeros((system.shape[1], right.shape[1]))
-    found[sources, np.arange(len(sources))] = sizes.unknowns[sources]
-    found[others] = -spla.splu(sp.csc_matrix(motion[:, others])).solve(right)
-    said = by_row[rows] @ found
-    said[:, -1] += b[rows]
-    said /= sizes.rows[rows, None]
-    return OverSources(found[:, :-1], found[:, -1], rows, said[:, :-1], said[:, -1])
+    split = SourceSplit.of(system)
+    at = split.reduce(D, b, free)
+    of_sources, of_rows = sizes.unknowns[split.sources], sizes.rows[split.measured]
+    scale = np.concatenate([of_sources, sizes.rows[free]])
+    X, x = np.zeros((system.shape[1], len(scale))), np.zeros(system.shape[1])
+    X[split.sources, np.arange(len(of_sources))] = of_sources
+    X[split.others], x[split.others] = np.hstack([at.X, at.X_errors]) * scale, at.x
+    M = np.hstack([at.M, at.M_errors]) * scale
+    return OverSources(X, x, split.measured, M / of_rows[:, None], at.m / of_rows)

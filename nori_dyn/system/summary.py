@@ -9,7 +9,8 @@ from nori_dyn.system.variables import KINDS, WORDS
 from nori_dyn.tables import Document, Facts, Table, listed, unbroken
 
 if TYPE_CHECKING:
-    from nori_dyn.system.builder import RowBlock, System
+    from nori_dyn.system.builder import System
+    from nori_dyn.system.rows import RowBlock
 
 MOST_READINGS = 24
 """Names of readings that are shown."""

@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nori_dyn.algebra.expressions import Expr, Graph
-from nori_dyn.model.kinematics import velocities
+from nori_dyn.algebra.ranges import numbers
+from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Array, Indices
@@ -117,22 +118,24 @@ def trace(system: System, seed: int = 0, state: SymbolicState | None = None) -> 
     state = symbolic_state(system, seed) if state is None else state
     graph = state.graph
     at = velocities(system.tree, state.q, state.qd)
-    entries: dict[tuple[int, int], Expr] = {}
-    for row, column, block in system.blocks(at):
-        for (r, c), value in np.ndenumerate(block):
-            entry = graph.expr(value)
-            if not entry.is_zero:
-                entries[row.start + r, column.start + c] = entry
+    entries = traced_entries(system, at, graph)
     b = [graph.expr(value) for block in system.bias(at, state.y) for value in block]
-    return assembled(state, system.shape, entries, b, variable_groups(system))
+    return symbolic_system(state, system.shape, entries, b, variable_groups(system))
+
+
+def traced_entries(system: System, at: Kinematics, graph: Graph) -> dict[tuple[int, int], Expr]:
+    """Return the entries of D that are not zero for all q, by row and column, over the expressions of a graph."""
+    found = system.entries(at)
+    places = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
+    return {place: graph.expr(value) for place, value in zip(places, found.values, strict=True)}
 
 
 def variable_groups(system: System) -> list[int]:
     """Return the `Variable.group` of each column of a system."""
-    return [v.group for v in system.variables for _ in range(v.slice.start, v.slice.stop)]
+    return [v.group for v in system.variables for _ in numbers(v.slice)]
 
 
-def assembled(
+def symbolic_system(
     state: SymbolicState,
     shape: tuple[int, int],
     entries: Mapping[tuple[int, int], Expr],
@@ -165,7 +168,7 @@ def configuration_inputs(graph: Graph, tree: KinematicTree) -> list[Expr]:
     """Return inputs (nq) that stand for a configuration: quaternions among them are of unit length."""
     inputs: list[Expr] = []
     for joint, part in zip(tree.joints, tree.q_slices, strict=True):
-        labels = [f"q[{k}]" for k in range(part.start, part.stop)]
+        labels = [f"q[{k}]" for k in numbers(part)]
         n_free = sum(kind != "quaternion" for kind in joint.coordinates)
         inputs.extend(graph.input(label) for label in labels[:n_free])
         if labels[n_free:]:

@@ -26,6 +26,9 @@ WORDS: Mapping[Kind, str] = {
 FORCES: tuple[Kind, ...] = ("f", "tau", "fx")
 """Those that are forces; the others are accelerations."""
 
+SOURCES: tuple[Kind, ...] = ("fx", "qdd")
+"""The variables that determine all others by the equations of motion."""
+
 
 class VariableKey(NamedTuple):
     """A variable: its kind and the body that it belongs to."""
@@ -53,6 +56,11 @@ class Variable:
     slice: slice
     components: tuple[str, ...]
     units: tuple[str, ...]
+
+    @property
+    def key(self) -> VariableKey:
+        """What it is, whatever it is called."""
+        return VariableKey(self.kind, self.body)
 
     @property
     def name(self) -> str:

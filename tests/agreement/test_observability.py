@@ -12,7 +12,7 @@ from nori_dyn.model.joints import FORCE, Free
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.numeric import Reduction
-from nori_dyn.observe.poses import configurations_where, link_pose
+from nori_dyn.observe.poses import configurations_where
 from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.system.builder import System
 from tests.robots import load
@@ -169,7 +169,7 @@ def _pose_of_last(tree: KinematicTree, q: np.ndarray):
     from nori_dyn.model.kinematics import positions
 
     at = positions(tree, q)
-    return link_pose(at, tree.n_links - 1) @ link_pose(at, 0).inverse()
+    return at.X_0[tree.n_links - 1] @ at.X_0[0].inverse()
 
 
 # --------------------------------------------------------------------- generic rank, against an SVD

@@ -9,7 +9,7 @@ import pytest
 import typer.main
 
 from nori_dyn.cli import app, observe, place
-from nori_dyn.observe.conditioning import SAMPLES
+from nori_dyn.observe.conditioning import SWEPT
 from nori_dyn.observe.poses import POSES
 from nori_dyn.placement.selection import SECONDS
 
@@ -44,5 +44,5 @@ def test_the_list_of_commands_imports_nothing_heavy():
 
 def test_what_help_says_is_so():
     assert tuple(POSES) == observe.POSES
-    assert SAMPLES == observe.SAMPLES
+    assert SWEPT == observe.SWEPT
     assert SECONDS == place.SECONDS

@@ -11,7 +11,7 @@ from nori_dyn.errors import PlanError
 from nori_dyn.planning.cost import engine_rule
 from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import OrderingProblem, ordering_problem
-from nori_dyn.planning.orderings.registry import AUTO, ORDERINGS, candidates
+from nori_dyn.planning.orderings.registry import AUTO, ORDERINGS, orderings_named
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.planner import PROMISING, make_plan
 from nori_dyn.system.builder import System
@@ -107,15 +107,15 @@ def test_plans_are_deterministic(name):
 def test_auto_takes_the_cheapest_that_is_stable(tree, kind):
     system = System(TREES[tree], {"inverse": INVERSE, "forward": FORWARD}.get(kind) or hybrid(TREES[tree], seed=5))
     plan = make_plan(system, seed=3)
-    chosen, *others = plan.candidates
+    chosen, *others = plan.tried
     assert plan.ordering == chosen.ordering
-    assert {candidate.ordering for candidate in plan.candidates} == set(candidates(AUTO))
+    assert {candidate.ordering for candidate in plan.tried} == set(orderings_named(AUTO))
     for other in others:
-        assert chosen.weight <= other.weight
+        assert chosen.burden <= other.burden
         assert chosen.stability.is_stable or not other.stability.is_stable
-    least = min(candidate.cost.total for candidate in plan.candidates)
-    for candidate in plan.candidates:
-        (alone,) = make_plan(system, ordering=candidate.ordering, seed=3).candidates
+    least = min(candidate.cost.total for candidate in plan.tried)
+    for candidate in plan.tried:
+        (alone,) = make_plan(system, ordering=candidate.ordering, seed=3).tried
         assert (alone.cost, alone.published, alone.fill_in) == (candidate.cost, candidate.published, candidate.fill_in)
         if candidate.cost.total <= PROMISING * least:  # others are not lifted to a program of their own
             assert alone == candidate
@@ -131,4 +131,4 @@ def test_inverse_dynamics_has_unit_pivots_only(name):
 
 def test_unknown_ordering_is_refused_with_a_suggestion():
     with pytest.raises(PlanError, match=r"unknown ordering 'markovitz'.*Did you mean 'markowitz'"):
-        candidates("markovitz")
+        orderings_named("markovitz")

@@ -21,10 +21,10 @@ def test_a_slow_clock_changes_no_plan(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
     slow = nd.plan(system, outputs=["qdd"], cache=False)
     assert plan_to_text(slow, ["qdd"]) == plan_to_text(quick, ["qdd"])
-    assert len(quick.candidates) >= 3
+    assert len(quick.tried) >= 3
 
 
 def test_of_equal_programs_the_order_that_is_cheapest_on_D_is_taken():
     plan = nd.plan(nd.System(nd.autotree(6, skew=0.3), nd.sensors("inverse_dynamics")), cache=False)
-    equal = [candidate for candidate in plan.candidates if candidate.weight == plan.candidates[0].weight]
-    assert plan.candidates[0].cost.total == min(candidate.cost.total for candidate in equal)
+    equal = [candidate for candidate in plan.tried if candidate.burden == plan.tried[0].burden]
+    assert plan.tried[0].cost.total == min(candidate.cost.total for candidate in equal)

@@ -64,7 +64,7 @@ def _measured(robot: Robot, problem: str, options: Options) -> Record:
     counts = {
         "rows": system.shape[0],
         "nonzeros": made[0].pattern.nnz,
-        "orderings": len(made[0].candidates),
+        "orderings": len(made[0].tried),
         "operations": made[0].cost.total,
     }
     order = ["plan", "compile", "compile, with batches", *peers]

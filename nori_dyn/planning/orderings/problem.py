@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from nori_dyn.planning.elimination import Elimination
-from nori_dyn.planning.scaling import natural_scaling, sampled
+from nori_dyn.planning.scaling import natural_scaling, sample_entries
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats, Indices
 
-ENSEMBLE = 64
+STABILITY_STATES = 64
 """Number of sampled configurations: enough to see a pivot that changes its sign, or comes near zero."""
 
 
@@ -78,7 +78,7 @@ def ordering_problem(
     system: System,
     symbolic: SymbolicSystem,
     seed: int,
-    n_samples: int = ENSEMBLE,
+    n_samples: int = STABILITY_STATES,
     definitions: Mapping[int, int] | None = None,
 ) -> OrderingProblem:
     """Return a system, sampled at random configurations, as a problem for the orderings.
@@ -90,6 +90,6 @@ def ordering_problem(
         n_samples: number of states.
         definitions: see `OrderingProblem`.
     """
-    samples, _ = sampled(system, symbolic, seed, n_samples, at_rest=True)
+    samples, _ = sample_entries(system, symbolic, seed, n_samples, at_rest=True)
     r, c = natural_scaling(system, symbolic, seed)
     return OrderingProblem(symbolic, samples, r[symbolic.rows] * c[symbolic.columns], definitions or {}, seed)

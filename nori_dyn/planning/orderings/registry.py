@@ -24,7 +24,7 @@ ORDERINGS: dict[str, OrderingMethod] = {
 AUTO = "auto"
 
 
-def candidates(name: str) -> dict[str, OrderingMethod]:
+def orderings_named(name: str) -> dict[str, OrderingMethod]:
     """Return the orderings that a name stands for.
 
     Raises:

@@ -37,7 +37,7 @@ WEIGHT_SPREAD = 1e14
 """So do weights of sensors that span a larger ratio: of the lightest reading no digit is left beside the heaviest, and
 refinement with factors that have lost it sees nothing."""
 
-ENSEMBLE = 32
+PIVOT_STATES = 32
 """Number of random states that tell the usual size of each pivot."""
 
 
@@ -221,15 +221,15 @@ def state_parts(plan: EliminationPlan, state: Floats) -> list[Floats]:
 
 
 def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
-    """Return random configurations (ENSEMBLE, nq) at rest, for the usual size of the pivots.
+    """Return random configurations (PIVOT_STATES, nq) at rest, for the usual size of the pivots.
 
     These depend on q only where they are guarded, see `StaticElimination.guards`.
     """
     system = plan.system
     rng = np.random.default_rng(plan.seed)
-    Q = np.array([system.tree.random_configuration(rng) for _ in range(ENSEMBLE)])
-    states = [Q, np.zeros((ENSEMBLE, system.tree.nv)), np.zeros((ENSEMBLE, system.ny))]
-    return [*states, np.tile(system.weights, (ENSEMBLE, 1))] if system.is_weighted else states
+    Q = np.array([system.tree.random_configuration(rng) for _ in range(PIVOT_STATES)])
+    states = [Q, np.zeros((PIVOT_STATES, system.tree.nv)), np.zeros((PIVOT_STATES, system.ny))]
+    return [*states, np.tile(system.weights, (PIVOT_STATES, 1))] if system.is_weighted else states
 
 
 def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats) -> Floats:
@@ -238,7 +238,7 @@ def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats
     Args:
         plan: the plan.
         solution: its program.
-        sizes: sizes of the pivots over `pivot_ensemble` (ENSEMBLE, n_guards).
+        sizes: sizes of the pivots over `pivot_ensemble` (PIVOT_STATES, n_guards).
     """
     usual = np.median(sizes, axis=0) if solution.guards else np.zeros(0)
     given = [guard.least for guard in solution.guards]

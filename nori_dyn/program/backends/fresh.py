@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.planning.scaling import natural_scaling, sampled
+from nori_dyn.planning.scaling import natural_scaling, sample_entries
 from nori_dyn.program.backends.base import RCOND_LIMIT, equation_starts, find_wrong_input, relative_residual
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
@@ -34,7 +34,7 @@ from nori_dyn.typing import Floats
 
 Extended = NDArray[np.longdouble]
 
-SAMPLES = 32
+SCALING_STATES = 32
 """Number of random states that tell the natural size of entries."""
 
 SWEEPS = 4
@@ -102,7 +102,7 @@ class FreshSolver:
         kinds = [v.kind in FORCES for v in plan.system.variables for _ in range(v.slice.start, v.slice.stop)]
         for kind in (np.array(kinds), ~np.array(kinds)):
             size[kind] = np.maximum(size[kind], LIGHTEST * size[kind].max(initial=0.0))
-        entries, _ = sampled(plan.system, symbolic, plan.seed, SAMPLES, at_rest=True)
+        entries, _ = sample_entries(plan.system, symbolic, plan.seed, SCALING_STATES, at_rest=True)
         rows = np.zeros(symbolic.shape[0])
         given = symbolic.columns < n
         largest = np.abs(entries[:, given]).max(axis=0) * size[symbolic.columns[given]]

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nori_dyn.measurements.acceleration import FrameAcceleration
 from nori_dyn.measurements.base import VariableReading
-from nori_dyn.model.joints import FORCE
+from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt, counted
-from nori_dyn.system.builder import RowBlock, System
+from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowBlock
 from nori_dyn.typing import Floats
 
 LARGE = 30.0
@@ -27,7 +29,7 @@ AT_REST = (0.2, 5.0)
 """What the median reading of an accelerometer may be over gravity, at a robot that does not fall most of the time."""
 
 
-def weight(tree: KinematicTree) -> float:
+def robot_weight(tree: KinematicTree) -> float:
     """Return the weight of all that moves [N], on Earth where the tree has no gravity."""
     return float(tree.I[:, 5, 5].sum() * (np.linalg.norm(tree.gravity) or np.linalg.norm(GRAVITY)))
 
@@ -46,7 +48,7 @@ def reach(tree: KinematicTree) -> float:
 def readings(system: System, y: Floats) -> Iterator[Doubt]:
     """Yield doubts about the sizes of readings (N, ny)."""
     for row in system.measurements:
-        if row.equation.group == "accelerometer":
+        if _feels_gravity(row):
             yield from _gravity(system.tree, row, y[:, row.y])
         for unit, columns in _wrench_columns(system.tree, row).items():
             yield from _too_large(system.tree, "magnitudes", f"'{row.name}'", unit, y[:, row.y][:, columns])
@@ -55,14 +57,14 @@ def readings(system: System, y: Floats) -> Iterator[Doubt]:
 def estimates(tree: KinematicTree, estimate: Estimate) -> Iterator[Doubt]:
     """Yield doubts about the sizes of estimated wrenches, (N, n_links, 6) or (N, 6)."""
     for name, values in estimate.values.items():
-        if name.partition(":")[0] in ("f", "fx"):
+        if estimate.kinds[name] in ("f", "fx"):
             forces = values.reshape(len(values), -1, 6)[..., 3:].reshape(len(values), -1)
             yield from _too_large(tree, "estimate", f"the estimate of {name}", "N", forces)
 
 
 def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Floats) -> Iterator[Doubt]:
     """Yield a doubt where values (N, n) are large for long."""
-    usual = weight(tree) * (1.0 if unit == "N" else max(reach(tree), SHORT))
+    usual = robot_weight(tree) * (1.0 if unit == "N" else max(reach(tree), SHORT))
     largest = np.max(np.nan_to_num(np.abs(values)), axis=1, initial=0.0)
     share = float((largest > LARGE * usual).mean())
     if not usual or share <= LONG:
@@ -81,15 +83,21 @@ def _wrench_columns(tree: KinematicTree, row: RowBlock) -> dict[str, list[int]]:
     """Return which numbers of a reading are couples or torques [N m], and which are forces [N]."""
     components = row.equation.components
     if isinstance(row.equation, VariableReading) and row.equation.key.kind == "tau":
-        components = tree.joints[row.equation.key.body].force_components
-        if components == ("",):
-            components = ("m",) if tree.joints[row.equation.key.body].coordinates == ("angle",) else ("f",)
-    elif not set(components) <= set(FORCE):
+        are_couples = tree.joints[row.equation.key.body].is_angular
+    elif set(components) <= set(FORCE):
+        are_couples = tuple(component in FORCE[:3] for component in components)
+    else:
         return {}
     return {
-        "N m": [k for k, component in enumerate(components) if component.startswith("m")],
-        "N": [k for k, component in enumerate(components) if component.startswith("f")],
+        "N m": [k for k, is_couple in enumerate(are_couples) if is_couple],
+        "N": [k for k, is_couple in enumerate(are_couples) if not is_couple],
     }
+
+
+def _feels_gravity(row: RowBlock) -> bool:
+    """Return whether a row reads all of the proper acceleration of a frame, as an accelerometer does."""
+    reads = isinstance(row.equation, FrameAcceleration) and not row.equation.at_rest
+    return reads and set(row.equation.components) == set(MOTION[3:])
 
 
 def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Doubt]:
@@ -97,7 +105,7 @@ def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Dou
     gravity = float(np.linalg.norm(tree.gravity))
     lengths = np.linalg.norm(values, axis=1)
     lengths = lengths[np.isfinite(lengths)]
-    if not gravity or values.shape[1] < 3 or not len(lengths):
+    if not gravity or not len(lengths):
         return
     felt = float(np.median(lengths))
     if AT_REST[0] < felt / gravity < AT_REST[1]:

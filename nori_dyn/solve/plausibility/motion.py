@@ -125,11 +125,7 @@ def reaches_far(values: Floats) -> bool:
 def angular(tree: KinematicTree) -> tuple[Booleans, Booleans]:
     """Return which numbers of q (nq,) are angles, and which of qd (nv,) are angular velocities."""
     in_q = [kind == "angle" for joint in tree.joints for kind in joint.coordinates]
-    in_qd = [
-        name.startswith("w") or (not name and joint.coordinates == ("angle",))
-        for joint in tree.joints
-        for name in joint.motion_components
-    ]
+    in_qd = [turns for joint in tree.joints for turns in joint.is_angular]
     return np.array(in_q, dtype=bool), np.array(in_qd, dtype=bool)
 
 

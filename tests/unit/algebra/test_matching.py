@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import nori_dyn as nd
 from nori_dyn.algebra.matching import structural_rank
-from nori_dyn.planning.scaling import sampled
+from nori_dyn.planning.scaling import sample_entries
 from nori_dyn.system.refined import refine
 
 
@@ -36,6 +36,6 @@ def test_it_ends_where_others_do_not():
     """SciPy's matching had not ended after a quarter of an hour on this system of 2,178 rows."""
     system = nd.System(nd.autotree(30, skew=1.5, taper=0.95), nd.sensors("nori_code"))
     symbolic = refine(system).symbolic
-    entries, _ = sampled(system, symbolic, seed=0, n=1)
+    entries, _ = sample_entries(system, symbolic, seed=0, n=1)
     matrix = sp.csc_array((entries[0], (symbolic.rows, symbolic.columns)), shape=symbolic.shape)
     assert structural_rank(matrix) == matched(matrix) == len(matrix.indptr) - 1

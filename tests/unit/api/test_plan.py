@@ -50,7 +50,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path, seed, sensors):
     other = nd.Plan.load(tmp_path / "plan")
     assert other.system.fingerprint == one.system.fingerprint
     assert other.system.measurement_names == one.system.measurement_names
-    assert (other.ordering, other.cost, other.candidates) == (one.ordering, one.cost, one.candidates)
+    assert (other.ordering, other.cost, other.tried) == (one.ordering, one.cost, one.tried)
     np.testing.assert_array_equal(other.row_permutation, one.row_permutation)
     np.testing.assert_array_equal(other.column_permutation, one.column_permutation)
     np.testing.assert_array_equal(solved(other).tau, solved(one).tau)
@@ -243,7 +243,7 @@ def weighted_system():
 
 def test_weighted_plans_are_saved_and_found_in_the_cache(tmp_path, counted):
     one = nd.plan(weighted_system())
-    assert nd.plan(weighted_system()).candidates == one.candidates
+    assert nd.plan(weighted_system()).tried == one.tried
     assert len(counted) == 1
     one.save(tmp_path / "plan")
     np.testing.assert_array_equal(solved(nd.Plan.load(tmp_path / "plan")).tau, solved(one).tau)

@@ -130,7 +130,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path, weighted):
     assert other.measurement_names == one.measurement_names
     assert other.weight_names == one.weight_names
     for state in one.states:
-        assert other[state].candidates == one[state].candidates
+        assert other[state].tried == one[state].tried
         np.testing.assert_array_equal(other[state].program_rows, one[state].program_rows)
     Q, Qd, Y, which = data(one, 12)
     found, expected = (plan_set.solver("numpy").solve_batch(Q, Qd, Y, which) for plan_set in (other, one))

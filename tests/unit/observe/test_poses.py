@@ -12,7 +12,7 @@ from nori_dyn.model.joints import Free, Planar, Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree, NamedFrame
-from nori_dyn.observe.poses import POSES, configurations_where, link_pose, world_wrenches
+from nori_dyn.observe.poses import POSES, configurations_where
 from tests.robots import load
 from tests.trees import TREES
 
@@ -22,7 +22,7 @@ SOLES = ("left_sole_link", "right_sole_link")
 def frame_at(tree: KinematicTree, q: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the axes (3, 3), in columns, and the position (3,) of a frame in world coordinates."""
     frame = tree.frame(name)
-    X = frame.X @ link_pose(positions(tree, q), frame.link)
+    X = frame.X @ positions(tree, q).X_0[frame.link]
     return X.E.T, X.r
 
 
@@ -126,7 +126,7 @@ def test_wrong_use(arguments, error, message):
 
 
 def test_poses_of_frames_are_those_of_the_kinematics():
-    from nori_dyn.observe.poses import _Problem
+    from nori_dyn.observe.poses import _PoseProblem
 
     tree = random_tree(9, 5)
     tree = tree.replace(joints=(Free(), *tree.joints[1:]))
@@ -135,7 +135,7 @@ def test_poses_of_frames_are_those_of_the_kinematics():
     Q = np.array([tree.random_configuration(rng) for _ in range(4)])
     normals = rng.normal(size=(2, 3))
     named = [NamedFrame(name, tree.frame(name)) for name in names]
-    at = _Problem.of(tree, "parallel", named, normals, None).poses(Q.T)
+    at = _PoseProblem.of(tree, "parallel", named, normals, None).poses(Q.T)
     for k, q in enumerate(Q):
         for i, name in enumerate(names):
             R, p = frame_at(tree, q, name)
@@ -145,7 +145,7 @@ def test_poses_of_frames_are_those_of_the_kinematics():
 
 def test_wrenches_in_world_coordinates_do_the_same_work():
     tree = random_tree(4, 3)
-    X = link_pose(positions(tree, tree.random_configuration(1)), 3)
+    X = positions(tree, tree.random_configuration(1)).X_0[3]
     rng = np.random.default_rng(2)
     W, m = rng.normal(size=(6, 2)), rng.normal(size=6)
-    np.testing.assert_allclose(m @ world_wrenches(X, W), X.apply_motion(m) @ W, atol=1e-12)
+    np.testing.assert_allclose(m @ X.force_to_parent(W), X.apply_motion(m) @ W, atol=1e-12)

@@ -60,7 +60,7 @@ def cheapest(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ..
     own = {name: [] for name in choices.sensors}
     fixed = []
     for row in system.rows:
-        own.get(choices.rows.get(row.slice.start), fixed).extend(range(row.slice.start, row.slice.stop))
+        own.get(choices.rows.get(row.key), fixed).extend(range(row.slice.start, row.slice.stop))
     values, V = np.linalg.svd(D[fixed])[1:]
     N = V[int(np.sum(values > 1e-9 * values[0])) :].T
     wanted = [outputs is None or any(name.startswith(o) for o in outputs) for name in system.variable_names]

@@ -43,7 +43,7 @@ def test_one_variable(system, name):
 def test_a_frame_on_a_link_is_the_link_with_a_transform(system):
     (output,) = resolve_outputs(system, ("fx:tool",))
     frame = system.tree.frame("tool")
-    assert output == Output("fx:tool", "fx", frame.link, frame.X)
+    assert output == Output("fx:tool", "fx", frame.link, frame.X, "tool")
     link = resolve_outputs(system, (f"fx:{system.tree.names[frame.link]}",))
     np.testing.assert_array_equal(output_columns(system, (output,)), output_columns(system, link))
 

@@ -39,9 +39,9 @@ def test_a_plan_holds_the_permutations_and_the_counts():
     assert sorted(plan.program_rows.tolist()) == sorted(plan.program_columns.tolist())
     assert len(plan.program_rows) == plan.refined.symbolic.shape[0] > n
     assert plan.cost == expression_cost(plan.solved.unknowns[: plan.system.shape[1]])
-    assert plan.stability == plan.candidates[0].stability
+    assert plan.stability == plan.tried[0].stability
     work = plan.elimination()
-    assert (work.fill_in, work.nonzeros) == (plan.candidates[0].fill_in, plan.candidates[0].nonzeros)
+    assert (work.fill_in, work.nonzeros) == (plan.tried[0].fill_in, plan.tried[0].nonzeros)
     assert f"'{plan.ordering}'" in repr(plan)
     assert str(plan.cost.total) in repr(plan)
 
@@ -65,14 +65,14 @@ def test_effort_is_spent_on_a_search_that_never_makes_it_worse():
     assert told == sorted(told)
     assert told[0] < 0.2
     assert told[-1] <= 1
-    assert searched.candidates[0].weight <= plain.candidates[0].weight
+    assert searched.tried[0].burden <= plain.tried[0].burden
     assert searched.cost == expression_cost(searched.solved.unknowns[: searched.system.shape[1]])
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_inverse_dynamics_of_any_tree_is_free_of_fill_in(seed):
     plan = make_plan(System(random_tree(12, seed), INVERSE), seed=seed)
-    assert plan.candidates[0].fill_in == 0
+    assert plan.tried[0].fill_in == 0
 
 
 def test_too_few_rows_are_counted_by_sensor():
@@ -125,7 +125,7 @@ def test_a_massless_leaf_is_the_cause_of_singular_forward_dynamics(ordering):
 def test_a_massless_leaf_is_fine_for_inverse_dynamics():
     tree = TREES["massless"]
     plan = make_plan(System(tree, INVERSE))
-    assert plan.candidates[0].fill_in == 0
+    assert plan.tried[0].fill_in == 0
 
 
 def test_sensors_that_do_not_see_a_component_are_singular():
@@ -173,7 +173,7 @@ class TestWithoutUmfpack:
 
     def test_auto_does_without(self):
         plan = make_plan(System(TREE, FORWARD))
-        assert {candidate.ordering for candidate in plan.candidates} == {"recursive", "markowitz", "superlu"}
+        assert {candidate.ordering for candidate in plan.tried} == {"recursive", "markowitz", "superlu"}
 
     def test_its_backend_names_the_extra(self):
         plan = make_plan(System(TREE, INVERSE))
@@ -187,7 +187,7 @@ def test_cost_grows_with_the_number_of_links():
     short, long = (make_plan(System(autotree(n, 1, 1.5, 0.9), FORWARD)) for n in (20, 40))
     assert long.system.shape == (800, 800)
     assert long.cost.total < 2.2 * short.cost.total
-    assert long.candidates[0].fill_in < 2.2 * short.candidates[0].fill_in
+    assert long.tried[0].fill_in < 2.2 * short.tried[0].fill_in
     inverse = make_plan(System(autotree(40, 1, 1.5, 0.9), INVERSE))
-    assert inverse.candidates[0].fill_in == 0
-    assert inverse.pattern.nnz == inverse.candidates[0].nonzeros
+    assert inverse.tried[0].fill_in == 0
+    assert inverse.pattern.nnz == inverse.tried[0].nonzeros

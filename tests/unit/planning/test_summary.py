@@ -18,7 +18,7 @@ def test_a_plan_as_text():
     assert said["operations"].startswith(f"{plan.cost.total:,} a tick")
     assert "stable: over" in said["stability"]
     rows = [line.split() for line in lines]
-    for k, candidate in enumerate(plan.candidates):
+    for k, candidate in enumerate(plan.tried):
         figures = (candidate.fill_in, candidate.published.total, candidate.cost.total)
         mark = ["*"] if k == 0 else []
         row = next(row for row in rows if row[: len(mark) + 1] == [*mark, candidate.ordering])

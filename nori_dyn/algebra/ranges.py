@@ -1,0 +1,24 @@
+"""Ranges of numbers, kept as slices: where a variable lies in d, or an equation among the rows of D."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from nori_dyn.typing import Indices
+
+
+def width(part: slice) -> int:
+    """Return how many numbers a range has."""
+    return int(part.stop - part.start)
+
+
+def numbers(part: slice) -> range:
+    """Return the numbers of a range."""
+    return range(part.start, part.stop)
+
+
+def numbers_in(parts: Iterable[slice]) -> Indices:
+    """Return the numbers of some ranges, one range after the other."""
+    return np.array([k for part in parts for k in numbers(part)], dtype=np.intp)

@@ -1,0 +1,19 @@
+"""The way from a body to the world, in any tree that is given by its parents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nori_dyn.model.tree import WORLD
+
+
+def path(parents: Sequence[int], i: int) -> Iterator[int]:
+    """Yield i and all on its way to the world, itself first."""
+    while i != WORLD:
+        yield i
+        i = parents[i]
+
+
+def ancestors(parents: Sequence[int], i: int) -> Iterator[int]:
+    """Yield all on the way from i to the world, its parent first."""
+    return path(parents, parents[i])
