@@ -21,7 +21,7 @@ Plan once, solve every tick:
 
 The classical algorithms, and any function of a robot as a compiled program:
 
-    nd.rnea, nd.aba, nd.crba, nd.minverse, nd.coriolis, nd.christoffel, nd.ltl, nd.ltdl, nd.hybrid_dynamics
+    nd.rnea, nd.aba, nd.crba, nd.minverse, nd.coriolis, nd.christoffel, nd.ltl, nd.ltdl
     nd.compile(nd.rnea, tree)
 
 The rest is in rooms: nd.recursions (all algorithms), nd.observe (special poses, sweeps), nd.placement,
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
     try:
         return _public(name)
     except AttributeError:
-        for room in ("errors", "recursions", "interop", "measurements"):
+        for room in ("errors", "recursions", "interop", "measurements", "observe", "placement"):
             found = None if name.startswith("_") else getattr(_public(room), name, None)
             if found is not None:
                 warnings.warn(f"nori_dyn.{name} is now nori_dyn.{room}.{name}", DeprecationWarning, stacklevel=2)

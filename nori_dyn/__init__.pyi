@@ -13,16 +13,15 @@ from .io.urdf import load_urdf
 from .measurements.sensor_set import SensorSet
 from .model.synthetic import autotree, random_tree
 from .model.tree import KinematicTree
-from .observe.conditioning import Conditioning, conditioning
+from .observe.conditioning import conditioning
 from .observe.poses import configurations_where
-from .observe.redundancy import Redundancy, redundancy
-from .observe.report import ObservabilityReport, observability
-from .placement.candidates import Candidates
-from .placement.design import Design, best_sensors
-from .placement.selection import Placement, place
+from .observe.redundancy import redundancy
+from .observe.report import observability
+from .placement.design import best_sensors
+from .placement.selection import place
 from .program.backends.base import Status
 from .program.functions import CompiledFunction
-from .recursions.aba import aba, hybrid_dynamics
+from .recursions.aba import aba
 from .recursions.christoffel import christoffel
 from .recursions.coriolis import coriolis
 from .recursions.crba import crba
@@ -38,10 +37,7 @@ from .solve.switching import SwitchingSolver
 __version__: str
 
 __all__ = [
-    "Candidates",
     "CompiledFunction",
-    "Conditioning",
-    "Design",
     "Diagnosis",
     "Estimate",
     "InputError",
@@ -49,11 +45,8 @@ __all__ = [
     "Monitor",
     "NoriError",
     "NoriWarning",
-    "ObservabilityReport",
-    "Placement",
     "Plan",
     "PlanSet",
-    "Redundancy",
     "SensorSet",
     "SingularSystemError",
     "Solver",
@@ -71,7 +64,6 @@ __all__ = [
     "coriolis",
     "crba",
     "errors",
-    "hybrid_dynamics",
     "interop",
     "load_candidates",
     "load_mjcf",

@@ -72,8 +72,10 @@ def things() -> dict[str, Shown]:
         "conditioning": nd.conditioning(nd.System(tree, twice), n=12, workers=1),
         "redundancy": nd.redundancy(nd.System(tree, twice), ("tau",)),
         "redundancy where all are critical": nd.redundancy(system, ("tau",)),
-        "placement": nd.Placement(*chosen, 12.0, "trying all", JOINTS, exact, costs),
-        "design": nd.Design(*chosen, "A", 1.0, 0.5, "trying all", JOINTS, ("N m",) * 4, 4, sigma, exact, costs),
+        "placement": nd.placement.Placement(*chosen, 12.0, "trying all", JOINTS, exact, costs),
+        "design": nd.placement.Design(
+            *chosen, "A", 1.0, 0.5, "trying all", JOINTS, ("N m",) * 4, 4, sigma, exact, costs
+        ),
         "diagnosis": monitor.check(q, ones, y),
         "diagnosis of a batch": monitor.check_batch(Q, Ones, np.tile(y, (3, 1))),
     }

@@ -217,4 +217,4 @@ def test_an_output_that_does_not_exist():
 
 def test_it_is_public():
     assert nd.conditioning is conditioning
-    assert nd.Conditioning is Conditioning
+    assert nd.observe.Conditioning is Conditioning
