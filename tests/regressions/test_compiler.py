@@ -15,9 +15,10 @@ from nori_dyn.program import cache_files
 from nori_dyn.program.cache_files import ABANDONED, cache_root
 from nori_dyn.program.compiler import find_compiler
 
-pytestmark = pytest.mark.usefixtures("own_cache")
-
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = [
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+    pytest.mark.usefixtures("own_cache"),
+]
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from nori_dyn.algebra.expressions import Expr
+from nori_dyn.errors import CompilerError
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import (
@@ -33,6 +34,7 @@ from nori_dyn.program.backends.base import (
 )
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.c_source import CSource, Job, Row, c_source
+from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
 from nori_dyn.program.kernel.base import REFUSED
@@ -90,7 +92,12 @@ class NativeBackend:
     def _kernel_of(self, library: Any, n_work: int, limits: Sequence[float], batch: str | None) -> NativeKernel:
         def open_batch() -> Any:
             found = None if batch is None else cached_library(interface(), batch)
-            return load_library(interface(), self._source.batch, self._compiler) if found is None else found
+            if found is not None:
+                return found
+            source = self._source
+            if source.n_work > n_work:  # or it would write beyond the workspace
+                raise CompilerError(f"the cached program is of another trace of the plan: remove '{cache_root()}'.")
+            return load_library(interface(), source.batch, self._compiler)
 
         return NativeKernel(library, open_batch, self._compiler, n_work, limits, RESIDUAL_LIMIT, STEP_LIMIT)
 

@@ -24,9 +24,10 @@ from nori_dyn.program.c_source import Job, c_source
 from nori_dyn.program.compiler import cache_root, find_compiler, load_library
 from nori_dyn.program.kernel.native import SINGLE
 
-pytestmark = pytest.mark.usefixtures("own_cache")
-
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = [
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+    pytest.mark.usefixtures("own_cache"),
+]
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_singular_states_are_counted():
     sensors = sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0})
     solver = nd.plan(nd.System(nd.autotree(2), sensors), cache=False).solver("numpy")
     estimate = solver.solve_batch(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
-    estimate._unknowns[1] = np.nan
+    estimate._found[0][1] = np.nan
     found = rows(estimate)
     assert "singular 1 of 2, no unique solution, and so nan; the first is 1" in found
     assert any(row.startswith("a.wx, all links 0 0 0") for row in found)
