@@ -46,6 +46,10 @@ STEPS = 20
 SETTLED = 1e-13
 """A step of refinement that is less of an unknown, or of its size, is the last."""
 
+AS_GOOD = 1e-9
+"""Where refinement goes on turning below this, it has come to what extended precision can tell: unknowns that are small
+beside others of an ill-conditioned state."""
+
 LIGHTEST = 1e-6
 """No unknown counts as smaller than this share of the largest of its kind: on links without mass forces are nothing."""
 
@@ -207,9 +211,10 @@ class Factors:
                 return x, False
             step = self.inverse_times((left / scale).astype(float)) * scale if scale > 0 else np.zeros(len(x))
             x = x + step
-            if np.all(np.abs(step[:n]) <= SETTLED * np.maximum(np.abs(x[:n]), LIGHTEST * size)):
+            share = np.abs(step[:n]) / np.maximum(np.abs(x[:n]), LIGHTEST * size)
+            if np.all(share <= SETTLED):
                 return x, True
-        return x, False
+        return x, bool(np.all(share <= AS_GOOD))
 
     def rcond(self, unknowns: Floats, rows: Floats) -> float:
         """Return one over the largest of |A^-1| rows, relative to the sizes of the first unknowns (n,).
