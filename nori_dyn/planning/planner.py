@@ -10,9 +10,9 @@ Source: Nori, problem 2 and remark 4; docs/design.md, 4.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -134,6 +134,13 @@ class EliminationPlan(Shown):
     def refined(self) -> RefinedSystem:
         """The refined system."""
         return self.traced or refine(self.system, self.seed, self.regrouped)
+
+    def untouched(self) -> Self:
+        """Return this plan over expressions to which nothing was added since it was traced.
+
+        So its program is the same whatever else was made of the plan before, and fits what is cached of it.
+        """
+        return replace(self, traced=None) if "solved" in self.__dict__ else self
 
     @property
     def program_order(self) -> Ordering:

@@ -14,6 +14,7 @@ from nori_dyn.errors import CompilerError
 from nori_dyn.program import cache_files
 from nori_dyn.program.cache_files import ABANDONED, cache_root
 from nori_dyn.program.compiler import find_compiler
+from tests.agreement.test_uncertainty import small
 
 pytestmark = [
     pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
@@ -132,3 +133,13 @@ def test_what_a_killed_process_left_is_removed_in_time(plan):
     (next(folder.glob("*.json"))).unlink()
     plan.solver("native")
     assert [path.name for path in folder.glob(".*")] == [".partial-new"]
+
+
+def test_a_batch_that_is_compiled_after_a_monitor_is_that_of_the_cached_program():
+    """The monitor's expressions changed the order of the program's: the batch wrote beyond its workspace."""
+    solver = small().solver("native")
+    again = nd.plan(small().system, outputs=[output.name for output in small().outputs])  # as another process has it
+    monitor = again.monitor("native")
+    rng = np.random.default_rng(0)
+    q, qd, y = (rng.normal(size=(5, n)) for n in (4, 4, solver.system.ny))
+    np.testing.assert_array_equal(monitor.check_batch(q, qd, y).estimate.tau, solver.solve_batch(q, qd, y).tau)

@@ -105,12 +105,18 @@ class NativeBackend:
         return Single(kernel, ((size,) for size in self._plan.system.input_sizes.values()), len(self._columns))
 
     @cached_property
+    def _traced(self) -> tuple[EliminationPlan, SolutionProgram]:
+        """The plan and its program, over expressions of their own: what is cached of it was made of the very same."""
+        plan = self._plan.untouched()
+        return plan, solution_program(plan, self._columns.tolist(), checked=False)
+
+    @property
     def _solution(self) -> SolutionProgram:
-        return solution_program(self._plan, self._columns.tolist(), checked=False)
+        return self._traced[1]
 
     @cached_property
     def _source(self) -> CSource:
-        return c_source(_job(self._plan, self._solution, self._checked), self._compiler.lanes)
+        return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
         """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""
