@@ -1,6 +1,6 @@
 """The rank of D(q) for almost all q, and which unknowns its null space moves, exactly: elimination over a prime field.
 
-The entries of D are rational functions of q. At a random point of the field with p = 2^127 - 1 the rank is never
+The entries of D are rational functions of q. At a random point of the field with p about 2^127 the rank is never
 above that for almost all q. It is below it with probability at most `ENTRY_DEGREE` n / p for n unknowns, by
 Schwartz-Zippel on a nonzero minor that is cleared of denominators joint by joint; and likewise that of D with a further
 row that reads one unknown, which has a larger rank if and only if the null space moves that unknown. So all of it is

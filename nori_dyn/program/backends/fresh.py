@@ -211,10 +211,10 @@ class Factors:
                 return x, False
             step = self.inverse_times((left / scale).astype(float)) * scale if scale > 0 else np.zeros(len(x))
             x = x + step
-            share = np.abs(step[:n]) / np.maximum(np.abs(x[:n]), LIGHTEST * size)
-            if np.all(share <= SETTLED):
+            change, usual = np.abs(step[:n]), np.maximum(np.abs(x[:n]), LIGHTEST * size)
+            if np.all(change <= SETTLED * usual):
                 return x, True
-        return x, bool(np.all(share <= AS_GOOD))
+        return x, bool(np.all(change <= AS_GOOD * usual))
 
     def rcond(self, unknowns: Floats, rows: Floats) -> float:
         """Return one over the largest of |A^-1| rows, relative to the sizes of the first unknowns (n,).

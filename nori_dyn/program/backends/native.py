@@ -46,7 +46,7 @@ from nori_dyn.typing import Floats
 
 
 class NativeBackend:
-    """Runs the elimination without pivoting, guarded: a state whose pivots shrink is solved by SuperLU afresh.
+    """Runs the elimination without pivoting, guarded: what its guards find suspicious is solved afresh, see `fresh`.
 
     Args:
         plan: the plan.
