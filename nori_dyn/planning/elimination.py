@@ -9,6 +9,7 @@ states, for the choice of stable pivots.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -238,7 +239,8 @@ class Elimination(Generic[T]):
             l = np.abs([samples[i][column] for i in others]) / np.abs(samples[row][column])
             u = np.abs([samples[row][j] for j in right])
             updates = l[:, None] * u / np.maximum(row_sizes[:, None], column_sizes)
-        return float(np.nan_to_num(np.max(updates), nan=math.inf))
+        largest = float(updates.max())
+        return math.inf if math.isnan(largest) else min(largest, sys.float_info.max)
 
     def pivot(self, row: int, column: int) -> Pivot[T]:
         """Eliminate a column with a row.
@@ -319,8 +321,10 @@ class Elimination(Generic[T]):
                         target[j] = target[j] - l * u if j in target else -l * u
                     else:
                         target.pop(j, None)
-            size = np.abs(value)
-            return float(np.nan_to_num(size.min() / np.median(size)))
+            sizes = np.sort(np.abs(value))  # nan comes last
+            median = 0.5 * (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2])
+            smallest = float(sizes[0] / median)
+        return 0.0 if math.isnan(smallest) or math.isnan(sizes[-1]) else smallest
 
     def run(self, rows: Iterable[int], columns: Iterable[int]) -> Elimination[T]:
         """Eliminate all in a given order of rows and columns; return self.

@@ -188,7 +188,6 @@ def make_plan(
     check_shape(system)
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, resolved), seed)
-    problem = search.problem
     found: list[tuple[TriedOrdering, Ordering, LiftedProgram]] = []
     one_does = system.is_weighted and ordering == AUTO  # the program goes from the leaves to the root, whatever it is
     for name, method in methods.items():
@@ -196,14 +195,14 @@ def make_plan(
             break
         progress(f"ordering {name}")
         try:
-            order = method(problem)
+            order = search.order(method)
             work = Elimination(search.original, FIELD).run(order.rows, order.columns)
             search.updates += work.updates
             operations = engine_rule(work)
             least = min((candidate.cost.total for candidate, _, _ in found), default=operations.total)
             program = search.lifted(order) if operations.total <= PROMISING * least else search.recursions
         except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
-            rank = _rank(error, lambda: markowitz(problem))
+            rank = _rank(error, lambda: search.order(markowitz))
             if rank is not None:
                 raise singular_error(system, rank, seed) from None
             continue

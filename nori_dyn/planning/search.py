@@ -21,6 +21,7 @@ from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.recursive import recursive
+from nori_dyn.planning.orderings.registry import OrderingMethod
 from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, can_regroup, refine
@@ -122,6 +123,7 @@ class Search:
             self._refinements.append((regrouped, refined, problem))
         self.problem = ordering_problem(system, self.original, seed)
         self._known: dict[tuple[int, bytes], LiftedProgram | None] = {}
+        self._orders: dict[OrderingMethod, Ordering] = {}
         self._limits = [math.inf] * len(self._refinements)
         self.updates = 0
 
@@ -134,10 +136,20 @@ class Search:
         """Return the refined system that a program eliminates."""
         return next(refined for regrouped, refined, _ in self._refinements if regrouped == program.regrouped)
 
+    def order(self, method: OrderingMethod) -> Ordering:
+        """Return the order of the original system that a method finds, which is asked once.
+
+        Raises:
+            ZeroPivotError, RuntimeError: it finds none.
+        """
+        if method not in self._orders:
+            self._orders[method] = method(self.problem)
+        return self._orders[method]
+
     @cached_property
     def recursions(self) -> LiftedProgram:
         """The program in the order of the recursions."""
-        order = recursive(self.problem)
+        order = self.order(recursive)
         found = [self._program(k, order) for k in range(len(self._refinements))]
         return min((program for program in found if program), key=lambda program: program.burden)
 

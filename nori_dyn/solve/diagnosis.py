@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+from scipy.special import chdtrc
 
 from nori_dyn.solve.diagnosis_summary import diagnosis_document
 from nori_dyn.solve.estimate import Estimate
@@ -99,7 +99,7 @@ class Diagnosis(Shown):
     def p_value(self) -> Floats | float:
         """Probability (...) that sound sensors fit together as badly; 1 where nothing is redundant."""
         freedom = np.asarray(self.degrees_of_freedom)
-        p = np.where(freedom > 0, stats.chi2.sf(self.chi_square, np.maximum(freedom, 1)), 1.0)
+        p = np.where(freedom > 0, chdtrc(np.maximum(freedom, 1), self.chi_square), 1.0)
         return p if p.ndim else float(p)
 
     def is_consistent(self, false_alarms: float = 1e-3) -> Booleans | bool:
@@ -144,7 +144,7 @@ class Diagnosis(Shown):
         count = np.sum(~np.isnan(z), axis=0)
         tested = np.flatnonzero(count)
         total, square = np.nansum(z, axis=0)[tested], np.nansum(z**2, axis=0)[tested]
-        each = [stats.chi2.sf(total**2 / count[tested], 1), stats.chi2.sf(square, count[tested])]
+        each = [chdtrc(1, total**2 / count[tested]), chdtrc(count[tested], square)]
         p = np.minimum(1.0, 2 * len(tested) * np.min(each, axis=0)) if len(tested) else np.zeros(0)
         n = count[tested]
         strength = np.maximum(np.abs(total) / np.sqrt(n), (square - n) / np.sqrt(2 * n))
