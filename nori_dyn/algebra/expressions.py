@@ -170,7 +170,10 @@ class Graph:
                 operands = (values[left[i]],) if right[i] < 0 else (values[left[i]], values[right[i]])
                 values[i] = _UFUNCS[op](*operands)
         shape = np.broadcast_shapes(*(x.shape for x in inputs.values()))
-        return np.array([np.broadcast_to(values[x.index], shape) for x in outputs])
+        found = np.empty((len(outputs), *shape), dtype=np.result_type(*inputs.values(), float))
+        for k, output in enumerate(outputs):
+            found[k] = values[output.index]
+        return found
 
     def expr(self, operand: Operand) -> Expr:
         """Return the operand as a node: itself, or the constant of a number."""
