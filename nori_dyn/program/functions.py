@@ -195,17 +195,7 @@ def compiled(
     backend: str = "auto",
     watch: Watch = unwatched,
 ) -> CompiledFunction:
-    """Return a function of a robot as a program; arguments and errors are those of `nori_dyn.compile`.
-
-    Args:
-        function: the function.
-        tree: the robot.
-        inputs: names of the parameters that are inputs.
-        outputs: names of the fields wanted.
-        shapes: shapes of other parameters, by name.
-        backend: name of the backend.
-        watch: shows how far it is.
-    """
+    """Return a function of a robot as a program: `nori_dyn.compile`, whose `watch` shows how far it is."""
     with watch(f"compiling {tree.name}") as stage:
         stage("tracing")
         found = traced(function, tree, inputs, shapes)

@@ -28,26 +28,16 @@ from nori_dyn.typing import Array, Booleans, Floats, Indices
 
 
 class System(Shown):
-    """D(q) d + b(q, qd, y) = 0 for a robot and a set of sensors; every name is checked when it is built.
+    """D(q) d + b(q, qd, y) = 0 for a robot and sensors as they are bound to it.
 
-    Rows with a sigma, and the readings of a set that has more rows than unknowns but no sigma at all, are weighed: they
-    hold in the sense of weighted least squares, and all others exactly. Equations of motion may be among them.
-
-    Attributes:
-        tree: the robot.
-        sensors: the set of sensors.
-        variables: the blocks of d, in the order of the columns.
-        rows: the blocks of equations, in the order of the rows: the dynamics first, then the measurements.
-        weights: 1 / sigma^2 of the rows that are weighed (n_weights), in the order of `weight_names`.
+    Users meet it as `nori_dyn.System`, which says what its attributes are, and takes names of sensors too.
 
     Args:
         tree: the robot.
-        sensors: the set of sensors, as `nori_dyn.sensors` or `load_sensors` return it.
+        sensors: the set of sensors.
 
     Raises:
         SensorConfigError: sensors that name what the robot does not have.
-
-    Source: Nori (5), (9), (15), (16).
     """
 
     def __init__(self, tree: KinematicTree, sensors: Sensors) -> None:
