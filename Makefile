@@ -19,7 +19,7 @@ test: $(VENV)/.ready-dev ## all tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 test-quick: $(VENV)/.ready-quick ## those that are quick and need no other library of dynamics
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit tests/contracts tests/regressions
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit tests/contracts tests/regressions tests/test_examples.py
 
 MINUTES ?= 30
 attack: $(VENV)/.ready-dev ## try to break it, from new seeds, for MINUTES=30

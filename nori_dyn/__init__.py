@@ -28,6 +28,7 @@ The rest is in rooms: nd.recursions (all algorithms), nd.observe (special poses,
 nd.measurements (sensors, and how to write one), nd.interop (Pinocchio, MuJoCo, Featherstone), nd.errors.
 
 Each name is loaded when it is first used, so that importing the package is quick; `__init__.pyi` lists them.
+Each has an example in its docstring, `help(nd.plan)`, where `nd` is this package and `np` is NumPy.
 """
 
 from __future__ import annotations

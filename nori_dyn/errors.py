@@ -1,4 +1,12 @@
-"""The family of errors: each names the offending thing, what is known about it, and what to do."""
+"""The family of errors: each names the offending thing, what is known about it, and what to do.
+
+Example:
+    >>> try:
+    ...     nd.autotree(2).joint("elbow")
+    ... except nd.NoriError as error:
+    ...     print(error)
+    unknown moving joint 'elbow' in robot 'autotree(2, 1, 0, 1)'. Known: joint1, joint2.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +112,16 @@ class SingularSystemError(NoriError):
         message: what is singular, and where.
         undetermined: see above.
         explain: returns the rest of the message, and `undetermined`.
+
+    Example:
+        >>> joint = {"type": "joint_acceleration", "joints": "joint1"}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> twice = [joint | {"name": "left"}, joint | {"name": "right"}, unloaded]
+        >>> try:
+        ...     nd.plan(nd.System(nd.autotree(2), nd.SensorSet.from_dict({"name": "twice", "measurements": twice})))
+        ... except nd.SingularSystemError as error:
+        ...     print("qdd:joint1" in error.undetermined, "qdd:joint2" in error.undetermined)
+        False True
     """
 
     def __init__(
@@ -148,7 +166,14 @@ class UnknownOutputError(UnknownNameError, PlanError):
 
 
 class InputError(NoriError):
-    """Values given to a solver that have the wrong shape, the wrong name, or are not finite."""
+    """Values given to a solver that have the wrong shape, the wrong name, or are not finite.
+
+    Example:
+        >>> nd.crba(nd.autotree(2), np.zeros(3))
+        Traceback (most recent call last):
+            ...
+        nori_dyn.errors.InputError: q has shape (3,), expected (2,), or batch axes after that.
+    """
 
 
 class WrongKindError(InputError):

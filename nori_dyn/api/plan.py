@@ -39,7 +39,15 @@ from nori_dyn.system.given import check_system
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(EliminationPlan):
-    """A plan: see `EliminationPlan` for what it holds."""
+    """A plan: see `EliminationPlan` for what it holds.
+
+    Example:
+        >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau", "f:link2"])
+        >>> [output.name for output in plan.outputs]
+        ['tau', 'f:link2']
+        >>> len(plan.row_permutation)
+        40
+    """
 
     system: System
 
@@ -53,6 +61,11 @@ class Plan(EliminationPlan):
         Raises:
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
+
+        Example:
+            >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"))
+            >>> plan.solver(backend="numpy").backend
+            'numpy'
         """
         return Solver(self, backend, check_residual, progress)
 
@@ -80,6 +93,12 @@ class Plan(EliminationPlan):
             UnknownNameError: there is no such language.
             IdentifierError: the name is not an identifier of C, or one that is taken.
             FileFormatError: the folder cannot be written, or holds other files.
+
+        Example:
+            >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+            >>> exported = plan.export("arm_c", name="arm")
+            >>> sorted(exported.files), exported.inputs
+            (['CMakeLists.txt', 'arm.c', 'arm.h', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
         """
         return export(self, folder, lang, name)
 
@@ -89,6 +108,11 @@ class Plan(EliminationPlan):
         Raises:
             FileFormatError: the file cannot be written.
             PlanError: its sensors are not a SensorSet, so they cannot be written as data.
+
+        Example:
+            >>> nd.plan(nd.System(nd.autotree(2), "inverse_dynamics")).save("arm.plan")
+            >>> nd.Plan.load("arm.plan").system
+            System('autotree(2, 1, 0, 1)' with 'inverse_dynamics', 40 rows, 40 variables)
         """
         write_bytes(path, self.content())
 
@@ -147,6 +171,12 @@ def plan(
         SensorConfigError: a sensor whose rows do not fit.
         PlanError: an unknown ordering or output, a seed below zero.
         MissingExtraError: the ordering needs an extra that is not installed.
+
+    Example:
+        >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+        >>> solver = plan.solver()
+        >>> print(np.round(solver.solve(np.zeros(2), np.zeros(2), np.ones(2)).tau, 2))
+        [3.5  1.17]
     """
     check_system(system, "nd.plan")
     if seed < 0:

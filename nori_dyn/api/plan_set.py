@@ -47,6 +47,17 @@ class PlanSet(Shown):
         sensors: the set of sensors, with its contacts.
         plans: the plan of each state that has one, by the contacts that are closed in it, the most first.
         left_out: why each state that was left out is singular.
+
+    Example:
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+        >>> plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+        >>> plans[()].system.measurement_names
+        ('qdd:joint1',)
+        >>> plans[["tip"]].system.measurement_names
+        ('qdd:joint1', 'fx:link1.mx', 'fx:link1.my', 'fx:link1.mz', 'fx:link1.fx', 'fx:link1.fy', 'fx:link1.fz')
     """
 
     tree: KinematicTree
@@ -172,6 +183,15 @@ def plan_set(
         SystemShapeError: a state has too few or too many rows; names it.
         SingularSystemError: a state has no unique solution at any configuration; names it.
         MissingExtraError: the ordering needs an extra that is not installed.
+
+    Example:
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+        >>> plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+        >>> plans.states
+        (('tip',), ())
     """
     check_tree(tree, "nd.plan_set", "sensors")
     if isinstance(sensors, str | os.PathLike):

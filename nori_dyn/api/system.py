@@ -42,6 +42,11 @@ class System(builder.System):
         FileFormatError: a file of sensors that cannot be read.
 
     Source: Nori (5), (9), (15), (16).
+
+    Example:
+        >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
+        >>> system.shape, system.measurement_names
+        ((40, 40), ('qdd:joint1', 'qdd:joint2'))
     """
 
     def __init__(self, tree: KinematicTree, sensors: Sensors | Named) -> None:

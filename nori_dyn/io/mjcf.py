@@ -63,6 +63,16 @@ def load_mjcf(
         FileFormatError: not a readable file, or not an MJCF model.
         ModelError: MuJoCo refuses the model, a floating base that makes no sense, an unknown locked joint, a kept body
             that is unknown or has joints.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("pendulum.xml").write_text('''
+        ... <mujoco model="pendulum"><worldbody><body name="rod">
+        ...   <joint name="hinge" axis="0 1 0"/><geom type="capsule" size="0.02" fromto="0 0 0 0 0 -1"/>
+        ... </body></worldbody></mujoco>
+        ... ''')
+        >>> nd.load_mjcf("pendulum.xml")
+        KinematicTree('pendulum', 1 links, nq=1, nv=1)
     """
     mujoco, model = compiled(path)
     reader = _Reader(mujoco, model, Cleaner(active=clean))

@@ -61,6 +61,9 @@ def load_robot(
         FileFormatError: not a robot file.
         ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
         MissingExtraError: an MJCF model, and mujoco is not installed.
+
+    Example:
+        >>> panda = nd.load_robot("panda_description", base="floating")  # doctest: +SKIP
     """
     path, root = _found(robot)
     options: dict[str, Any] = {"base": base, "locked": locked, "kept": kept, "strict": strict, "clean": clean}

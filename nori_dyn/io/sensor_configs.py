@@ -53,6 +53,19 @@ def sensors_from_model(model: str | os.PathLike[str], tree: KinematicTree | None
         ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
         SensorConfigError: two of its sensors share a name.
         MissingExtraError: an MJCF model, and mujoco is not installed.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("pendulum.urdf").write_text('''
+        ... <robot name="pendulum">
+        ...   <link name="wall"/>
+        ...   <link name="rod"/>
+        ...   <joint name="hinge" type="continuous"><parent link="wall"/><child link="rod"/></joint>
+        ...   <sensor name="imu" type="accelerometer"><parent link="rod"/><origin xyz="0 0 -1" rpy="0 0 0"/></sensor>
+        ... </robot>
+        ... ''')
+        >>> [(sensor.name, sensor.type) for sensor in nd.sensors_from_model("pendulum.urdf").measurements]
+        [('imu', 'accelerometer')]
     """
     name = f"sensors of {os.path.basename(model)}"
     with naming_file(model):
@@ -78,6 +91,17 @@ def load_sensors(
         FileFormatError: the file cannot be read.
         SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
         WrongKindError: neither text nor a path.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("mine.yaml").write_text('''
+        ... name: mine
+        ... measurements:
+        ...   - {type: joint_torque, joints: all}
+        ...   - {type: external_wrench, links: {except: link2}, value: 0}
+        ... ''')
+        >>> nd.load_sensors("mine.yaml")
+        SensorSet('mine', 2 measurements)
     """
     content = Config.read(_file_of(source))
     with content.naming_line():
@@ -129,6 +153,19 @@ def load_candidates(
     Raises:
         FileFormatError: the file cannot be read.
         SensorConfigError: it is not YAML, or does not follow the schema: names the file and line.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("shop.yaml").write_text('''
+        ... name: shop
+        ... candidates:
+        ...   measurements:
+        ...     - {type: joint_acceleration, joints: all}
+        ...     - {type: accelerometer, links: all}
+        ... costs: {accelerometer: 40}
+        ... ''')
+        >>> nd.load_candidates("shop.yaml").costs
+        {'accelerometer': 40.0}
     """
     content = Config.read(path)
     with content.naming_line():

@@ -58,6 +58,22 @@ def load_urdf(
         FileFormatError: not a readable file, not a URDF, or numbers that are none.
         ModelError: an unsupported joint, a zero axis, a cycle, two roots, a missing link, unphysical
             inertias, an unknown locked joint, a kept joint that is unknown or moves.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("pendulum.urdf").write_text('''
+        ... <robot name="pendulum">
+        ...   <link name="wall"/>
+        ...   <link name="rod">
+        ...     <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+        ...   </link>
+        ...   <joint name="hinge" type="continuous"><parent link="wall"/><child link="rod"/></joint>
+        ... </robot>
+        ... ''')
+        >>> nd.load_urdf("pendulum.urdf")
+        KinematicTree('pendulum', 1 links, nq=1, nv=1)
+        >>> nd.load_urdf("pendulum.urdf", base="floating")
+        KinematicTree('pendulum', 2 links, nq=8, nv=7)
     """
     if mimic not in ("independent", "refuse"):
         raise ModelError(f"mimic must be 'independent' or 'refuse', not {mimic!r}.")

@@ -40,6 +40,11 @@ class SensorSet(Shown):
 
     Raises:
         InvalidConfigError: two sensors of one name; says which is the second.
+
+    Example:
+        >>> sensors = nd.sensors("inverse_dynamics")
+        >>> [sensor.type for sensor in sensors.measurements]
+        ['joint_acceleration', 'external_wrench']
     """
 
     name: str
@@ -73,6 +78,11 @@ class SensorSet(Shown):
         Raises:
             InvalidConfigError: content that does not follow the schema; says where.
             UnknownSensorNameError: a sensor type that does not exist.
+
+        Example:
+            >>> torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+            >>> nd.SensorSet.from_dict({"name": "torques", "measurements": [torques]})
+            SensorSet('torques', 1 measurements)
         """
         for entry in _entries(data):
             named = entry.get("type")
@@ -143,6 +153,10 @@ class SensorSet(Shown):
 
         Raises:
             UnknownSensorNameError: there is no such contact.
+
+        Example:
+            >>> nd.sensors("biped_contacts").in_contact("l_foot")
+            SensorSet('biped_contacts (l_foot)', 7 measurements)
         """
         state = self.contact_state(closed)
         rows = [row for c in self.contacts for row in (c.closed if c.name in state else c.open)]

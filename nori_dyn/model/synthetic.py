@@ -26,6 +26,11 @@ def autotree(n: int, branching: float = 1.0, skew: float = 0.0, taper: float = 1
         taper: ratio of the lengths of a link and its parent.
 
     Source: Featherstone, spatial_v2, autoTree; RBDA ch. 10.
+
+    Example:
+        >>> tree = nd.autotree(7, branching=2)
+        >>> tree.parents
+        (-1, 0, 0, 1, 1, 2, 2)
     """
     if n < 1 or not (1 <= branching < math.inf) or not math.isfinite(skew) or not (0 < taper < math.inf):
         raise ModelError(
@@ -68,6 +73,11 @@ def random_tree(
         chain: probability that a link hangs on the one before it, instead of on any earlier one.
 
     Source: own; a generator for tests.
+
+    Example:
+        >>> tree = nd.random_tree(4, seed=0, kinds=["revolute", "spherical"])
+        >>> [joint.kind for joint in tree.joints], tree.nq, tree.nv
+        (['revolute', 'revolute', 'revolute', 'spherical'], 7, 6)
     """
     rng = np.random.default_rng(seed)
     kinds = tuple(kind for kind in JOINTS if kind != Fixed.kind) if kinds is None else tuple(kinds)

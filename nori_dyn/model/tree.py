@@ -80,6 +80,12 @@ class KinematicTree(Shown):
 
     Raises:
         ModelError: arrays that do not fit, parents not in topological order, names used twice.
+
+    Example:
+        >>> nd.autotree(3)
+        KinematicTree('autotree(3, 1, 0, 1)', 3 links, nq=3, nv=3)
+        >>> nd.autotree(3).replace(gravity=(0.0, 0.0, -1.62)).gravity  # on the moon
+        (0.0, 0.0, -1.62)
     """
 
     name: str
@@ -235,7 +241,13 @@ class KinematicTree(Shown):
         return tuple(sorted(carried))
 
     def neutral_configuration(self) -> Floats:
-        """Return the configuration (nq,) at which each joint transform is the identity."""
+        """Return the configuration (nq,) at which each joint transform is the identity.
+
+        Example:
+            >>> ball = nd.random_tree(1, seed=0, kinds=["spherical"])
+            >>> print(ball.neutral_configuration())  # x, y, z, w
+            [0. 0. 0. 1.]
+        """
         return np.concatenate([joint.neutral() for joint in self.joints])
 
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> Floats:
@@ -243,6 +255,10 @@ class KinematicTree(Shown):
 
         Args:
             rng: a generator, or a seed for one.
+
+        Example:
+            >>> print(np.round(nd.autotree(3).random_configuration(0), 2))
+            [ 0.86 -1.45 -2.88]
         """
         rng = np.random.default_rng(rng)
         return np.concatenate([joint.random(rng) for joint in self.joints])

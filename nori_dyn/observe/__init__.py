@@ -7,6 +7,11 @@
 
 It reads the same system as planner and solver, and assembles nothing of its own. To add a special pose: one function in
 `poses.py`, registered by name.
+
+Example:
+    >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
+    >>> nd.observe.observability(system).is_observable, nd.observe.redundancy(system, outputs=["tau"]).critical
+    (True, ('qdd:joint1', 'qdd:joint2'))
 """
 
 from __future__ import annotations

@@ -119,6 +119,17 @@ def conditioning(
         SweepError: a scheduler that does not answer, or workers that fail.
 
     Source: own derivation (tests/unit/observe/test_conditioning.py).
+
+    Example:
+        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> sensors = nd.SensorSet.from_dict({"name": "noisy", "measurements": [motion, unloaded]})
+        >>> found = nd.conditioning(nd.System(nd.autotree(2), sensors), [[0.0, 0.0], [0.0, 2.0]])
+        >>> found.outputs
+        ('tau:joint1', 'tau:joint2')
+        >>> print(np.round(found.sigma, 2))  # the elbow straight, and bent
+        [[0.28 0.09]
+         [0.13 0.04]]
     """
     check_system(system, "nd.conditioning")
     wanted = resolve_outputs(system, OUTPUTS if outputs is None else outputs)

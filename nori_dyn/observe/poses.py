@@ -156,10 +156,14 @@ def configurations_where(
         distance: for "double_support" [m]; as in the neutral configuration when None.
 
     Raises:
-        UnknownPoseError: there is no such condition.
+        UnknownPoseError, UnknownModelNameError: there is no such condition, or no such frame.
         InputError: too few frames, or normals that do not fit.
-        UnknownModelNameError: there is no such frame.
         NoConfigurationError: the robot cannot be in such a pose.
+
+    Example:
+        >>> Q = nd.configurations_where(nd.autotree(3, skew=1.0), "parallel", ("link1", "link3"), n=2)
+        >>> print(np.round(np.cos(Q[:, 1]), 6))  # folded back
+        [-1. -1.]
     """
     pose = special_pose(condition)
     rng = np.random.default_rng(seed)

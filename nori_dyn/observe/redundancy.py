@@ -82,6 +82,15 @@ def redundancy(
         WrongKindError: not a system.
         UnknownOutputError: an output that does not exist.
         InputError: a size below 1.
+
+    Example:
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> imu = {"type": "angular_accelerometer", "links": "link1"}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> sensors = nd.SensorSet.from_dict({"name": "spare", "measurements": [motion, imu, unloaded]})
+        >>> found = nd.redundancy(nd.System(nd.autotree(2), sensors), outputs=["tau"])
+        >>> found.critical, found.spare
+        (('qdd:joint2',), ('qdd:joint1', 'angular_acc:link1'))
     """
     check_system(system, "nd.redundancy")
     if size < 1:

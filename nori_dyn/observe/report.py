@@ -153,6 +153,17 @@ def observability(
         NoConfigurationError: a pose asked for that the robot cannot be in.
 
     Source: Nori VI, Property 3 and remark 5, for the problem; own derivation otherwise.
+
+    Example:
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> torques = {"type": "joint_torque", "joints": "all"}
+        >>> unloaded = {"type": "external_wrench", "links": {"except": "link3"}, "value": 0}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion, torques, unloaded]})
+        >>> report = nd.observability(nd.System(nd.autotree(3), sensors))
+        >>> report.is_observable, report.deficiency
+        (False, 3)
+        >>> [part.words for part in report.unseen]  # three joints feel three of six
+        ['mx, my, fz of the external wrench on link3']
     """
     check_system(system, "nd.observability")
     tree = system.tree

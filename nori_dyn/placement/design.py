@@ -140,6 +140,19 @@ def best_sensors(
         UnknownOutputError: an output that does not exist.
         InputError: neither k nor a budget, a k below 1, another criterion, configurations of the wrong shape.
         NoPlacementError: no allowed choice determines the outputs.
+
+    Example:
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
+        >>> imu = {"type": "accelerometer", "links": "link2", "sigma": 0.1}
+        >>> candidates = nd.placement.Candidates.from_dict({
+        ...     "name": "shop", "measurements": [unloaded], "candidates": {"measurements": [motion, imu]}
+        ... })
+        >>> found = nd.best_sensors(nd.autotree(2), candidates, 2)
+        >>> found.chosen
+        ('qdd:joint2', 'acc:link2')
+        >>> print(np.round(found.sigma, 2))  # of tau:joint1 and tau:joint2 [N m]
+        [0.16 0.17]
     """
     check_tree(tree, "nd.best_sensors", "candidates")
     if criterion not in ("A", "D"):

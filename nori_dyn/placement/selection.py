@@ -77,6 +77,18 @@ def place(
         UnknownOutputError: an output that does not exist.
         InputError: a time that is not positive.
         NoPlacementError: the outputs are not determined even with all candidates, or not within rules and budget.
+
+    Example:
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
+        >>> imu = {"type": "accelerometer", "links": "link2", "sigma": 0.1}
+        >>> candidates = nd.placement.Candidates.from_dict({
+        ...     "name": "shop", "measurements": [unloaded], "candidates": {"measurements": [motion, imu]},
+        ...     "costs": {"joint_acceleration": 10, "accelerometer": 15},
+        ... })
+        >>> found = nd.place(nd.autotree(2), candidates)
+        >>> found.chosen, found.cost, found.is_optimal
+        (('qdd:joint1', 'qdd:joint2'), 20.0, True)
     """
     check_tree(tree, "nd.place", "candidates")
     if not seconds > 0:

@@ -52,6 +52,14 @@ class CompiledFunction:
             call.
         backend: name of the backend.
         cost: counted operations, sines and cosines not counted.
+
+    Example:
+        >>> inertia = nd.compile(nd.crba, nd.autotree(2))
+        >>> inertia.inputs.q[:] = 0.0, 0.5
+        >>> _ = inertia.tick()
+        >>> print(np.round(inertia.outputs, 2))
+        [[2.55 0.77]
+         [0.77 0.33]]
     """
 
     def __init__(self, function: Traced, backend: str = "auto", watch: Watch = unwatched) -> None:
@@ -109,6 +117,10 @@ class CompiledFunction:
             InputError: a wrong shape, a number that is not finite, an input missing or too many, no whole number of
                 threads.
             SingularSystemError: the result is not finite at one of the states; names the first.
+
+        Example:
+            >>> nd.compile(nd.crba, nd.autotree(2)).batch(np.zeros((100, 2))).shape
+            (100, 2, 2)
         """
         given = self._named(args, kwargs)
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
@@ -133,6 +145,12 @@ class CompiledFunction:
 
         Raises:
             UnknownNameError: there is no such input.
+
+        Example:
+            >>> by_qdd = nd.compile(nd.rnea, nd.autotree(2)).derivative("qdd")
+            >>> print(np.round(by_qdd(np.zeros(2), np.zeros(2), np.zeros(2)), 2))  # the inertia matrix
+            [[2.67 0.83]
+             [0.83 0.33]]
         """
         with self._watch(f"compiling derivatives of {self._function.name}") as stage:
             stage("differentiating")

@@ -6,6 +6,11 @@ H = nd.recursions.crba(tree, q)                         also minverse, its inver
 M, Mdot, C = nd.recursions.coriolis(tree, q, qd)        also christoffel
 L = nd.recursions.ltl(H, expanded_parents(tree))        also ltdl, ltl_in_place, solve_ltl, ...
 nd.recursions.com_coordinates(tree, q, qd)              also coordinate_change
+
+Example:
+    >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+    >>> print(np.round(nd.recursions.gravity_force(arm, np.zeros(2)), 1))
+    [19.6  4.9]
 """
 
 from __future__ import annotations

@@ -48,6 +48,11 @@ def aba(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array
         SingularSystemError: a joint moves no inertia: names it.
 
     Source: Nori (12), (13); RBDA table 7.1.
+
+    Example:
+        >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+        >>> print(np.round(nd.aba(arm, np.zeros(2), np.zeros(2), np.zeros(2)), 1))  # how it begins to fall
+        [-12.6  16.7]
     """
     return hybrid_dynamics(tree, q, qd, tau, None, (), fx).qdd
 

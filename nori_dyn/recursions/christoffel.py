@@ -36,6 +36,12 @@ def christoffel(tree: KinematicTree, q: Any) -> Array:
         InputError: a wrong shape, or a number that is not finite.
 
     Source: Echeandia and Wensing (37)-(40), algorithm 2.
+
+    Example:
+        >>> arm, q, qd = nd.autotree(2), np.array([0.0, 0.5]), np.ones(2)
+        >>> Gamma = nd.christoffel(arm, q)
+        >>> Gamma.shape, np.allclose(Gamma @ qd, nd.coriolis(arm, q, qd).C)
+        ((2, 2, 2), True)
     """
     for name, joint in zip(tree.joint_names, tree.joints, strict=True):
         if joint.nv > 1:

@@ -96,6 +96,12 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
         UnknownNameError: there is no such factorisation.
 
     Source: Echeandia and Wensing (19)-(21), algorithm 1, proposition 1.
+
+    Example:
+        >>> M, Mdot, C = nd.coriolis(nd.autotree(2), np.array([0.0, 0.5]), np.ones(2))
+        >>> skew = Mdot - 2 * C
+        >>> np.allclose(skew, -skew.T)
+        True
     """
     if str(factorisation) not in FACTORISATIONS:
         raise UnknownNameError("factorisation", str(factorisation), FACTORISATIONS)

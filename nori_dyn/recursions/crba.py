@@ -34,6 +34,11 @@ def crba(tree: KinematicTree, q: Any) -> Array:
         InputError: a wrong shape, or a number that is not finite.
 
     Source: RBDA (6.17), (6.19), (6.20), table 6.2.
+
+    Example:
+        >>> print(np.round(nd.crba(nd.autotree(2), np.zeros(2)), 2))
+        [[2.67 0.83]
+         [0.83 0.33]]
     """
     (q,) = arguments(tree, q=q)
     at, I_c, _ = bodies(tree, q)

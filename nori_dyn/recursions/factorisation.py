@@ -50,6 +50,12 @@ def ltl(H: Any, parents: Sequence[int]) -> Array:
             where the tree has none, or not positive definite: names the entry.
 
     Source: RBDA table 6.3.
+
+    Example:
+        >>> H = nd.crba(nd.autotree(2), np.zeros(2))
+        >>> L = nd.ltl(H, parents=[-1, 0])
+        >>> np.allclose(L.T @ L, H)
+        True
     """
     L, parents = _checked(H, parents)
     ltl_in_place(L, parents)
@@ -60,6 +66,12 @@ def ltdl(H: Any, parents: Sequence[int]) -> LTDL:
     """Return the unit lower triangular L (n, n, ...) and the diagonal D (n, ...) with H = L^T D L.
 
     Arguments and errors are those of `ltl`. Source: RBDA table 6.3.
+
+    Example:
+        >>> L, D = nd.ltdl(np.array([[5.0, 2.0], [2.0, 1.0]]), parents=[-1, 0])
+        >>> print(L, D)
+        [[1. 0.]
+         [2. 1.]] [1. 1.]
     """
     L, parents = _checked(H, parents)
     ltdl_in_place(L, parents)

@@ -34,6 +34,11 @@ def minverse(tree: KinematicTree, q: Any) -> Array:
     Raises:
         InputError: a wrong shape, or a number that is not finite.
         SingularSystemError: a joint moves no inertia: names it.
+
+    Example:
+        >>> print(np.round(nd.minverse(nd.autotree(2), np.zeros(2)), 2))
+        [[ 1.7  -4.25]
+         [-4.25 13.58]]
     """
     (q,) = arguments(tree, q=q)
 

@@ -35,6 +35,11 @@ def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Arra
         InputError: a wrong shape, or a number that is not finite.
 
     Source: Nori (3); RBDA table 5.1.
+
+    Example:
+        >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+        >>> print(np.round(nd.rnea(arm, np.zeros(2), np.zeros(2), np.zeros(2)), 1))  # what holds the arm up
+        [19.6  4.9]
     """
     q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=qdd, fx=fx)
     return _newton_euler(tree, q, qd, qdd, fx, tree.gravity)

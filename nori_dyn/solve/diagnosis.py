@@ -72,6 +72,17 @@ class Diagnosis(Shown):
             says.
         chi_square: the sum of the squared residuals over the sensors' variances (...).
         degrees_of_freedom: weighed readings beyond those that the estimate needs (...).
+
+    Example:
+        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+        >>> imu = motion | {"name": "imu"}
+        >>> torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> sensors = nd.SensorSet.from_dict({"name": "pendulum", "measurements": [motion, imu, torques, unloaded]})
+        >>> monitor = nd.plan(nd.System(nd.autotree(1), sensors), outputs=["tau"]).monitor()
+        >>> found = monitor.check(np.zeros(1), np.zeros(1), [1.0, 1.8, 0.33])
+        >>> found.is_consistent(), found.suspects(1)[0].sensor
+        (False, 'imu')
     """
 
     estimate: Estimate

@@ -34,6 +34,12 @@ class Estimate(Shown):
         found: what a backend found, for one state or for N; it becomes the estimate's own.
         backend: see above.
         turned: whether outputs in the coordinates of a frame are turned already; they are turned in place otherwise.
+
+    Example:
+        >>> plan = nd.plan(nd.System(nd.autotree(2), "forward_dynamics"), outputs=["qdd", "a:link2"])
+        >>> estimate = plan.solver().solve(np.zeros(2), np.zeros(2), np.ones(2))
+        >>> print(np.round(estimate.qdd, 2), estimate["a:link2"].shape)
+        [-2.54  9.33] (6,)
     """
 
     __slots__ = ("_found", "_layout", "_values", "backend")

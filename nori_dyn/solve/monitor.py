@@ -49,6 +49,16 @@ class Monitor:
 
     Raises:
         PlanError: no row is weighed, or the equations of motion are.
+
+    Example:
+        >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+        >>> torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> sensors = nd.SensorSet.from_dict({"name": "pendulum", "measurements": [motion, torques, unloaded]})
+        >>> monitor = nd.plan(nd.System(nd.autotree(1), sensors), outputs=["tau"]).monitor()
+        >>> found = monitor.check(np.zeros(1), np.zeros(1), {"qdd:joint1": 1.0, "tau:joint1": 0.33})
+        >>> print(np.round(found.deviations["tau"], 3), round(found.p_value, 2))
+        [0.032] 0.97
     """
 
     def __init__(self, plan: EliminationPlan, backend: str = "auto", watch: Watch = unwatched) -> None:
@@ -126,6 +136,17 @@ class Monitor:
 
         At most `most` are looked for; a set of sound sensors is accused as often as `false_alarms` says. For the other
         arguments and errors see `Solver.solve_batch`.
+
+        Example:
+            >>> motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+            >>> imu = motion | {"name": "imu"}
+            >>> torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+            >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+            >>> sensors = nd.SensorSet.from_dict({"name": "pendulum", "measurements": [motion, imu, torques, unloaded]})
+            >>> monitor = nd.plan(nd.System(nd.autotree(1), sensors), outputs=["tau"]).monitor()
+            >>> Q, Qd, Y = np.zeros((20, 1)), np.zeros((20, 1)), np.tile([1.0, 1.5, 0.33], (20, 1))
+            >>> [(fault.sensor, round(fault.offset, 1)) for fault in monitor.faults(Q, Qd, Y)]
+            [('imu', 0.3)]
         """
         Q, Qd, Y, W = checked_states(self.solver.system, Q, Qd, Y, weights, missing)
         W, most = W.copy(), counted("most", most)

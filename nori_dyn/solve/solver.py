@@ -96,6 +96,14 @@ class Solver(Shown):
     Raises:
         BackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
+
+    Example:
+        >>> solver = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"]).solver()
+        >>> solver.inputs.y[:] = 1.0, 1.0
+        >>> solver.tick().ok
+        True
+        >>> print(np.round(solver.outputs.tau, 2))
+        [3.5  1.17]
     """
 
     def __init__(
@@ -178,6 +186,12 @@ class Solver(Shown):
         Raises:
             InputError: a wrong shape or name, a value that is not finite, a saturated sensor, a weight below zero.
             SingularSystemError: no unique solution at this state; names what is not determined.
+
+        Example:
+            >>> solver = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics")).solver()
+            >>> estimate = solver.solve(np.zeros(2), np.zeros(2), {"qdd:joint1": 1.0, "qdd:joint2": 0.0})
+            >>> print(np.round(estimate.tau, 2), estimate.residual < 1e-12)
+            [2.67 0.83] True
         """
         found = self._quick(q, qd, y) if weights is None and missing in MISSING else None
         if found is None or (self._is_ranged and self.system.saturated(np.asarray(y)).any()):
@@ -215,6 +229,11 @@ class Solver(Shown):
         Raises:
             InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
             SingularSystemError: no unique solution at one of the states; names the first.
+
+        Example:
+            >>> solver = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics")).solver()
+            >>> solver.solve_batch(np.zeros((100, 2)), np.zeros((100, 2)), np.ones((100, 2))).tau.shape
+            (100, 2)
         """
         system, threads = self.system, counted("threads", threads)
         check_singular(singular)

@@ -60,6 +60,21 @@ class SwitchingSolver(Shown):
     Raises:
         BackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
+
+    Example:
+        >>> wrench = {"type": "external_wrench", "links": "all"}
+        >>> contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+        >>> motion = {"type": "joint_acceleration", "joints": "all"}
+        >>> sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+        >>> solver = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"]).solver()
+        >>> solver.inputs.y[:] = 1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0  # qdd, then couple and force at the tip
+        >>> status = solver.tick()
+        >>> print(np.round(solver.outputs.tau, 2))
+        [-0.17]
+        >>> solver.switch([])  # the contact is lost
+        >>> status = solver.tick()
+        >>> print(np.round(solver.outputs.tau, 2))
+        [0.33]
     """
 
     def __init__(

@@ -214,6 +214,11 @@ class System(Shown):
         """Return the matrix D(q), sparse (rows, columns), at a configuration q (nq,).
 
         Source: Nori (4), (8), (16).
+
+        Example:
+            >>> D = nd.System(nd.autotree(2), "inverse_dynamics").D(np.zeros(2))
+            >>> D.shape, D.nnz
+            ((40, 40), 92)
         """
         q = configuration(self.tree, q)
         return self.entries(positions(self.tree, q)).matrix()
@@ -224,7 +229,15 @@ class System(Shown):
         return self.entries(positions(self.tree, Q.T), (len(Q),)).matrices()
 
     def b(self, q: Floats, qd: Floats, y: Floats | Mapping[str, Any]) -> Floats:
-        """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}."""
+        """Return b (rows,) at a state q (nq,), qd (nv,) and readings y (ny,) or {measurement name: value}.
+
+        Example:
+            >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
+            >>> b = system.b(np.zeros(2), np.zeros(2), {"qdd:joint1": 1.0, "qdd:joint2": 2.0})
+            >>> d = np.linalg.solve(system.D(np.zeros(2)).toarray(), -b)
+            >>> print(np.round(d[system.column("tau", 0)], 2))
+            [4.34]
+        """
         q, qd, y = unweighed_state(self, q, qd, y)
         return np.concatenate(self.bias(velocities(self.tree, q, qd), y)).astype(float)
 

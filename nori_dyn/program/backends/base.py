@@ -75,6 +75,13 @@ class Status(Shown):
         rcond: as in `Solution`; nan where the state has a number that is not finite, or a weight below zero.
         threshold: rcond below which the system counts as singular.
         cause: the pivot or check that tripped, with its value and its limit; empty where none did.
+
+    Example:
+        >>> solver = nd.plan(nd.System(nd.autotree(2), "forward_dynamics")).solver()
+        >>> solver.inputs.q[1] = np.nan
+        >>> status = solver.tick()
+        >>> status.ok, status.cause
+        (False, 'q[1] is nan')
     """
 
     ok: bool = True

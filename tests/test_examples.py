@@ -1,0 +1,59 @@
+"""The examples in docstrings run as they stand, and every public name has one."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.program.compiler import find_compiler
+
+PACKAGE = Path(nd.__file__).parent
+PROMPT = ">>> "
+
+WITHOUT = {"__version__", "NoriError", "NoriWarning"}
+"""`nd.errors` shows how all errors are caught."""
+
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if PROMPT in path.read_text(encoding="utf-8")]
+"""Those that have examples."""
+
+
+def examples(path: Path) -> list[doctest.DocTest]:
+    """Return the examples of a file, one a docstring; they know `nd` and `np`, and nothing else of their module."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    return [found for found in doctest.DocTestFinder().find(module, globs={"nd": nd, "np": np}) if found.examples]
+
+
+class Runner(doctest.DocTestRunner):
+    """Lets through what skips a test: an extra that is not installed."""
+
+    def report_unexpected_exception(self, out, test, example, exc_info):
+        if isinstance(exc_info[1], pytest.skip.Exception):
+            raise exc_info[1]
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
+@pytest.mark.parametrize("example", [one for path in FILES for one in examples(path)], ids=lambda one: one.name)
+def test_it_runs(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if find_compiler() is None:
+        warnings.simplefilter("ignore", nd.NoriWarning)
+    report: list[str] = []
+    if Runner().run(example, out=report.append).failed:
+        pytest.fail("".join(report), pytrace=False)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_none_is_overlooked(path):
+    assert sum(len(one.examples) for one in examples(path)) == path.read_text(encoding="utf-8").count(PROMPT)
+
+
+@pytest.mark.parametrize("name", [name for name in nd.__all__ if name not in WITHOUT])
+def test_every_public_name_has_one(name):
+    assert PROMPT in (getattr(nd, name).__doc__ or ""), f"nd.{name} has no example in its docstring"
