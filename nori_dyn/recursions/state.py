@@ -28,7 +28,7 @@ NO_SYMBOLS = (str, list, complex, timedelta)
 def shapes_of(tree: KinematicTree) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the arguments of the algorithms, by name."""
     v = (tree.nv,)
-    return {"q": (tree.nq,), "qd": v, "qdd": v, "tau": v, "fx": (tree.n_links, 6)}
+    return {"q": (tree.nq,), "qd": v, "qd_r": v, "qdd": v, "tau": v, "fx": (tree.n_links, 6)}
 
 
 def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
@@ -36,8 +36,8 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
 
     Args:
         tree: the robot.
-        values: q, qd, qdd, tau, fx by name, of the shapes of `shapes_of`, with or without batch axes after it; None is
-            zero, but for q.
+        values: q, qd, qd_r, qdd, tau, fx by name, of the shapes of `shapes_of`, with or without batch axes after it;
+            None is zero, but for q.
 
     Raises:
         InputError: a wrong shape, batch axes that differ, a number that is not finite, a quaternion far from unit
