@@ -110,7 +110,13 @@ def bodies(tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | N
     S = tuple(spread(link.joint.S(q[s]), (6, link.joint.nv), batch) for link, s in parts)
     at = Kinematics(tree, X_up, S)
     turned = [] if fx is None else [_turned(link.C, wrench) for link, wrench in zip(links, fx, strict=True)]
-    return Bodies(at if qd is None else moving(at, q, qd), [spread(link.I, (6, 6), batch) for link in links], turned)
+    inertias = [_over_scalar_of(q, spread(link.I, (6, 6), batch)) for link in links]
+    return Bodies(at if qd is None else moving(at, q, qd), inertias, turned)
+
+
+def _over_scalar_of(q: Array, M: Array) -> Array:
+    """Return constants as those of the scalar of q: an expression knows that Izz (1 / Izz) is 1, a double may not."""
+    return M if is_numeric(q) or not q.size else M + 0 * q[:1]
 
 
 @lru_cache(maxsize=16)
