@@ -21,7 +21,7 @@ Plan once, solve every tick:
 
 The classical algorithms, and any function of a robot as a compiled program:
 
-    nd.rnea, nd.aba, nd.crba, nd.minverse, nd.coriolis, nd.christoffel, nd.ltl, nd.ltdl
+    nd.rnea, nd.aba, nd.crba, nd.minverse, nd.coriolis, nd.christoffel, nd.jacobian, nd.ltl, nd.ltdl
     nd.compile(nd.rnea, tree)
 
 The rest is in rooms: nd.recursions (all algorithms), nd.observe (special poses, sweeps), nd.placement,

@@ -26,6 +26,7 @@ from .recursions.christoffel import christoffel
 from .recursions.coriolis import coriolis
 from .recursions.crba import crba
 from .recursions.factorisation import ltdl, ltl
+from .recursions.jacobian import jacobian
 from .recursions.minverse import minverse
 from .recursions.rnea import rnea
 from .solve.diagnosis import Diagnosis
@@ -65,6 +66,7 @@ __all__ = [
     "crba",
     "errors",
     "interop",
+    "jacobian",
     "load_candidates",
     "load_mjcf",
     "load_robot",

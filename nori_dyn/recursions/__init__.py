@@ -3,7 +3,8 @@
 tau = nd.recursions.rnea(tree, q, qd, qdd)              also bias_force, gravity_force, coriolis_force, inertial_force
 qdd = nd.recursions.aba(tree, q, qd, tau)               also hybrid_dynamics, inertia_forward_dynamics
 H = nd.recursions.crba(tree, q)                         also minverse, its inverse
-M, Mdot, C = nd.recursions.coriolis(tree, q, qd)        also christoffel
+M, Mdot, C = nd.recursions.coriolis(tree, q, qd)        also christoffel; times_C, for C qd_r without C
+J = nd.recursions.jacobian(tree, q, "tool")             also jacobian_rate
 L = nd.recursions.ltl(H, expanded_parents(tree))        also ltdl, ltl_in_place, solve_ltl, ...
 nd.recursions.com_coordinates(tree, q, qd)              also coordinate_change
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 from nori_dyn.recursions.aba import HybridDynamics, aba, hybrid_dynamics
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import CoordinateChange, com_coordinates, coordinate_change
-from nori_dyn.recursions.coriolis import Coriolis, coriolis
+from nori_dyn.recursions.coriolis import Coriolis, coriolis, times_C
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
 from nori_dyn.recursions.factorisation import (
     LTDL,
@@ -34,6 +35,7 @@ from nori_dyn.recursions.factorisation import (
     times_L,
     times_L_transpose,
 )
+from nori_dyn.recursions.jacobian import jacobian, jacobian_rate
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from nori_dyn.recursions.sparsity import expanded_parents
@@ -56,6 +58,8 @@ __all__ = [
     "hybrid_dynamics",
     "inertia_forward_dynamics",
     "inertial_force",
+    "jacobian",
+    "jacobian_rate",
     "ltdl",
     "ltdl_in_place",
     "ltl",
@@ -66,6 +70,7 @@ __all__ = [
     "solve_L_transpose",
     "solve_ltdl",
     "solve_ltl",
+    "times_C",
     "times_H",
     "times_L",
     "times_L_transpose",

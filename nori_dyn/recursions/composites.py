@@ -68,7 +68,7 @@ def root_transforms(at: Kinematics) -> list[Transform]:
 
 
 def composite(tree: KinematicTree, M: tuple[Array, ...]) -> list[Array]:
-    """Return for each body the sum of its own matrix and those of all that it carries, in root coordinates."""
+    """Return for each body the sum of its own matrix or vector and of all that it carries, in root coordinates."""
     sums = list(M)
     for i in reversed(range(tree.n_links)):
         if not tree.is_root(i):

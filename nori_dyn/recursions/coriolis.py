@@ -18,6 +18,7 @@ from nori_dyn.algebra.spatial import (
     cross,
     cross_force_matrix,
     matmul,
+    matvec,
     rigid_parts,
     scaled,
     skew,
@@ -41,7 +42,7 @@ class Coriolis(NamedTuple):
 
     Attributes:
         M: inertia matrix (nv, nv, ...).
-        Mdot: its derivative along qd (nv, nv, ...), which is C + C^T.
+        Mdot: its derivative along qd (nv, nv, ...), made as such: that it is C + C^T is a check on both.
         C: Coriolis matrix (nv, nv, ...).
     """
 
@@ -103,26 +104,73 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
         >>> np.allclose(skew, -skew.T)
         True
     """
-    if str(factorisation) not in FACTORISATIONS:
-        raise UnknownNameError("factorisation", str(factorisation), FACTORISATIONS)
+    B_of = _factorisation(factorisation)
     q, qd = arguments(tree, q=q, qd=qd)
 
     # Pass 1: velocities, and B of each body.
     at = root_coordinates(tree, q, qd)
-    B = tuple(FACTORISATIONS[factorisation](v, I) for v, I in zip(at.v, at.I, strict=True))
+    B = tuple(B_of(v, I) for v, I in zip(at.v, at.I, strict=True))
 
     # Pass 2: composites from the leaves to the root, and their forces on every joint below.
     I_c, B_c = composite(tree, at.I), composite(tree, B)
-    M, C = (zeros((tree.nv, tree.nv), q) for _ in range(2))
+    M, Mdot, C = (zeros((tree.nv, tree.nv), q) for _ in range(3))
     for j, at_j in enumerate(tree.v_slices):
         F_1 = matmul(I_c[j], at.S_rate[j]) + matmul(B_c[j], at.S[j])
         F_2 = matmul(I_c[j], at.S[j])
         F_3 = matmul(transpose(B_c[j]), at.S[j])
         for i in path(tree.parents, j):
             at_i, S_T = tree.v_slices[i], transpose(at.S[i])
+            turning = matmul(transpose(at.S_rate[i]), F_2)
             C[at_i, at_j] = matmul(S_T, F_1)
             M[at_i, at_j] = matmul(S_T, F_2)
+            Mdot[at_i, at_j] = matmul(S_T, F_1 + F_3) + turning
             if i != j:
-                C[at_j, at_i] = transpose(matmul(transpose(at.S_rate[i]), F_2) + matmul(S_T, F_3))
+                C[at_j, at_i] = transpose(turning + matmul(S_T, F_3))
                 M[at_j, at_i] = transpose(M[at_i, at_j])
-    return Coriolis(M, C + transpose(C), C)
+                Mdot[at_j, at_i] = transpose(Mdot[at_i, at_j])
+    return Coriolis(M, Mdot, C)
+
+
+def times_C(tree: KinematicTree, q: Any, qd: Any, qd_r: Any, factorisation: str = "christoffel") -> Array:
+    """Return C(q, qd) qd_r (nv, ...) in O(N), without the matrix: what passivity-based controllers add.
+
+    With qd_r = qd it is the Coriolis and centrifugal force. It is Newton and Euler's recursion with two velocities: a
+    second one carried out with qd_r, and B(v, I) of each body times it.
+
+    Args:
+        tree: the robot.
+        q: configuration (nq, ...) [rad, m], over any scalar; batch axes last.
+        qd: velocity (nv, ...) [rad/s, m/s].
+        qd_r: the other velocity (nv, ...) [rad/s, m/s].
+        factorisation: that of `coriolis`.
+
+    Raises:
+        InputError: a wrong shape, or a number that is not finite.
+        UnknownNameError: there is no such factorisation.
+
+    Source: Echeandia and Wensing (30), as a sum over bodies from the leaves; remark 2, after Niemeyer and Slotine.
+    """
+    q, qd, qd_r = arguments(tree, q=q, qd=qd, qd_r=qd_r)
+    B = _factorisation(factorisation)
+    at = root_coordinates(tree, q, qd)
+
+    # Pass 1: the second velocity, its acceleration, and the force that they take.
+    v_r: list[Array] = []
+    a_r: list[Array] = []
+    f: list[Array] = []
+    for i, parent in enumerate(tree.parents):
+        part = qd_r[tree.v_slices[i]]
+        v, a = matvec(at.S[i], part), matvec(at.S_rate[i], part)
+        v_r.append(v if tree.is_root(i) else v_r[parent] + v)
+        a_r.append(a if tree.is_root(i) else a_r[parent] + a)
+        f.append(matvec(B(at.v[i], at.I[i]), v_r[i]) + matvec(at.I[i], a_r[i]))
+
+    # Pass 2: forces from the leaves to the root, and on each joint.
+    forces = composite(tree, tuple(f))
+    return np.concatenate([matvec(transpose(S), force) for S, force in zip(at.S, forces, strict=True)])
+
+
+def _factorisation(name: str) -> BodyFactorisation:
+    if str(name) not in FACTORISATIONS:
+        raise UnknownNameError("factorisation", str(name), FACTORISATIONS)
+    return FACTORISATIONS[str(name)]

@@ -28,7 +28,7 @@ NO_SYMBOLS = (str, list, complex, timedelta)
 def shapes_of(tree: KinematicTree) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the arguments of the algorithms, by name."""
     v = (tree.nv,)
-    return {"q": (tree.nq,), "qd": v, "qdd": v, "tau": v, "fx": (tree.n_links, 6)}
+    return {"q": (tree.nq,), "qd": v, "qd_r": v, "qdd": v, "tau": v, "fx": (tree.n_links, 6)}
 
 
 def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
@@ -36,8 +36,8 @@ def arguments(tree: KinematicTree, **values: Any) -> tuple[Array, ...]:
 
     Args:
         tree: the robot.
-        values: q, qd, qdd, tau, fx by name, of the shapes of `shapes_of`, with or without batch axes after it; None is
-            zero, but for q.
+        values: q, qd, qd_r, qdd, tau, fx by name, of the shapes of `shapes_of`, with or without batch axes after it;
+            None is zero, but for q.
 
     Raises:
         InputError: a wrong shape, batch axes that differ, a number that is not finite, a quaternion far from unit
@@ -110,7 +110,13 @@ def bodies(tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | N
     S = tuple(spread(link.joint.S(q[s]), (6, link.joint.nv), batch) for link, s in parts)
     at = Kinematics(tree, X_up, S)
     turned = [] if fx is None else [_turned(link.C, wrench) for link, wrench in zip(links, fx, strict=True)]
-    return Bodies(at if qd is None else moving(at, q, qd), [spread(link.I, (6, 6), batch) for link in links], turned)
+    inertias = [_over_scalar_of(q, spread(link.I, (6, 6), batch)) for link in links]
+    return Bodies(at if qd is None else moving(at, q, qd), inertias, turned)
+
+
+def _over_scalar_of(q: Array, M: Array) -> Array:
+    """Return constants as those of the scalar of q: an expression knows that Izz (1 / Izz) is 1, a double may not."""
+    return M if is_numeric(q) or not q.size else M + 0 * q[:1]
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.recursions.aba import aba, hybrid_dynamics
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
+from nori_dyn.recursions.jacobian import jacobian, jacobian_rate
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from tests.agreement.test_mujoco import MODELS, model_of
@@ -152,6 +153,24 @@ def test_inertia_matrix(peer):
 def test_inverse_of_the_inertia_matrix(peer):
     forward_dynamics_exists(peer)
     assert_close(minverse(peer.tree, peer.q), peer.H_inverse(), peer.tolerance)
+
+
+def test_jacobians_of_links(peer):
+    """Velocities and accelerations of links as Pinocchio has them, linear first there."""
+    tree, model, data = peer.tree, peer.model, peer.data
+    turned = [3, 4, 5, 0, 1, 2]
+    for k in range(5):
+        q, v = peer.states[k]
+        pin.computeJointJacobiansTimeVariation(model, data, q, v)
+        for name in (tree.names[0], tree.names[tree.n_links // 2], tree.names[-1]):
+            if not model.existFrame(name, pin.BODY):
+                continue
+            frame = model.getFrameId(name, pin.BODY)
+            J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)[turned] @ peer.P
+            rate = pin.getFrameJacobianTimeVariation(model, data, frame, pin.LOCAL)[turned] @ peer.P
+            qd = peer.qd[:, k]
+            assert_close(jacobian(tree, peer.q[:, k], name), J, SOLVED)
+            assert_close(jacobian_rate(tree, peer.q[:, k], qd, name) @ qd, rate @ qd, SOLVED)
 
 
 def test_coriolis_matrix(peer):

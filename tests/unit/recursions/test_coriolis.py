@@ -7,8 +7,9 @@ import pytest
 
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.synthetic import random_tree
-from nori_dyn.recursions.coriolis import FACTORISATIONS, christoffel_factorisation, coriolis
+from nori_dyn.recursions.coriolis import FACTORISATIONS, christoffel_factorisation, coriolis, times_C
 from nori_dyn.recursions.crba import crba
+from nori_dyn.recursions.rnea import coriolis_force
 from tests.oracles import Lagrangian, derivative, hat, newton_euler
 from tests.tolerances import DIFFERENCES, EXACT, EXTENDED, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES
@@ -120,9 +121,17 @@ def test_the_derivative_of_the_inertia_matrix_is_that_along_the_motion(case, fac
 def test_mdot_less_twice_c_is_skew(case, factorisation):
     tree, truth = case
     found = coriolis(tree, truth.q, truth.qd, factorisation)
-    assert_close(found.Mdot, found.C + transposed(found.C), ROUNDING)
+    assert_close(found.Mdot, found.C + transposed(found.C), RECURSION)
     twist = found.Mdot - 2 * found.C
-    assert_close(twist, -transposed(twist), ROUNDING)
+    assert_close(twist, -transposed(twist), RECURSION)
+
+
+def test_the_product_without_the_matrix_is_that_with_it(case, factorisation):
+    tree, truth = case
+    C = coriolis(tree, truth.q, truth.qd, factorisation).C
+    expected = np.einsum("ijN,jN->iN", C, truth.qdd)
+    assert_close(times_C(tree, truth.q, truth.qd, truth.qdd, factorisation), expected, RECURSION)
+    assert_close(times_C(tree, truth.q, truth.qd, truth.qd), coriolis_force(tree, truth.q, truth.qd), RECURSION)
 
 
 def test_energy_is_kept(case, factorisation):
