@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nori_dyn.api.system import System
+from nori_dyn.api.verification import verify
 from nori_dyn.errors import NoriError, NoriWarning, PlanError
 from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
@@ -25,7 +26,6 @@ from nori_dyn.io.plan_files import (
     tried_orderings,
 )
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
@@ -139,7 +139,7 @@ class Plan(EliminationPlan):
         text = read_text(path)
         try:
             loaded = _restored(plan_from_text(text), system)
-            check_pivots(loaded)
+            verify(text, [loaded])
             return loaded
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
@@ -227,7 +227,7 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> P
     Raises:
         PlanError: an output that the system does not have, or no permutations.
     """
-    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `check_pivots`
+    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
     return Plan(
         system=system,
         outputs=resolve_outputs(system, outputs),
@@ -240,20 +240,3 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> P
         tried=tried_orderings(data),
         seed=data.seed,
     )
-
-
-def check_pivots(plan: Plan) -> None:
-    """Check that the permutations of a plan from elsewhere lead to no zero pivot.
-
-    Raises:
-        PlanError: they do, or are of another size than the system.
-    """
-    if not len(plan.row_permutation) == len(plan.column_permutation) == plan.symbolic.shape[0]:
-        raise PlanError("its permutations are not of the size of its system.")
-    if not len(plan.program_rows) == len(plan.program_columns) == plan.refined.symbolic.shape[0]:
-        raise PlanError("its program's permutations are not of the size of its system.")
-    try:
-        plan.elimination()
-        _ = plan.solved
-    except ZeroPivotError:
-        raise PlanError("its permutations lead to a zero pivot.") from None

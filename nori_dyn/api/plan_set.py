@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 from pathlib import Path
 
-from nori_dyn.api.plan import Plan, check_pivots, plan, plan_of
+from nori_dyn.api.plan import Plan, plan, plan_of
 from nori_dyn.api.summary import plan_set_document
 from nori_dyn.api.system import Named, System
+from nori_dyn.api.verification import verify
 from nori_dyn.errors import (
     NoriError,
     PlanError,
@@ -144,7 +145,9 @@ class PlanSet(Shown):
         try:
             data = plan_set_from_text(text)
             with progress(f"loading {data.tree.name}") as stage:
-                return _restored(data, stage)
+                loaded = _restored(data)
+                verify(text, _one_by_one(loaded.plans, stage))
+                return loaded
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
 
@@ -232,16 +235,20 @@ def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[
     return sorted(found, key=lambda state: (-len(state), [names.index(name) for name in state]))
 
 
-def _restored(data: PlanSetData, stage: Progress) -> PlanSet:
+def _restored(data: PlanSetData) -> PlanSet:
     tree, sensors = tree_of(data.tree), SensorSet.from_dict(data.sensors)
     plans: dict[ContactState, Plan] = {}
     for one in data.states:
         state = sensors.contact_state(one.contacts)
-        stage(named_contacts(state), len(plans) / len(data.states))
         system = System(tree, sensors.in_contact(*state))
         if system.fingerprint != one.fingerprint:
             raise PlanError(f"the fingerprint of '{named_contacts(state)}' does not fit the model and sensors in it.")
         plans[state] = plan_of(system, data.outputs, one)
-        check_pivots(plans[state])
     left_out = {sensors.contact_state(one.contacts): one.reason for one in data.left_out}
     return PlanSet(tree, sensors, plans, left_out)
+
+
+def _one_by_one(plans: Mapping[ContactState, Plan], stage: Progress) -> Iterator[Plan]:
+    for k, (state, one) in enumerate(plans.items()):
+        stage(named_contacts(state), k / len(plans))
+        yield one
