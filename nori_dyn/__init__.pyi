@@ -28,6 +28,7 @@ from .recursions.crba import crba
 from .recursions.factorisation import ltdl, ltl
 from .recursions.minverse import minverse
 from .recursions.rnea import rnea
+from .report.html import save_html
 from .solve.diagnosis import Diagnosis
 from .solve.estimate import Estimate
 from .solve.monitor import Monitor
@@ -84,6 +85,7 @@ __all__ = [
     "recursions",
     "redundancy",
     "rnea",
+    "save_html",
     "sensors",
     "sensors_from_model",
 ]

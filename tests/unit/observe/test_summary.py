@@ -9,9 +9,10 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.observe.findings import findings
-from nori_dyn.observe.summary import conditioning_document, redundancy_document
+from nori_dyn.observe.null_space import Unseen
+from nori_dyn.observe.summary import redundancy_document
+from nori_dyn.report.html import to_html
 from nori_dyn.report.json_figures import report_json
-from nori_dyn.report.page import observability_page
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 TREE = nd.autotree(3)
@@ -31,7 +32,7 @@ def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
     assert "What the sensors do not see:" in text
     assert report.unseen[0].words in text
     assert "Not determined: fx:link3 (6), f:link1 (6), tau:joint1," in text
-    assert "at the zero of every joint nothing lost" in text
+    assert "at the zero of every joint nothing further lost" in text
     assert "nothing of this robot" not in text
     assert plain(nd.observability(ENOUGH, where=None)).startswith("Yes, these sensors suffice.")
 
@@ -40,7 +41,7 @@ def test_text_figures_and_page_say_the_same():
     report = nd.observability(SHORT)
     said = findings(report)
     figures = report_json(report, None)
-    page = observability_page(SHORT, report)
+    page = to_html(report)
     assert figures["verdict"] == {
         "level": "no",
         "heading": said.verdict.heading,
@@ -50,7 +51,7 @@ def test_text_figures_and_page_say_the_same():
     for words in (said.verdict.words, said.reason, *(line.words for line in said.unseen)):
         assert words in plain(report)
     page_text = " ".join(page.replace("&#39;", "'").split())
-    for words in (said.verdict.heading, said.verdict.words, said.reason, said.lost.partition(" below")[0]):
+    for words in (said.verdict.heading, said.verdict.words, said.reason, said.margin.partition(" below")[0]):
         assert words in page_text
     assert "rank lost" not in page
     assert "ranks lost" not in str(report)
@@ -59,33 +60,35 @@ def test_text_figures_and_page_say_the_same():
 @pytest.mark.parametrize(
     ("lost", "ranks", "outcome"),
     [
-        (1, [59, 59], "1 combination lost"),
-        (2, [58, 60], "2 combinations lost, at the worst"),
-        (0, [60, 60], "nothing lost, but nearly"),
+        (1, [59, 59], "1 combination of the external wrenches on link1 and link3 not determined"),
+        (2, [58, 60], "2 combinations of the external wrenches on link1 and link3 not determined, at the worst"),
+        (0, [60, 60], "all determined, but only just"),
     ],
 )
 def test_what_becomes_of_poses(lost, ranks, outcome):
     report = nd.observability(ENOUGH)
-    pose = replace(
-        report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=np.full(2, 1e-7 if not lost else 0.1)
-    )
+    unseen = (Unseen("internal", ("link1", "link3"), (), ()),) if lost else ()
+    smallest = np.full(2, 1e-7 if not lost else 0.1)
+    pose = replace(report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=smallest, unseen=unseen)
     (line,) = findings(replace(report, conditions=(pose,))).poses
     assert line.outcome == outcome
-    assert outcome in plain(replace(report, conditions=(pose,)))
+    words = plain(replace(report, conditions=(pose,)))
+    assert all(word in words for word in outcome.split())
 
 
 def test_the_workspace_as_text():
     found = nd.conditioning(ENOUGH, n=8, workers=1)
     text = plain(found)
-    assert text.startswith("Of 8 configurations, none lack rank and none are nearly singular. The margin is")
+    words = "Of 8 random poses within joint limits, none leave something undetermined and none are nearly singular."
+    assert text.startswith(f"{words} The margin is")
     assert "No sensor has a sigma" in text
     rows = [line.split() for line in str(found).splitlines()]
-    start = rows.index(["pose", "short", "margin", "q"]) + 2
+    start = rows.index(["pose", "missing", "margin", "q"]) + 2
     assert [row[:2] for row in rows[start : start + 5]] == [[str(k), "0"] for k in found.worst[:5]]
     assert repr(found) == "Conditioning(8 configurations, 0 lack rank)"
-    assert "All of 4 poses given lack rank" in plain(
-        conditioning_document(nd.conditioning(SHORT, n=4, workers=1), "poses given").text()
-    )
+    Q = [TREE.random_configuration(k) for k in range(4)]
+    words = plain(nd.conditioning(SHORT, Q, workers=1))
+    assert "At all of 4 poses given something is not determined, as at almost every pose; more at none." in words
 
 
 def test_deviations_are_plain_numbers_with_the_largest_first():
