@@ -16,12 +16,16 @@ from nori_dyn.report.margin_bars import Bar, margin_bars
 from nori_dyn.report.pose_tables import PoseTable, list_special_poses, list_swept_poses
 from nori_dyn.report.tree_drawing import TreeDrawing, tree_drawing
 from nori_dyn.system.builder import System
+from nori_dyn.tables import listed
 
 if TYPE_CHECKING:
     from nori_dyn.observe.redundancy import Redundancy
 
 SHOWN = 5
 """Outputs of a unit that are shown at once, those that are known least."""
+
+MOST_NAMED = 12
+"""Most outputs that are named in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +159,9 @@ def _deviations(table: DeviationTable) -> Deviations:
     )
     notes = []
     if table.undetermined:
-        notes.append(f"Not determined at most poses: {', '.join(table.undetermined)}.")
+        notes.append(f"Not determined at most poses: {listed(table.undetermined, MOST_NAMED)}.")
     if table.exact:
-        notes.append(f"Known exactly: {', '.join(table.exact)}.")
+        notes.append(f"Known exactly: {listed(table.exact, MOST_NAMED)}.")
     return Deviations(table.unit, rows[:SHOWN], rows[SHOWN:], tuple(notes))
 
 

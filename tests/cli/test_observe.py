@@ -30,6 +30,7 @@ def test_sensors_that_do_not_suffice(run):
     assert "rank 669 of 670, 1 short" in text
     assert "- an internal force along the line in which the planes of r_sole and l_sole meet" in text
     assert "Not determined: fx:r_ankle_2 (5), fx:l_ankle_2 (5)" in text
+    assert "Add this. A torque sensor in r_hip_pitch: then all is determined, at almost every pose." in text
     assert "- any internal force in the common plane of r_sole and l_sole (3 independent)" in text
 
 
@@ -89,6 +90,8 @@ def test_figures_as_json(run):
     )
     assert (found["is_observable"], found["generic_rank"], found["variables"]) == (True, 670, 670)
     assert [(c["condition"], c["lost"]) for c in found["conditions"]] == [("parallel", 1), ("at_zero", 1)]
+    (added,) = found["additions"]
+    assert (added["at_poses"], added["is_smallest"], len(added["sensors"])) == (True, True, 1)
     (part,) = found["conditions"][0]["unseen"]
     assert part["dimension"] == 1
     assert "fx:leg_left_6_link.mz" in part["vectors"][0]

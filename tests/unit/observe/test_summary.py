@@ -10,13 +10,16 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.observe.findings import findings
 from nori_dyn.observe.null_space import Unseen
-from nori_dyn.observe.summary import redundancy_document
+from nori_dyn.observe.summary import redundancy_document, report_document
+from nori_dyn.observe.workspace import MARGIN
 from nori_dyn.report.html import to_html
-from nori_dyn.report.json_figures import report_json
+from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
+from nori_dyn.tables import number
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 TREE = nd.autotree(3)
 ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}))
+KNOWN = {**WRENCHES, "value": 0}
 SHORT = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "links": ["link1", "link2"], "value": 0}))
 
 
@@ -51,10 +54,27 @@ def test_text_figures_and_page_say_the_same():
     for words in (said.verdict.words, said.reason, *(line.words for line in said.unseen)):
         assert words in plain(report)
     page_text = " ".join(page.replace("&#39;", "'").split())
-    for words in (said.verdict.heading, said.verdict.words, said.reason, said.margin.partition(" below")[0]):
+    for words in (said.verdict.heading, said.verdict.words, said.reason, MARGIN, said.advice[0].words):
         assert words in page_text
     assert "rank lost" not in page
     assert "ranks lost" not in str(report)
+
+
+def test_text_figures_and_page_say_the_same_of_poses_and_failures():
+    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, KNOWN))
+    report, found, spare = nd.observability(system), nd.conditioning(system, n=6, workers=1), nd.redundancy(system)
+    k = int(np.argmax(found.worst_sigma))
+    median, worst = found.median_sigma[k], found.worst_sigma[k]
+    at_worst = f"{number(worst, 2)} N m at the worst of 6 poses (no. {found.sigma[:, k].argmax()})"
+    least = f"Known least: {found.outputs[k]}, {at_worst}, {number(median, 2)} N m at the median"
+    figures = workspace_json(found)
+    assert figures["known_least"].startswith(least)
+    failures = redundancy_json(spare)["words"]
+    text = " ".join((report_document(report, found) + redundancy_document(spare)).text().split())
+    page = " ".join(to_html(report, found, spare).split())
+    for words in (least, failures, findings(report).reason):
+        assert words in text
+        assert words.replace("'", "&#39;") in page
 
 
 @pytest.mark.parametrize(
