@@ -21,7 +21,7 @@ from nori_dyn.tables import listed
 if TYPE_CHECKING:
     from nori_dyn.observe.redundancy import Redundancy
 
-SHOWN = 5
+SHOWN = 8
 """Outputs of a unit that are shown at once, those that are known least."""
 
 MOST_NAMED = 12
@@ -121,7 +121,9 @@ def observability_page(
     poses = [*list_special_poses(tree, report)]
     swept = None
     if conditioning is not None:
-        swept = describe_sweep(conditioning, conditioning.n_variables if report.is_observable else report.generic_rank)
+        swept = describe_sweep(
+            conditioning, conditioning.n_variables if report.is_observable else report.numerical_rank
+        )
         poses += list_swept_poses(tree, conditioning)
     return Page(
         robot=report.robot,

@@ -10,6 +10,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.observe import additions
 from nori_dyn.observe.findings import findings
+from nori_dyn.observe.generic import generic_rank
 from nori_dyn.report.json_figures import report_json
 from tests.robots import load
 from tests.systems import ACCELERATIONS, INVERSE, WRENCHES, sensor_set
@@ -53,6 +54,20 @@ def test_with_what_is_added_all_is_determined_and_with_less_it_is_not(seed):
         assert not nd.observability(with_additions(system, fewer), where=None).is_observable
     for other in found.others:
         assert nd.observability(with_additions(system, [other]), where=None).is_observable
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_called_the_smallest_is(seed):
+    system = random_set(seed)
+    generic = generic_rank(system)
+    (found,) = additions.additions(system, generic, [])
+    if not found.is_smallest:
+        return
+    candidates = additions._addables(system, generic.open)
+    missing = additions.ExactlyOpen(generic.open, system.shape[1] - generic.rank)
+    for fewer in itertools.islice(itertools.combinations(candidates, len(found.sensors) - 1), 500):
+        columns = [column for candidate in fewer for column in candidate.columns]
+        assert missing.gain(columns) < missing.dimension
 
 
 def test_a_single_sensor_is_named_with_all_that_do_as_well():
