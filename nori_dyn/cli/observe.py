@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json
-from nori_dyn.io.files import check_writable, write_bytes
+from nori_dyn.io.files import check_writable
 from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Document
@@ -17,7 +17,6 @@ from nori_dyn.tables import Document
 if TYPE_CHECKING:
     from nori_dyn.observe.conditioning import Conditioning
     from nori_dyn.observe.report import ObservabilityReport, Where
-    from nori_dyn.system.builder import System
 
 POSES = ("parallel", "coplanar", "flat", "double_support", "at_zero", "at_limits")
 """The special poses of `nori_dyn.observe.poses`."""
@@ -95,11 +94,13 @@ def observe(
     from nori_dyn.io.logs import read_configurations
     from nori_dyn.io.robots import load_robot
     from nori_dyn.io.sensor_configs import load_sensors
+    from nori_dyn.model.joints import notes_on_limits
     from nori_dyn.observe.conditioning import conditioning
     from nori_dyn.observe.redundancy import redundancy
     from nori_dyn.observe.report import observability
     from nori_dyn.observe.summary import redundancy_document, report_document
     from nori_dyn.planning.outputs import resolve_outputs
+    from nori_dyn.report.html import save_html
     from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
 
     asked = _where(where)
@@ -120,19 +121,20 @@ def observe(
             swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, stage)
         spare = redundancy(system, wanted, failing, seed, stage) if failing else None
     if html is not None:
-        from nori_dyn.report.page import observability_page
-
-        write_bytes(html, observability_page(system, report, swept, spare).encode())
+        save_html(report, html, swept, spare, wanted)
     at_given = swept if given is not None else None
     if as_json:
         figures = {**tree_json(tree), **report_json(report, at_given, swept)}
         figures["workspace"] = None if swept is None else workspace_json(swept)
-        figures["redundancy"] = None if spare is None else redundancy_json(spare)
+        figures["redundancy"] = None if spare is None else redundancy_json(spare, wanted)
         print_json(figures)
     else:
         found = report_document(report, swept)
         if swept is not None:
-            found += _workspace(system, report, swept, is_random=given is None)
+            found += _workspace(report, swept)
+            if given is None:
+                notes = notes_on_limits(tree.joint_names, tree.joints)
+                found += Document(tuple(f"note: {note}" for note in notes))
         if spare is not None:
             found += redundancy_document(spare, wanted, "If sensors fail.")
         show(found)
@@ -140,16 +142,12 @@ def observe(
         raise typer.Exit(1)
 
 
-def _workspace(system: System, report: ObservabilityReport, swept: Conditioning, is_random: bool) -> Document:
-    """Return what is shown of the poses that were looked at, which are random ones or were given."""
-    from nori_dyn.model.joints import notes_on_limits
+def _workspace(report: ObservabilityReport, swept: Conditioning) -> Document:
+    """Return what is shown of the poses that were looked at."""
     from nori_dyn.observe.summary import conditioning_document
 
-    poses = "random poses within joint limits" if is_random else "poses given"
     rank = swept.n_variables if report.is_observable else report.numerical_rank
-    notes = notes_on_limits(system.tree.joint_names, system.tree.joints) if is_random else ()
-    said = conditioning_document(swept, poses, rank, "Over the workspace.")
-    return said + Document(tuple(f"note: {note}" for note in notes))
+    return conditioning_document(swept, rank, "Over the workspace.")
 
 
 def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:

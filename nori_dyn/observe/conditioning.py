@@ -47,6 +47,7 @@ class Conditioning(Shown):
             sensors whose noise is that of their sigmas; infinite where it is not determined; None where no sensor has
             a sigma.
         worst: numbers of the worst configurations, the worst first (at most `WORST`).
+        poses: what the configurations are, in words.
     """
 
     configurations: Floats
@@ -57,6 +58,7 @@ class Conditioning(Shown):
     units: tuple[str, ...]
     sigma: Floats | None
     worst: Indices
+    poses: str = "configurations"
 
     def __repr__(self) -> str:
         return f"Conditioning({len(self.ranks)} configurations, {len(self.lacking)} lack rank)"
@@ -151,6 +153,7 @@ def conditioning(
         units=units,
         sigma=sigmas if has_sigmas else None,
         worst=np.lexsort((margins, ranks, smallest))[:WORST],
+        poses="random poses within joint limits" if configurations is None else "poses given",
     )
 
 

@@ -24,15 +24,16 @@ import scipy.linalg as la
 from nori_dyn.errors import InputError, NoPlacementError, SensorConfigError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.observe.conditioning import conditioning, configurations_of
+from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.observe.deviations import Deviations
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.placement.candidates import Candidates, Choices
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
-from nori_dyn.placement.summary import design_document
+from nori_dyn.placement.findings import describe_design
+from nori_dyn.placement.purchase import Purchase
+from nori_dyn.placement.summary import choice_document
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.search import Progress
-from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
@@ -80,6 +81,7 @@ class Design(Shown):
         sigma: expected standard deviation of each of them, root mean square over the configurations (n_outputs,).
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
+        bought: the robot with them, and how exact the outputs are expected to be.
     """
 
     chosen: tuple[str, ...]
@@ -94,12 +96,13 @@ class Design(Shown):
     sigma: Floats
     sensors: SensorSet
     costs: Mapping[str, float]
+    bought: Purchase
 
     def __repr__(self) -> str:
         return f"Design({len(self.chosen)} sensors, criterion '{self.criterion}', value {self.value:g})"
 
     def shown(self) -> Document:
-        return design_document(self)
+        return choice_document(describe_design(self), self.bought.expected)
 
     @property
     def gap(self) -> float:
@@ -173,8 +176,8 @@ def best_sensors(
     chosen = tried or search.by_exchanges(start, progress)
     value = judged.value(chosen)
     bound = value if exhaustive else min(value, search.bound(chosen, progress))
-    sensors = choices.sensor_set(chosen)
-    final = conditioning(System(tree, sensors), Q, outputs, workers=1)
+    bought = Purchase.of(choices, chosen, outputs, configurations, n, seed)
+    final = bought.expected
     assert final.sigma is not None
     return Design(
         chosen=chosen,
@@ -187,8 +190,9 @@ def best_sensors(
         units=final.units,
         n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
         sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
-        sensors=sensors,
+        sensors=choices.sensor_set(chosen),
         costs={name: choices.costs[name] for name in chosen},
+        bought=bought,
     )
 
 

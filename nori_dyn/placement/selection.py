@@ -10,13 +10,20 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest, list_names
-from nori_dyn.placement.summary import placement_document
+from nori_dyn.placement.exchanges import exchanges
+from nori_dyn.placement.findings import describe_placement
+from nori_dyn.placement.purchase import Purchase
+from nori_dyn.placement.summary import choice_document
 from nori_dyn.planning.search import Progress
 from nori_dyn.system.given import check_tree
+from nori_dyn.system.variables import KINDS
 from nori_dyn.tables import Document, Shown
 
 SECONDS = 60.0
 """Time after which the best set found so far is taken, with what is known of the cheapest."""
+
+CONFIGURATIONS = 20
+"""Random configurations at which the expected deviations of the outputs are taken."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +38,9 @@ class Placement(Shown):
         outputs: what they determine.
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
+        exchanges: by choice the others that could be had instead of it, the cheapest first; empty where it took too
+            long to look.
+        bought: the robot with them, and how exact the outputs are expected to be.
     """
 
     chosen: tuple[str, ...]
@@ -40,12 +50,14 @@ class Placement(Shown):
     outputs: tuple[str, ...]
     sensors: SensorSet
     costs: Mapping[str, float]
+    exchanges: Mapping[str, tuple[str, ...]]
+    bought: Purchase
 
     def __repr__(self) -> str:
         return f"Placement({len(self.chosen)} sensors, cost {self.cost:g}, bound {self.bound:g})"
 
     def shown(self) -> Document:
-        return placement_document(self)
+        return choice_document(describe_placement(self), self.bought.expected)
 
     @property
     def is_optimal(self) -> bool:
@@ -104,6 +116,7 @@ def place(
             f"candidates '{candidates.name}': no set within the budget of {candidates.budget:g} is known to suffice: "
             f"the cheapest {least} {cost:g} ({list_names(chosen)}). Raise the budget, or ask for fewer outputs."
         )
+    progress("how exact the outputs are")
     return Placement(
         chosen=chosen,
         cost=cost,
@@ -112,4 +125,6 @@ def place(
         outputs=tuple(outputs) if outputs is not None else ("all",),
         sensors=choices.sensor_set(chosen),
         costs={name: choices.costs[name] for name in chosen},
+        exchanges=exchanges(problem, chosen),
+        bought=Purchase.of(choices, chosen, KINDS if outputs is None else outputs, None, CONFIGURATIONS, seed),
     )

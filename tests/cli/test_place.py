@@ -61,6 +61,17 @@ def test_the_best_in_json(run, ur5):
     status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--json", "--outputs", "all")
     found = json.loads(output)
     assert (found["cost"], found["is_optimal"], len(found["chosen"])) == (42, True, 6)
+    assert found["exchanges"].keys() == set(found["chosen"])
+    assert found["expected"]["known_least"].startswith("Known least: ")
+
+
+def test_the_page(run, ur5, tmp_path):
+    page = tmp_path / "page.html"
+    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--html", page)
+    assert status == 0
+    assert output.startswith("6 sensors for 42: the cheapest there is.")
+    assert "6 sensors for 42" in page.read_text()
+    assert run("place", ROBOTS["ur5"], "--candidates", ur5, "--html", tmp_path / "none" / "page.html")[0] == 1
 
 
 def test_the_best_as_it_is_read(run, ur5):
