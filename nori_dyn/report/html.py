@@ -79,5 +79,9 @@ def save_html(
     Raises:
         WrongKindError: something else.
         FileFormatError: the file cannot be written.
+
+    Example:
+        >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
+        >>> nd.save_html(nd.observability(system), "page.html")
     """
     write_bytes(path, to_html(found, conditioning, redundancy, outputs).encode())
