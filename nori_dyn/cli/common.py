@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 Robot = Annotated[
     str,
-    typer.Argument(metavar="ROBOT", help="A URDF or MJCF file, or a name of the robot_descriptions package."),
+    typer.Argument(
+        metavar="ROBOT",
+        help="A URDF or MJCF file, or the name of a robot of an installed package: panda, ur5, anymal, talos, icub.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Lock = Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Freeze a joint; repeatable.")]
