@@ -22,7 +22,7 @@ from nori_dyn.errors import (
 )
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import tree_of
-from nori_dyn.io.plan_set_files import PlanSetData, plan_set_from_text, plan_set_to_text
+from nori_dyn.io.plan_set_files import PlanSetData, is_plan_set, plan_set_from_text, plan_set_to_text
 from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -192,6 +192,16 @@ def plan_set(
         reasons = " ".join(left_out.values())
         raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {reasons}")
     return PlanSet(tree, sensors, plans, left_out)
+
+
+def load_plans(path: str | Path) -> Plan | PlanSet:
+    """Return the plan, or the plan set, in a file.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        PlanError: it is truncated, changed, of another version, or holds neither.
+    """
+    return PlanSet.load(path) if is_plan_set(read_text(path)) else Plan.load(path)
 
 
 def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:

@@ -51,10 +51,12 @@ def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
     Raises:
         UnknownSensorNameError: there is no such contact.
     """
-    if contacts is None:
-        return known
-    named = () if contacts.strip() in ("", "none") else contacts.split(",")
-    return known.in_contact(*(name.strip() for name in named))
+    return known if contacts is None else known.in_contact(*named_contacts(contacts))
+
+
+def named_contacts(contacts: str) -> tuple[str, ...]:
+    """Return the contacts that are named on the command line: "l_foot,r_foot", or "none"."""
+    return () if contacts.strip() in ("", "none") else tuple(name.strip() for name in contacts.split(","))
 
 
 def print_json(data: dict[str, Any]) -> None:
