@@ -162,7 +162,7 @@ class SensorSet(Shown):
             raise SensorConfigError(
                 f"sensors '{self.name}' have contacts ({names}), and it is not said which are closed. Choose a state "
                 f"with .in_contact({listed}) or --contacts {names.replace(' ', '')}, or plan all of them with "
-                "nori_dyn.plan_set."
+                "nori_dyn.plan_set or --contacts all."
             )
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):

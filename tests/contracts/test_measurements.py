@@ -288,6 +288,8 @@ def test_link_selectors(tree, selector, expected):
 
 def test_selectors_as_objects(tree):
     assert select_joints(tree, Match(match=".*1")) == [0]
+    assert select_joints(tree, "tips") == [i for i in range(tree.n_links) if i not in tree.parents]
+    assert select_joints(tree, Except(**{"except": "tips"})) == sorted(set(tree.parents) - {-1})
     assert select_joints(tree, Except(**{"except": ["joint1"]})) == [1, 2, 3, 4]
     assert select_places(tree, "palm") == [("palm", 1)]
 

@@ -83,7 +83,7 @@ WRONG = {
     "0.5,1,2,3,4,5\n": "log.csv:1: the first line holds numbers. It must name the columns",
     "q[0],q[1]\n[rad],[rad]\n1,2\n": "log.csv:2: column 'q[0]' is '[rad]', which is no number. A line of units",
     "q[0],q[1]\n1,2\n1,off\n": "log.csv:3: column 'q[1]' is 'off', which is no number. Leave the cell empty",
-    "q[0];q[1]\n0,5;0,25\n": r"column 'q[0]' is '0,5', which is no number. Decimal commas are not read. Write points: sed",
+    "q[0];q[1]\n0,5;0,25\n": "column 'q[0]' is '0,5', which is no number. Decimal commas are not read. Write points",
     "q[0],q[1]\n0,5,0,25\n": "log.csv:2: has 4 cells, and the first line names 2 columns. Decimal commas?",
     "q[0],q[1]\n1,2\n\n1\n": "log.csv:4: has 1 cells, and the first line names 2 columns.",
     "q[0],q[1]\n1,2\n": "has no column 'q:joint2'",
