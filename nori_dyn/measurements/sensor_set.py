@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from nori_dyn.errors import InvalidConfigError, NoriError, SensorConfigError, UnknownSensorNameError, named_contacts
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.config_errors import config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.linear_relation import LinearRelation
@@ -81,9 +82,7 @@ class SensorSet(Shown):
         try:
             config: Any = config_model().model_validate(data)
         except ValidationError as error:
-            message, path = _most_specific(error, data)
-            place = ".".join(map(str, path)) or "the top level"
-            raise InvalidConfigError(f"at {place}: {message}", path) from None
+            raise config_error(error, data, config_model(), "a set of sensors") from None
         contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
         if not config.from_model:
             return SensorSet(config.name, tuple(config.measurements), config.source, config.dynamics, contacts)
@@ -237,25 +236,6 @@ def _changed(
         if None not in applied:
             found.append(reduce(lambda fields, change: {**fields, **(change or {})}, applied, dict(entry)))
     return found
-
-
-def _most_specific(error: ValidationError, data: Any) -> tuple[str, tuple[str | int, ...]]:
-    """Return the message and the place in the data of the error that says most.
-
-    Where a field may be one of several things, pydantic gives an error for each, and puts names of the
-    alternatives in the path: the one that went deepest is the one that was meant.
-    """
-    structural = ("missing", "extra_forbidden")
-    found = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] not in structural))
-    path: list[str | int] = []
-    for part in found["loc"]:
-        is_item = isinstance(data, Sequence) and isinstance(part, int)
-        if is_item or (isinstance(data, Mapping) and part in data):
-            data = data[part]
-            path.append(part)
-    if found["type"] == "missing":
-        path.append(found["loc"][-1])
-    return found["msg"], tuple(path)
 
 
 def config_model() -> type[BaseModel]:
