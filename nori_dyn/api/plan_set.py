@@ -201,7 +201,10 @@ def load_plans(path: str | Path) -> Plan | PlanSet:
         FileFormatError: the file cannot be read.
         PlanError: it is truncated, changed, of another version, or holds neither.
     """
-    return PlanSet.load(path) if is_plan_set(read_text(path)) else Plan.load(path)
+    text = read_text(path)
+    if text.lstrip().startswith("<"):
+        raise PlanError(f"{path}: is a robot, not a plan. Plan it first: nori-dyn plan {path} --sensors SENSORS.")
+    return PlanSet.load(path) if is_plan_set(text) else Plan.load(path)
 
 
 def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:

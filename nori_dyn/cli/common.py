@@ -70,6 +70,14 @@ def is_planned(what: str) -> bool:
     return Path(what).is_file() and read_bytes(what)[:1] == b"{"
 
 
+def missing_sensors() -> typer.BadParameter:
+    """Return the error of a command that needs sensors."""
+    from nori_dyn.io.sensor_configs import shipped_configs
+
+    names = ", ".join(shipped_configs())
+    return typer.BadParameter(f"name a YAML file, or one of {names}.", param_hint="--sensors")
+
+
 def next_command(*words: str | Path) -> str:
     """Return the line that tells what to run next; what is in capitals there is for the reader to fill in."""
     return f"Next: nori-dyn {unbroken(' '.join(shlex.quote(str(word)) for word in words))}"

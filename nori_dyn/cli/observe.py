@@ -16,6 +16,7 @@ from nori_dyn.cli.common import (
     in_contact,
     is_planned,
     kept,
+    missing_sensors,
     next_command,
     print_json,
     robot_options,
@@ -134,7 +135,7 @@ def observe(
             raise typer.BadParameter("a plan has its own; name the robot for others.", param_hint="--sensors")
         tree, known = _planned(robot)
     elif sensors is None:
-        raise typer.BadParameter("name a shipped set, or a YAML file.", param_hint="--sensors")
+        raise missing_sensors()
     else:
         tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
         known = load_sensors(sensors, robot, tree)

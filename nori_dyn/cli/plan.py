@@ -17,6 +17,7 @@ from nori_dyn.cli.common import (
     Strict,
     in_contact,
     kept,
+    missing_sensors,
     next_command,
     plan_set_json,
     print_json,
@@ -35,7 +36,7 @@ ALL = "all"
 
 def plan(
     robot: Robot,
-    sensors: Annotated[str, typer.Option(help="A shipped set of sensors, or a YAML file.")],
+    sensors: Annotated[str | None, typer.Option(help="A shipped set of sensors, or a YAML file.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="The plan file to write. ROBOT_SENSORS.plan, by their names, when left out.")
     ] = None,
@@ -72,6 +73,8 @@ def plan(
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.report.json_figures import plan_json
 
+    if sensors is None:
+        raise missing_sensors()
     if out is not None:
         check_writable(out)
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)

@@ -33,11 +33,15 @@ class Columns:
 
     def take(self, names: Iterable[str]) -> Floats | None:
         """Return the first column that there is of some names; None where there is none."""
+        name = self.take_name(names)
+        return None if name is None else self.values[name]
+
+    def take_name(self, names: Iterable[str]) -> str | None:
+        """Return the first of some names that a column has, which is used from now on; None where there is none."""
         name = next((name for name in names if name in self.values), None)
-        if name is None:
-            return None
-        self.used.add(name)
-        return self.values[name]
+        if name is not None:
+            self.used.add(name)
+        return name
 
     def place(self, sample: int) -> str:
         """Return where a sample stands: "log.csv:17", or "log.npz, sample 15" (from 0)."""
@@ -48,9 +52,10 @@ class Columns:
         """The columns that were not taken, those with a number each together: "q_d (7 columns)"."""
         return _together(name for name in self.values if name not in self.used)
 
-    def suggestion(self, name: str) -> str:
-        """Return a sentence on what there is instead of a column."""
-        close = difflib.get_close_matches(name, self.values, n=1, cutoff=0.6)
+    def suggestion(self, name: str, known: Iterable[str] = ()) -> str:
+        """Return a sentence on what there is instead of a column; columns of known kinds are none that it could be."""
+        others = [each for each in self.values if re.split(r"[:\[]", each)[0] not in known]
+        close = difflib.get_close_matches(name, others, n=1, cutoff=0.6)
         if close:
             return f"Did you mean its column '{close[0]}'?"
         names = _together(self.values)

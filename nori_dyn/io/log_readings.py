@@ -122,7 +122,7 @@ def readings(
     if lacking:
         shown = ", ".join(f"'{name}'" for name in lacking[:6]) + (", ..." if len(lacking) > 6 else "")
         made = any(freedoms.get(name, ("",))[0] == "qdd" for name in lacking)
-        hint = " Joint accelerations can be made from the velocities: see --differentiate." if made else ""
+        hint = " Joint accelerations can be made from the velocities: --differentiate 51." if made else ""
         raise InputError(
             f"{columns.path}: lacks {len(lacking)} of {len(needed)} measurements: {shown}.{hint} "
             f"{columns.suggestion(lacking[0])}"

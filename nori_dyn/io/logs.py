@@ -38,6 +38,10 @@ TIMES = ("t", "time", "timestamp")
 """What a column of times is called, in small letters or capitals."""
 
 
+KINDS = tuple(alias for aliases in ALIASES.values() for alias in aliases)
+"""All that columns with a number may be called."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
     """The states and readings of a log.
@@ -126,14 +130,14 @@ def _states(columns: Columns, tree: KinematicTree, kind: str) -> Floats:
     found: list[Floats] = []
     for k, label in enumerate(labels):
         numbered = [f"{alias}[{k}]" for alias in ALIASES[kind]]
-        column = columns.take((label, *numbered))
-        if column is None:
+        name = columns.take_name((label, *numbered))
+        if name is None:
             raise InputError(
                 f"{columns.path}: has no column '{label}' or '{numbered[0]}' ({len(labels)} numbers of {kind} are "
-                f"needed). {columns.suggestion(numbered[0])}"
+                f"needed). {columns.suggestion(numbered[0], KINDS)}"
             )
-        _check_finite(columns, column, label)
-        found.append(column)
+        _check_finite(columns, columns.values[name], name)
+        found.append(columns.values[name])
     if not len(found[0]):
         raise InputError(f"{columns.path}: holds no samples.")
     return np.column_stack(found)

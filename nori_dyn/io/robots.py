@@ -122,10 +122,10 @@ def robot_by_name(name: str) -> Path:
     absent = [package for package, is_there in packages.items() if not is_there]
     known = [*installed, *described]
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    searched = " and ".join(package for package, is_there in packages.items() if is_there)
+    searched = ", ".join(package for package, is_there in packages.items() if is_there)
     raise ModelError(
         f"no robot '{name}': there is no such file"
-        + (f", and it is none of the {len(known)} robots of {searched}." if known else ".")
+        + (f", and it is none of the robots of {searched}." if known else ".")
         + (f" Did you mean '{close[0]}'?" if close else " Give the path of a URDF or MJCF file, or a name.")
         + (f" Not installed, and so not searched: {', '.join(absent)} ({ROBOTS_EXTRA})." if absent else "")
     )

@@ -120,6 +120,8 @@ def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]]) -> str
     expected = list(dict.fromkeys(_expected(error) for error in errors))
     shown = "nothing" if given is None else repr(given) if isinstance(given, str) else str(given)
     hint = f" Write [{given}]." if isinstance(given, str) and expected == ["a list"] else ""
+    if not path:
+        hint = " It begins with `name: mine`, and then says `measurements:`, a list."
     return f"it is {shown:.60}, expected {' or '.join(expected)}.{hint}"
 
 

@@ -75,10 +75,12 @@ class SensorSet(Shown):
             InvalidConfigError: content that does not follow the schema; says where.
             UnknownSensorNameError: a sensor type that does not exist.
         """
-        for entry in _entries(data):
+        for path, entry in _entries(data):
             named = entry.get("type")
             if isinstance(named, str) and named not in measurement_types():
-                raise UnknownSensorNameError("sensor type", named, measurement_types())
+                unknown = UnknownSensorNameError("sensor type", named, measurement_types())
+                unknown.path = path
+                raise unknown
         try:
             config: Any = config_model().model_validate(data)
         except ValidationError as error:
@@ -203,15 +205,18 @@ def _named(
     return seen
 
 
-def _entries(data: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of all sensors in a config's content that may follow no schema."""
+def _entries(data: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Yield the entries of all sensors in a config's content that may follow no schema, and where each is."""
     if not isinstance(data, Mapping):
         return
     contacts = data.get("contacts")
-    cases = contacts.values() if isinstance(contacts, Mapping) else ()
-    lists = [case.get(key) for case in cases if isinstance(case, Mapping) for key in ("closed", "open")]
-    for entries in (data.get("measurements"), *lists):
-        yield from (entry for entry in entries or () if isinstance(entry, Mapping)) if _is_list(entries) else ()
+    cases = contacts.items() if isinstance(contacts, Mapping) else ()
+    lists: dict[tuple[str | int, ...], Any] = {("measurements",): data.get("measurements")}
+    lists |= {("contacts", n, k): c.get(k) for n, c in cases if isinstance(c, Mapping) for k in ("closed", "open")}
+    for path, entries in lists.items():
+        for number, entry in enumerate(entries) if _is_list(entries) else ():
+            if isinstance(entry, Mapping):
+                yield (*path, number), entry
 
 
 def _is_list(value: Any) -> bool:

@@ -548,7 +548,7 @@ INVALID = [
     (
         {"type": "force_torque", "joints": "all", "links": "all"},
         ("links",),
-        "'links' is no field of force_torque. Its fields are type, name",
+        "'links' is no field of force_torque. Did you mean 'joints'. Its fields",
     ),
     ({"type": "linear_relation", "name": "", "terms": {"qdd:joint1": 1}}, ("name",), "at least 1"),
     ({"type": "linear_relation", "name": "x", "terms": {}}, ("terms",), "at least 1"),

@@ -82,7 +82,9 @@ def test_a_download_that_fails(descriptions):
 
 @pytest.mark.parametrize("name", ["ur5_descriptoin", "_private", "os"])
 def test_unknown_names(descriptions, name):
-    with pytest.raises(ModelError, match=f"no robot '{name}': there is no such file, and it is none of the") as caught:
+    with pytest.raises(
+        ModelError, match=f"no robot '{name}': there is no such file, and it is none of the robots of"
+    ) as caught:
         load_robot(name)
     assert ("Did you mean 'ur5_description'?" in str(caught.value)) == (name == "ur5_descriptoin")
 
