@@ -55,7 +55,7 @@ class Columns:
     def suggestion(self, name: str, known: Iterable[str] = ()) -> str:
         """Return a sentence on what there is instead of a column; columns of known kinds are none that it could be."""
         others = [each for each in self.values if re.split(r"[:\[]", each)[0] not in known]
-        close = difflib.get_close_matches(name, others, n=1, cutoff=0.6)
+        close = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
         if close:
             return f"Did you mean its column '{close[0]}'?"
         names = _together(self.values)

@@ -135,7 +135,7 @@ def test_an_unknown_type_suggests_and_names_the_file(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD.replace("external_wrench", "external_wrenches"))
     with pytest.raises(
-        nd.errors.SensorConfigError, match=r"mine.yaml: .*'external_wrenches'.*Did you mean 'external_wrench'"
+        nd.errors.SensorConfigError, match=r"mine.yaml:4: .*'external_wrenches'.*Did you mean 'external_wrench'"
     ):
         nd.load_sensors(path)
 
