@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.functions import CompiledFunction, compiled
 from nori_dyn.program.tracing import Function, Shapes
-from nori_dyn.report.progress import progress
+from nori_dyn.tables.progress import progress_bar
 
 
 def compile(
@@ -34,4 +34,4 @@ def compile(
         InputError: the shape of an input is not known.
         CompilerError: "native" was asked for and there is no C compiler, or it fails; "auto" warns and takes NumPy.
     """
-    return compiled(function, tree, inputs, outputs, shapes, backend, progress)
+    return compiled(function, tree, inputs, outputs, shapes, backend, progress_bar)

@@ -17,7 +17,6 @@ from nori_dyn.io.differentiation import Differentiation
 from nori_dyn.io.log_readings import own_readings
 from nori_dyn.io.logs import Log, read_log
 from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.report.progress import progress
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt
@@ -25,6 +24,7 @@ from nori_dyn.solve.plausibility.doubts import doubts_of_motion, doubts_of_readi
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing, unusable
+from nori_dyn.tables.progress import progress_bar
 from nori_dyn.typing import Floats
 
 
@@ -107,7 +107,7 @@ def run_log(
         names = plans.contact_names
         state = None if closed is None else plans.sensors.contact_state(closed)
     log = read_log(path, systems, differentiation, missing, names, state)
-    with progress(f"solving {len(log.q):,} samples") as stage:
+    with progress_bar(f"solving {len(log.q):,} samples") as stage:
         stage("compiling")
         start = time.perf_counter()
         judge = plans.monitor(backend) if monitor and isinstance(plans, Plan) else None

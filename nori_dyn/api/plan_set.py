@@ -27,12 +27,11 @@ from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.search import Progress
-from nori_dyn.report.progress import progress
 from nori_dyn.solve.side_by_side import SideBySide
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.given import check_sensors, check_tree
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
 MAX_CONTACTS = 6
 """Largest number of contacts of which all states are planned unless told which: 64 plans."""
@@ -111,7 +110,7 @@ class PlanSet(Shown):
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
         """
-        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress, self.sensors.name)
+        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, self.sensors.name)
 
     def save(self, path: str | Path) -> None:
         """Write the plans to one file: data only, with the model and sensors in it, whole or not at all.
@@ -132,7 +131,7 @@ class PlanSet(Shown):
         text = read_text(path)
         try:
             data = plan_set_from_text(text)
-            with progress(f"loading {data.tree.name}") as stage:
+            with progress_bar(f"loading {data.tree.name}") as stage:
                 return _restored(data, stage)
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
@@ -149,6 +148,7 @@ def plan_set(
     seed: int = 0,
     effort: float = 0.0,
     cache: bool = True,
+    progress: Watched = None,
 ) -> PlanSet:
     """Return the plans of the contact states of a robot; each is looked up in the user's cache of plans.
 
@@ -163,6 +163,7 @@ def plan_set(
         seed: as for `plan`.
         effort: as for `plan`, for each state.
         cache: as for `plan`.
+        progress: as for `plan`.
 
     Raises:
         WrongKindError: not a robot, or no sensors.
@@ -181,7 +182,9 @@ def plan_set(
     left_out: dict[ContactState, str] = {}
     for state in _wanted(sensors, states):
         try:
-            plans[state] = plan(System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache)
+            plans[state] = plan(
+                System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache, progress
+            )
         except (SystemShapeError, SingularSystemError) as error:
             if not leave_out_singular:
                 advice = "Name the states that occur in `states`, or leave such out with `leave_out_singular=True`."

@@ -22,9 +22,9 @@ from nori_dyn.cli.common import (
     robot_options,
 )
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Document
+from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.measurements.sensor_set import SensorSet
@@ -142,7 +142,7 @@ def observe(
     system = System(tree, in_contact(known, contacts))
     resolve_outputs(system, wanted)  # before anything is computed
     given = None if poses is None else read_configurations(poses, system)
-    with progress("observability") as stage:
+    with progress_bar("observability") as stage:
         stage("exact rank and special poses")
         report = observability(system, None, asked, seed)
         swept = None

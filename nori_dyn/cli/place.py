@@ -10,9 +10,9 @@ import typer
 
 from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, next_command, print_json, robot_options
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
+from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.placement.design import Design
@@ -69,7 +69,7 @@ def place_(
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
     choose_from = load_candidates(candidates, robot, tree)
     found: Placement | Design
-    with progress("placement") as stage:
+    with progress_bar("placement") as stage:
         if best is None:
             found = place(tree, choose_from, wanted, seconds, seed, stage)
         else:

@@ -32,7 +32,7 @@ from nori_dyn.errors import (
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
-    from nori_dyn.planning.search import Progress  # workers start the sooner without it
+    from nori_dyn.tables.progress import Progress  # workers start the sooner without it
 
 T = TypeVar("T")
 Task = Callable[[Floats], T]
