@@ -80,7 +80,7 @@ def missing_sensors() -> typer.BadParameter:
 
 def next_command(*words: str | Path) -> str:
     """Return the line that tells what to run next; what is in capitals there is for the reader to fill in."""
-    return f"Next: nori-dyn {unbroken(' '.join(shlex.quote(str(word)) for word in words))}"
+    return unbroken(f"Next: nori-dyn {' '.join(shlex.quote(str(word)) for word in words)}")
 
 
 def robot_options(base: Base, lock: Sequence[str] | None, keep: Sequence[str] | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, named_contacts, print_json
+from nori_dyn.cli.common import Json, named_contacts, next_command, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -148,7 +148,7 @@ def solve(
     if len(singular_at):
         typer.echo(f"singular, and so nan: {len(singular_at)} of {n} samples, the first is {singular_at[0]}", err=True)
     name = unbroken(str(out))
-    show(f"Estimates written to {name}.", f"Next: nori-dyn plot {name} --out PICTURE.png")
+    show(f"Estimates written to {name}.", next_command("plot", out, "--out", "PICTURE.png"))
     for doubt in run.doubts:
         typer.echo(f"warning: {doubt.message}", err=True)
 
