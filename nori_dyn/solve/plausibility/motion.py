@@ -65,7 +65,8 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
         share,
         f"q is outside the joint limits at {counted(share, len(q))}: '{tree.joint_names[limited[worst]]}' is between "
         f"{number(low, 4)} and {number(high, 4)} {'rad' if turns[worst] else 'm'}, its limits are "
-        f"{number(lower[worst], 4)} and {number(upper[worst], 4)}. {fits[0] if fits else 'Are units and order of the joints those of the model?'}",
+        f"{number(lower[worst], 4)} and {number(upper[worst], 4)}. "
+        f"{fits[0] if fits else 'Are units and order of the joints those of the model?'}",
     )
 
 
