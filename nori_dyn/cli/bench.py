@@ -113,11 +113,11 @@ def _list(as_json: bool) -> None:
         shown = {name: {"package": peer.package, "version": peer.version} for name, peer in peers.items()}
         print_json({"suites": {name: suite.title for name, suite in suites.items()}, "peers": shown})
         return
-    for title, rows in {
+    found = {
         "Suites": [(name, suite.title) for name, suite in suites.items()],
         "Peers": [(name, f"{peer.package} {peer.version or 'is not installed'}") for name, peer in peers.items()],
-    }.items():
-        show(Table(title, ("name", "what it is"), tuple(rows), left=(0, 1)))
+    }
+    show(*(Table(title, ("name", "what it is"), tuple(rows), left=(0, 1)) for title, rows in found.items()))
 
 
 def register(app: typer.Typer) -> None:

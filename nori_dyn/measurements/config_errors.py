@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -118,11 +119,18 @@ def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]]) -> str
     for part in path:
         given = given[part]
     expected = list(dict.fromkeys(_expected(error) for error in errors))
-    shown = "nothing" if given is None else repr(given) if isinstance(given, str) else str(given)
     hint = f" Write [{given}]." if isinstance(given, str) and expected == ["a list"] else ""
     if not path:
         hint = " It begins with `name: mine`, and then says `measurements:`, a list."
-    return f"it is {shown:.60}, expected {' or '.join(expected)}.{hint}"
+    return f"it is {_shown(given)}, expected {' or '.join(expected)}.{hint}"
+
+
+def _shown(given: Any) -> str:
+    """Return what was given, in few words."""
+    try:
+        return "nothing" if given is None else reprlib.repr(given)
+    except ValueError:  # more digits than Python writes
+        return "a number of thousands of digits"
 
 
 def _expected(error: Mapping[str, Any]) -> str:
