@@ -66,15 +66,21 @@ class UnknownNameError(NoriError):
         if close:
             hint = f"Did you mean '{close[0]}'?"
         elif self.known:
-            shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
-            hint = f"Known: {shown}."
+            more = len(self.known) - 12
+            hint = f"Known: {', '.join(self.known[:12])}{f' and {more} more' if more > 0 else ''}."
         else:
             hint = "There is none."
         super().__init__(f"unknown {what} '{name}'{place}. {hint}")
 
 
 class UnknownSensorNameError(UnknownNameError, SensorConfigError):
-    """A sensor type, link, joint, frame or component that a set of sensors names and that does not exist."""
+    """A sensor type, link, joint, frame or component that a set of sensors names and that does not exist.
+
+    Attributes:
+        path: keys and indices that lead to it in a config, where they are known.
+    """
+
+    path: tuple[str | int, ...] = ()
 
 
 class UnknownConfigError(UnknownNameError, SensorConfigError):

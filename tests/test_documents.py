@@ -164,6 +164,8 @@ def test_targets_of_make_exist(path):
 
 @every_document
 def test_commands_and_their_options_exist(path):
+    if path.name == "mistakes.md":
+        pytest.skip("its commands are mistakes")
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     for line in code(path.read_text()):
         for name, rest in re.findall(r"nori-dyn ([a-z]+)([^|&]*)", line):

@@ -31,10 +31,10 @@ from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.c_export import CExport
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
-from nori_dyn.report.progress import progress
 from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_system
+from nori_dyn.tables.progress import Watched, progress_bar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +67,7 @@ class Plan(EliminationPlan):
             >>> plan.solver(backend="numpy").backend
             'numpy'
         """
-        return Solver(self, backend, check_residual, progress)
+        return Solver(self, backend, check_residual, progress_bar)
 
     def monitor(self, backend: str = "auto") -> Monitor:
         """Return what judges estimates and readings: deviations, residuals, tests, faults; see `Monitor`.
@@ -79,7 +79,7 @@ class Plan(EliminationPlan):
             PlanError: no row is weighed, or the equations of motion are.
             BackendError: there is no such backend.
         """
-        return Monitor(self, backend, progress)
+        return Monitor(self, backend, progress_bar)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
@@ -152,6 +152,7 @@ def plan(
     seed: int = 0,
     effort: float = 0.0,
     cache: bool = True,
+    progress: Watched = None,
 ) -> Plan:
     """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
 
@@ -163,6 +164,7 @@ def plan(
         seed: seed of the sampled configurations and of the search.
         effort: time [s] to search for a cheaper order beside the orderings by name.
         cache: whether to look up, and store, the plan.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.
@@ -186,7 +188,7 @@ def plan(
     if found is not None:
         with suppress(NoriError):  # a damaged entry is made anew
             return _restored(plan_from_text(found), system)
-    with progress(f"planning {system.tree.name} with {system.sensors.name}") as stage:
+    with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
         made = make_plan(system, outputs, ordering, seed, effort, stage, Plan)
     if entry is not None and isinstance(system.sensors, SensorSet):
         try:

@@ -23,17 +23,16 @@ from nori_dyn.errors import (
 )
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import tree_of
-from nori_dyn.io.plan_set_files import PlanSetData, plan_set_from_text, plan_set_to_text
+from nori_dyn.io.plan_set_files import PlanSetData, is_plan_set, plan_set_from_text, plan_set_to_text
 from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.search import Progress
-from nori_dyn.report.progress import progress
 from nori_dyn.solve.side_by_side import SideBySide
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.given import check_sensors, check_tree
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
 MAX_CONTACTS = 6
 """Largest number of contacts of which all states are planned unless told which: 64 plans."""
@@ -123,7 +122,7 @@ class PlanSet(Shown):
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
         """
-        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress, self.sensors.name)
+        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, self.sensors.name)
 
     def save(self, path: str | Path) -> None:
         """Write the plans to one file: data only, with the model and sensors in it, whole or not at all.
@@ -144,7 +143,7 @@ class PlanSet(Shown):
         text = read_text(path)
         try:
             data = plan_set_from_text(text)
-            with progress(f"loading {data.tree.name}") as stage:
+            with progress_bar(f"loading {data.tree.name}") as stage:
                 loaded = _restored(data)
                 verify(text, _one_by_one(loaded.plans, stage))
                 return loaded
@@ -163,6 +162,7 @@ def plan_set(
     seed: int = 0,
     effort: float = 0.0,
     cache: bool = True,
+    progress: Watched = None,
 ) -> PlanSet:
     """Return the plans of the contact states of a robot; each is looked up in the user's cache of plans.
 
@@ -177,6 +177,7 @@ def plan_set(
         seed: as for `plan`.
         effort: as for `plan`, for each state.
         cache: as for `plan`.
+        progress: as for `plan`.
 
     Raises:
         WrongKindError: not a robot, or no sensors.
@@ -204,7 +205,9 @@ def plan_set(
     left_out: dict[ContactState, str] = {}
     for state in _wanted(sensors, states):
         try:
-            plans[state] = plan(System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache)
+            plans[state] = plan(
+                System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache, progress
+            )
         except (SystemShapeError, SingularSystemError) as error:
             if not leave_out_singular:
                 advice = "Name the states that occur in `states`, or leave such out with `leave_out_singular=True`."
@@ -215,6 +218,19 @@ def plan_set(
         reasons = " ".join(left_out.values())
         raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {reasons}")
     return PlanSet(tree, sensors, plans, left_out)
+
+
+def load_plans(path: str | Path) -> Plan | PlanSet:
+    """Return the plan, or the plan set, in a file.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        PlanError: it is truncated, changed, of another version, or holds neither.
+    """
+    text = read_text(path)
+    if text.lstrip().startswith("<"):
+        raise PlanError(f"{path}: is a robot, not a plan. Plan it first: nori-dyn plan {path} --sensors SENSORS.")
+    return PlanSet.load(path) if is_plan_set(text) else Plan.load(path)
 
 
 def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:

@@ -8,13 +8,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json
+from nori_dyn.cli.common import (
+    Base,
+    Json,
+    Keep,
+    Lock,
+    in_contact,
+    is_planned,
+    kept,
+    missing_sensors,
+    next_command,
+    print_json,
+    robot_options,
+)
 from nori_dyn.io.files import check_writable
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Document
+from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
+    from nori_dyn.measurements.sensor_set import SensorSet
+    from nori_dyn.model.tree import KinematicTree
     from nori_dyn.observe.conditioning import Conditioning
     from nori_dyn.observe.report import ObservabilityReport, Where
 
@@ -41,11 +55,19 @@ def _where(asked: list[str] | None) -> Where:
 
 
 def observe(
-    robot: Robot,
-    sensors: Annotated[str, typer.Option(help="A shipped set of sensors, or a YAML file.")],
+    robot: Annotated[
+        str, typer.Argument(metavar="ROBOT|PLAN", help="A robot as in `plan`, or the file of a plan or plan set.")
+    ],
+    sensors: Annotated[
+        str | None, typer.Option(help="A shipped set of sensors, or a YAML file; those of the plan when left out.")
+    ] = None,
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
+    contacts: Annotated[
+        str | None,
+        typer.Option(help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none."),
+    ] = None,
     poses: Annotated[
         Path | None, typer.Option(help="Poses to sweep: .csv, .csv.gz or .npz, with q as in a log.")
     ] = None,
@@ -109,11 +131,19 @@ def observe(
     if html is not None:
         check_writable(html)
     wanted = tuple(name.strip() for name in outputs.split(","))
-    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-    system = System(tree, load_sensors(sensors, robot, tree))
+    if is_planned(robot):
+        if sensors is not None:
+            raise typer.BadParameter("a plan has its own; name the robot for others.", param_hint="--sensors")
+        tree, known = _planned(robot)
+    elif sensors is None:
+        raise missing_sensors()
+    else:
+        tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+        known = load_sensors(sensors, robot, tree)
+    system = System(tree, in_contact(known, contacts))
     resolve_outputs(system, wanted)  # before anything is computed
     given = None if poses is None else read_configurations(poses, system)
-    with progress("observability") as stage:
+    with progress_bar("observability") as stage:
         stage("exact rank and special poses")
         report = observability(system, None, asked, seed)
         swept = None
@@ -140,6 +170,23 @@ def observe(
         show(found)
     if _fails(report, at_given, poses_count=strict or asked != "auto"):
         raise typer.Exit(1)
+    if sensors is not None and not as_json:
+        chosen = () if contacts is None else ("--contacts", contacts)
+        options = *robot_options(base, lock, keep), *chosen, "--outputs", outputs
+        show(next_command("plan", robot, "--sensors", sensors, *options))
+
+
+def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
+    """Return the robot and the sensors of a plan, or of a plan set."""
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.measurements.sensor_set import SensorSet
+
+    plans = load_plans(path)
+    if not isinstance(plans, Plan):
+        return plans.tree, plans.sensors
+    assert isinstance(plans.system.sensors, SensorSet)  # what a file holds
+    return plans.system.tree, plans.system.sensors
 
 
 def _workspace(report: ObservabilityReport, swept: Conditioning) -> Document:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, print_json
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, next_command, print_json, robot_options
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
+from nori_dyn.tables import unbroken
+from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.placement.design import Design
@@ -71,7 +72,7 @@ def place_(
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
     choose_from = load_candidates(candidates, robot, tree)
     found: Placement | Design
-    with progress("placement") as stage:
+    with progress_bar("placement") as stage:
         if best is None:
             found = place(tree, choose_from, wanted, seconds, seed, stage)
         else:
@@ -84,7 +85,11 @@ def place_(
     if as_json:
         print_json({**tree_json(tree), **placement_json(found)})
         return
-    show(found.shown(), *((f"Written to {out}.",) if out is not None else ()))
+    if out is None:
+        show(found.shown(), "To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`.")
+        return
+    then = next_command("plan", robot, "--sensors", out, *robot_options(base, lock, keep), "--outputs", outputs)
+    show(found.shown(), f"Sensors written to {unbroken(str(out))}.", then)
 
 
 def _said(content: Any) -> Any:

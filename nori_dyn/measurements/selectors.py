@@ -1,4 +1,4 @@
-"""Selectors of links and joints in sensor configs: all, actuated, a name, a list, {except: ...}, {match: ...}."""
+"""Selectors of links and joints in sensor configs: all, actuated, tips, a name, a list, {except: ...}, {match: ...}."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Match(BaseModel):
 
 
 class Except(BaseModel):
-    """All but the names given, or but those that match; `actuated` stands for all actuated ones."""
+    """All but the names given, or but those that match; `actuated` and `tips` stand for all of these."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     names: Annotated[list[str] | str | Match, Field(alias="except")]
@@ -42,6 +42,7 @@ def select_joints(tree: KinematicTree, selector: Selector) -> list[int]:
     """Return the bodies whose joints a selector names, in topological order.
 
     `all` includes the free joint of a floating base, `actuated` leaves it out; fixed joints that were kept are in both.
+    `tips` are those that no other moves on: the last ones of arms, legs and necks.
 
     Raises:
         UnknownSensorNameError: a joint that the robot does not have.
@@ -92,6 +93,8 @@ def _select(tree: KinematicTree, selector: Selector, known: dict[str, int], what
         return list(everything)
     if selector == "actuated":
         return [i for i in everything if not isinstance(tree.joints[i], Free)]
+    if selector == "tips":
+        return [i for i in everything if i not in tree.parents]
     names = [selector] if isinstance(selector, str) else selector
     for name in names:
         if name not in known:

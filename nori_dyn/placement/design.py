@@ -33,9 +33,9 @@ from nori_dyn.placement.findings import describe_design
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.placement.summary import choice_document
 from nori_dyn.planning.outputs import resolve_outputs
-from nori_dyn.planning.search import Progress
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.typing import Floats, Indices
 
 Criterion = Literal["A", "D"]
@@ -121,7 +121,7 @@ def best_sensors(
     configurations: Any = None,
     n: int = CONFIGURATIONS,
     seed: int = 0,
-    progress: Progress = lambda stage, done=None: None,
+    progress: Watched = None,
 ) -> Design:
     """Return the choice of sensors, at most k and within the budget, from which outputs are known most precisely.
 
@@ -135,7 +135,7 @@ def best_sensors(
         configurations: over which to average (N, nq); `n` random ones within joint limits when None.
         n: number of random configurations.
         seed: seed of everything random.
-        progress: told of the stage.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a robot.
@@ -164,36 +164,39 @@ def best_sensors(
         raise InputError("how many sensors? Give k, or a budget in the candidates: more of them are always better.")
     if k is not None and k < 1:
         raise InputError(f"k is {k}: at least one sensor is to be chosen.")
-    choices = candidates.on(tree)
-    _check_sigmas(choices)
-    Q = configurations_of(choices.system, configurations, n, seed)
-    progress("what each sensor tells")
-    judged = _Criterion.of(choices, outputs, criterion, Q, seed)
-    search = _Search(choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged)
-    start = search.start(progress)
-    tried = search.of_all()
-    exhaustive = tried is not None
-    chosen = tried or search.by_exchanges(start, progress)
-    value = judged.value(chosen)
-    bound = value if exhaustive else min(value, search.bound(chosen, progress))
-    bought = Purchase.of(choices, chosen, outputs, configurations, n, seed)
-    final = bought.expected
-    assert final.sigma is not None
-    return Design(
-        chosen=chosen,
-        cost=choices.cost(chosen),
-        criterion=criterion,
-        value=value,
-        bound=bound,
-        method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
-        outputs=final.outputs,
-        units=final.units,
-        n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
-        sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
-        sensors=choices.sensor_set(chosen),
-        costs={name: choices.costs[name] for name in chosen},
-        bought=bought,
-    )
+    with progress_bar(f"placing sensors on {tree.name}", progress) as stage:
+        choices = candidates.on(tree)
+        _check_sigmas(choices)
+        Q = configurations_of(choices.system, configurations, n, seed)
+        stage("what each sensor tells")
+        judged = _Criterion.of(choices, outputs, criterion, Q, seed)
+        search = _Search(
+            choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged
+        )
+        start = search.start(stage)
+        tried = search.of_all()
+        exhaustive = tried is not None
+        chosen = tried or search.by_exchanges(start, stage)
+        value = judged.value(chosen)
+        bound = value if exhaustive else min(value, search.bound(chosen, stage))
+        bought = Purchase.of(choices, chosen, outputs, configurations, n, seed)
+        final = bought.expected
+        assert final.sigma is not None
+        return Design(
+            chosen=chosen,
+            cost=choices.cost(chosen),
+            criterion=criterion,
+            value=value,
+            bound=bound,
+            method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
+            outputs=final.outputs,
+            units=final.units,
+            n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
+            sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
+            sensors=choices.sensor_set(chosen),
+            costs={name: choices.costs[name] for name in chosen},
+            bought=bought,
+        )
 
 
 def _check_sigmas(choices: Choices) -> None:

@@ -119,7 +119,9 @@ def test_the_workspace_and_failures(run, weighed, tmp_path):
     page = tmp_path / "page.html"
     status, output, errors = run("observe", *weighed, "--outputs", "tau", "--html", page)
     assert (status, errors) == (0, "")
-    assert max(map(len, output.splitlines())) <= 80
+    *lines, last = output.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert last.startswith("Next: nori-dyn plan ")
     text = " ".join(output.split())
     assert "Of 12 random poses within joint limits, none leave something undetermined" in text
     assert "Expected standard deviations" in text

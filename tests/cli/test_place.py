@@ -44,6 +44,8 @@ def test_icub_among_all_its_sensors(run, tmp_path):
     lines = output.splitlines()
     assert lines[0] == "4 sensors for 3,120: the cheapest there is."
     assert max(len(line) for line in lines if str(bought) not in line) <= 80
+    assert lines[-1].startswith("Next: nori-dyn plan ")
+    assert lines[-1].endswith(f"--sensors {bought} --base floating --keep sensors --outputs tau")
     assert sum("_ft " in line and "3,000" in line for line in lines) == 1
     status, output, _ = run("observe", *ICUB[:-1], "--sensors", bought, "--samples", "2", "--failing", "0")
     assert status == 0

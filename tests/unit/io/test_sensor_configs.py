@@ -37,20 +37,27 @@ SHIPPED = {
     "biped_contacts": (walkers("iCubGenova04", "talos_reduced"), 26),
     "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
     "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
+    "touch": (lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")), (1, 0)),
+    "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
     "nori_code": (lambda: (nd.autotree(30, skew=0.3),), 0),
 }
+
+
+MODELS = {"own_sensors": ROBOTS["iCubGenova04"]}
+"""Robots whose own sensors a shipped set takes."""
 
 
 @pytest.mark.parametrize("name", shipped_configs())
 def test_what_is_shipped_fits_the_robots_that_it_is_for(name):
     robots, spare = SHIPPED[name]
-    for tree in robots():
-        known = nd.sensors(name)
+    known = nd.load_sensors(name, MODELS.get(name))
+    for k, tree in enumerate(robots()):
         system = nd.System(tree, known.in_contact(*known.contact_names))
-        assert system.shape[0] == system.shape[1] + spare
-        assert system.is_weighted == (spare > 0)
-    assert nd.sensors(name).name == name
-    assert nd.sensors(name).source
+        more = spare[k] if isinstance(spare, tuple) else spare
+        assert system.shape[0] == system.shape[1] + more
+        assert system.is_weighted == (more > 0 or name == "touch")
+    assert known.name == name
+    assert known.source
     assert shipped_configs()[name].read_text().startswith("# ")
 
 
@@ -128,7 +135,7 @@ def test_an_unknown_type_suggests_and_names_the_file(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD.replace("external_wrench", "external_wrenches"))
     with pytest.raises(
-        nd.errors.SensorConfigError, match=r"mine.yaml: .*'external_wrenches'.*Did you mean 'external_wrench'"
+        nd.errors.SensorConfigError, match=r"mine.yaml:4: .*'external_wrenches'.*Did you mean 'external_wrench'"
     ):
         nd.load_sensors(path)
 
