@@ -41,5 +41,5 @@ class Purchase:
             system=system,
             readings=frozenset(e.name for c in chosen for sensor in choices.sensors[c] for e in sensor.on(tree)),
             offered=dict(choices.costs),
-            expected=conditioning(system, configurations, outputs, n, seed, workers=1),
+            expected=conditioning(system, configurations, outputs, n, seed, workers=1, progress=False),
         )
