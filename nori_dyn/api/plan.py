@@ -29,8 +29,8 @@ from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
-from nori_dyn.program.c_export import CExport
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
+from nori_dyn.program.export.files import CExport
 from nori_dyn.report.progress import progress
 from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
@@ -68,20 +68,22 @@ class Plan(EliminationPlan):
         """
         return Monitor(self, backend, progress)
 
-    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
 
         Args:
             folder: where to; made when it does not exist.
             lang: the language: "c".
             name: what to call the files, functions and types; from the robot's name when left out.
+            monitor: whether to write what judges estimates and readings as well, see `Plan.monitor`.
 
         Raises:
             UnknownNameError: there is no such language.
             IdentifierError: the name is not an identifier of C, or one that is taken.
+            PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
             FileFormatError: the folder cannot be written, or holds other files.
         """
-        return export(self, folder, lang, name)
+        return export(self, folder, lang, name, monitor)
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.

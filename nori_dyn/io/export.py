@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nori_dyn import __version__
 from nori_dyn.errors import FileFormatError, UnknownNameError
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_export import CExport, c_export
-from nori_dyn.program.c_header import MARK
+from nori_dyn.program.export.files import CExport, c_export, c_set_export
+from nori_dyn.program.export.text import MARK
 
 LANGUAGES = ("c",)
 
 
-def export(plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+def export(
+    plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False
+) -> CExport:
     """Write a plan as source code that stands alone, and return what was written.
 
     Args:
@@ -26,17 +29,53 @@ def export(plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str
             same name is refused.
         lang: the language: "c".
         name: what to call the files, functions and types; from the robot's name when left out.
+        monitor: whether to write what judges estimates and readings as well.
 
     Raises:
         UnknownNameError: there is no such language.
         IdentifierError: the name is not an identifier of C, or one that is taken.
+        PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
         FileFormatError: the folder cannot be written, or holds other files.
     """
-    if lang not in LANGUAGES:
-        raise UnknownNameError("language of export", lang, LANGUAGES)
-    made = c_export(plan, name, __version__)
+    _check_language(lang)
+    made = c_export(plan, name, __version__, monitor)
     write_folder(folder, made.files)
     return made
+
+
+def export_set(
+    plans: Mapping[ContactState, EliminationPlan],
+    contacts: Sequence[str],
+    sensors: str,
+    folder: str | Path,
+    lang: str = "c",
+    name: str | None = None,
+) -> CExport:
+    """Write the plans of contact states as source code that stands alone, and return what was written.
+
+    Args:
+        plans: the plan of each state, for one robot, with the same outputs.
+        contacts: the names of all contacts.
+        sensors: what the sensors are called.
+        folder: as for `export`.
+        lang: as for `export`.
+        name: as for `export`.
+
+    Raises:
+        UnknownNameError: as `export`.
+        IdentifierError: as `export`.
+        FileFormatError: as `export`.
+        PlanError: there are more contacts than exported code has room for.
+    """
+    _check_language(lang)
+    made = c_set_export(plans, contacts, sensors, name, __version__)
+    write_folder(folder, made.files)
+    return made
+
+
+def _check_language(lang: str) -> None:
+    if lang not in LANGUAGES:
+        raise UnknownNameError("language of export", lang, LANGUAGES)
 
 
 def check_folder(folder: str | Path) -> None:

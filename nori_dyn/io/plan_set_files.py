@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -56,6 +57,11 @@ def plan_set_to_text(
         "left_out": [{"contacts": list(state), "reason": reason} for state, reason in left_out.items()],
     }
     return sealed(FORMAT, content)
+
+
+def is_plan_set(text: str) -> bool:
+    """Return whether a file begins as that of a plan set does."""
+    return text.startswith(json.dumps({"format": FORMAT}).removesuffix("}"))
 
 
 def plan_set_from_text(text: str) -> PlanSetData:
