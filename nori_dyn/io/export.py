@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from nori_dyn import __version__
@@ -39,7 +41,7 @@ def export(
     """
     _check_language(lang)
     made = c_export(plan, name, __version__, monitor)
-    write_folder(folder, made.files)
+    write_folder(folder, made.files, made.name)
     return made
 
 
@@ -69,7 +71,7 @@ def export_set(
     """
     _check_language(lang)
     made = c_set_export(plans, contacts, sensors, name, __version__)
-    write_folder(folder, made.files)
+    write_folder(folder, made.files, made.name)
     return made
 
 
@@ -94,10 +96,16 @@ def check_folder(folder: str | Path) -> None:
         raise FileFormatError(f"{folder}: '{existing}' is not writable.")
 
 
-def write_folder(folder: str | Path, files: Mapping[str, str]) -> None:
+def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -> None:
     """Write the files of an export: all of them, or none.
 
-    Hidden files and folders inside are left alone.
+    Hidden files and folders inside are left alone. What an earlier export of the same name wrote and this one does not,
+    such as a monitor, is removed.
+
+    Args:
+        folder: where to.
+        files: the text of each file, by its name.
+        name: what the code is called.
 
     Raises:
         FileFormatError: the folder cannot be written, or holds files that are not of an export of the same name.
@@ -109,12 +117,15 @@ def write_folder(folder: str | Path, files: Mapping[str, str]) -> None:
     try:
         if is_new:
             folder.mkdir()
-        _refuse_others(folder, files)
+        stale = _stale(folder, files, name)
+        _refuse_others(folder, {*files, *stale})
         stage = Path(tempfile.mkdtemp(dir=folder, prefix=".export-"))
-        for name, text in files.items():
-            (stage / name).write_text(text, encoding="ascii", newline="\n")
-        for name in files:
-            os.replace(stage / name, folder / name)
+        for file, text in files.items():
+            (stage / file).write_text(text, encoding="ascii", newline="\n")
+        for file in files:
+            os.replace(stage / file, folder / file)
+        for file in stale:
+            (folder / file).unlink()
     except OSError as error:
         raise FileFormatError(f"{folder}: cannot be written: {error.strerror}.") from None
     finally:
@@ -124,7 +135,14 @@ def write_folder(folder: str | Path, files: Mapping[str, str]) -> None:
             folder.rmdir()
 
 
-def _refuse_others(folder: Path, files: Mapping[str, str]) -> None:
+def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:
+    """Return the files that an earlier export of some name wrote, and this one does not."""
+    ours = re.compile(rf"{re.escape(name)}(_monitor|_states|_state_\w+)\.[ch]")
+    found = [path for path in folder.iterdir() if ours.fullmatch(path.name) and path.name not in files]
+    return sorted(path.name for path in found if path.is_file() and MARK in _beginning(path))
+
+
+def _refuse_others(folder: Path, files: AbstractSet[str]) -> None:
     found = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_dir())
     others = [path.name for path in found if path.name not in files or MARK not in _beginning(path)]
     others += [name for name in files if (folder / name).is_dir()]

@@ -153,6 +153,17 @@ def test_cmake_builds_the_library_and_the_example(compiled, tmp_path):
     assert "us a call" in checked([tmp_path / f"{made.export.name}_example"])
 
 
+@every_plan
+def test_every_place_has_a_name(name, compiled):
+    made, library, system = compiled(name).export, compiled(name).library, planned(name).system
+    assert {place: getattr(library, place) for place in made.indices} == dict(made.indices)
+    groups = {"Q": system.tree.nq, "QD": system.tree.nv, "Y": system.ny, "WEIGHT": system.n_weights}
+    groups |= {kind.upper(): system.tree.nv for kind in ("tau", "qdd") if kind in made.outputs}
+    for group, n in groups.items():
+        prefix = f"{made.name.upper()}_{group}_"
+        assert [value for place, value in made.indices.items() if place.startswith(prefix)] == list(range(n))
+
+
 # ------------------------------------------------------------------------------------ the status
 
 

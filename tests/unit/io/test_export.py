@@ -41,6 +41,18 @@ def test_an_earlier_export_is_replaced_and_what_is_beside_it_left(tmp_path):
     assert sorted(os.listdir(tmp_path)) == [".gitignore", "build", "it.h", "main.c"]
 
 
+def test_what_an_earlier_export_wrote_besides_is_removed(tmp_path):
+    besides = dict.fromkeys(("it_monitor.h", "it_states.h", "it_state_l_foot.c"), f"/* {MARK} */")
+    write_folder(tmp_path, {**FILES, **besides}, "it")
+    write_folder(tmp_path, FILES, "it")
+    assert content(tmp_path) == FILES
+    mine = tmp_path / "it_monitor.h"
+    mine.write_text("mine")
+    with pytest.raises(FileFormatError, match=r"it_monitor\.h"):
+        write_folder(tmp_path, FILES, "it")
+    assert mine.read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
