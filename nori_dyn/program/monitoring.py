@@ -22,6 +22,16 @@ from nori_dyn.typing import Indices
 ROUNDING = 1e-9
 """What rounding may change of the number of readings that an estimate needs, as their shares in it add up to that."""
 
+SCALE = 1.0471975511965976
+"""Weights that are this many times as large give variances that are this many times as small, but for rounding, which
+is another then: what the two differ by is what rounding does. No power of 2, which would round the same."""
+
+DRIFT = 1e-7
+"""Largest such difference, as a share of the largest variance of an output; it is a few times too small at times."""
+
+FLOOR = 1e-12
+"""Share of the largest variance of all outputs below which one counts as zero."""
+
 CRITICAL = 1e-8
 """Share of its variance below which a reading counts as one that nothing else checks: its residual is rounding."""
 

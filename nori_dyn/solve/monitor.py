@@ -13,7 +13,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
-from nori_dyn.program.monitoring import ROUNDING, Judged
+from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, Judged
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
@@ -151,15 +151,27 @@ class Monitor:
         """Return what the compiled program gives for one state, or for N states, and whether it holds (...).
 
         It divides by weights, so that none may be 0. Rounding shows in the shares that readings have in the estimate,
-        w_k Y_k P Y_k^T, which are to add up to the number of readings that it needs.
+        w_k Y_k P Y_k^T, which are to add up to the number of readings that it needs; and in variances that do not scale
+        as the weights do.
         """
         *given, weights = state
         positive = np.where(weights > 0, weights, self.solver.system.weights)
         variances, explained, residuals = self._run((*given, positive), threads)
+        again, *_ = self._run((*given, SCALE * positive), threads)
         with np.errstate(invalid="ignore", over="ignore"):
             shares = np.sum(positive[..., self._weight_of] * explained, axis=-1)
             holds = (weights > 0).all(axis=-1) & (np.abs(shares - self._needed) <= ROUNDING * self._needed)
-        return variances, explained, residuals, holds & np.isfinite(variances).all(axis=-1)
+            holds &= np.isfinite(variances).all(axis=-1) & self._agree(variances, SCALE * again)
+        return variances, explained, residuals, holds
+
+    def _agree(self, variances: Floats, again: Floats) -> Booleans:
+        """Return whether two computations of the same variances (..., n) differ by little (...)."""
+        sizes, off = np.abs(variances), np.abs(variances - again)
+        least = FLOOR * sizes.max(axis=-1, initial=0.0)
+        agree = np.ones(sizes.shape[:-1], dtype=bool)
+        for part, _ in self._parts.values():
+            agree &= off[..., part].max(axis=-1) <= DRIFT * sizes[..., part].max(axis=-1) + least
+        return agree
 
     def _run(self, state: State, threads: int) -> tuple[Floats, ...]:
         """Return the outputs of the compiled program, finite or not."""

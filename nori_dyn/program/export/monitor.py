@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
 
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.c_source import Job, Writer
@@ -11,7 +14,7 @@ from nori_dyn.program.export.interface import Enumeration, Interface, enumeratio
 from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.export.routine import Routine, notation, routine, statements
 from nori_dyn.program.export.text import rendered, table
-from nori_dyn.program.monitoring import CRITICAL, ROUNDING, Judged
+from nori_dyn.program.monitoring import CRITICAL, DRIFT, FLOOR, ROUNDING, SCALE, Judged
 
 
 class CMonitor:
@@ -39,17 +42,29 @@ class CMonitor:
             "chi_square": (),
             "p_value": (),
         }
-        job, explained = _job(judged, interface), 4 * len(interface.tree.quaternions)
+        job, weights = _job(judged, interface), 4 * len(interface.tree.quaternions)
+        explained = weights + interface.inputs.n_weights
+        before = explained + m
+        n_deviations = len(job.outputs) - 2 * m
         places = [f"out->sigma_{place}" for field in interface.fields for place in field.places]
         places += [f"out->residuals[{k}]" for k in range(m)] + [f"w[{explained + k}]" for k in range(m)]
-        writer = Writer(job, notation(interface, 0, places, "diagnosis"), explained + m)
+        own = notation(interface, 0, places, "diagnosis")
+        n = interface.inputs.n_weights
+        given = [*own.inputs[:-n], *(f"w[{weights + k}]" for k in range(n))]
+        writer = Writer(job, replace(own, inputs=given), before + n_deviations)
         values = {"m": m, "freedom": m - judged.needed}
         text = rendered(
             "check.c.jinja",
             file=f"{name}_monitor.c",
             judged=judged,
+            weights=weights,
             explained=explained,
-            n_deviations=len(job.outputs) - 2 * m,
+            before=before,
+            n_deviations=n_deviations,
+            sizes=[int(np.prod(field.part.shape)) for field in interface.fields],
+            scale=SCALE,
+            drift=DRIFT,
+            floor=FLOOR,
             rounding=ROUNDING,
             critical=CRITICAL,
             **values,
