@@ -29,8 +29,8 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
-from nori_dyn.program.c_export import CExport
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
+from nori_dyn.program.export.files import CExport
 from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_system
@@ -81,26 +81,28 @@ class Plan(EliminationPlan):
         """
         return Monitor(self, backend, progress_bar)
 
-    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
 
         Args:
             folder: where to; made when it does not exist.
             lang: the language: "c".
             name: what to call the files, functions and types; from the robot's name when left out.
+            monitor: whether to write what judges estimates and readings as well, see `Plan.monitor`.
 
         Raises:
             UnknownNameError: there is no such language.
             IdentifierError: the name is not an identifier of C, or one that is taken.
+            PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
             FileFormatError: the folder cannot be written, or holds other files.
 
         Example:
             >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
             >>> exported = plan.export("arm_c", name="arm")
             >>> sorted(exported.files), exported.inputs
-            (['CMakeLists.txt', 'arm.c', 'arm.h', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
+            (['CMakeLists.txt', 'arm.c', 'arm.h', 'arm.hpp', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
         """
-        return export(self, folder, lang, name)
+        return export(self, folder, lang, name, monitor)
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.

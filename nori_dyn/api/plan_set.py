@@ -21,6 +21,7 @@ from nori_dyn.errors import (
     UnplannedStateError,
     named_contacts,
 )
+from nori_dyn.io.export import export_set
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import tree_of
 from nori_dyn.io.plan_set_files import PlanSetData, is_plan_set, plan_set_from_text, plan_set_to_text
@@ -28,9 +29,10 @@ from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.solve.side_by_side import SideBySide
+from nori_dyn.program.export.files import CExport
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.given import check_sensors, check_tree
+from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Document, Shown
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
@@ -123,6 +125,25 @@ class PlanSet(Shown):
             MissingExtraError: the backend needs an extra that is not installed.
         """
         return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, self.sensors.name)
+
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+        """Write the plans of all states as source code that stands alone: all files, or none.
+
+        There is one function, which is told which contacts are closed, and one set of inputs and outputs, in the order
+        of `measurement_names` and `weight_names`.
+
+        Args:
+            folder: as for `Plan.export`.
+            lang: as for `Plan.export`.
+            name: as for `Plan.export`.
+
+        Raises:
+            UnknownNameError: there is no such language.
+            IdentifierError: the name is not an identifier of C, or one that is taken.
+            PlanError: there are more contacts than exported code has room for.
+            FileFormatError: the folder cannot be written, or holds other files.
+        """
+        return export_set(self.plans, self.contact_names, self.sensors.name, folder, lang, name)
 
     def save(self, path: str | Path) -> None:
         """Write the plans to one file: data only, with the model and sensors in it, whole or not at all.

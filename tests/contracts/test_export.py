@@ -23,7 +23,8 @@ from tests.trees import TREES
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 
-OK, INPUT_NOT_FINITE, QUATERNION_NOT_UNIT, SMALL_PIVOT, OUTPUT_NOT_FINITE = range(5)
+OK, INPUT_NOT_FINITE, QUATERNION_NOT_UNIT, SMALL_PIVOT, OUTPUT_NOT_FINITE, INACCURATE = range(6)
+NEGATIVE_WEIGHT, WEIGHT_SPREAD, ZERO_WEIGHT, UNPLANNED_CONTACTS = range(6, 10)
 
 PLANS = {
     "panda inverse": lambda: (load("panda"), sensors("inverse_dynamics"), None),
@@ -123,8 +124,9 @@ def test_it_has_no_data_that_is_written_and_calls_four_functions(name, compiled,
             "_GLOBAL_OFFSET_TABLE_",
             "__stack_chk_fail",
         }
-        public = {symbol for kind, symbol in symbols if kind == "T"}
-        assert public == {f"{made.export.name}_{function}" for function in ("solve", "status_text")}
+        public = {symbol.removeprefix(f"{made.export.name}_") for kind, symbol in symbols if kind in "TR"}
+        weights = {"default_weights"} if planned(name).system.is_weighted else set()
+        assert public == {"init", "solve", "status_text"} | weights
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here")
@@ -149,6 +151,17 @@ def test_cmake_builds_the_library_and_the_example(compiled, tmp_path):
     checked(["cmake", "-S", made.folder, "-B", tmp_path])
     checked(["cmake", "--build", tmp_path])
     assert "us a call" in checked([tmp_path / f"{made.export.name}_example"])
+
+
+@every_plan
+def test_every_place_has_a_name(name, compiled):
+    made, library, system = compiled(name).export, compiled(name).library, planned(name).system
+    assert {place: getattr(library, place) for place in made.indices} == dict(made.indices)
+    groups = {"Q": system.tree.nq, "QD": system.tree.nv, "Y": system.ny, "WEIGHT": system.n_weights}
+    groups |= {kind.upper(): system.tree.nv for kind in ("tau", "qdd") if kind in made.outputs}
+    for group, n in groups.items():
+        prefix = f"{made.name.upper()}_{group}_"
+        assert [value for place, value in made.indices.items() if place.startswith(prefix)] == list(range(n))
 
 
 # ------------------------------------------------------------------------------------ the status
@@ -222,8 +235,9 @@ def test_what_overflows_is_refused(compiled):
 def test_a_status_has_words(compiled):
     made = compiled("frames")
     text = getattr(made.library, f"{made.export.name}_status_text")
-    words = [made.ffi.string(text(status)).decode() for status in range(6)]
-    assert len(set(words)) == 6
+    words = [made.ffi.string(text(status)).decode() for status in range(11)]
+    assert len(set(words)) == 11
+    assert words[10] == "unknown status"
     assert words[0] == "solved"
 
 
@@ -260,9 +274,10 @@ def named(names: tuple[str, ...], robot: str, folder) -> Exported:
 
 
 def code(made: Exported, file: str) -> str:
-    """Return a file without its comments, its fields by number."""
+    """Return a file without its comments, its fields and enumerators by number."""
     text = re.sub(r"/\*.*?\*/", "", made.export.files[file], flags=re.DOTALL)
-    numbers = {field: f"field{k}" for k, field in enumerate(made.export.outputs)}
+    names = [*made.export.outputs, *made.export.indices]
+    numbers = {name: f"name{k}" for k, name in enumerate(names)}
     return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
 
 
@@ -274,6 +289,8 @@ def test_names_stay_in_comments_and_fields(tmp_path):
     assert len(set(fields)) == len(fields) == len(HOSTILE) + TREES["mixed_12"].n_links + 2
     assert all(re.fullmatch(r"(tau|fx)(_[A-Za-z0-9]+)*", field) for field in fields)
     assert {"fx", "tau", "fx_l_sole", "fx_l_sole_2", "fx_l_sole_3"} <= set(fields)
+    assert {"IT_LINK_double", "IT_LINK_unnamed", "IT_LINK_unnamed_2"} <= set(hostile.export.indices)
+    assert all(re.fullmatch(r"[A-Z]+(_[A-Za-z0-9]+)*", name) for name in hostile.export.indices)
     for text in hostile.export.files.values():
         assert text.isascii()
         assert text.count("/*") == text.count("*/")

@@ -21,6 +21,7 @@ class SideBySide:
     same value; those that begin at others are told apart by their sigma, as in "acc:l_sole (sigma 0.1)".
 
     Attributes:
+        name: what to call them together, for messages.
         measurement_names: of all systems, in the order in which they first come (ny).
         weight_names: the same of the weights (n_weights).
         weights: what the weights begin at (n_weights,).
@@ -33,7 +34,7 @@ class SideBySide:
     """
 
     def __init__(self, systems: Sequence[System], name: str) -> None:
-        self._systems, self._name = tuple(systems), name
+        self._systems, self.name = tuple(systems), name
         readings = {reading: None for system in systems for reading in system.measurement_names}
         self.measurement_names: tuple[str, ...] = tuple(readings)
         self.y_places = _places([system.measurement_names for system in systems], self.measurement_names)
@@ -97,7 +98,7 @@ class SideBySide:
         for name in given:
             if not any(name in of_system for of_system in names):
                 known = dict.fromkeys(name for of_system in names for name in of_system)
-                raise UnknownReadingError(kind, name, known, f"{what} of sensors '{self._name}'")
+                raise UnknownReadingError(kind, name, known, f"{what} of sensors '{self.name}'")
         return {names[number][name]: value for name, value in given.items() if name in names[number]}
 
     @cached_property

@@ -16,6 +16,15 @@ PATTERN = re.compile(r"[A-Za-z](_?[A-Za-z0-9])*", re.ASCII)
 LONGEST = 48
 """Characters of an identifier made here; C compilers may stop reading at 63."""
 
+SIGNIFICANT = 63
+"""Characters of an identifier that every compiler of C reads."""
+
+SHORTEST = 16
+"""Characters that a name of the model keeps after a prefix, however long that is."""
+
+UNNAMED = "unnamed"
+"""What a name becomes that has no ASCII letter and no digit."""
+
 LONGEST_COMMENT = 120
 """Characters of a name in a comment."""
 
@@ -37,12 +46,14 @@ unistd utime utmpx values wchar wctype windows wordexp
 _TARGETS = """
 all clean depend edit_cache help install list_install_components m package package_source preinstall rebuild_cache test
 """
+_OTHERS = "main aux con nul prn std linux unix i386"
 
 KEYWORDS = frozenset(_KEYWORDS.split())
 """Of C23 and C++23."""
 
-TAKEN = frozenset([*_HEADERS.split(), *_TARGETS.split(), "main", "aux", "con", "nul", "prn"])
-"""Headers of C and POSIX that a file of the same name would hide, what CMake keeps for itself, the example, devices."""
+TAKEN = frozenset(f"{_HEADERS} {_TARGETS} {_OTHERS}".split())
+"""Headers of C and POSIX that a file of the same name would hide, what CMake keeps for itself, the example, devices,
+the namespace of C++, macros of compilers."""
 
 
 def checked_identifier(name: str) -> str:
@@ -58,7 +69,9 @@ def checked_identifier(name: str) -> str:
     if name in KEYWORDS:
         raise IdentifierError(name, "it is a keyword of C or C++")
     if name.lower() in TAKEN:
-        raise IdentifierError(name, "it already names a header of the system, the example, or a target of CMake")
+        raise IdentifierError(
+            name, "it already names a header of the system, the example, a target of CMake, or a macro of compilers"
+        )
     return name
 
 
@@ -70,27 +83,32 @@ def default_identifier(name: str) -> str:
     return checked_identifier(made[:LONGEST].rstrip("_"))
 
 
-def identifier(name: str) -> str:
+def identifier(name: str, longest: int = LONGEST) -> str:
     """Return a name with an underscore for what is no ASCII letter or digit; it may be empty, or begin with a digit."""
-    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")[:LONGEST].rstrip("_")
+    return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")[:longest].rstrip("_")
 
 
-def distinct_identifiers(names: Sequence[str]) -> list[str]:
-    """Return an identifier for each of some distinct names, numbered where two would be the same.
+def distinct_identifiers(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Return an identifier for each of some names, numbered where two would be the same.
 
     A name that is an identifier already stays as it is: of "fx:sole", "fx-sole", "fx_sole", the last is fx_sole.
     """
-    taken = {name for name in names if identifier(name) == name}
-    found: list[str] = []
+    own = {name for name in names if identifier(name, longest) == name}
+    found: dict[str, None] = {}
     for name in names:
-        made = plain = identifier(name)
+        made = plain = identifier(name, longest) or UNNAMED
         number = 1
-        while made != name and made in taken:
+        while made in found or (made in own and made != name):
             number += 1
             made = f"{plain}_{number}"
-        taken.add(made)
-        found.append(made)
-    return found
+        found[made] = None
+    return list(found)
+
+
+def enumerators(prefix: str, names: Sequence[str]) -> list[str]:
+    """Return an identifier for each of some names, all with the same prefix, as short as every compiler reads them."""
+    longest = max(SIGNIFICANT - len(prefix) - len("__999"), SHORTEST)
+    return [f"{prefix}_{made}" for made in distinct_identifiers(names, longest)]
 
 
 def comment_text(name: str) -> str:

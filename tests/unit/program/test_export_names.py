@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from nori_dyn.errors import InputError
-from nori_dyn.program.c_names import (
+from nori_dyn.program.export.names import (
     PATTERN,
     checked_identifier,
     comment_text,
     default_identifier,
     distinct_identifiers,
+    enumerators,
 )
+
+UNNAMED = ("unnamed", "unnamed_2", "unnamed_3")
 
 
 @pytest.mark.parametrize("name", ["panda", "Left_arm", "a", "r2d2", "x" * 48])
@@ -25,7 +28,10 @@ def test_an_identifier_is_taken_as_it_is(name):
         *((name, "a letter, then letters, digits and single") for name in ("", "2d", "_x", "x_", "a__b", "a-b", "a b")),
         *((name, "a letter, then letters, digits and single") for name in ("é", "a\n", "../x", "a.c", "x;", "手", "²")),
         *((name, "keyword") for name in ("int", "class", "restrict", "co_await")),
-        *((name, "already names") for name in ("math", "Math", "stdio", "test", "all", "m", "main", "con", "string")),
+        *(
+            (name, "already names")
+            for name in ("math", "Math", "stdio", "test", "all", "m", "main", "con", "string", "std", "linux")
+        ),
         ("x" * 49, "longer than 48"),
     ],
 )
@@ -61,6 +67,18 @@ def test_names_that_become_the_same_are_numbered():
     assert made[:6] == ["fx_sole_2", "fx_sole_3", "fx_2", "fx", "fx_sole_2_2", "fx_sole"]
     assert len(set(made)) == len(names)
     assert max(map(len, made)) < 60
+
+
+def test_names_that_are_the_same_or_nothing_are_numbered_too():
+    assert distinct_identifiers(["a", "a", "a_2", "手", "é", ""]) == ["a", "a_3", "a_2", *UNNAMED]
+
+
+def test_enumerators_are_distinct_and_no_longer_than_every_compiler_reads():
+    names = ["2nd joint", "double", "x" * 60 + "a", "x" * 60 + "b"]
+    made = enumerators("ROBOT_Q", names)
+    assert made[:2] == ["ROBOT_Q_2nd_joint", "ROBOT_Q_double"]
+    assert len(set(made)) == 4
+    assert max(map(len, made)) <= 63
 
 
 @pytest.mark.parametrize(
