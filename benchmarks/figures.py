@@ -160,7 +160,8 @@ def draw_speed(suites: Suites, path: Path) -> None:
             if not bars:
                 continue
             places, heights = np.transpose(bars)
-            drawn = axes.bar(places + 0.15 * (k - 2.5), heights, width=0.14, color=COLOURS[k], label=PEERS.get(peer, peer))
+            label = PEERS.get(peer, peer)
+            drawn = axes.bar(places + 0.15 * (k - 2.5), heights, width=0.14, color=COLOURS[k], label=label)
             axes.bar_label(drawn, fmt="%.2g", fontsize=6, padding=2)
         axes.set_xticks(range(len(own)), [robot(r).split(",")[0] for r in own])
         axes.set(title=problem.replace("_", " "), ylabel="microseconds a call, from Python")
