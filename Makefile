@@ -31,10 +31,10 @@ lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of import
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-figures: $(VENV)/.ready-dev ## measure the figures of the README anew, and write them into it (a quarter of an hour)
+figures: $(VENV)/.ready-dev ## measure the figures of the documents anew, and write them there (a quarter of an hour)
 	$(BIN)/nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --rounds 15 \
 		--out docs/bench --paper-counts tests/data/paper_counts
-	$(BIN)/python -m benchmarks.readme docs/bench/bench.json
+	$(BIN)/python -m benchmarks.figures docs/bench/bench.json
 
 check: lint test ## what CI runs
 

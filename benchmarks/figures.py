@@ -1,7 +1,7 @@
-"""The figures of the README, from a run: `make figures` measures, and writes them between their marks.
+"""The figures of the documents, from a run: `make figures` measures, and writes them between their marks.
 
 nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --out docs/bench
-python -m benchmarks.readme docs/bench/bench.json
+python -m benchmarks.figures docs/bench/bench.json
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from nori_dyn.bench.records import Record
 from nori_dyn.tables import number
 
-README = Path(__file__).parents[1] / "README.md"
+DOCS = Path(__file__).parents[1] / "docs"
 
 Suites = dict[str, list[Record]]
 
@@ -132,13 +135,42 @@ def tree_of(shape: str, n: int) -> str:
     return f"chain of {n}" if shape == "branching 1" else f"binary tree of {n}"
 
 
-BLOCKS: dict[str, Callable[[Suites], Iterable[Sequence[str]]]] = {
-    "speed": speed,
-    "recursions": algorithms,
-    "estimation": estimation,
-    "counts": counts,
+TABLES: dict[str, dict[str, Callable[[Suites], Iterable[Sequence[str]]]]] = {
+    "performance.md": {"speed": speed, "estimation": estimation, "counts": counts},
+    "algorithms.md": {"recursions": algorithms},
 }
-"""Tables by the name of their marks: <!-- figures: speed --> and <!-- end -->."""
+"""Tables by document and the name of their marks: <!-- figures: speed --> and <!-- end -->."""
+
+DRAWN = ("Pinocchio", "MuJoCo", "iDynTree", "Drake", "CasADi, adam")
+"""Peers of the README's picture: those that a person would otherwise call."""
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+
+def draw_speed(suites: Suites, path: Path) -> None:
+    """Draw the time of a call as bars, for four robots, and write the picture."""
+    records = [r for r in suites["tick"] if r.own and r.case["robot"] in ("panda", "anymal", "g1", "iCubGenova04")]
+    figure = Figure(figsize=(9.6, 3.9), dpi=150, layout="constrained")
+    panels = zip(figure.subplots(1, 2), ("inverse_dynamics", "forward_dynamics"), strict=True)
+    for axes, problem in panels:
+        own = [r for r in records if r.case["problem"] == problem]
+        for k, peer in enumerate(("nori_dyn", *DRAWN)):
+            names = [r.own if k == 0 else run_of(r, peer) for r in own]
+            bars = [(i, 1e6 * r.time(name)[1]) for i, (r, name) in enumerate(zip(own, names, strict=True)) if name]
+            if not bars:
+                continue
+            places, heights = np.transpose(bars)
+            label = PEERS.get(peer, peer)
+            drawn = axes.bar(places + 0.15 * (k - 2.5), heights, width=0.14, color=COLOURS[k], label=label)
+            axes.bar_label(drawn, fmt="%.2g", fontsize=6, padding=2)
+        axes.set_xticks(range(len(own)), [robot(r).split(",")[0] for r in own])
+        axes.set(title=problem.replace("_", " "), ylabel="microseconds a call, from Python")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.savefig(path)
 
 
 def markdown(rows: Iterable[Sequence[str]]) -> str:
@@ -148,24 +180,27 @@ def markdown(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def written(text: str, suites: Suites) -> str:
-    """Return the text of the README with its figures anew."""
-    for name, table in BLOCKS.items():
+def with_tables(document: str, text: str, suites: Suites) -> str:
+    """Return the text of a document with its tables anew."""
+    for name, table in TABLES[document].items():
         pattern = re.compile(rf"(<!-- figures: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
         content = markdown(table(suites))
         text, n = pattern.subn(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
         if n != 1:
-            raise SystemExit(f"README.md has {n} places marked 'figures: {name}', not one.")
+            raise SystemExit(f"docs/{document} has {n} places marked 'figures: {name}', not one.")
     return text
 
 
 def main() -> None:
-    """Write the figures of a run into the README."""
+    """Write the figures of a run into the documents."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("report", type=Path, help="bench.json of `nori-dyn bench --out FOLDER`")
     data = json.loads(parser.parse_args().report.read_text())
     suites = {name: [Record(**record) for record in records] for name, records in data["suites"].items()}
-    README.write_text(written(README.read_text(), suites))
+    for document in TABLES:
+        path = DOCS / document
+        path.write_text(with_tables(document, path.read_text(), suites))
+    draw_speed(suites, DOCS / "bench" / "speed.png")
 
 
 if __name__ == "__main__":
