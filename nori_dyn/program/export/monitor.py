@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_source import Job, Writer
+from nori_dyn.program.c_writer import Job, Writer
 from nori_dyn.program.export.header import member
 from nori_dyn.program.export.interface import Enumeration, Interface, enumeration
 from nori_dyn.program.export.names import comment_text
