@@ -70,7 +70,8 @@ class CMonitor:
             **values,
             **statements(writer, interface, 0),
         )
-        self.routine: Routine = routine(writer, f"{name}_monitor.c", f"{name}_check", text)
+        once = routine(writer, f"{name}_monitor.c", f"{name}_check", text)
+        self.routine: Routine = replace(once, cost=once.cost + once.cost)  # at two scales of the weights
         self.header = rendered(
             "monitor.h.jinja",
             it=interface,
