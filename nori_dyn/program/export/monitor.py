@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_source import Job, Writer
+from nori_dyn.program.c_writer import Job, Writer
 from nori_dyn.program.export.header import member
 from nori_dyn.program.export.interface import Enumeration, Interface, enumeration
 from nori_dyn.program.export.names import comment_text
@@ -70,7 +70,8 @@ class CMonitor:
             **values,
             **statements(writer, interface, 0),
         )
-        self.routine: Routine = routine(writer, f"{name}_monitor.c", f"{name}_check", text)
+        once = routine(writer, f"{name}_monitor.c", f"{name}_check", text)
+        self.routine: Routine = replace(once, cost=once.cost + once.cost)  # at two scales of the weights
         self.header = rendered(
             "monitor.h.jinja",
             it=interface,

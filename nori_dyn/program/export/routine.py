@@ -15,7 +15,7 @@ from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import STEP_LIMIT, WEIGHT_SPREAD
-from nori_dyn.program.c_source import Job, Notation, Writer
+from nori_dyn.program.c_writer import Job, Notation, Writer
 from nori_dyn.program.export.guards import output_limits
 from nori_dyn.program.export.interface import Interface, known
 from nori_dyn.program.export.names import comment_text
