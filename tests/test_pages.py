@@ -67,7 +67,8 @@ def what_repeats(text: str) -> str:
 @pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 def test_the_lines_of_c_compile(tmp_path):
     arm = nd.autotree(7)
-    nd.plan(nd.System(arm, "inverse_dynamics")).export(tmp_path / "panda_c", name="panda")
+    arm = arm.replace(joint_names=tuple(f"panda_{name}" for name in arm.joint_names))
+    nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau"]).export(tmp_path / "panda_c", name="panda")
     for code in blocks(ROOT / "docs" / "c.md", "c"):
         source = tmp_path / "tick.c"
         source.write_text(f'#include "panda.h"\nvoid stop(void);\nvoid tick(void);\nvoid tick(void) {{\n{code}}}\n')
