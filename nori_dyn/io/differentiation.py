@@ -45,6 +45,6 @@ class Differentiation:
         if dt is None:
             raise InputError(
                 "to differentiate, the time between samples must be known: the log has no column 't' that "
-                "goes on. Give it: --dt 0.001, in seconds."
+                "increases. Give it: --dt 0.001, in seconds."
             )
         return np.asarray(savgol_filter(qd, self.window, SMOOTHING_ORDER, deriv=1, delta=dt, axis=0))

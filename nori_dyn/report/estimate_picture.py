@@ -170,7 +170,7 @@ def _draw(panels: Mapping[str, Sequence[Line]], columns: Mapping[str, Floats], t
         axes.margins(x=0.01)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
     rows[-1, 0].set_xlabel("time [s]" if TIME in columns else "sample")
-    bands = "; bands are two standard deviations wide to each side" if any(SIGMA in name for name in columns) else ""
+    bands = "; bands: ± 2 standard deviations" if any(SIGMA in name for name in columns) else ""
     figure.suptitle(f"{title}{bands}", fontsize=12)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=Path(path).suffix[1:])
