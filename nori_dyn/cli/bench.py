@@ -51,7 +51,7 @@ def bench(
     list_all: Annotated[bool, typer.Option("--list", help="List the suites and the peers, and stop.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure: ours and other libraries in turns, in one process; and count operations.
+    """Measure against other libraries, and count operations.
 
     Without --suite, 'tick' is measured; with --check, what the baseline holds.
 

@@ -20,7 +20,9 @@ def demo(
     ticks: Annotated[int, typer.Option(min=2, help="Number of ticks, a millisecond each.")] = 1000,
     as_json: Json = False,
 ) -> None:
-    """Inverse dynamics of the iCub humanoid: planned once, solved at every tick of a smooth motion.
+    """Show inverse dynamics of the iCub humanoid.
+
+    It is planned once, and solved at every tick of a smooth motion.
 
     Example: nori-dyn demo --out icub.png
     """

@@ -56,9 +56,10 @@ def export(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a plan as C that stands alone: a header, the code, an example, a class for C++, and a CMake list.
+    """Write a plan as C that stands alone.
 
-    Of a plan set it writes one function, which is told which contacts are closed.
+    A header, the code, an example, a class for C++, and a CMake list. A plan set becomes one function, which is told
+    which contacts are closed.
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
     """

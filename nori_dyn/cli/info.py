@@ -46,7 +46,7 @@ def info(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a robot or a plan is: links, joints, sensors, measurements, operations.
+    """Show what a robot, a plan or a plan set is.
 
     Example: nori-dyn info panda.urdf
     """

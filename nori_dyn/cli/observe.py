@@ -105,7 +105,7 @@ def observe(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Tell whether a robot's sensors suffice, what they do not see, and at which poses.
+    """Tell whether sensors suffice, and what they do not see.
 
     The exit status is 0 if they do, at almost every configuration and at each one asked for by --poses or --where;
     otherwise 1. With --strict, so it is where they do not at the likely special poses, which nobody asked for.

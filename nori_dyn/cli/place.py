@@ -52,7 +52,7 @@ def place_(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Choose sensors: the cheapest that determine the outputs, or the best K.
+    """Choose sensors: the cheapest that suffice, or the best K.
 
     Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
     """

@@ -22,7 +22,9 @@ def plot(
         Path | None, typer.Option(help="The picture: .png, .svg or .pdf. ESTIMATES.png when left out.")
     ] = None,
 ) -> None:
-    """Draw estimates over time, with two standard deviations where `solve --monitor` wrote them.
+    """Draw estimates over time.
+
+    Where `solve --monitor` wrote standard deviations, two of them are drawn to each side.
 
     Example: nori-dyn plot wrench.csv fx:panda_hand --out wrench.png
     """
