@@ -36,7 +36,7 @@ PLANS = {
     "hybrid": lambda: (TREES["mixed_8"], hybrid(TREES["mixed_8"], 1), None),
     "one body": lambda: (TREES["one_body"], FORWARD, None),
     "singular": lambda: (singular_tree(), TwoReadings(), None),
-    "weighed": lambda: (TREES["mixed_8"], sensor_set(*WEIGHED), ("tau", "fx")),
+    "weighed": lambda: (TREES["three_children"], sensor_set(*WEIGHED), ("tau", "fx")),
 }
 WEIGHED = (
     {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
