@@ -150,7 +150,7 @@ def test_an_empty_cell_of_the_state_is_refused(run, panda_plan, tmp_path):
     lines = log.read_text().splitlines()
     log.write_text("\n".join([*lines[:2], "," + lines[2].split(",", 1)[1], *lines[3:]]))
     arguments = ("solve", "--plan", panda_plan, "--input", log, "--out", tmp_path / "x.csv", "--missing", "drop")
-    assert "log.csv:3: column 'q:panda_joint1' is empty or nan" in run(*arguments)[2]
+    assert "log.csv:3: column 'q[0]' is empty or nan" in run(*arguments)[2]
 
 
 def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
@@ -196,7 +196,7 @@ BAD = {
     f"{SOLVE_IT} short.csv --out x.csv --differentiate 51 --dt 0.01": "fewer than the window",
     f"{SOLVE_IT} short.csv --out x.csv": "lacks 7 of 7 measurements",
     f"{SOLVE_IT} narrow.csv --out x.csv": "no column 'qd:panda_joint7'",
-    f"{SOLVE_IT} nan.csv --out x.csv": "nan.csv:7: column 'q:panda_joint1' is empty or nan",
+    f"{SOLVE_IT} nan.csv --out x.csv": "nan.csv:7: column 'q[0]' is empty or nan",
     f"{SOLVE_IT} words.csv --out x.csv": "words.csv:2: column 'q[0]' is 'one', which is no number",
     f"{SOLVE_IT} pickled.npz --out x.csv": "is not an NPZ",
     f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
