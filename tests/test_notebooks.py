@@ -16,6 +16,17 @@ LARGEST = 400_000
 PLACE = re.compile(r"(?<![\w.)}/-])(/[a-z]+/\w|~/|[A-Z]:\\)")
 """A path of one machine."""
 
+WITHOUT_UMFPACK = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("scikits"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hidden())
+"""
+
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -84,3 +95,16 @@ def test_it_runs_from_top_to_bottom(path, tmp_path):
     ran = [cell for cell in execute(path, tmp_path).cells if cell.cell_type == "code"]
     for now, kept in zip(ran, cells(path, "code"), strict=True):
         assert kinds(now.outputs) == kinds(kept["outputs"]), now.source
+
+
+def test_the_paper_is_told_without_umfpack(tmp_path, monkeypatch):
+    pytest.importorskip("nbclient", reason="the package nbclient is not installed")
+    pytest.importorskip("ipykernel", reason="the package ipykernel is not installed")
+    hidden, folder = tmp_path / "hidden", tmp_path / "folder"
+    hidden.mkdir()
+    folder.mkdir()
+    (hidden / "sitecustomize.py").write_text(WITHOUT_UMFPACK)
+    monkeypatch.setenv("PYTHONPATH", str(hidden))
+    paper = next(path for path in NOTEBOOKS if path.stem == "2_the_paper")
+    code = [cell for cell in execute(paper, folder).cells if cell.cell_type == "code"]
+    assert code[0].outputs[0].text == "ordering: recursive\n"
