@@ -2,11 +2,12 @@
 
 It is the articulated-body algorithm at rest, for all unit joint forces at once, each of which reaches only the bodies
 on its way to the world in the second pass; forces and motions are in the coordinates of the tree's root, where they
-need no transform. The listing in the report passes to the parent what the joint's motion adds, but not what came from
-below: pA of the articulated-body algorithm has both, and so has F here.
+need no transform. After the second pass Minv tau is D^-1 u of that algorithm, F tau is pA, and after the third P tau is
+a. Line 14 of the listing in the report passes to the parent what the joint's motion adds, but not what came from below,
+as pA has both: the correction, and these meanings, are a reader's notes in the margin of the report as we have it.
 
-Source: Carpentier, "Analytical inverse of the joint space inertia matrix" (2018), algorithm 1, corrected: own
-derivation (tests/unit/recursions/test_minverse.py).
+Source: Carpentier, "Analytical inverse of the joint space inertia matrix" (2018), algorithm 1, corrected as said
+(tests/unit/recursions/test_minverse.py; docs/errata.md).
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.minverse import minverse
 from tests.oracles import Lagrangian
@@ -56,10 +59,26 @@ def test_two_batch_axes_are_one(case):
     assert_close(minverse(tree, q.reshape(-1, 4, 25)), expected, SOLVED)
 
 
-def listing(tree, q, propagated):
-    """Return the inverse by algorithm 1 of the report, joints of one freedom, in link coordinates.
+class Listed(NamedTuple):
+    """What algorithm 1 of the report makes: of the backward pass, and in the end.
 
-    In the second pass the report adds U Minv to F_i and then hands F_i on to the parent, as printed without it.
+    Attributes:
+        after_backward: the rows of Minv as the backward pass leaves them (n, n).
+        F: of each body, when its turn comes (n, 6, n).
+        P: of each body, columns from its own joint on (n, 6, n).
+        inverse: Minv (n, n).
+    """
+
+    after_backward: np.ndarray
+    F: np.ndarray
+    P: np.ndarray
+    inverse: np.ndarray
+
+
+def listing(tree, q, corrected):
+    """Return algorithm 1 of the report, for joints of one freedom, in link coordinates.
+
+    Line 14 as printed hands U_i Minv on to the parent. Corrected, it hands on F_i with that: what came from below, too.
     """
     at, n = positions(tree, q), tree.nv
     X, S, parents = [X_i.motion_matrix() for X_i in at.X_up], at.S, tree.parents
@@ -73,22 +92,23 @@ def listing(tree, q, propagated):
         M[i, below] -= (S[i].T @ F[i][:, below])[0] / D[i]
         if parents[i] >= 0:
             subtree = list(tree.subtree(i))
-            passed = F[i][:, subtree].copy()
-            if propagated:
-                passed += U[i] @ M[i : i + 1, subtree]
+            passed = U[i] @ M[i : i + 1, subtree]
+            if corrected:
+                passed += F[i][:, subtree]
             F[parents[i]][:, subtree] += X[i].T @ passed
             IA[parents[i]] += X[i].T @ (IA[i] - U[i] @ U[i].T / D[i]) @ X[i]
+    after_backward = M.copy()
     for i in range(n):
         if parents[i] >= 0:
             M[i, i:] -= (U[i].T @ X[i] @ P[parents[i]][:, i:])[0] / D[i]
         P[i][:, i:] = S[i] @ M[i : i + 1, i:]
         if parents[i] >= 0:
             P[i][:, i:] += X[i] @ P[parents[i]][:, i:]
-    return np.triu(M) + np.triu(M, 1).T
+    return Listed(after_backward, F, P, np.triu(M) + np.triu(M, 1).T)
 
 
 LISTED = {
-    "chain of two": autotree(2, skew=0.3),
+    "chain of three": autotree(3, skew=0.3),
     "chain": autotree(5, skew=0.3, taper=0.9),
     "branched": autotree(7, branching=1.5),
     "random": random_tree(9, seed=5, kinds=("revolute", "prismatic", "helical")),
@@ -100,15 +120,67 @@ def test_the_printed_listing_is_wrong_and_the_corrected_one_is_not(name):
     tree = LISTED[name]
     q = tree.random_configuration(1)
     expected = np.linalg.inv(Lagrangian(tree, q).H())
-    assert_close(listing(tree, q, propagated=True), expected, SOLVED)
+    assert_close(listing(tree, q, corrected=True).inverse, expected, SOLVED)
     assert_close(minverse(tree, q), expected, SOLVED)
-    assert np.abs(listing(tree, q, propagated=False) - expected).max() > 1e-2 * np.abs(expected).max()
+    assert np.abs(listing(tree, q, corrected=False).inverse - expected).max() > 1e-2 * np.abs(expected).max()
 
 
-def test_for_one_body_the_printed_listing_is_right():
-    tree = TREES["one_body"]
+@pytest.mark.parametrize("tree", [TREES["one_body"], autotree(2, skew=0.3), autotree(6, branching=5)])
+def test_the_printed_listing_is_right_where_no_body_has_a_grandchild(tree):
     q = tree.random_configuration(2)
-    assert_close(listing(tree, q, propagated=False), minverse(tree, q), SOLVED)
+    assert_close(listing(tree, q, corrected=False).inverse, minverse(tree, q), SOLVED)
+
+
+class AtRest(NamedTuple):
+    """What ABA makes of joint forces, without velocity and gravity: RBDA table 7.1.
+
+    Attributes:
+        pA: bias force of each articulated body (n, 6).
+        u: tau_i - S_i^T pA_i, divided by D_i (n).
+        a: acceleration of each body (n, 6).
+    """
+
+    pA: np.ndarray
+    u: np.ndarray
+    a: np.ndarray
+
+
+def aba_at_rest(tree, q, tau):
+    at, n = positions(tree, q), tree.nv
+    bodies = articulated_bodies(at, list(tree.I))
+    X = [X_i.motion_matrix() for X_i in at.X_up]
+    pA, u, a = np.zeros((n, 6)), np.zeros(n), np.zeros((n, 6))
+    for i in reversed(range(n)):
+        u[i] = (bodies.D_inverse[i] @ (tau[i : i + 1] - at.S[i].T @ pA[i]))[0]
+        if tree.parents[i] >= 0:
+            pA[tree.parents[i]] += X[i].T @ (pA[i] + bodies.U[i][:, 0] * u[i])
+    for i, parent in enumerate(tree.parents):
+        a_parent = X[i] @ a[parent] if parent >= 0 else np.zeros(6)
+        qdd = u[i] - (bodies.D_inverse[i] @ bodies.U[i].T @ a_parent)[0]
+        a[i] = a_parent + at.S[i][:, 0] * qdd
+    return AtRest(pA, u, a)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_it_is_aba_at_rest_for_all_joint_forces_at_once(name):
+    """The notes in the margin: after the backward pass Minv tau is D^-1 u, F tau is pA, and P tau is a."""
+    tree = LISTED[name]
+    q, tau = tree.random_configuration(4), np.random.default_rng(4).normal(size=tree.nv)
+    listed, at_rest = listing(tree, q, corrected=True), aba_at_rest(tree, q, tau)
+    assert_close(listed.after_backward @ tau, at_rest.u, SOLVED)
+    assert_close(listed.F @ tau, at_rest.pA, SOLVED)
+    for i in range(tree.nv):
+        later = np.where(np.arange(tree.nv) >= i, tau, 0)  # P_i holds the columns from i on
+        assert_close(listed.P[i] @ later, aba_at_rest(tree, q, later).a[i], SOLVED)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_as_printed_F_is_not_the_bias_force(name):
+    """Line 14 as printed loses what came from grandchildren."""
+    tree = LISTED[name]
+    q, tau = tree.random_configuration(4), np.random.default_rng(4).normal(size=tree.nv)
+    pA = aba_at_rest(tree, q, tau).pA
+    assert np.abs(listing(tree, q, corrected=False).F @ tau - pA).max() > 1e-2 * np.abs(pA).max()
 
 
 def test_a_joint_that_moves_no_inertia_is_named():
