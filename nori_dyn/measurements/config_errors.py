@@ -17,7 +17,7 @@ Finding = tuple[Mapping[str, Any], Path]
 
 STRUCTURAL = ("missing", "extra_forbidden")
 
-OWNERS = {"Except": "a selector", "Match": "a selector", "Pose": "a pose"}
+OWNERS = {"Except": "a selector", "Match": "a selector", "At": "a selector", "Pose": "a pose"}
 """What people call parts of the schema."""
 
 EXPECTED = {
@@ -139,7 +139,7 @@ def _expected(error: Mapping[str, Any]) -> str:
     if error["type"] in EXPECTED:
         return EXPECTED[error["type"]].format(**context)
     if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
-        return {"Except": "{except: names}", "Match": "{match: pattern}"}.get(
+        return {"Except": "{except: names}", "Match": "{match: pattern}", "At": "{at: places}"}.get(
             context.get("class_name"), "fields by name"
         )
     said = str(error["msg"])

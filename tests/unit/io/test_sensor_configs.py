@@ -26,7 +26,8 @@ SHIPPED = {
     "forward_dynamics": (any_robot, 0),
     "hybrid_dynamics": (any_robot, 0),
     "floating_base": (walkers("anymal", "talos_reduced"), 0),
-    "icub_feet_three_axes": (walkers("iCubGenova04"), 0),
+    "feet_unknown": (walkers("iCubGenova04", "talos_reduced"), -6),
+    "icub_feet_three_axes": (walkers("iCubGenova04", "talos_reduced"), 0),
     "icub_imu": (walkers("iCubGenova04"), 0),
     "icub_standing": (walkers("iCubGenova04"), 0),
     "quadruped_point_feet": (walkers("anymal", "solo12", "go2", "hyq"), 0),
@@ -39,7 +40,7 @@ SHIPPED = {
     "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
     "touch": (lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")), (1, 0)),
     "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
-    "nori_code": (lambda: (nd.autotree(30, skew=0.3),), 0),
+    "nori_code": (lambda: tuple(nd.autotree(n, skew=0.3) for n in (5, 12, 30)), 0),
 }
 
 
@@ -79,6 +80,22 @@ def test_the_contract_of_the_shipped_sets():
     assert {"inverse_dynamics", "forward_dynamics", "hybrid_dynamics"} <= set(shipped_configs())
     assert nd.System(tree, nd.sensors("inverse_dynamics")).ny == tree.nv
     assert nd.System(tree, nd.sensors("forward_dynamics")).ny == tree.nv
+
+
+def test_links_and_joints_may_be_named_by_their_place():
+    tree = nd.autotree(4)
+
+    def read(selector):
+        entry = {"type": "joint_torque", "joints": selector}
+        sensors = nd.SensorSet.from_dict({"name": "some", "measurements": [entry]})
+        assert nd.SensorSet.from_dict(sensors.to_dict()) == sensors
+        return nd.System(tree, sensors).measurement_names
+
+    assert read({"at": 0}) == ("tau:joint1",)
+    assert read({"at": [-1, 0]}) == ("tau:joint1", "tau:joint4")
+    assert read({"except": {"at": [0, -1]}}) == ("tau:joint2", "tau:joint3")
+    with pytest.raises(nd.errors.SensorConfigError, match="no moving joint at 4: it has 4, from 0 to 3, or from -1"):
+        read({"at": 4})
 
 
 def test_hybrid_dynamics_drives_actuated_joints_and_lets_the_base_fall():
