@@ -125,6 +125,34 @@ def test_forward_dynamics_is_not_triangular_without_the_transformations():
     assert np.abs(np.triu(T, 1)).max() > 0.1
 
 
+def forward_system():
+    """Return forward dynamics of a chain at a state, with its orders and transformations."""
+    tree, states = tree_truth("autotree_chain")
+    system = System(tree, PROBLEMS["forward"])
+    return system, states, fd_permutations(system), fd_transformations(system, states.q[0])
+
+
+def test_the_order_34_as_printed_gives_no_triangle():
+    """The equations (3tau), from last to first, stand where the readings (14) belong, and these where those do."""
+    system, states, (rows, columns), (W_L, W_R) = forward_system()
+    names = np.array([row.name.split(":")[0] for row in system.rows for _ in range(row.slice.stop - row.slice.start)])
+    printed, at_3tau, at_readings = rows.copy(), names[rows] == "3tau", names[rows] == "tau"
+    printed[at_readings], printed[at_3tau] = rows[at_3tau][::-1], rows[at_readings]
+    T = (W_L @ system.D(states.q[0]).toarray() @ W_R)[printed][:, columns]
+    assert np.abs(np.triu(T, 1)).max() > 0.1
+    assert (np.diag(T) == 0).any()
+
+
+def test_without_the_transformation_of_b_the_answer_is_wrong():
+    """The equation after property 2 has b as it is; what is solved has W^L b."""
+    system, states, _, (W_L, W_R) = forward_system()
+    y = readings(system, states)[0]
+    T, b = W_L @ system.D(states.q[0]).toarray() @ W_R, system.b(states.q[0], states.qd[0], y)
+    right, printed = (unknowns(system, "qdd", W_R @ np.linalg.solve(T, -part)) for part in (W_L @ b, b))
+    assert_close(right, states.qdd[0], SOLVED)
+    assert np.abs(printed - states.qdd[0]).max() > 0.1
+
+
 WRONG = {
     "other problem": (PROBLEMS["forward"], PROBLEMS["inverse"]),
     "hybrid": (hybrid(TREES["mixed_8"], seed=1), hybrid(TREES["mixed_8"], seed=1)),

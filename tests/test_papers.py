@@ -1,0 +1,85 @@
+"""The table of the papers' equations has all that the code cites; what it and the errata name exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TABLE, ERRATA = ROOT / "docs" / "papers.md", ROOT / "docs" / "errata.md"
+PAPERS = {"Nori": "Nori", "RBDA": "Featherstone", "Wensing": "Echeandia and Wensing"}
+"""How the code cites a paper, and its heading in the table."""
+
+NUMBER = r"\((?:\d+\.)?\d{1,2}[a-z]*\)"
+BETWEEN = r"[\s,;-]|\band\b|\b(?:tables?|ch\.|section|remarks?|algorithm|property) [\dIVX][\w.-]*"
+CITATION = re.compile(rf"\b({'|'.join(PAPERS)})((?:{BETWEEN}|{NUMBER})*{NUMBER})")
+
+
+class Row(NamedTuple):
+    """A row of the table."""
+
+    paper: str
+    equation: str
+    files: list[str]
+    tests: str
+    notebook: str
+
+
+def rows() -> list[Row]:
+    found = []
+    for part in re.split(r"^## ", TABLE.read_text(), flags=re.MULTILINE)[1:]:
+        paper = part.splitlines()[0]
+        for line in re.findall(r"^\|(.*)\|$", part, flags=re.MULTILINE)[2:]:
+            equation, _, files, tests, notebook = (cell.strip() for cell in line.split("|"))
+            found.append(Row(paper, equation, re.findall(r"`([^`]+)`", files), tests, notebook))
+    return found
+
+
+def numbers(text: str) -> Iterator[str]:
+    """Yield the numbers of equations: "(3a)" is 3, "(6.2)-(6.4)" are 6.2, 6.3 and 6.4."""
+    for first, last in re.findall(rf"({NUMBER})(?:-({NUMBER}))?", text):
+        chapter, start = re.fullmatch(r"\(((?:\d+\.)?)(\d+)\w*\)", first).groups()
+        stop = re.fullmatch(r"\((?:\d+\.)?(\d+)\w*\)", last or first)[1]
+        yield from (f"{chapter}{k}" for k in range(int(start), int(stop) + 1))
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.paper} {row.equation}")
+def test_what_a_row_names_exists(row):
+    assert row.files
+    for file in row.files:
+        assert (ROOT / "nori_dyn" / file).is_file(), file
+    named = re.findall(r"`([\w/]+\.py)`((?:[:, ]*`test_\w+`(?!\.))*)", row.tests)
+    assert named
+    for file, functions in named:
+        path = ROOT / "tests" / file
+        assert path.is_file(), file
+        for function in re.findall(r"`(test_\w+)`", functions):
+            assert f"def {function}(" in path.read_text(), f"{file}: {function}"
+    assert len(re.findall(r"`test_\w+`", row.tests)) == sum(len(re.findall("`", part)) // 2 for _, part in named)
+
+
+def test_every_equation_that_the_code_cites_is_in_the_table():
+    known = {
+        heading: {n for row in rows() if row.paper == heading for n in numbers(row.equation)}
+        for heading in PAPERS.values()
+    }
+    cited = 0
+    for path in (ROOT / "nori_dyn").rglob("*.py"):
+        for paper, equations in CITATION.findall(path.read_text()):
+            for number in numbers(equations):
+                assert number in known[PAPERS[paper]], f"{path.name}: {paper} ({number})"
+                cited += 1
+    assert cited > 80
+
+
+def test_tests_that_the_errata_name_exist():
+    for paragraph in ERRATA.read_text().split("\n\n"):
+        files = re.findall(r"`(tests/[\w/]+\.py)`", paragraph)
+        text = "".join((ROOT / file).read_text() for file in files)
+        for function in re.findall(r"`(test_\w+)`", paragraph):
+            assert f"def {function}(" in text, function
+        assert paragraph.startswith(("#", "What", "No misprint")) or files or "../notebooks/" in paragraph, paragraph
