@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,9 @@ def public() -> dict[str, Any]:
 def names_in(room: str) -> list[str]:
     """Return the public names of a room; of one without `__all__`, the classes that it defines."""
     module = getattr(nd, room)
-    defined = (name for name, part in vars(module).items() if inspect.isclass(part) and part.__module__ == module.__name__)
+    defined = (
+        name for name, part in vars(module).items() if inspect.isclass(part) and part.__module__ == module.__name__
+    )
     return sorted(getattr(module, "__all__", None) or (name for name in defined if not name.startswith("_")))
 
 
@@ -61,10 +64,13 @@ def room(name: str) -> str:
 def _prose(text: str) -> str:
     """Return the docstring of a room as Markdown, its lists of calls as code."""
     paragraphs = text.strip().split("\n\n")
-    return "\n\n".join(
-        f"```python\n{textwrap.dedent(part)}\n```" if re.match(r"(    )?[a-z]\S*( = |\()|    ", part) else part
-        for part in paragraphs
-    ) + "\n"
+    return (
+        "\n\n".join(
+            f"```python\n{textwrap.dedent(part)}\n```" if re.match(r"(    )?[a-z]\S*( = |\()|    ", part) else part
+            for part in paragraphs
+        )
+        + "\n"
+    )
 
 
 def _module(part: Any) -> str:
@@ -75,7 +81,8 @@ def _entry(name: str, part: Any, short: str | None = None) -> str:
     """Return the directive that documents a public name, with the anchors by which pages link it."""
     path = f"{_module(part)}.{part.__qualname__}"
     anchors = "\n".join(f"[](){{ #{one} }}" for one in (short, name) if one)
-    return f'{anchors}\n\n::: {path}\n    options:\n      heading: "{name}"\n      toc_label: "{name}"\n'
+    options = {"heading": name, "toc_label": name if name.count(".") == 1 else name.rpartition(".")[2]}
+    return f"{anchors}\n\n::: {path}\n    options: {json.dumps(options)}\n"
 
 
 def _pointer(name: str, short: str) -> str:
@@ -90,25 +97,35 @@ SAMPLE = nd.autotree(4, branching=2)
 
 
 def sensor_types() -> str:
-    """Return every type of sensor: what it reads, its equation, an example, what it may say, and units."""
-    return "\n".join(_sensor(name, kind) for name, kind in sorted(nd.measurements.measurement_types().items()))
+    """Return what all types may say, and of each what it reads, its equation, an example, units and fields."""
+    common = nd.measurements.Measurement
+    shared = f"## What each may say {{ #common }}\n\n{_fields(common, ('name', 'value', 'sigma', 'range'))}\n"
+    types = nd.measurements.measurement_types()
+    return "\n".join([shared, *(_sensor(name, kind) for name, kind in sorted(types.items()))])
 
 
 def _sensor(name: str, kind: type[nd.measurements.Measurement]) -> str:
     text = (inspect.getdoc(kind) or "").partition("Attributes:")[0].strip()
-    fields = kind.model_fields.items()
-    rows = [
-        f"| `{field.alias or key}` | {_choices(field.annotation)} | {_default(field)} | {meaning} |"
-        for key, field in fields
-        if key != "type" and (meaning := _meaning(kind, key)) != "there is none."
-    ]
+    classes = kind.__mro__[: kind.__mro__.index(nd.measurements.Measurement)]
+    own = [key for key in kind.model_fields if any(key in vars(owner).get("__annotations__", ()) for owner in classes)]
     parts = [
         f"## `{name}` {{ #{name} }}",
         _as_code(text),
         f"Units: {units(kind)}." if units(kind) else "",
-        "| field | may be | default | meaning |\n|---|---|---|---|\n" + "\n".join(rows),
+        _fields(kind, (key for key in own if key != "type" and _meaning(kind, key) != "there is none.")),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _fields(kind: type[nd.measurements.Measurement], keys: Iterable[str]) -> str:
+    """Return the table of some fields of a sensor."""
+    rows = []
+    for key in keys:
+        field = kind.model_fields[key]
+        rows.append(
+            f"| `{field.alias or key}` | {_choices(field.annotation)} | {_default(field)} | {_meaning(kind, key)} |"
+        )
+    return "\n".join(["| field | may be | default | meaning |", "|---|---|---|---|", *rows])
 
 
 def example(kind: type[nd.measurements.Measurement]) -> dict[str, Any]:
@@ -146,11 +163,15 @@ def _as_code(text: str) -> str:
 
 def _meaning(kind: type, key: str) -> str:
     """Return what the docstring of a class, or of one that it derives from, says of a field."""
-    for owner in kind.__mro__:
-        section = (owner.__doc__ or "").partition("Attributes:")[2].split("\n\n")[0]
-        if found := re.search(rf"^ +{key}: (.*(?:\n {{9,}}.*)*)", section, flags=re.MULTILINE):
-            return " ".join(found[1].split()).rstrip(".") + "."
-    return MEANINGS.get(key, "")
+    said = next((said for owner in kind.__mro__ if (said := _says(owner, key))), MEANINGS.get(key, ""))
+    return said.rstrip(".") + "." if said else ""
+
+
+def _says(owner: type, key: str) -> str:
+    """Return what the docstring of a class itself says of an attribute."""
+    section = (owner.__doc__ or "").partition("Attributes:")[2].split("\n\n")[0]
+    found = re.search(rf"^ +{key}: (.*(?:\n {{9,}}.*)*)", section, flags=re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
 
 
 MEANINGS = {
@@ -176,16 +197,21 @@ WORDS = (
     ("Except", "a [selector](../sensors.md)"),
     ("Pose", "a frame by its name, or `{xyz: [...], rpy: [...], relative_to: ...}`"),
     ("dict[", "a number for each name"),
-    ("MinLen", "a number, or one a component"),
+    ("max_length=2", "`[lowest, highest]`, or one pair a component"),
     ("float", "a number, or one a component"),
     ("bool", "`true`, `false`"),
+    ("list[", "a list of names"),
 )
 
 
 def _default(field: Any) -> str:
     if field.is_required():
         return "required"
-    return "" if field.default is None else f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"
+    return (
+        ""
+        if field.default is None
+        else f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"
+    )
 
 
 # ------------------------------------------------------------------------------ sets of sensors
@@ -227,7 +253,7 @@ def _command(name: str, command: Any) -> str:
     ]
     said = inspect.cleandoc(command.help or "").replace("Example:", "\n\nExample:")
     example = re.sub(r"Example: (nori-dyn .*(?:\n(?!\n).*)*)", lambda m: f"\n```sh\n{m[1]}\n```\n", said)
-    table = "| | |\n|---|---|\n" + "\n".join(rows) if rows else ""
+    table = "| option | meaning |\n|---|---|\n" + "\n".join(rows) if rows else ""
     return f"## `nori-dyn {name}` {{ #{name} }}\n\n{example}\n\n{table}\n"
 
 

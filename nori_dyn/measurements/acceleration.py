@@ -54,7 +54,8 @@ class FrameAcceleration(PlacedRows):
 class Accelerometer(LinkReading):
     """The proper linear acceleration of a frame [m/s^2], as a sensor there feels it: upwards 9.81 when at rest.
 
-        the linear part of X a_i + (0, w x u) - y = 0, with (w, u) = X v_i the velocity of the frame
+        linear part of X a_i + (0, w x u) - y = 0
+        (w, u) = X v_i, the velocity of the frame
 
     One that saturates at 4 g:
 
@@ -77,7 +78,7 @@ class Accelerometer(LinkReading):
 class AngularAccelerometer(LinkReading):
     """The angular acceleration of a link, in the axes of a frame [rad/s^2]: Nori (3a).
 
-        the angular part of X a_i - y = 0
+        angular part of X a_i - y = 0
 
     In the axes of an IMU that is turned by a quarter about z:
 
@@ -118,7 +119,8 @@ class LinkAcceleration(LinkReading):
 class RigidContact(LinkReading):
     """A frame that the world holds: its conventional acceleration is zero, gravity left out [rad/s^2, m/s^2].
 
-        X (a_i + a_g) + (0, w x u) = 0, with (w, u) = X v_i the velocity of the frame, a_g gravity in coordinates of i
+        X (a_i + a_g) + (0, w x u) = 0
+        (w, u) = X v_i, the velocity of the frame; a_g is gravity, in coordinates of the link
 
     `components: [ax, ay, az]` is a point that may turn. `value` is another known acceleration. Two feet that stand:
 
