@@ -17,7 +17,7 @@ from nori_dyn.cli import app
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / folder / "README.md" for folder in ("benchmarks", "notebooks")),
     *sorted((ROOT / "tests").rglob("README.md")),
 ]

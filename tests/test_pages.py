@@ -14,7 +14,7 @@ from nori_dyn.program.compiler import find_compiler
 from tests.exported import compile_c
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -38,7 +38,7 @@ def test_the_lines_of_python_run(page, tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.NoriWarning)
         for code in blocks(page, "python"):
-            exec(compile(code, str(page), "exec"), scope)
+            exec(compile(code, str(page), "exec", dont_inherit=True), scope)
 
 
 @pytest.mark.parametrize("page", pages_with("yaml"))

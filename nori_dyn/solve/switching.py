@@ -54,7 +54,9 @@ class SwitchingSolver(Shown):
     Args:
         plans: the plan of each contact state; for one robot, with the same outputs. The first is the state at first.
         contact_names: all contacts.
-        backend, check_residual, watch: as for `Solver`.
+        backend: as for `Solver`.
+        check_residual: as for `Solver`.
+        watch: as for `Solver`.
         name: what to call the sensors, for messages.
 
     Raises:
