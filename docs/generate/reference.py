@@ -171,7 +171,7 @@ def _says(owner: type, key: str) -> str:
     """Return what the docstring of a class itself says of an attribute."""
     section = (owner.__doc__ or "").partition("Attributes:")[2].split("\n\n")[0]
     found = re.search(rf"^ +{key}: (.*(?:\n {{9,}}.*)*)", section, flags=re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    return " ".join(found[1].split()).replace("None", "null") if found else ""
 
 
 MEANINGS = {
