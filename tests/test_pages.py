@@ -11,7 +11,7 @@ import yaml
 
 import nori_dyn as nd
 from nori_dyn.program.compiler import find_compiler
-from tests.exported import compile_c
+from tests.exported import checked, compile_c
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -65,7 +65,7 @@ def what_repeats(text: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
-def test_the_lines_of_c_compile(tmp_path):
+def test_the_lines_of_c_and_cpp_compile(tmp_path):
     arm = nd.autotree(7)
     arm = arm.replace(joint_names=tuple(f"panda_{name}" for name in arm.joint_names))
     nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau"]).export(tmp_path / "panda_c", name="panda")
@@ -73,3 +73,11 @@ def test_the_lines_of_c_compile(tmp_path):
         source = tmp_path / "tick.c"
         source.write_text(f'#include "panda.h"\nvoid stop(void);\nvoid tick(void);\nvoid tick(void) {{\n{code}}}\n')
         compile_c("-I", tmp_path / "panda_c", "-c", "-o", tmp_path / "tick.o", source)
+    for code in blocks(ROOT / "docs" / "c.md", "cpp"):
+        source = tmp_path / "tick.cpp"
+        source.write_text(
+            f'#include "panda.hpp"\nvoid stop();\nvoid send(std::array<double, 7>);\nvoid tick() {{\n{code}}}\n'
+        )
+        checked(
+            [*find_compiler().command, "-x", "c++", "-std=c++17", "-I", tmp_path / "panda_c", "-fsyntax-only", source]
+        )

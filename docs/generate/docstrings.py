@@ -10,7 +10,11 @@ TAG = re.compile(r"<(?=/?[a-z])")
 
 
 class Docstrings(griffe.Extension):
-    """Prepares each docstring before it is taken apart."""
+    """Prepares each docstring before it is taken apart, and leaves out bases that say nothing to users."""
+
+    def on_class_instance(self, *, cls: griffe.Class, **kwargs: object) -> None:
+        """Leave out what only makes a class print as a table."""
+        cls.bases = [base for base in cls.bases if str(base) != "Shown"]
 
     def on_instance(self, *, obj: griffe.Object, **kwargs: object) -> None:
         """Turn "Example:", which would be prose, into the section of examples."""

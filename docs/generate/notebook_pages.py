@@ -41,7 +41,8 @@ def formulas(markdown: str) -> str:
 def _formula(match: re.Match[str]) -> str:
     is_block = match["block"] is not None
     drawn = convert(match["block"] or match["inline"], display="block" if is_block else "inline")
-    return f"\n<div>{drawn}</div>\n" if is_block else drawn
+    # As it stands a formula at the beginning of a line would be a block of its own.
+    return f"\n<div>{drawn}</div>\n" if is_block else f"<span>{drawn}</span>"
 
 
 def _output(output: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def place_of(path: str) -> str | None:
     return pages_outside().get(path, path.removeprefix("docs/") if path.startswith("docs/") else None)
 
 
-def outside_fences(markdown: str, change) -> str:
+def outside_fences(markdown: str, change: Callable[[str], str]) -> str:
     """Return a page with its text changed, but for its blocks of code."""
     ends, parts = 0, []
     for block in FENCE.finditer(markdown):

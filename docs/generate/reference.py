@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -171,7 +171,7 @@ def _says(owner: type, key: str) -> str:
     """Return what the docstring of a class itself says of an attribute."""
     section = (owner.__doc__ or "").partition("Attributes:")[2].split("\n\n")[0]
     found = re.search(rf"^ +{key}: (.*(?:\n {{9,}}.*)*)", section, flags=re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    return " ".join(found[1].split()).replace("None", "null") if found else ""
 
 
 MEANINGS = {
@@ -271,11 +271,11 @@ def _cell(text: str | None) -> str:
 
 
 def readme_lines() -> str:
-    """Return the README's first lines of Python, and what they print."""
-    blocks = list(_readme_blocks())
-    return "\n\n".join(blocks)
-
-
-def _readme_blocks() -> Iterator[str]:
+    """Return the README's first lines of Python and, to be unfolded, what they print."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    yield from re.findall(r"^```python\n.*?^```$", text, flags=re.DOTALL | re.MULTILINE)[:1]
+    (code, end), *_ = [(match[0], match.end()) for match in re.finditer(r"^```python\n.*?^```$", text, flags=BLOCK)]
+    printed = re.search(r"^```text\n.*?^```$", text[end:], flags=BLOCK)
+    return code + (f'\n\n??? note "What it prints"\n{textwrap.indent(printed[0], "    ")}' if printed else "")
+
+
+BLOCK = re.DOTALL | re.MULTILINE
