@@ -35,7 +35,11 @@ def public_names(*rooms: str) -> str:
     """Return the entries of the top-level names that are defined in some rooms of the package, functions first."""
     own = [(name, part) for name, part in public().items() if name.count(".") == 1 and not isinstance(part, ModuleType)]
     entries = [(name, part) for name, part in own if part.__module__.split(".")[1] in rooms]
-    return "\n".join(_entry(name, part) for name, part in sorted(entries, key=lambda entry: inspect.isclass(entry[1])))
+    entries.sort(key=lambda entry: inspect.isclass(entry[1]))
+    firsts = {id(part): name for name, part in reversed(entries)}  # of two names of one thing, the first has its entry
+    return "\n".join(
+        _entry(name, part) if firsts[id(part)] == name else _pointer(name, firsts[id(part)]) for name, part in entries
+    )
 
 
 def room(name: str) -> str:
@@ -46,7 +50,7 @@ def room(name: str) -> str:
         long, part = f"nd.{name}.{own}", getattr(getattr(nd, name), own)
         short = by_part.get(id(part))
         if short and name != "errors":
-            entries.append(f"[](){{ #{long} }}\n\n`{long}` is [`{short}`][{short}].\n")
+            entries.append(_pointer(long, short))
         else:
             entries.append(_entry(long, part, short))
     head, _, rest = inspect.getdoc(getattr(nd, name)).partition("Example:\n")  # type: ignore[union-attr]
@@ -72,3 +76,8 @@ def _entry(name: str, part: Any, short: str | None = None) -> str:
     anchors = "\n".join(f"[](){{ #{one} }}" for one in (short, name) if one)
     options = {"heading": name, "toc_label": name if name.count(".") == 1 else name.rpartition(".")[2]}
     return f"{anchors}\n\n::: {path}\n    options: {json.dumps(options)}\n"
+
+
+def _pointer(name: str, other: str) -> str:
+    """Return the entry of a name whose thing has another name, with an entry of its own."""
+    return f"[](){{ #{name} }}\n\n`{name}` is [`{other}`][{other}].\n"
