@@ -18,6 +18,7 @@ import pytest
 import nori_dyn as nd
 from docs.generate import reference
 from docs.generate.notebook_pages import formulas
+from docs.generate.sensor_reference import example
 from nori_dyn.io.sensor_configs import shipped_configs
 
 ROOT = Path(__file__).parents[1]
@@ -99,7 +100,7 @@ def test_a_browser_shows_it_without_a_network(site):
 @pytest.mark.parametrize(("name", "kind"), TYPES, ids=[name for name, _ in TYPES])
 def test_the_docstring_of_a_sensor_shows_an_entry_of_a_config(name, kind):
     """After its equation; and the entry is one that it takes."""
-    entry = reference.example(kind)
+    entry = example(kind)
     assert entry["type"] == name
     assert nd.SensorSet.from_dict({"name": "example", "measurements": [entry]}).measurements
 

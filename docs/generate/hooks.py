@@ -1,6 +1,6 @@
 """What MkDocs is told beyond mkdocs.yml: pages from outside of docs/, generated parts, links from page to page.
 
-A page says where a generated part goes by a comment that names a function of `reference`, with its arguments:
+A page says where a generated part goes by a comment that names one of the `PARTS`, with its arguments:
 
     <!-- generate: public_names("model", "io") -->
 """
@@ -16,11 +16,20 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from docs.generate import reference
+from docs.generate.commands import commands
+from docs.generate.landing import readme_lines
 from docs.generate.notebook_pages import notebook_page
 from docs.generate.places import ROOT, link_pages, outside_fences, pages_outside
+from docs.generate.sensor_reference import sensor_types, shipped_sets
+
+PARTS = {
+    part.__name__: part
+    for part in (commands, readme_lines, reference.public_names, reference.room, sensor_types, shipped_sets)
+}
 
 MARK = re.compile(r"^<!-- generate: (\w+)\((.*)\) -->$", flags=re.MULTILINE)
 NAME = re.compile(r"(?<![`\[\w])`(nd\.[A-Za-z][\w.]*)(\([^`]*\))?`(?![`\]])")
+ERROR = re.compile(rf"<code>({'|'.join(reference.names_in('errors'))})</code>")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -52,8 +61,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return outside_fences(markdown, _link_names)
 
 
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Link the errors that docstrings say are raised."""
+    return ERROR.sub(r'<autoref identifier="nd.errors.\1" optional>\g<0></autoref>', html)
+
+
 def _generated(function: str, arguments: str) -> str:
-    return getattr(reference, function)(*ast.literal_eval(f"({arguments},)" if arguments else "()"))
+    return PARTS[function](*ast.literal_eval(f"({arguments},)" if arguments else "()"))
 
 
 def _link_names(text: str) -> str:

@@ -64,3 +64,9 @@ def outside_fences(markdown: str, change: Callable[[str], str]) -> str:
         parts += [change(markdown[ends : block.start()]), block[0]]
         ends = block.end()
     return "".join([*parts, change(markdown[ends:])])
+
+
+def plain(text: str) -> str:
+    """Return text in which nothing but code in backticks is Markdown."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    return "".join(piece if i % 2 else re.sub(r"([*_<])", r"\\\1", piece) for i, piece in enumerate(pieces))
