@@ -92,7 +92,7 @@ def test_a_browser_shows_it_without_a_network(site):
         page.goto((site / "index.html").as_uri())
         page.locator(".md-search__input").click()
         page.keyboard.type("force_torque")
-        page.locator(".md-search-result__link").first.wait_for(timeout=10_000)
+        page.locator(".md-search-result__link").first.wait_for(timeout=120_000)
         browser.close()
     assert not told
 
