@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SETUP_INPUTS := pyproject.toml .ci/setup.sh .ci/build-constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick attack lint figures notebooks check clean
+.PHONY: help demo test test-quick attack lint figures notebooks docs check clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -31,18 +31,21 @@ lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of import
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-figures: $(VENV)/.ready-dev ## measure the figures of the README anew, and write them into it (a quarter of an hour)
+figures: $(VENV)/.ready-dev ## measure the figures of the documents anew, and write them there (a quarter of an hour)
 	$(BIN)/nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --rounds 15 \
 		--out docs/bench --paper-counts tests/data/paper_counts
-	$(BIN)/python -m benchmarks.readme docs/bench/bench.json
+	$(BIN)/python -m benchmarks.figures docs/bench/bench.json
 
 notebooks: $(VENV)/.ready-dev ## run the notebooks, and keep what they print and draw
 	$(BIN)/python -m benchmarks.notebooks
 
+docs: $(VENV)/.ready-docs ## the documentation as a site, in site/: open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 check: lint test ## what CI runs
 
 clean: ## remove caches, build output and the demo's files (the environment stays: rm -r .venv)
-	rm -rf dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache nori_demo*
+	rm -rf dist build site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache nori_demo*
 	find nori_dyn tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.ready-%: $(SETUP_INPUTS)

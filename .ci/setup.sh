@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Set up everything that `make demo`, `make test` or `make test-quick` needs. Usage: .ci/setup.sh demo|dev|quick
+# Set up everything that `make demo`, `make test`, `make test-quick` or `make docs` needs.
+# Usage: .ci/setup.sh demo|dev|quick|docs
 # Run it from the repository root; every step that is already done is skipped.
 set -euo pipefail
 
@@ -7,7 +8,8 @@ extra=$1
 PYTHON=${PYTHON:-python3}
 VENV=${VENV:-.venv}
 PACKAGES="build-essential python3-dev python3-venv"
-[ "$extra" = quick ] || PACKAGES="$PACKAGES pkg-config swig libopenblas-dev libsuitesparse-dev"
+case $extra in quick | docs) umfpack= ;; *) umfpack=wanted ;; esac
+[ -z "$umfpack" ] || PACKAGES="$PACKAGES pkg-config swig libopenblas-dev libsuitesparse-dev"
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
 say() { echo "set-up: $*"; }
@@ -70,6 +72,6 @@ say "installing pip 25.3 or newer"
 "$VENV/bin/python" -m pip install -q --upgrade "pip>=25.3"
 say "installing nori_dyn[$extra] and its dependencies"
 "$VENV/bin/python" -m pip install -q --editable ".[$extra]"
-[ "$extra" = quick ] || install_umfpack
+[ -z "$umfpack" ] || install_umfpack
 touch "$VENV/.ready-$extra"
-if [ "$extra" = dev ]; then touch "$VENV"/.ready-{demo,quick}; fi # dev holds all that the others need
+if [ "$extra" = dev ]; then touch "$VENV"/.ready-{demo,docs,quick}; fi # dev holds all that the others need

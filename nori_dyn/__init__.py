@@ -12,6 +12,7 @@ Do the sensors suffice, and which ones to buy:
     nd.observability(system)                                rank, what is not determined, the poses that lose it
     nd.conditioning(system, Q), nd.redundancy(system)       how precise, and which sensors may fail
     nd.place(tree, candidates), nd.best_sensors(...)        the cheapest sensors, or the most precise ones
+    nd.save_html(found, "page.html")                        any of these as a page for the browser
 
 Plan once, solve every tick:
 

@@ -29,6 +29,7 @@ from .recursions.factorisation import ltdl, ltl
 from .recursions.jacobian import jacobian
 from .recursions.minverse import minverse
 from .recursions.rnea import rnea
+from .report.html import save_html
 from .solve.diagnosis import Diagnosis
 from .solve.estimate import Estimate
 from .solve.monitor import Monitor
@@ -86,6 +87,7 @@ __all__ = [
     "recursions",
     "redundancy",
     "rnea",
+    "save_html",
     "sensors",
     "sensors_from_model",
 ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import time
 import warnings
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ import numpy as np
 from nori_dyn.api.plan import Plan, plan
 from nori_dyn.api.system import System
 from nori_dyn.errors import MissingExtraError, NoriWarning
+from nori_dyn.io.installed_robots import installed_robots
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.model.joints import Free
@@ -72,9 +71,10 @@ def icub_path() -> Path:
     Raises:
         MissingExtraError: icub-models is not installed.
     """
-    if importlib.util.find_spec("icub_models") is None:
+    path = installed_robots().get(ROBOT)
+    if path is None:
         raise MissingExtraError("the demo's robot", "demo")
-    return Path(str(importlib.import_module("icub_models").get_model_file(ROBOT)))
+    return path
 
 
 def run_demo(n_ticks: int) -> Demo:

@@ -16,7 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 
 class NoriError(Exception):
-    """Base of every error that nori_dyn raises on purpose; the message is meant to be read by a person."""
+    """Base of every error that nori_dyn raises on purpose; the message is meant to be read by a person.
+
+    Catch it where any mistake of a user may come from; its subclasses say which.
+    """
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuilt, (type(self), self.args, self.__dict__)
@@ -31,15 +34,23 @@ def _rebuilt(kind: type[NoriError], args: tuple[object, ...], attributes: dict[s
 
 
 class ModelError(NoriError):
-    """A robot model that cannot be used: its topology, its inertias, its joints, or its file."""
+    """A robot model that cannot be used: its topology, its inertias, its joints, or its file.
+
+    What to do: mend the place in the file that the message names; `nori-dyn info` shows what was read.
+    """
 
 
 class SensorConfigError(NoriError):
-    """A set of sensors that cannot be read, or does not fit the robot."""
+    """A set of sensors that cannot be read, or does not fit the robot.
+
+    What to do: mend the entry that the message names; `nori-dyn schema` helps an editor to see such mistakes.
+    """
 
 
 class InvalidConfigError(SensorConfigError):
     """A config that does not follow the schema.
+
+    What to do: mend the entry at `path`; the message says what is expected there.
 
     Attributes:
         path: keys and indices that lead to the offending entry.
@@ -52,6 +63,8 @@ class InvalidConfigError(SensorConfigError):
 
 class UnknownNameError(NoriError):
     """A name that is not among the known ones; suggests the closest.
+
+    What to do: take one of the known names; the message lists them, or the one that is meant.
 
     Attributes:
         name: the name asked for.
@@ -66,27 +79,43 @@ class UnknownNameError(NoriError):
         if close:
             hint = f"Did you mean '{close[0]}'?"
         elif self.known:
-            shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
-            hint = f"Known: {shown}."
+            more = len(self.known) - 12
+            hint = f"Known: {', '.join(self.known[:12])}{f' and {more} more' if more > 0 else ''}."
         else:
             hint = "There is none."
         super().__init__(f"unknown {what} '{name}'{place}. {hint}")
 
 
 class UnknownSensorNameError(UnknownNameError, SensorConfigError):
-    """A sensor type, link, joint, frame or component that a set of sensors names and that does not exist."""
+    """A sensor type, link, joint, frame or component that a set of sensors names and that does not exist.
+
+    What to do: take one of the known names; `nori-dyn info ROBOT --frames` lists places of a robot.
+
+    Attributes:
+        path: keys and indices that lead to it in a config, where they are known.
+    """
+
+    path: tuple[str | int, ...] = ()
 
 
 class UnknownConfigError(UnknownNameError, SensorConfigError):
-    """A set of sensors that is not shipped."""
+    """A set of sensors that is not shipped.
+
+    What to do: name a shipped one, or a YAML file; a path with a folder or a `.yaml` is always a file.
+    """
 
 
 class UnknownModelNameError(UnknownNameError, ModelError):
-    """A link, joint or frame that the robot does not have."""
+    """A link, joint or frame that the robot does not have.
+
+    What to do: take one of the known names; what is fixed to a moving link is a frame on it.
+    """
 
 
 class SystemShapeError(NoriError):
     """A system with more or fewer rows than unknowns, where an exact (square) one is needed.
+
+    What to do: add or leave out as many rows as the message says, or give the readings a `sigma`.
 
     Attributes:
         n_rows: number of scalar equations.
@@ -101,6 +130,9 @@ class SystemShapeError(NoriError):
 
 class SingularSystemError(NoriError):
     """A system without a unique solution, at every configuration or at the one given.
+
+    What to do: at one state, go on with the next, or from the last estimate; at every one, add what
+    `nd.observability(system).additions` proposes.
 
     To say what is not determined takes as long as a rank: it is worked out when the message, or `undetermined`, is
     first asked for, so that a control loop that catches the error does not wait for it.
@@ -154,19 +186,30 @@ class SingularSystemError(NoriError):
 
 
 class PlanError(NoriError):
-    """A plan that cannot be made, read, or used with this model or version."""
+    """A plan that cannot be made, read, or used with this model or version.
+
+    What to do: what the message says; a plan file of another version, or of another robot, is made anew.
+    """
 
 
 class UnknownOrderingError(UnknownNameError, PlanError):
-    """An ordering that does not exist."""
+    """An ordering that does not exist.
+
+    What to do: leave `ordering` at "auto", or take one of the known.
+    """
 
 
 class UnknownOutputError(UnknownNameError, PlanError):
-    """An output that the system does not have."""
+    """An output that the system does not have.
+
+    What to do: ask for a kind (a, f, tau, fx, qdd), or for a kind at one place, such as "fx:tool0".
+    """
 
 
 class InputError(NoriError):
     """Values given to a solver that have the wrong shape, the wrong name, or are not finite.
+
+    What to do: give what the message says is expected; `system.measurement_names` is the order of y.
 
     Example:
         >>> nd.crba(nd.autotree(2), np.zeros(3))
@@ -178,6 +221,8 @@ class InputError(NoriError):
 
 class WrongKindError(InputError):
     """A thing of one kind where another is asked for.
+
+    What to do: write what the message proposes.
 
     Attributes:
         given: the name of its type.
@@ -198,11 +243,16 @@ class WrongKindError(InputError):
 
 
 class UnknownReadingError(UnknownNameError, InputError):
-    """A reading by a name that no measurement has."""
+    """A reading by a name that no measurement has.
+
+    What to do: name readings as `system.measurement_names` does.
+    """
 
 
 class SaturatedReadingError(InputError):
     """A reading at an end of its sensor's range, or beyond: the true value may be any from there on.
+
+    What to do: solve with `missing="drop"`, if the sensor has a `sigma`; or widen its `range`, if that is wrong.
 
     Attributes:
         name: of the reading.
@@ -221,11 +271,17 @@ class SaturatedReadingError(InputError):
 
 
 class NotRequestedError(InputError):
-    """A value that the plan was not asked to compute."""
+    """A value that the plan was not asked to compute.
+
+    What to do: plan with it among `outputs`.
+    """
 
 
 class UnknownContactError(UnknownNameError, InputError):
-    """A contact that the sensors do not have."""
+    """A contact that the sensors do not have.
+
+    What to do: name contacts as `sensors.contact_names` does.
+    """
 
 
 def named_contacts(state: Sequence[str]) -> str:
@@ -235,6 +291,8 @@ def named_contacts(state: Sequence[str]) -> str:
 
 class UnplannedStateError(InputError):
     """A contact state without a plan.
+
+    What to do: plan it too, by the argument `states` of `nd.plan_set`; where it was left out, it is singular.
 
     Attributes:
         state: the contacts that are closed in it.
@@ -250,6 +308,8 @@ class UnplannedStateError(InputError):
 class NotPositiveDefiniteError(InputError):
     """A matrix that is not positive definite.
 
+    What to do: look at the inertias of the links beyond that freedom; with masses that are positive, H is.
+
     Attributes:
         freedom: the number of the freedom whose pivot is not positive.
     """
@@ -262,6 +322,8 @@ class NotPositiveDefiniteError(InputError):
 class IdentifierError(InputError):
     """A name for exported code that C, C++ or CMake would not take.
 
+    What to do: choose letters, digits and underscores, and no word of these languages.
+
     Attributes:
         name: the name.
     """
@@ -272,11 +334,16 @@ class IdentifierError(InputError):
 
 
 class UnknownPoseError(UnknownNameError, InputError):
-    """A special pose by a name that none has."""
+    """A special pose by a name that none has.
+
+    What to do: take one of the known.
+    """
 
 
 class NoConfigurationError(NoriError):
     """No configuration was found that satisfies a condition.
+
+    What to do: ask for other frames or normals, or let the base float.
 
     Attributes:
         condition: its name.
@@ -301,6 +368,8 @@ class NoConfigurationError(NoriError):
 class NoPlacementError(NoriError):
     """No choice of candidates determines the outputs, within the rules and the budget.
 
+    What to do: offer candidates that see what `undetermined` names, or raise the budget.
+
     Attributes:
         undetermined: outputs that all candidates together do not determine.
     """
@@ -311,11 +380,16 @@ class NoPlacementError(NoriError):
 
 
 class FileFormatError(NoriError):
-    """A file that cannot be read as what it should be, or an output that cannot be written."""
+    """A file that cannot be read as what it should be, or an output that cannot be written.
+
+    What to do: look at the line that the message names; or write to a folder that exists.
+    """
 
 
 class MissingExtraError(NoriError):
     """Something asked for needs an optional dependency that is not installed.
+
+    What to do: the `pip install` that the message says.
 
     Attributes:
         extra: the name of the extra that brings it.
@@ -327,27 +401,44 @@ class MissingExtraError(NoriError):
 
 
 class BackendError(NoriError):
-    """A backend that does not exist or cannot run here."""
+    """A backend that does not exist or cannot run here.
+
+    What to do: leave the backend at "auto", which takes one that runs here.
+    """
 
 
 class UnknownBackendError(UnknownNameError, BackendError):
-    """A backend that does not exist."""
+    """A backend that does not exist.
+
+    What to do: take one of the known, or "auto".
+    """
 
 
 class CompilerError(BackendError):
-    """A compiler that is missing or fails; carries its own message."""
+    """A compiler that is missing or fails; carries its own message.
+
+    What to do: install a C compiler, or `pip install 'nori_dyn[compiler]'`; without one, the backend `numpy` serves.
+    """
 
 
 class SweepError(NoriError):
-    """A sweep that cannot be run where it was asked to, or whose workers failed."""
+    """A sweep that cannot be run where it was asked to, or whose workers failed.
+
+    What to do: run it on this machine, without a scheduler.
+    """
 
 
 class WorkerDiedError(SweepError):
-    """Processes of this machine that die again and again."""
+    """Processes of this machine that die again and again.
+
+    What to do: run with fewer workers, as each needs memory of its own.
+    """
 
 
 class UnreachableSchedulerError(SweepError):
     """A scheduler that does not answer.
+
+    What to do: start a scheduler and workers, or leave the scheduler out.
 
     Attributes:
         address: where it was looked for.
@@ -362,4 +453,7 @@ class UnreachableSchedulerError(SweepError):
 
 
 class NoriWarning(UserWarning):
-    """A thing worth knowing that does not stop the work."""
+    """A thing worth knowing that does not stop the work.
+
+    What to do: read it; `warnings.simplefilter("error", nd.NoriWarning)` makes errors of all.
+    """

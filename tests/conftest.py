@@ -13,7 +13,10 @@ from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 
-PEERS = ("pinocchio", "mujoco", "idyntree", "casadi", "sympy", "icub_models", "playwright", "nbclient", "nbformat")
+PEERS = (
+    *("pinocchio", "mujoco", "idyntree", "casadi", "sympy", "icub_models"),
+    *("playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml"),
+)
 
 
 class MissingPeer(importlib.abc.MetaPathFinder):

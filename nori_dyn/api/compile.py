@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.functions import CompiledFunction, compiled
 from nori_dyn.program.tracing import Function, Shapes
-from nori_dyn.report.progress import progress
+from nori_dyn.tables.progress import progress_bar
 
 
 def compile(
@@ -39,4 +39,4 @@ def compile(
         >>> print(np.round(inverse_dynamics(np.zeros(2), np.zeros(2), np.ones(2)), 2))
         [3.5  1.17]
     """
-    return compiled(function, tree, inputs, outputs, shapes, backend, progress)
+    return compiled(function, tree, inputs, outputs, shapes, backend, progress_bar)

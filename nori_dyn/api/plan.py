@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nori_dyn.api.system import System
+from nori_dyn.api.verification import verify
 from nori_dyn.errors import NoriError, NoriWarning, PlanError
 from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
@@ -25,16 +26,15 @@ from nori_dyn.io.plan_files import (
     tried_orderings,
 )
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.planning.elimination import ZeroPivotError
 from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import resolve_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
-from nori_dyn.program.c_export import CExport
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
-from nori_dyn.report.progress import progress
+from nori_dyn.program.export.files import CExport
 from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_system
+from nori_dyn.tables.progress import Watched, progress_bar
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +67,7 @@ class Plan(EliminationPlan):
             >>> plan.solver(backend="numpy").backend
             'numpy'
         """
-        return Solver(self, backend, check_residual, progress)
+        return Solver(self, backend, check_residual, progress_bar)
 
     def monitor(self, backend: str = "auto") -> Monitor:
         """Return what judges estimates and readings: deviations, residuals, tests, faults; see `Monitor`.
@@ -79,28 +79,30 @@ class Plan(EliminationPlan):
             PlanError: no row is weighed, or the equations of motion are.
             BackendError: there is no such backend.
         """
-        return Monitor(self, backend, progress)
+        return Monitor(self, backend, progress_bar)
 
-    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
 
         Args:
             folder: where to; made when it does not exist.
             lang: the language: "c".
             name: what to call the files, functions and types; from the robot's name when left out.
+            monitor: whether to write what judges estimates and readings as well, see `Plan.monitor`.
 
         Raises:
             UnknownNameError: there is no such language.
             IdentifierError: the name is not an identifier of C, or one that is taken.
+            PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
             FileFormatError: the folder cannot be written, or holds other files.
 
         Example:
             >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
             >>> exported = plan.export("arm_c", name="arm")
             >>> sorted(exported.files), exported.inputs
-            (['CMakeLists.txt', 'arm.c', 'arm.h', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
+            (['CMakeLists.txt', 'arm.c', 'arm.h', 'arm.hpp', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
         """
-        return export(self, folder, lang, name)
+        return export(self, folder, lang, name, monitor)
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file: data only, with the model and sensors in it, whole or not at all.
@@ -139,7 +141,7 @@ class Plan(EliminationPlan):
         text = read_text(path)
         try:
             loaded = _restored(plan_from_text(text), system)
-            check_pivots(loaded)
+            verify(text, [loaded])
             return loaded
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
@@ -152,6 +154,7 @@ def plan(
     seed: int = 0,
     effort: float = 0.0,
     cache: bool = True,
+    progress: Watched = None,
 ) -> Plan:
     """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
 
@@ -163,6 +166,7 @@ def plan(
         seed: seed of the sampled configurations and of the search.
         effort: time [s] to search for a cheaper order beside the orderings by name.
         cache: whether to look up, and store, the plan.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.
@@ -186,7 +190,7 @@ def plan(
     if found is not None:
         with suppress(NoriError):  # a damaged entry is made anew
             return _restored(plan_from_text(found), system)
-    with progress(f"planning {system.tree.name} with {system.sensors.name}") as stage:
+    with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
         made = make_plan(system, outputs, ordering, seed, effort, stage, Plan)
     if entry is not None and isinstance(system.sensors, SensorSet):
         try:
@@ -227,7 +231,7 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> P
     Raises:
         PlanError: an output that the system does not have, or no permutations.
     """
-    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `check_pivots`
+    n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
     return Plan(
         system=system,
         outputs=resolve_outputs(system, outputs),
@@ -240,20 +244,3 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> P
         tried=tried_orderings(data),
         seed=data.seed,
     )
-
-
-def check_pivots(plan: Plan) -> None:
-    """Check that the permutations of a plan from elsewhere lead to no zero pivot.
-
-    Raises:
-        PlanError: they do, or are of another size than the system.
-    """
-    if not len(plan.row_permutation) == len(plan.column_permutation) == plan.symbolic.shape[0]:
-        raise PlanError("its permutations are not of the size of its system.")
-    if not len(plan.program_rows) == len(plan.program_columns) == plan.refined.symbolic.shape[0]:
-        raise PlanError("its program's permutations are not of the size of its system.")
-    try:
-        plan.elimination()
-        _ = plan.solved
-    except ZeroPivotError:
-        raise PlanError("its permutations lead to a zero pivot.") from None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations
 from pathlib import Path
 
-from nori_dyn.api.plan import Plan, check_pivots, plan, plan_of
+from nori_dyn.api.plan import Plan, plan, plan_of
 from nori_dyn.api.summary import plan_set_document
 from nori_dyn.api.system import Named, System
+from nori_dyn.api.verification import verify
 from nori_dyn.errors import (
     NoriError,
     PlanError,
@@ -20,19 +21,20 @@ from nori_dyn.errors import (
     UnplannedStateError,
     named_contacts,
 )
+from nori_dyn.io.export import export_set
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import tree_of
-from nori_dyn.io.plan_set_files import PlanSetData, plan_set_from_text, plan_set_to_text
+from nori_dyn.io.plan_set_files import PlanSetData, is_plan_set, plan_set_from_text, plan_set_to_text
 from nori_dyn.io.sensor_configs import load_sensors
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.search import Progress
-from nori_dyn.report.progress import progress
-from nori_dyn.solve.side_by_side import SideBySide
+from nori_dyn.program.export.files import CExport
 from nori_dyn.solve.switching import SwitchingSolver
 from nori_dyn.system.given import check_sensors, check_tree
+from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Progress, Watched, progress_bar
 
 MAX_CONTACTS = 6
 """Largest number of contacts of which all states are planned unless told which: 64 plans."""
@@ -122,7 +124,26 @@ class PlanSet(Shown):
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
         """
-        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress, self.sensors.name)
+        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, self.sensors.name)
+
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+        """Write the plans of all states as source code that stands alone: all files, or none.
+
+        There is one function, which is told which contacts are closed, and one set of inputs and outputs, in the order
+        of `measurement_names` and `weight_names`.
+
+        Args:
+            folder: as for `Plan.export`.
+            lang: as for `Plan.export`.
+            name: as for `Plan.export`.
+
+        Raises:
+            UnknownNameError: there is no such language.
+            IdentifierError: the name is not an identifier of C, or one that is taken.
+            PlanError: there are more contacts than exported code has room for.
+            FileFormatError: the folder cannot be written, or holds other files.
+        """
+        return export_set(self.plans, self.contact_names, self.sensors.name, folder, lang, name)
 
     def save(self, path: str | Path) -> None:
         """Write the plans to one file: data only, with the model and sensors in it, whole or not at all.
@@ -143,8 +164,10 @@ class PlanSet(Shown):
         text = read_text(path)
         try:
             data = plan_set_from_text(text)
-            with progress(f"loading {data.tree.name}") as stage:
-                return _restored(data, stage)
+            with progress_bar(f"loading {data.tree.name}") as stage:
+                loaded = _restored(data)
+                verify(text, _one_by_one(loaded.plans, stage))
+                return loaded
         except NoriError as error:
             raise PlanError(f"{path}: {error}") from None
 
@@ -160,6 +183,7 @@ def plan_set(
     seed: int = 0,
     effort: float = 0.0,
     cache: bool = True,
+    progress: Watched = None,
 ) -> PlanSet:
     """Return the plans of the contact states of a robot; each is looked up in the user's cache of plans.
 
@@ -174,6 +198,7 @@ def plan_set(
         seed: as for `plan`.
         effort: as for `plan`, for each state.
         cache: as for `plan`.
+        progress: as for `plan`.
 
     Raises:
         WrongKindError: not a robot, or no sensors.
@@ -201,7 +226,9 @@ def plan_set(
     left_out: dict[ContactState, str] = {}
     for state in _wanted(sensors, states):
         try:
-            plans[state] = plan(System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache)
+            plans[state] = plan(
+                System(tree, sensors.in_contact(*state)), outputs, ordering, seed, effort, cache, progress
+            )
         except (SystemShapeError, SingularSystemError) as error:
             if not leave_out_singular:
                 advice = "Name the states that occur in `states`, or leave such out with `leave_out_singular=True`."
@@ -212,6 +239,19 @@ def plan_set(
         reasons = " ".join(left_out.values())
         raise PlanError(f"sensors '{sensors.name}' have no contact state with a unique solution. {reasons}")
     return PlanSet(tree, sensors, plans, left_out)
+
+
+def load_plans(path: str | Path) -> Plan | PlanSet:
+    """Return the plan, or the plan set, in a file.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        PlanError: it is truncated, changed, of another version, or holds neither.
+    """
+    text = read_text(path)
+    if text.lstrip().startswith("<"):
+        raise PlanError(f"{path}: is a robot, not a plan. Plan it first: nori-dyn plan {path} --sensors SENSORS.")
+    return PlanSet.load(path) if is_plan_set(text) else Plan.load(path)
 
 
 def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[ContactState]:
@@ -232,16 +272,20 @@ def _wanted(sensors: SensorSet, states: Iterable[Iterable[str]] | None) -> list[
     return sorted(found, key=lambda state: (-len(state), [names.index(name) for name in state]))
 
 
-def _restored(data: PlanSetData, stage: Progress) -> PlanSet:
+def _restored(data: PlanSetData) -> PlanSet:
     tree, sensors = tree_of(data.tree), SensorSet.from_dict(data.sensors)
     plans: dict[ContactState, Plan] = {}
     for one in data.states:
         state = sensors.contact_state(one.contacts)
-        stage(named_contacts(state), len(plans) / len(data.states))
         system = System(tree, sensors.in_contact(*state))
         if system.fingerprint != one.fingerprint:
             raise PlanError(f"the fingerprint of '{named_contacts(state)}' does not fit the model and sensors in it.")
         plans[state] = plan_of(system, data.outputs, one)
-        check_pivots(plans[state])
     left_out = {sensors.contact_state(one.contacts): one.reason for one in data.left_out}
     return PlanSet(tree, sensors, plans, left_out)
+
+
+def _one_by_one(plans: Mapping[ContactState, Plan], stage: Progress) -> Iterator[Plan]:
+    for k, (state, one) in enumerate(plans.items()):
+        stage(named_contacts(state), k / len(plans))
+        yield one

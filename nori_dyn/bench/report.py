@@ -15,7 +15,7 @@ from nori_dyn.bench.records import Record
 from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.errors import FileFormatError, NoriError, UnknownNameError
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.planning.search import Progress
+from nori_dyn.tables.progress import Progress
 
 FORMAT = 1
 

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from nori_dyn.errors import MissingExtraError, NoriWarning
+from nori_dyn.io.installed_robots import PACKAGES, installed_robots
 from nori_dyn.io.robots import load_robot
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
 Base: TypeAlias = Literal["fixed", "floating"]
 
-EXAMPLES = "cmeel.prefix/share/example-robot-data/robots"
-
-FILES: dict[str, tuple[str, str]] = {
-    "panda": ("example-robot-data", f"{EXAMPLES}/panda_description/urdf/panda.urdf"),
-    "ur5": ("example-robot-data", f"{EXAMPLES}/ur_description/urdf/ur5_robot.urdf"),
-    "anymal": ("example-robot-data", f"{EXAMPLES}/anymal_b_simple_description/robots/anymal.urdf"),
-    "g1": ("example-robot-data", f"{EXAMPLES}/g1_description/urdf/g1_29dof_rev_1_0.urdf"),
-    "talos_reduced": ("example-robot-data", f"{EXAMPLES}/talos_data/robots/talos_reduced.urdf"),
-    "talos_full": ("example-robot-data", f"{EXAMPLES}/talos_data/robots/talos_full_v2.urdf"),
-    "iCubGenova04": ("icub-models", "../../../share/iCub/robots/iCubGenova04/model.urdf"),
-}
-"""The package that brings each robot, and the file in its site-packages."""
+REAL = ("panda", "ur5", "anymal", "g1", "talos_reduced", "talos_full", "iCubGenova04")
+"""The real robots that are measured on, as installed packages call them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,15 +56,11 @@ def robot_file(name: str) -> Path:
     Raises:
         MissingExtraError: the package that brings it is not installed.
     """
-    if name not in FILES:
+    if name not in REAL:
         return Path(name)
-    package, file = FILES[name]
-    try:
-        path = Path(str(distribution(package).locate_file(file))).resolve()
-    except PackageNotFoundError:
-        raise MissingExtraError(f"robot '{name}' (package {package})", "bench") from None
-    if not path.is_file():
-        raise MissingExtraError(f"robot '{name}' (a file of package {package} that is not at {path})", "bench")
+    path = installed_robots().get(name)
+    if path is None:
+        raise MissingExtraError(f"robot '{name}' (of the packages {' and '.join(PACKAGES)})", "bench")
     return path
 
 
@@ -89,7 +75,7 @@ def real_robot(name: str, base: Base) -> Robot:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoriWarning)
         tree = load_robot(robot_file(name), base=base)
-    return Robot(name if name in FILES else tree.name, base, tree)
+    return Robot(name if name in REAL else tree.name, base, tree)
 
 
 def random_states(tree: KinematicTree, n: int, seed: int) -> States:

@@ -8,24 +8,39 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from nori_dyn.cli import bench, demo, export, info, observe, place, plan, schema, solve
+from nori_dyn import __version__
+from nori_dyn.cli import bench, demo, export, info, observe, place, plan, plot, schema, solve
 from nori_dyn.errors import NoriError, NoriWarning
+from nori_dyn.report.terminal import line_width
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+UNFOLDED = 10_000
+"""Columns of help where output is piped: no line ends in the middle of a sentence."""
 
 
 class Commands(TyperGroup):
-    """All commands, whose own --help is off unless it is given."""
+    """All commands; their own options are off unless they are given, and an interrupt ends them with one line."""
 
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return the option --help; its default would be None, which Typer takes pydantic to check."""
-        option = super().get_help_option(ctx)
-        if option is not None:
-            option.default = False
-        return option
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options; the default of Typer's own would be None, which it takes pydantic to check."""
+        params = super().get_params(ctx)
+        for option in params:
+            option.default = option.default or False
+        return params
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("interrupted; nothing was written", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(
@@ -33,16 +48,30 @@ app = typer.Typer(
     name="nori-dyn",
     help="The dynamics of robots as one sparse linear system: planned once, solved every tick, for any sensors.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
-for command in (plan, solve, observe, place, info, export, demo, bench, schema):
+for command in (plan, solve, plot, observe, place, info, export, demo, bench, schema):
     command.register(app)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"nori-dyn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
 def main() -> None:
-    """Run the command line: exit status 0, 1 on a clear error, 2 on wrong usage."""
+    """Run the command line: exit status 0, 1 on a clear error, 2 on wrong usage, 130 where it was interrupted."""
     show = warnings.showwarning
 
     def show_in_one_line(message, category, *rest, **more):  # type: ignore[no-untyped-def]
@@ -53,7 +82,7 @@ def main() -> None:
 
     warnings.showwarning = show_in_one_line
     try:
-        app()
+        app(prog_name="nori-dyn", terminal_width=line_width() or UNFOLDED)
     except NoriError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

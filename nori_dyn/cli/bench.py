@@ -10,9 +10,9 @@ import typer
 
 from nori_dyn.cli.common import Json, print_json
 from nori_dyn.io.files import check_writable
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Table, number
+from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.bench.records import Record
@@ -51,7 +51,7 @@ def bench(
     list_all: Annotated[bool, typer.Option("--list", help="List the suites and the peers, and stop.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure: ours and other libraries in turns, in one process; and count operations.
+    """Measure against other libraries, and count operations.
 
     Without --suite, 'tick' is measured; with --check, what the baseline holds.
 
@@ -74,7 +74,7 @@ def bench(
     if expected:
         quick, seed = expected.quick, expected.seed
     options = Options(quick, seed, tuple(robot or ()), rounds, paper_counts)
-    with progress("measuring") as stage:
+    with progress_bar("measuring") as stage:
         found = report.run(names, options, stage, (lambda *_: None) if as_json else _show)
     paths = report.write_report(found, out) if out else []
     if write_baseline:
@@ -113,11 +113,11 @@ def _list(as_json: bool) -> None:
         shown = {name: {"package": peer.package, "version": peer.version} for name, peer in peers.items()}
         print_json({"suites": {name: suite.title for name, suite in suites.items()}, "peers": shown})
         return
-    for title, rows in {
+    found = {
         "Suites": [(name, suite.title) for name, suite in suites.items()],
         "Peers": [(name, f"{peer.package} {peer.version or 'is not installed'}") for name, peer in peers.items()],
-    }.items():
-        show(Table(title, ("name", "what it is"), tuple(rows), left=(0, 1)))
+    }
+    show(*(Table(title, ("name", "what it is"), tuple(rows), left=(0, 1)) for title, rows in found.items()))
 
 
 def register(app: typer.Typer) -> None:

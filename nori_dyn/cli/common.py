@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nori_dyn.io.files import read_bytes
+from nori_dyn.tables import unbroken
+
 if TYPE_CHECKING:
+    from nori_dyn.api.plan_set import PlanSet
     from nori_dyn.measurements.sensor_set import SensorSet
 
 Robot = Annotated[
     str,
-    typer.Argument(metavar="ROBOT", help="A URDF or MJCF file, or a name of the robot_descriptions package."),
+    typer.Argument(
+        metavar="ROBOT",
+        help="A URDF or MJCF file, or the name of a robot of an installed package: panda, ur5, anymal, talos, icub.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Lock = Annotated[list[str] | None, typer.Option("--lock", metavar="JOINT", help="Freeze a joint; repeatable.")]
@@ -48,10 +57,53 @@ def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
     Raises:
         UnknownSensorNameError: there is no such contact.
     """
-    if contacts is None:
-        return known
-    named = () if contacts.strip() in ("", "none") else contacts.split(",")
-    return known.in_contact(*(name.strip() for name in named))
+    return known if contacts is None else known.in_contact(*named_contacts(contacts))
+
+
+def named_contacts(contacts: str) -> tuple[str, ...]:
+    """Return the contacts that are named on the command line: "l_foot,r_foot", or "none"."""
+    return () if contacts.strip() in ("", "none") else tuple(name.strip() for name in contacts.split(","))
+
+
+def is_planned(what: str) -> bool:
+    """Return whether a file is of a plan, or of a plan set, rather than of a robot."""
+    return Path(what).is_file() and read_bytes(what)[:1] == b"{"
+
+
+def missing_sensors() -> typer.BadParameter:
+    """Return the error of a command that needs sensors."""
+    from nori_dyn.io.sensor_configs import shipped_configs
+
+    names = ", ".join(shipped_configs())
+    return typer.BadParameter(f"name a YAML file, or one of {names}.", param_hint="--sensors")
+
+
+def next_command(*words: str | Path) -> str:
+    """Return the line that tells what to run next; what is in capitals there is for the reader to fill in."""
+    return unbroken(f"Next: nori-dyn {' '.join(shlex.quote(str(word)) for word in words)}")
+
+
+def robot_options(base: Base, lock: Sequence[str] | None, keep: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the options by which another command loads the same robot."""
+    named = () if base is Base.FIXED else ("--base", base.value)
+    return (
+        *named,
+        *(w for joint in lock or () for w in ("--lock", joint)),
+        *(w for j in keep or () for w in ("--keep", j)),
+    )
+
+
+def plan_set_json(plans: PlanSet) -> dict[str, Any]:
+    """Return the plans of contact states as JSON."""
+    from nori_dyn.report.json_figures import plan_json, tree_json
+
+    return {
+        **tree_json(plans.tree),
+        "sensors": plans.sensors.name,
+        "contacts": list(plans.contact_names),
+        "states": [{"closed": list(state), **plan_json(one)} for state, one in plans.plans.items()],
+        "left_out": [{"closed": list(state), "reason": reason} for state, reason in plans.left_out.items()],
+    }
 
 
 def print_json(data: dict[str, Any]) -> None:

@@ -10,9 +10,9 @@ import typer
 
 from nori_dyn.cli.common import Json, print_json
 from nori_dyn.io.files import check_writable
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Paragraph, Table, number
+from nori_dyn.tables.progress import progress_bar
 
 
 def demo(
@@ -20,7 +20,9 @@ def demo(
     ticks: Annotated[int, typer.Option(min=2, help="Number of ticks, a millisecond each.")] = 1000,
     as_json: Json = False,
 ) -> None:
-    """Inverse dynamics of the iCub humanoid: planned once, solved at every tick of a smooth motion.
+    """Show inverse dynamics of the iCub humanoid.
+
+    It is planned once, and solved at every tick of a smooth motion.
 
     Example: nori-dyn demo --out icub.png
     """
@@ -29,7 +31,7 @@ def demo(
     from nori_dyn.report.pictures import draw_plan
 
     check_writable(out)
-    with progress("inverse dynamics of iCub"):
+    with progress_bar("inverse dynamics of iCub"):
         found = run_demo(ticks)
         draw_plan(found.plan, out)
     plan = found.plan

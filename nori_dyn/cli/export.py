@@ -5,15 +5,18 @@ from __future__ import annotations
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nori_dyn.cli.common import Json, print_json
-from nori_dyn.errors import IdentifierError
-from nori_dyn.program.c_names import checked_identifier
+from nori_dyn.errors import IdentifierError, PlanError
+from nori_dyn.program.export.names import checked_identifier
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import listed, unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.program.export.files import CExport
 
 
 class Language(StrEnum):
@@ -30,50 +33,82 @@ def _identifier(name: str | None) -> str | None:
 
 
 def export(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="The plan file.")],
+    plan: Annotated[
+        Path, typer.Argument(metavar="PLAN", help="The file of a plan, or of a plan set (see `nori_dyn.plan_set`).")
+    ],
     out: Annotated[Path, typer.Option(help="The folder to write: a new or empty one, or an earlier export's.")],
-    lang: Annotated[Language, typer.Option(help="The language: C11, with a header that C++ reads too.")] = Language.C,
+    lang: Annotated[
+        Language, typer.Option(help="The language: C11, with a header that C++ reads too, and a class of C++17.")
+    ] = Language.C,
     name: Annotated[
         str | None,
         typer.Option(
             callback=_identifier, help="What to call files, functions and types. The robot's name by default."
         ),
     ] = None,
+    monitor: Annotated[
+        bool,
+        typer.Option(
+            "--monitor",
+            help="Write what judges estimates and readings as well: standard deviations of the outputs, residuals of "
+            "the readings, and p_value, small where these do not fit together.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a plan as C that stands alone: a header, the code, an example, and a CMake list.
+    """Write a plan as C that stands alone.
+
+    A header, the code, an example, a class for C++, and a CMake list. A plan set becomes one function, which is told
+    which contacts are closed.
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
     """
     from nori_dyn.api.plan import Plan
+    from nori_dyn.api.plan_set import load_plans
     from nori_dyn.io.export import check_folder
-    from nori_dyn.report.json_figures import cost_json
 
     check_folder(out)
-    made = Plan.load(plan).export(out, lang.value, name)
+    loaded = load_plans(plan)
+    if isinstance(loaded, Plan):
+        made = loaded.export(out, lang.value, name, monitor)
+    elif monitor:
+        raise PlanError(f"{plan}: a plan set has no monitor. Export the plan of one contact state with its monitor.")
+    else:
+        made = loaded.export(out, lang.value, name)
     if as_json:
-        print_json(
-            {
-                "name": made.name,
-                "lang": lang.value,
-                "out": str(out),
-                "files": {file: len(text) for file, text in made.files.items()},
-                "inputs": dict(made.inputs),
-                "outputs": {field: list(shape) for field, shape in made.outputs.items()},
-                "cost": cost_json(made.cost),
-                "sines_and_cosines": made.n_sines,
-                "guarded_pivots": made.n_pivots,
-                "workspace_bytes": 8 * made.n_work,
-            }
-        )
+        print_json(_figures(made, lang.value, out))
         return
+    states = f" in each of {len(made.routines)} contact states" if len(made.routines) > 1 else ""
+    up_to = "up to " if states else ""
     show(
-        f"{made.name}_solve: {made.cost.total:,} operations, {made.n_sines:,} sines and cosines, {made.n_pivots:,} "
-        f"guarded pivots, a workspace of {8 * made.n_work / 1000:,.1f} kB. Outputs: {listed(made.outputs)}.",
+        f"{made.name}_solve: {up_to}{made.cost.total:,} operations{states}, {made.n_sines:,} sines and cosines, "
+        f"{made.n_pivots:,} guarded pivots, a workspace of {8 * made.n_work / 1000:,.1f} kB. Outputs: "
+        f"{listed(made.outputs)}.",
+        *([] if made.monitor is None else [f"{made.name}_check: {made.monitor.routine.cost.total:,} operations."]),
         f"Written to {unbroken(str(out))}: {listed(made.files)}. {made.name}.h says how to call it.",
     )
     build = f"cmake -S {shlex.quote(str(out))} -B build && cmake --build build && build/{made.name}_example"
     typer.echo(f"Next: {build}")
+
+
+def _figures(made: CExport, lang: str, out: Path) -> dict[str, Any]:
+    """Return the figures of an export."""
+    from nori_dyn.report.json_figures import cost_json
+
+    routines = [*made.routines, *([] if made.monitor is None else [made.monitor.routine])]
+    return {
+        "name": made.name,
+        "lang": lang,
+        "out": str(out),
+        "files": {file: len(text) for file, text in made.files.items()},
+        "inputs": dict(made.inputs),
+        "outputs": {field: list(shape) for field, shape in made.outputs.items()},
+        "cost": cost_json(made.cost),
+        "sines_and_cosines": made.n_sines,
+        "guarded_pivots": made.n_pivots,
+        "workspace_bytes": 8 * made.n_work,
+        "functions": {routine.function: cost_json(routine.cost) for routine in routines},
+    }
 
 
 def register(app: typer.Typer) -> None:

@@ -1,50 +1,82 @@
-"""nori-dyn info: what a robot or a plan is."""
+"""nori-dyn info: what a robot, a plan or a plan set is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Strict, kept, print_json
+from nori_dyn.cli.common import (
+    Base,
+    Json,
+    Keep,
+    Lock,
+    Strict,
+    is_planned,
+    kept,
+    next_command,
+    plan_set_json,
+    print_json,
+    robot_options,
+)
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.files import read_bytes
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Facts, Part, Table, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.api.plan import Plan
+    from nori_dyn.api.plan_set import PlanSet
     from nori_dyn.io.model_sensors import ModelSensor
     from nori_dyn.model.tree import KinematicTree
 
 
 def info(
-    what: Annotated[str, typer.Argument(metavar="ROBOT|PLAN", help="A robot as in `plan`, or a plan file.")],
+    what: Annotated[
+        str, typer.Argument(metavar="ROBOT|PLAN", help="A robot as in `plan`, or the file of a plan or plan set.")
+    ],
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
     strict: Strict = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="List the sensors of the robot's file by name.")] = False,
+    frames: Annotated[
+        bool,
+        typer.Option("--frames", help="List the links and frames of a robot, by which sensors and outputs are named."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a robot or a plan is: links, joints, sensors, measurements, operations.
+    """Show what a robot, a plan or a plan set is.
 
     Example: nori-dyn info panda.urdf
     """
-    from nori_dyn.api.plan import Plan
+    from nori_dyn.api.plan_set import load_plans
     from nori_dyn.io.robots import load_robot, model_sensors
 
-    if Path(what).is_file() and read_bytes(what)[:1] == b"{":
-        _show_plan(Plan.load(what), as_json)
-    else:
-        tree = load_robot(what, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-        try:
-            sensors, problem = model_sensors(what), ""
-        except FileFormatError as error:  # the robot is usable without them
-            sensors, problem = (), f"its sensors cannot be read: {error}"
-        _show_tree(tree, sensors, problem, verbose, as_json)
+    if is_planned(what):
+        _show_plans(load_plans(what), as_json)
+        return
+    tree = load_robot(what, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+    if frames and not as_json:
+        show(_frames(tree))
+        return
+    try:
+        sensors, problem = model_sensors(what), ""
+    except FileFormatError as error:  # the robot is usable without them
+        sensors, problem = (), f"its sensors cannot be read: {error}"
+    _show_tree(tree, sensors, problem, verbose, as_json)
+    if not as_json and any(sensor.entry for sensor in sensors):
+        walks = any(sensor.type == "accelerometer" for sensor in sensors)  # an arm on a table needs none
+        options = robot_options(Base.FLOATING if walks else base, lock, keep or ["sensors"])
+        show(next_command("observe", what, "--sensors", "own_sensors", *options))
+
+
+def _frames(tree: KinematicTree) -> Table:
+    """Return the names of all places that sensors and outputs can be at, and the link that each is fixed to."""
+    frames = {name: "world" if frame.on_world else tree.names[frame.link] for name, frame in tree.frames.items()}
+    links = {name: name for name in tree.names}
+    rows = tuple((unbroken(name), unbroken(link)) for name, link in {**links, **frames}.items())
+    return Table(f"Links and frames of {tree.name}", ("name", "fixed to"), rows, left=(0, 1))
 
 
 def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str, verbose: bool, as_json: bool) -> None:
@@ -69,13 +101,15 @@ def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str
                 **tree_json(tree),
                 "mass": sum(masses),
                 "links": links,
-                "frames": sorted(tree.frames),
+                "frames": {
+                    name: None if frame.on_world else tree.names[frame.link] for name, frame in tree.frames.items()
+                },
                 "sensors": listed,
                 "notes": [*tree.notes, *([problem] if problem else [])],
             }
         )
         return
-    parts: list[Part | str] = []
+    parts: list[Part | str] = ["Places for sensors and outputs: --frames lists all links and frames."]
     if sensors:
         counts = ", ".join(f"{n:,} {kind}" for kind, n in counted(sensors).items())
         parts.append(f"Sensors of its file: {counts}{'' if verbose else ' (--verbose lists them)'}.")
@@ -87,14 +121,18 @@ def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str
     show(tree.shown(), *parts, *((f"note: {problem}",) if problem else ()))
 
 
-def _show_plan(plan: Plan, as_json: bool) -> None:
+def _show_plans(plans: Plan | PlanSet, as_json: bool) -> None:
+    from nori_dyn.api.plan import Plan
     from nori_dyn.report.json_figures import plan_json
 
-    system = plan.system
+    if isinstance(plans, Plan):
+        names, figures = plans.system.measurement_names, plan_json(plans)
+    else:
+        names, figures = plans.measurement_names, plan_set_json(plans)
     if as_json:
-        print_json({**plan_json(plan), "measurements": list(system.measurement_names)})
+        print_json({**figures, "measurements": list(names)})
         return
-    show(plan.shown(), Facts(((f"y ({system.ny:,})", listed(system.measurement_names)),)))
+    show(plans.shown(), Facts(((f"y ({len(names):,})", listed(names)),)))
 
 
 def register(app: typer.Typer) -> None:

@@ -8,16 +8,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, kept, print_json
-from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.report.progress import progress
+from nori_dyn.cli.common import (
+    Base,
+    Json,
+    Keep,
+    Lock,
+    in_contact,
+    is_planned,
+    kept,
+    missing_sensors,
+    next_command,
+    print_json,
+    robot_options,
+)
+from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import Document
+from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
+    from nori_dyn.measurements.sensor_set import SensorSet
+    from nori_dyn.model.tree import KinematicTree
     from nori_dyn.observe.conditioning import Conditioning
     from nori_dyn.observe.report import ObservabilityReport, Where
-    from nori_dyn.system.builder import System
 
 POSES = ("parallel", "coplanar", "flat", "double_support", "at_zero", "at_limits")
 """The special poses of `nori_dyn.observe.poses`."""
@@ -42,11 +55,19 @@ def _where(asked: list[str] | None) -> Where:
 
 
 def observe(
-    robot: Robot,
-    sensors: Annotated[str, typer.Option(help="A shipped set of sensors, or a YAML file.")],
+    robot: Annotated[
+        str, typer.Argument(metavar="ROBOT|PLAN", help="A robot as in `plan`, or the file of a plan or plan set.")
+    ],
+    sensors: Annotated[
+        str | None, typer.Option(help="A shipped set of sensors, or a YAML file; those of the plan when left out.")
+    ] = None,
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
+    contacts: Annotated[
+        str | None,
+        typer.Option(help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none."),
+    ] = None,
     poses: Annotated[
         Path | None, typer.Option(help="Poses to sweep: .csv, .csv.gz or .npz, with q as in a log.")
     ] = None,
@@ -84,7 +105,7 @@ def observe(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Tell whether a robot's sensors suffice, what they do not see, and at which poses.
+    """Tell whether sensors suffice, and what they do not see.
 
     The exit status is 0 if they do, at almost every configuration and at each one asked for by --poses or --where;
     otherwise 1. With --strict, so it is where they do not at the likely special poses, which nobody asked for.
@@ -95,11 +116,13 @@ def observe(
     from nori_dyn.io.logs import read_configurations
     from nori_dyn.io.robots import load_robot
     from nori_dyn.io.sensor_configs import load_sensors
+    from nori_dyn.model.joints import notes_on_limits
     from nori_dyn.observe.conditioning import conditioning
     from nori_dyn.observe.redundancy import redundancy
     from nori_dyn.observe.report import observability
     from nori_dyn.observe.summary import redundancy_document, report_document
     from nori_dyn.planning.outputs import resolve_outputs
+    from nori_dyn.report.html import save_html
     from nori_dyn.report.json_figures import redundancy_json, report_json, tree_json, workspace_json
 
     asked = _where(where)
@@ -108,11 +131,19 @@ def observe(
     if html is not None:
         check_writable(html)
     wanted = tuple(name.strip() for name in outputs.split(","))
-    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-    system = System(tree, load_sensors(sensors, robot, tree))
+    if is_planned(robot):
+        if sensors is not None:
+            raise typer.BadParameter("a plan has its own; name the robot for others.", param_hint="--sensors")
+        tree, known = _planned(robot)
+    elif sensors is None:
+        raise missing_sensors()
+    else:
+        tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+        known = load_sensors(sensors, robot, tree)
+    system = System(tree, in_contact(known, contacts))
     resolve_outputs(system, wanted)  # before anything is computed
     given = None if poses is None else read_configurations(poses, system)
-    with progress("observability") as stage:
+    with progress_bar("observability") as stage:
         stage("exact rank and special poses")
         report = observability(system, None, asked, seed)
         swept = None
@@ -120,36 +151,50 @@ def observe(
             swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, stage)
         spare = redundancy(system, wanted, failing, seed, stage) if failing else None
     if html is not None:
-        from nori_dyn.report.page import observability_page
-
-        write_bytes(html, observability_page(system, report, swept, spare).encode())
+        save_html(report, html, swept, spare, wanted)
     at_given = swept if given is not None else None
     if as_json:
         figures = {**tree_json(tree), **report_json(report, at_given, swept)}
         figures["workspace"] = None if swept is None else workspace_json(swept)
-        figures["redundancy"] = None if spare is None else redundancy_json(spare)
+        figures["redundancy"] = None if spare is None else redundancy_json(spare, wanted)
         print_json(figures)
     else:
         found = report_document(report, swept)
         if swept is not None:
-            found += _workspace(system, report, swept, is_random=given is None)
+            found += _workspace(report, swept)
+            if given is None:
+                notes = notes_on_limits(tree.joint_names, tree.joints)
+                found += Document(tuple(f"note: {note}" for note in notes))
         if spare is not None:
             found += redundancy_document(spare, wanted, "If sensors fail.")
         show(found)
     if _fails(report, at_given, poses_count=strict or asked != "auto"):
         raise typer.Exit(1)
+    if sensors is not None and not as_json:
+        chosen = () if contacts is None else ("--contacts", contacts)
+        options = *robot_options(base, lock, keep), *chosen, "--outputs", outputs
+        show(next_command("plan", robot, "--sensors", sensors, *options))
 
 
-def _workspace(system: System, report: ObservabilityReport, swept: Conditioning, is_random: bool) -> Document:
-    """Return what is shown of the poses that were looked at, which are random ones or were given."""
-    from nori_dyn.model.joints import notes_on_limits
+def _planned(path: str) -> tuple[KinematicTree, SensorSet]:
+    """Return the robot and the sensors of a plan, or of a plan set."""
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.measurements.sensor_set import SensorSet
+
+    plans = load_plans(path)
+    if not isinstance(plans, Plan):
+        return plans.tree, plans.sensors
+    assert isinstance(plans.system.sensors, SensorSet)  # what a file holds
+    return plans.system.tree, plans.system.sensors
+
+
+def _workspace(report: ObservabilityReport, swept: Conditioning) -> Document:
+    """Return what is shown of the poses that were looked at."""
     from nori_dyn.observe.summary import conditioning_document
 
-    poses = "random poses within joint limits" if is_random else "poses given"
     rank = swept.n_variables if report.is_observable else report.numerical_rank
-    notes = notes_on_limits(system.tree.joint_names, system.tree.joints) if is_random else ()
-    said = conditioning_document(swept, poses, rank, "Over the workspace.")
-    return said + Document(tuple(f"note: {note}" for note in notes))
+    return conditioning_document(swept, rank, "Over the workspace.")
 
 
 def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_count: bool) -> bool:

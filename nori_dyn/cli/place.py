@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, print_json
+from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, next_command, print_json, robot_options
 from nori_dyn.io.files import check_writable, write_bytes
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
+from nori_dyn.tables import unbroken
+from nori_dyn.tables.progress import progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.placement.design import Design
@@ -41,6 +42,7 @@ def place_(
     criterion: Annotated[
         Optimality, typer.Option(help="Of the best: A for the least sum of variances, D for the least determinant.")
     ] = Optimality.A,
+    html: Annotated[Path | None, typer.Option(help="Write what was found as a web page that stands alone.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the chosen sensors as a YAML file for --sensors.")] = None,
     base: Base = Base.FIXED,
     lock: Lock = None,
@@ -50,7 +52,7 @@ def place_(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Choose sensors: the cheapest that determine the outputs, or the best K.
+    """Choose sensors: the cheapest that suffice, or the best K.
 
     Example: nori-dyn place icub.urdf --base floating --keep sensors --candidates what_to_buy.yaml --outputs tau
     """
@@ -60,15 +62,17 @@ def place_(
     from nori_dyn.io.sensor_configs import load_candidates
     from nori_dyn.placement.design import best_sensors
     from nori_dyn.placement.selection import place
-    from nori_dyn.report.json_figures import tree_json
+    from nori_dyn.report.html import save_html
+    from nori_dyn.report.json_figures import placement_json, tree_json
 
-    if out is not None:
-        check_writable(out)
+    for file in (out, html):
+        if file is not None:
+            check_writable(file)
     wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
     choose_from = load_candidates(candidates, robot, tree)
     found: Placement | Design
-    with progress("placement") as stage:
+    with progress_bar("placement") as stage:
         if best is None:
             found = place(tree, choose_from, wanted, seconds, seed, stage)
         else:
@@ -76,10 +80,16 @@ def place_(
             found = best_sensors(tree, choose_from, best, kinds, _criterion(criterion), seed=seed, progress=stage)
     if out is not None:
         write_bytes(out, yaml.safe_dump(_said(found.sensors.to_dict()), sort_keys=False).encode())
+    if html is not None:
+        save_html(found, html)
     if as_json:
-        print_json({**tree_json(tree), **_json(found)})
+        print_json({**tree_json(tree), **placement_json(found)})
         return
-    show(found.shown(), *((f"Written to {out}.",) if out is not None else ()))
+    if out is None:
+        show(found.shown(), "To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`.")
+        return
+    then = next_command("plan", robot, "--sensors", out, *robot_options(base, lock, keep), "--outputs", outputs)
+    show(found.shown(), f"Sensors written to {unbroken(str(out))}.", then)
 
 
 def _said(content: Any) -> Any:
@@ -91,25 +101,6 @@ def _said(content: Any) -> Any:
 
 def _criterion(asked: Optimality) -> Literal["A", "D"]:
     return "A" if asked is Optimality.A else "D"
-
-
-def _json(found: Placement | Design) -> dict[str, Any]:
-    """Return what was found as JSON."""
-    from nori_dyn.placement.selection import Placement
-
-    common = {
-        "chosen": list(found.chosen),
-        "costs": dict(found.costs),
-        "cost": found.cost,
-        "outputs": list(found.outputs),
-        "method": found.method,
-        "bound": found.bound,
-        "sensors": found.sensors.to_dict(),
-    }
-    if isinstance(found, Placement):
-        return {**common, "is_optimal": found.is_optimal}
-    sigma = dict(zip(found.outputs, found.sigma.tolist(), strict=True))
-    return {**common, "criterion": found.criterion, "value": found.value, "gap": found.gap, "sigma": sigma}
 
 
 def register(app: typer.Typer) -> None:

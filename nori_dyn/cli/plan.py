@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, in_contact, kept, print_json
+from nori_dyn.cli.common import (
+    Base,
+    Json,
+    Keep,
+    Lock,
+    Robot,
+    Strict,
+    in_contact,
+    kept,
+    missing_sensors,
+    next_command,
+    plan_set_json,
+    print_json,
+)
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
+if TYPE_CHECKING:
+    from nori_dyn.api.plan import Plan
+    from nori_dyn.api.plan_set import PlanSet
+
+ALL = "all"
+"""What is said for the contacts of a plan set."""
+
 
 def plan(
     robot: Robot,
-    sensors: Annotated[str, typer.Option(help="A shipped set of sensors, or a YAML file.")],
-    out: Annotated[Path, typer.Option(help="The plan file to write.")],
+    sensors: Annotated[str | None, typer.Option(help="A shipped set of sensors, or a YAML file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The plan file to write. ROBOT_SENSORS.plan, by their names, when left out.")
+    ] = None,
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
     contacts: Annotated[
         str | None,
-        typer.Option(help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none."),
+        typer.Option(
+            help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none; or 'all' for "
+            "a plan set, of all states in which the sensors suffice."
+        ),
     ] = None,
     outputs: Annotated[
         str | None, typer.Option(help="Outputs wanted, with commas: tau,qdd,fx:l_sole. All when left out.")
@@ -41,26 +67,41 @@ def plan(
     Example: nori-dyn plan panda.urdf --sensors inverse_dynamics --out panda.plan
     """
     from nori_dyn.api.plan import plan as make_plan
+    from nori_dyn.api.plan_set import plan_set
     from nori_dyn.api.system import System
     from nori_dyn.io.robots import load_robot
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.report.json_figures import plan_json
 
-    check_writable(out)
+    if sensors is None:
+        raise missing_sensors()
+    if out is not None:
+        check_writable(out)
     tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
-    system = System(tree, in_contact(load_sensors(sensors, robot, tree), contacts))
+    known = load_sensors(sensors, robot, tree)
+    if out is None:
+        out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")
+        check_writable(out)
     names = None if outputs is None else tuple(name.strip() for name in outputs.split(","))
-    result = make_plan(system, names, ordering, seed, effort, cache)
+    result: Plan | PlanSet
+    if contacts == ALL:
+        result = plan_set(
+            tree, known, names, leave_out_singular=True, ordering=ordering, seed=seed, effort=effort, cache=cache
+        )
+        figures = {**plan_set_json(result), "measurements": len(result.measurement_names)} if as_json else {}
+    else:
+        result = make_plan(System(tree, in_contact(known, contacts)), names, ordering, seed, effort, cache)
+        figures = {**plan_json(result), "measurements": result.system.ny} if as_json else {}
     result.save(out)
     if as_json:
-        print_json({**plan_json(result), "measurements": system.ny, "plan": str(out)})
+        print_json({**figures, "plan": str(out)})
         return
-    show(result.shown(), *_next(out))
-
-
-def _next(out: Path) -> tuple[str, str]:
-    name = unbroken(str(out))
-    return f"Plan written to {name}.", f"Next: nori-dyn solve --plan {name} --input LOG --out ESTIMATE"
+    then = next_command("solve", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
+    told: tuple[str, ...] = ()
+    if contacts == ALL:
+        columns = ", ".join(f"contact:{name}" for name in known.contact_names)
+        told = (f"Columns {columns} of a log say by 1 and 0 which contacts are closed.",)
+    show(result.shown(), *told, f"Plan written to {unbroken(str(out))}.", then)
 
 
 def register(app: typer.Typer) -> None:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, print_json
+from nori_dyn.cli.common import Json, named_contacts, next_command, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
-from nori_dyn.report.progress import progress
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import number
-
-if TYPE_CHECKING:
-    from nori_dyn.system.builder import System
-    from nori_dyn.typing import Floats
+from nori_dyn.tables import number, unbroken
 
 
 class Singular(StrEnum):
@@ -38,7 +32,7 @@ class Missing(StrEnum):
 
 
 def solve(
-    plan: Annotated[Path, typer.Option(help="The plan file.")],
+    plan: Annotated[Path, typer.Option(help="The file of a plan, or of a plan set.")],
     input: Annotated[Path, typer.Option(help="The log: .csv, .csv.gz or .npz.")],
     out: Annotated[Path, typer.Option(help="The estimates to write: .csv, .csv.gz or .npz.")],
     backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
@@ -53,8 +47,8 @@ def solve(
     dt: Annotated[
         float | None,
         typer.Option(
-            help="Time between samples [s], for --differentiate, and to compare q with qd; a log with a column t or "
-            "time needs it for the former only."
+            help="Time between samples [s], for --differentiate, and to compare q with qd; that of the log's column t "
+            "or time when left out."
         ),
     ] = None,
     missing: Annotated[
@@ -79,91 +73,84 @@ def solve(
             "p_value, small where the readings do not fit together.",
         ),
     ] = False,
+    contacts: Annotated[
+        str | None,
+        typer.Option(
+            help="For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise columns "
+            "contact:l_foot and so on of the log say it at each sample, by 1 and 0."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a plan over a log of states and readings.
 
-    A CSV has one column a number: q[0] or q:joint, qd[0], dq[0] or qd:joint, and each measurement by name
-    (`nori-dyn info PLAN` lists them). An NPZ has arrays q, qd, y. What is not likely about the log, such as angles that
-    look like degrees, is told as a warning; nothing is changed.
+    A CSV has one column a number: q[0] or q:joint, qd[0] or qd:joint, and each measurement by name (`nori-dyn info
+    PLAN` lists them), accelerations and torques also as qdd[0] and tau[0]. ROS's position, velocity, effort and
+    libfranka's dq, tau_J are read as well. An NPZ has arrays q, qd, y. What is not likely about the log, such as
+    angles that look like degrees, is told as a warning; nothing is changed.
 
     Example: nori-dyn solve --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
     """
     import numpy as np
 
-    from nori_dyn.api.plan import Plan
-    from nori_dyn.io.logs import Differentiation, check_log_name, read_log, write_estimate
-    from nori_dyn.solve.plausibility.doubts import doubts
+    from nori_dyn.api.log_run import run_log
+    from nori_dyn.api.plan_set import load_plans
+    from nori_dyn.io.columns import check_table_name
+    from nori_dyn.io.differentiation import Differentiation
+    from nori_dyn.io.estimate_files import write_estimate
 
-    check_log_name(out)
+    check_table_name(out)
     check_writable(out)
-    if differentiate is not None and dt is None:
-        raise InputError("--differentiate and --dt go together: a window in samples, and the time between them.")
     if dt is not None and not 0 < dt < math.inf:
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
-    differentiation = None if differentiate is None or dt is None else Differentiation(differentiate, dt)
-    loaded = Plan.load(plan)
-    log = read_log(input, loaded.system, differentiation)
-    with progress(f"solving {len(log.q)} samples"):
-        judge = loaded.monitor(backend) if monitor else None
-        solver = loaded.solver(backend) if judge is None else judge.solver
-        states = log.q, log.qd, log.y
-        start = time.perf_counter()
-        if judge is None:
-            diagnosis = None
-            estimate = solver.solve_batch(*states, missing=missing.value, singular=singular.value)
-        else:
-            diagnosis = judge.check_batch(*states, missing=missing.value, singular=singular.value)
-            estimate = diagnosis.estimate
-        seconds = time.perf_counter() - start
-    write_estimate(out, estimate, loaded.system, diagnosis)
-    odd = doubts(loaded.system, *states, estimate, dt, log.t)
-    worst = float(np.nanmax(estimate.residual)) if not np.isnan(estimate.residual).all() else None
+    differentiation = None if differentiate is None else Differentiation(differentiate, dt)
+    plans = load_plans(plan)
+    closed = None if contacts is None else named_contacts(contacts)
+    run = run_log(plans, input, differentiation, dt, missing.value, singular.value, monitor, backend, closed)
+    log, estimate = run.log, run.estimate
+    n = len(log.q)
+    write_estimate(out, estimate, run.system, run.diagnosis, run.times(dt))
     fell_back = int(np.count_nonzero(estimate.fell_back))
     singular_at = np.flatnonzero(estimate.singular)
-    dropped = _dropped(loaded.system, log.y) if missing is Missing.DROP else {}
     if as_json:
         print_json(
             {
-                "samples": len(log.q),
+                "samples": n,
                 "backend": estimate.backend,
-                "seconds": seconds,
-                "largest_residual": worst,
+                "preparing_seconds": run.preparing,
+                "seconds": run.seconds,
+                "largest_residual": run.largest_residual,
                 "fell_back": fell_back,
                 "singular": singular_at.tolist(),
                 "differentiated": list(log.differentiated),
-                "dropped": dropped,
-                "warnings": [asdict(doubt) for doubt in odd],
+                "dropped": run.dropped,
+                "unused": list(log.unused),
+                "warnings": [asdict(doubt) for doubt in run.doubts],
                 "out": str(out),
             }
         )
         return
     made = f", {len(log.differentiated)} accelerations by differentiating" if log.differentiated else ""
-    residual = "not computed for a part of the unknowns" if worst is None else number(worst, 2)
-    show(
-        f"{len(log.q):,} samples{made}, backend {estimate.backend}: {number(1e6 * seconds / len(log.q))} us a sample. "
-        f"Largest relative residual {residual}, {fell_back:,} fell back to fresh pivots."
+    worst = run.largest_residual
+    residual = (
+        "The residual is not computed, as the plan leaves out a part of the unknowns."
+        if worst is None
+        else f"Largest relative residual {number(worst, 2)}."
     )
-    if dropped:
-        shown = ", ".join(f"'{name}' {n}" for name, n in dropped.items())
-        typer.echo(f"dropped, of {len(log.q)} samples: {shown}", err=True)
+    show(
+        f"{n:,} samples{made}, backend {estimate.backend}: {number(1e6 * run.seconds / n)} us a sample, after "
+        f"{number(run.preparing, 2)} s to compile or load. {residual} {fell_back:,} fell back to fresh pivots.",
+        *((f"Not used of {input}: {', '.join(map(unbroken, log.unused))}.",) if log.unused else ()),
+    )
+    if run.dropped:
+        shown = ", ".join(f"'{name}' {times}" for name, times in run.dropped.items())
+        typer.echo(f"dropped, of {n} samples: {shown}", err=True)
     if len(singular_at):
-        typer.echo(
-            f"singular, and so nan: {len(singular_at)} of {len(log.q)} samples, the first is {singular_at[0]}", err=True
-        )
-    show(f"Estimates written to {out}.")
-    for doubt in odd:
+        typer.echo(f"singular, and so nan: {len(singular_at)} of {n} samples, the first is {singular_at[0]}", err=True)
+    name = unbroken(str(out))
+    show(f"Estimates written to {name}.", next_command("plot", out, "--out", "PICTURE.png"))
+    for doubt in run.doubts:
         typer.echo(f"warning: {doubt.message}", err=True)
-
-
-def _dropped(system: System, Y: Floats) -> dict[str, int]:
-    """Return in how many of N samples a sensor was dropped, by its name, where it was at all."""
-    import numpy as np
-
-    from nori_dyn.system.inputs import unusable
-
-    counts = np.count_nonzero(unusable(system, Y), axis=0).tolist()
-    return {name: n for name, n in zip(system.weight_names, counts, strict=True) if n}
 
 
 def register(app: typer.Typer) -> None:

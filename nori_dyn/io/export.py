@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from nori_dyn import __version__
 from nori_dyn.errors import FileFormatError, UnknownNameError
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_export import CExport, c_export
-from nori_dyn.program.c_header import MARK
+from nori_dyn.program.export.files import CExport, c_export, c_set_export
+from nori_dyn.program.export.text import MARK
 
 LANGUAGES = ("c",)
 
 
-def export(plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
+def export(
+    plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False
+) -> CExport:
     """Write a plan as source code that stands alone, and return what was written.
 
     Args:
@@ -26,17 +31,53 @@ def export(plan: EliminationPlan, folder: str | Path, lang: str = "c", name: str
             same name is refused.
         lang: the language: "c".
         name: what to call the files, functions and types; from the robot's name when left out.
+        monitor: whether to write what judges estimates and readings as well.
 
     Raises:
         UnknownNameError: there is no such language.
         IdentifierError: the name is not an identifier of C, or one that is taken.
+        PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
         FileFormatError: the folder cannot be written, or holds other files.
     """
+    _check_language(lang)
+    made = c_export(plan, name, __version__, monitor)
+    write_folder(folder, made.files, made.name)
+    return made
+
+
+def export_set(
+    plans: Mapping[ContactState, EliminationPlan],
+    contacts: Sequence[str],
+    sensors: str,
+    folder: str | Path,
+    lang: str = "c",
+    name: str | None = None,
+) -> CExport:
+    """Write the plans of contact states as source code that stands alone, and return what was written.
+
+    Args:
+        plans: the plan of each state, for one robot, with the same outputs.
+        contacts: the names of all contacts.
+        sensors: what the sensors are called.
+        folder: as for `export`.
+        lang: as for `export`.
+        name: as for `export`.
+
+    Raises:
+        UnknownNameError: as `export`.
+        IdentifierError: as `export`.
+        FileFormatError: as `export`.
+        PlanError: there are more contacts than exported code has room for.
+    """
+    _check_language(lang)
+    made = c_set_export(plans, contacts, sensors, name, __version__)
+    write_folder(folder, made.files, made.name)
+    return made
+
+
+def _check_language(lang: str) -> None:
     if lang not in LANGUAGES:
         raise UnknownNameError("language of export", lang, LANGUAGES)
-    made = c_export(plan, name, __version__)
-    write_folder(folder, made.files)
-    return made
 
 
 def check_folder(folder: str | Path) -> None:
@@ -55,10 +96,16 @@ def check_folder(folder: str | Path) -> None:
         raise FileFormatError(f"{folder}: '{existing}' is not writable.")
 
 
-def write_folder(folder: str | Path, files: Mapping[str, str]) -> None:
+def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -> None:
     """Write the files of an export: all of them, or none.
 
-    Hidden files and folders inside are left alone.
+    Hidden files and folders inside are left alone. What an earlier export of the same name wrote and this one does not,
+    such as a monitor, is removed.
+
+    Args:
+        folder: where to.
+        files: the text of each file, by its name.
+        name: what the code is called.
 
     Raises:
         FileFormatError: the folder cannot be written, or holds files that are not of an export of the same name.
@@ -70,12 +117,15 @@ def write_folder(folder: str | Path, files: Mapping[str, str]) -> None:
     try:
         if is_new:
             folder.mkdir()
-        _refuse_others(folder, files)
+        stale = _stale(folder, files, name)
+        _refuse_others(folder, {*files, *stale})
         stage = Path(tempfile.mkdtemp(dir=folder, prefix=".export-"))
-        for name, text in files.items():
-            (stage / name).write_text(text, encoding="ascii", newline="\n")
-        for name in files:
-            os.replace(stage / name, folder / name)
+        for file, text in files.items():
+            (stage / file).write_text(text, encoding="ascii", newline="\n")
+        for file in files:
+            os.replace(stage / file, folder / file)
+        for file in stale:
+            (folder / file).unlink()
     except OSError as error:
         raise FileFormatError(f"{folder}: cannot be written: {error.strerror}.") from None
     finally:
@@ -85,7 +135,14 @@ def write_folder(folder: str | Path, files: Mapping[str, str]) -> None:
             folder.rmdir()
 
 
-def _refuse_others(folder: Path, files: Mapping[str, str]) -> None:
+def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:
+    """Return the files that an earlier export of some name wrote, and this one does not."""
+    ours = re.compile(rf"{re.escape(name)}(_monitor|_states|_state_\w+)\.[ch]")
+    found = [path for path in folder.iterdir() if ours.fullmatch(path.name) and path.name not in files]
+    return sorted(path.name for path in found if path.is_file() and MARK in _beginning(path))
+
+
+def _refuse_others(folder: Path, files: AbstractSet[str]) -> None:
     found = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_dir())
     others = [path.name for path in found if path.name not in files or MARK not in _beginning(path)]
     others += [name for name in files if (folder / name).is_dir()]

@@ -80,6 +80,6 @@ def check_writable(path: str | Path) -> None:
     if path.is_dir():
         raise FileFormatError(f"{path}: is a folder; name a file in it.")
     if not path.parent.is_dir():
-        raise FileFormatError(f"{path}: its folder '{path.parent}' does not exist.")
+        raise FileFormatError(f"{path}: its folder '{path.parent}' does not exist. Make it first, or name another.")
     if not os.access(path.parent, os.W_OK):
         raise FileFormatError(f"{path}: its folder '{path.parent}' is not writable.")

@@ -58,6 +58,11 @@ def plan_set_to_text(
     return sealed(FORMAT, content)
 
 
+def is_plan_set(text: str) -> bool:
+    """Return whether a file is one of a plan set, as far as its beginning says."""
+    return text.lstrip("{ ").startswith(f'"format": "{FORMAT}"')
+
+
 def plan_set_from_text(text: str) -> PlanSetData:
     """Return the content of a plan set file, checked.
 

@@ -1,4 +1,4 @@
-"""A robot by what a person types: a URDF or MJCF file, or a name of the robot_descriptions package."""
+"""A robot by what a person types: a URDF or MJCF file, or a name that an installed package knows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 from nori_dyn.errors import FileFormatError, ModelError
+from nori_dyn.io.installed_robots import PACKAGES, installed_robots, robots_folder
 from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.io.mjcf_sensors import mjcf_sensors
 from nori_dyn.io.model_sensors import ModelSensor
@@ -28,6 +29,9 @@ LOADERS: dict[str, Loader] = {"robot": load_urdf, "mujoco": load_mjcf}
 
 SENSORS: dict[str, Callable[[Path], tuple[ModelSensor, ...]]] = {"robot": urdf_sensors, "mujoco": mjcf_sensors}
 """What reads the sensors of each format."""
+
+ROBOTS_EXTRA = "pip install 'nori_dyn[robots]'"
+"""What brings the packages that know robots by name."""
 
 _PATHS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # where a module of robot_descriptions says its file is
 
@@ -46,8 +50,10 @@ def load_robot(
     """Return the kinematic tree of a robot given by a path or a name.
 
     Args:
-        robot: path of a URDF or MJCF file (its content decides which), or a name of the robot_descriptions
-            package such as "panda_description", which downloads the robot when it is first used.
+        robot: path of a URDF or MJCF file (its content decides which); or a name such as "panda", "icub", "anymal" or
+            "talos" of the packages icub-models and example-robot-data, where they are installed; or one of the package
+            robot_descriptions such as "panda_description", which downloads the robot when it is first used. The extra
+            `robots` brings all three.
         base: "fixed" or "floating".
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
         kept: fixed joints (of an MJCF model, bodies without joints) to keep as joints of no freedoms, or "sensors" for
@@ -90,7 +96,7 @@ def _found(robot: str | os.PathLike[str]) -> tuple[Path, str]:
     """Return the path of a robot's file, and its root element."""
     path = Path(robot)
     if not os.path.exists(path):
-        path = described_robot(os.fspath(robot))
+        path = robot_by_name(os.fspath(robot))
     root = str(read_xml(path).tag)
     if root not in LOADERS:
         raise FileFormatError(
@@ -100,29 +106,49 @@ def _found(robot: str | os.PathLike[str]) -> tuple[Path, str]:
     return path, root
 
 
-def described_robot(name: str) -> Path:
-    """Return the path of a robot of the robot_descriptions package, which downloads it when first used.
+def robot_by_name(name: str) -> Path:
+    """Return the path of a robot of an installed package, or of robot_descriptions, which downloads it when first used.
 
     Raises:
-        ModelError: no such name, the package is not installed, or the download fails.
+        ModelError: no such name, no package that has robots is installed, or the download fails.
     """
     if os.sep in name or name.endswith((".urdf", ".xml", ".mjcf")):
         raise ModelError(f"no such file: {name}.{_similar_file(name)}")
+    installed = installed_robots()
+    if name in installed:
+        return installed[name]
+    described = _described_robots()
+    if name in described:
+        return _downloaded(name)
+    packages = {package: robots_folder(package) is not None for package in PACKAGES}
+    packages["robot_descriptions"] = bool(described)
+    absent = [package for package, is_there in packages.items() if not is_there]
+    known = [*installed, *described]
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    searched = ", ".join(package for package, is_there in packages.items() if is_there)
+    raise ModelError(
+        f"no robot '{name}': there is no such file"
+        + (f", and it is none of the robots of {searched}." if known else ".")
+        + (f" Did you mean '{close[0]}'?" if close else " Give the path of a URDF or MJCF file, or a name.")
+        + (f" Not installed, and so not searched: {', '.join(absent)} ({ROBOTS_EXTRA})." if absent else "")
+    )
+
+
+def _described_robots() -> tuple[str, ...]:
+    """Return the names of robot_descriptions; none where it is not installed."""
     try:
         from robot_descriptions import DESCRIPTIONS
     except ImportError:
-        raise ModelError(
-            f"no robot '{name}': there is no such file, and the package robot_descriptions, which knows "
-            "robots by name, is not installed (pip install 'nori_dyn[robots]'). "
-            "Give the path of a URDF or MJCF file."
-        ) from None
-    if name not in DESCRIPTIONS:
-        close = difflib.get_close_matches(name, DESCRIPTIONS, n=1, cutoff=0.5)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise ModelError(
-            f"no robot '{name}': there is no such file, and robot_descriptions has no such name.{hint} "
-            "Give the path of a URDF or MJCF file, or a name such as panda_description."
-        )
+        return ()
+    return tuple(DESCRIPTIONS)
+
+
+def _downloaded(name: str) -> Path:
+    """Return the path of a robot of robot_descriptions.
+
+    Raises:
+        ModelError: the download fails.
+    """
     try:
         with contextlib.redirect_stdout(sys.stderr):  # it prints while it clones
             module = importlib.import_module(f"robot_descriptions.{name}")

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownConfigError, WrongKindError
+from nori_dyn.errors import (
+    InvalidConfigError,
+    SensorConfigError,
+    UnknownConfigError,
+    UnknownSensorNameError,
+    WrongKindError,
+)
 from nori_dyn.io.robots import model_sensors
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.yaml_file import YamlFile, read_yaml
@@ -211,7 +217,9 @@ class Config:
         except InvalidConfigError as error:
             raise SensorConfigError(f"{self.file.path}:{self.file.line(error.path)}: {error}") from None
         except SensorConfigError as error:
-            error.args = (f"{self.file.path}: {error}",)
+            path = error.path if isinstance(error, UnknownSensorNameError) else ()
+            line = f":{self.file.line(path)}" if path else ""
+            error.args = (f"{self.file.path}{line}: {error}",)
             raise
 
 

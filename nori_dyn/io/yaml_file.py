@@ -69,7 +69,8 @@ def read_yaml(path: str | Path) -> YamlFile:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.") from None
+        hint = " Indent with spaces, not with tabs." if "\\t" in problem else ""
+        raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.{hint}") from None
     except RecursionError:
         raise SensorConfigError(f"{path}: is nested too deeply, or an alias stands for what it is in.") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a value unlike its tag

@@ -54,6 +54,13 @@ class FrameAcceleration(PlacedRows):
 class Accelerometer(LinkReading):
     """The proper linear acceleration of a frame [m/s^2], as a sensor there feels it: upwards 9.81 when at rest.
 
+        linear part of X a_i + (0, w x u) - y = 0
+        (w, u) = X v_i, the velocity of the frame
+
+    One that saturates at 4 g:
+
+        - {type: accelerometer, links: link1, sigma: 0.1, range: [-39, 39]}
+
     Source: own derivation (tests/contracts/test_measurements.py); Nori (3a) for a.
     """
 
@@ -69,7 +76,14 @@ class Accelerometer(LinkReading):
 
 
 class AngularAccelerometer(LinkReading):
-    """The angular acceleration of a link, in the axes of a frame [rad/s^2]: Nori (3a)."""
+    """The angular acceleration of a link, in the axes of a frame [rad/s^2]: Nori (3a).
+
+        angular part of X a_i - y = 0
+
+    In the axes of an IMU that is turned by a quarter about z:
+
+        - {type: angular_accelerometer, links: link1, frame: {rpy: [0, 0, 1.5707963]}, sigma: 0.1}
+    """
 
     type: Literal["angular_accelerometer"]
     components: list[Literal["wx", "wy", "wz"]] | None = None
@@ -83,7 +97,14 @@ class AngularAccelerometer(LinkReading):
 
 
 class LinkAcceleration(LinkReading):
-    """The spatial acceleration a of links, in a frame, gravity included: Nori (3a), (16)."""
+    """The spatial acceleration a of links, in a frame, gravity included: Nori (3a), (16).
+
+        X a_i - y = 0
+
+    Its angular part alone is what an `angular_accelerometer` reads.
+
+        - {type: link_acceleration, links: link1}
+    """
 
     type: Literal["link_acceleration"]
     components: list[Literal["wx", "wy", "wz", "ax", "ay", "az"]] | None = None
@@ -98,7 +119,12 @@ class LinkAcceleration(LinkReading):
 class RigidContact(LinkReading):
     """A frame that the world holds: its conventional acceleration is zero, gravity left out [rad/s^2, m/s^2].
 
-    A foot that stands; `components: [ax, ay, az]` is a point that may turn. `value` is another known acceleration.
+        X (a_i + a_g) + (0, w x u) = 0
+        (w, u) = X v_i, the velocity of the frame; a_g is gravity, in coordinates of the link
+
+    `components: [ax, ay, az]` is a point that may turn. `value` is another known acceleration. Two feet that stand:
+
+        - {type: rigid_contact, links: [link3, link4]}
     """
 
     type: Literal["rigid_contact"]

@@ -13,7 +13,12 @@ from nori_dyn.system.variables import VariableKey
 class ExternalWrench(LinkReading):
     """The external wrench fx on links, or some of its components [N m, N]: Nori (7), (8b).
 
+        X* fx_i - y = 0
+
     A load cell reads some of it; a slippery floor is `components: [fx, fy], value: 0`, a point contact has no moment.
+    That nothing touches any link:
+
+        - {type: external_wrench, links: all, value: 0}
     """
 
     type: Literal["external_wrench"]

@@ -22,6 +22,12 @@ from nori_dyn.system.variables import VariableKey
 class ForceTorque(PlacedReading):
     """The wrench f through joints, or some of its components [N m, N]: Nori (3f), (16).
 
+        X* f_i - y = 0, or -X* f_i - y = 0 for `child_on_parent`
+
+    A six-axis sensor in a joint:
+
+        - {type: force_torque, joints: joint1, sigma: 0.5}
+
     Attributes:
         joints: which joints.
         measures: "parent_on_child" is the wrench on the link that the joint carries, as f is; "child_on_parent" its

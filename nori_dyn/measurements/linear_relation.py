@@ -58,7 +58,11 @@ class Relation:
 class LinearRelation(Measurement):
     """A weighted sum of numbers of d that is known, or read: Nori (16).
 
-    A gear of ratio 3 is `terms: {"qdd:motor": 1, "qdd:load": -3}`, with its torques related by another.
+        sum_k factor_k d_k - y = 0
+
+    A gear of ratio 3, its torques related by another:
+
+        - {type: linear_relation, name: gear, terms: {"qdd:joint1": 1, "qdd:joint2": -3}}
 
     Attributes:
         name: what to call it.

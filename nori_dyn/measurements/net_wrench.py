@@ -36,7 +36,11 @@ class MomentumRate(PlacedRows):
 class NetWrench(LinkReading):
     """The net wrench on links but for their weight, or some of its components [N m, N]: Nori (3f).
 
+        X* (I_i a_i + v_i x* I_i v_i) - y = 0
+
     It is the rate of change of momentum that they would have without gravity: all that their joints and the outside do.
+
+        - {type: net_wrench, links: link1}
     """
 
     type: Literal["net_wrench"]

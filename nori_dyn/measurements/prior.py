@@ -23,7 +23,13 @@ AT_JOINTS = ("f", "tau", "qdd")
 
 
 class Prior(Measurement):
-    """The rows d_k - mean = 0 on variables, weighed by 1 / sigma^2: the regularisation of iDynTree's BERDY.
+    """What is known of variables beforehand, weighed by 1 / sigma^2: the regularisation of iDynTree's BERDY.
+
+        d_k - mean = 0
+
+    That wrenches on links are some hundred newton at most:
+
+        - {type: prior, variables: [fx], sigma: 100}
 
     Where sensors do not determine a variable, it is what the prior says. The rows are named after what they are of:
     "prior:fx:l_sole".

@@ -1,4 +1,4 @@
-"""Selectors of links and joints in sensor configs: all, actuated, a name, a list, {except: ...}, {match: ...}."""
+"""Selectors of links and joints in sensor configs: all, actuated, tips, names, {except: ..}, {match: ..}, {at: ..}."""
 
 from __future__ import annotations
 
@@ -28,20 +28,28 @@ class Match(BaseModel):
         return pattern
 
 
-class Except(BaseModel):
-    """All but the names given, or but those that match; `actuated` stands for all actuated ones."""
+class At(BaseModel):
+    """Those at places in the order of the tree: 0 is the first, -1 the last."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    names: Annotated[list[str] | str | Match, Field(alias="except")]
+    at: int | list[int]
 
 
-Selector: TypeAlias = str | list[str] | Except | Match
+class Except(BaseModel):
+    """All but the names given, those that match, or those at places; `actuated` and `tips` are names too."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    names: Annotated[list[str] | str | Match | At, Field(alias="except")]
+
+
+Selector: TypeAlias = str | list[str] | Except | Match | At
 
 
 def select_joints(tree: KinematicTree, selector: Selector) -> list[int]:
     """Return the bodies whose joints a selector names, in topological order.
 
     `all` includes the free joint of a floating base, `actuated` leaves it out; fixed joints that were kept are in both.
+    `tips` are those that no other moves on: the last ones of arms, legs and necks.
 
     Raises:
         UnknownSensorNameError: a joint that the robot does not have.
@@ -85,6 +93,15 @@ def _select(tree: KinematicTree, selector: Selector, known: dict[str, int], what
         if not bodies:
             raise SensorConfigError(f"no {what} of robot '{tree.name}' matches the pattern '{selector.match}'.")
         return sorted(bodies)
+    if isinstance(selector, At):
+        places = [selector.at] if isinstance(selector.at, int) else selector.at
+        missing = [k for k in places if not -tree.n_links <= k < tree.n_links]
+        if missing:
+            raise SensorConfigError(
+                f"robot '{tree.name}' has no {what} at {missing[0]}: it has {tree.n_links}, from 0 to "
+                f"{tree.n_links - 1}, or from -1 back to {-tree.n_links}."
+            )
+        return sorted({k % tree.n_links for k in places})
     if isinstance(selector, Except):
         left_out = set(_select(tree, selector.names, known, what))
         return [i for i in everything if i not in left_out]
@@ -92,6 +109,8 @@ def _select(tree: KinematicTree, selector: Selector, known: dict[str, int], what
         return list(everything)
     if selector == "actuated":
         return [i for i in everything if not isinstance(tree.joints[i], Free)]
+    if selector == "tips":
+        return [i for i in everything if i not in tree.parents]
     names = [selector] if isinstance(selector, str) else selector
     for name in names:
         if name not in known:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from nori_dyn.errors import InvalidConfigError, NoriError, SensorConfigError, UnknownSensorNameError, named_contacts
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.config_errors import config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.linear_relation import LinearRelation
@@ -84,16 +85,16 @@ class SensorSet(Shown):
             >>> nd.SensorSet.from_dict({"name": "torques", "measurements": [torques]})
             SensorSet('torques', 1 measurements)
         """
-        for entry in _entries(data):
+        for path, entry in _entries(data):
             named = entry.get("type")
             if isinstance(named, str) and named not in measurement_types():
-                raise UnknownSensorNameError("sensor type", named, measurement_types())
+                unknown = UnknownSensorNameError("sensor type", named, measurement_types())
+                unknown.path = path
+                raise unknown
         try:
             config: Any = config_model().model_validate(data)
         except ValidationError as error:
-            message, path = _most_specific(error, data)
-            place = ".".join(map(str, path)) or "the top level"
-            raise InvalidConfigError(f"at {place}: {message}", path) from None
+            raise config_error(error, data, config_model(), "a set of sensors") from None
         contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
         if not config.from_model:
             return SensorSet(config.name, tuple(config.measurements), config.source, config.dynamics, contacts)
@@ -176,7 +177,7 @@ class SensorSet(Shown):
             raise SensorConfigError(
                 f"sensors '{self.name}' have contacts ({names}), and it is not said which are closed. Choose a state "
                 f"with .in_contact({listed}) or --contacts {names.replace(' ', '')}, or plan all of them with "
-                "nori_dyn.plan_set."
+                "nori_dyn.plan_set or --contacts all."
             )
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):
@@ -218,15 +219,18 @@ def _named(
     return seen
 
 
-def _entries(data: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of all sensors in a config's content that may follow no schema."""
+def _entries(data: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Yield the entries of all sensors in a config's content that may follow no schema, and where each is."""
     if not isinstance(data, Mapping):
         return
     contacts = data.get("contacts")
-    cases = contacts.values() if isinstance(contacts, Mapping) else ()
-    lists = [case.get(key) for case in cases if isinstance(case, Mapping) for key in ("closed", "open")]
-    for entries in (data.get("measurements"), *lists):
-        yield from (entry for entry in entries or () if isinstance(entry, Mapping)) if _is_list(entries) else ()
+    cases = contacts.items() if isinstance(contacts, Mapping) else ()
+    lists: dict[tuple[str | int, ...], Any] = {("measurements",): data.get("measurements")}
+    lists |= {("contacts", n, k): c.get(k) for n, c in cases if isinstance(c, Mapping) for k in ("closed", "open")}
+    for path, entries in lists.items():
+        for number, entry in enumerate(entries) if _is_list(entries) else ():
+            if isinstance(entry, Mapping):
+                yield (*path, number), entry
 
 
 def _is_list(value: Any) -> bool:
@@ -251,25 +255,6 @@ def _changed(
         if None not in applied:
             found.append(reduce(lambda fields, change: {**fields, **(change or {})}, applied, dict(entry)))
     return found
-
-
-def _most_specific(error: ValidationError, data: Any) -> tuple[str, tuple[str | int, ...]]:
-    """Return the message and the place in the data of the error that says most.
-
-    Where a field may be one of several things, pydantic gives an error for each, and puts names of the
-    alternatives in the path: the one that went deepest is the one that was meant.
-    """
-    structural = ("missing", "extra_forbidden")
-    found = max(error.errors(), key=lambda e: (len(e["loc"]), e["type"] not in structural))
-    path: list[str | int] = []
-    for part in found["loc"]:
-        is_item = isinstance(data, Sequence) and isinstance(part, int)
-        if is_item or (isinstance(data, Mapping) and part in data):
-            data = data[part]
-            path.append(part)
-    if found["type"] == "missing":
-        path.append(found["loc"][-1])
-    return found["msg"], tuple(path)
 
 
 def config_model() -> type[BaseModel]:

@@ -1,6 +1,7 @@
 """Do these sensors suffice? Rank and null space of a system, exactly for almost all q and numerically at special ones.
 
     report = nd.observability(system)                       rank, what is not determined, the poses that lose rank
+    report.additions                                        what to add, where they do not
     nd.conditioning(system, Q).worst_sigma                  what the noise of the sensors does to the outputs
     nd.redundancy(system).critical                          the sensors that may not fail
     nd.configurations_where(tree, "parallel", frames=("l_sole", "r_sole"))
@@ -16,6 +17,7 @@ Example:
 
 from __future__ import annotations
 
+from nori_dyn.observe.additions import Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning, conditioning
 from nori_dyn.observe.null_space import NullVector, Unseen
 from nori_dyn.observe.poses import configurations_where
@@ -23,6 +25,8 @@ from nori_dyn.observe.redundancy import Redundancy, redundancy
 from nori_dyn.observe.report import ObservabilityReport, RankWhere, observability
 
 __all__ = [
+    "Addable",
+    "Addition",
     "Conditioning",
     "NullVector",
     "ObservabilityReport",

@@ -12,13 +12,13 @@ from nori_dyn.errors import InputError
 from nori_dyn.observe.deviations import Deviations, output_rows
 from nori_dyn.observe.numeric import Reduction, checked_configurations
 from nori_dyn.observe.summary import conditioning_document
-from nori_dyn.observe.sweep import silent, sweep
+from nori_dyn.observe.sweep import sweep
 from nori_dyn.planning.outputs import resolve_outputs
-from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.system.sources import NONE, Reduced
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Watched, progress_bar
 from nori_dyn.typing import Floats, Indices
 
 OUTPUTS = ("tau",)
@@ -47,6 +47,7 @@ class Conditioning(Shown):
             sensors whose noise is that of their sigmas; infinite where it is not determined; None where no sensor has
             a sigma.
         worst: numbers of the worst configurations, the worst first (at most `WORST`).
+        poses: what the configurations are, in words.
     """
 
     configurations: Floats
@@ -57,6 +58,7 @@ class Conditioning(Shown):
     units: tuple[str, ...]
     sigma: Floats | None
     worst: Indices
+    poses: str = "configurations"
 
     def __repr__(self) -> str:
         return f"Conditioning({len(self.ranks)} configurations, {len(self.lacking)} lack rank)"
@@ -94,7 +96,7 @@ def conditioning(
     seed: int = 0,
     scheduler: str | None = None,
     workers: int | None = None,
-    progress: Progress = silent,
+    progress: Watched = None,
 ) -> Conditioning:
     """Return how well the rows of a system determine d over many configurations.
 
@@ -109,7 +111,7 @@ def conditioning(
         seed: seed of everything random.
         scheduler: address of a running Dask scheduler, "tcp://host:8786"; None is this machine.
         workers: number of processes on this machine; all cores when None, and none where there is little to do.
-        progress: is told of the stage, and the share of it that is done.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.
@@ -135,23 +137,25 @@ def conditioning(
     wanted = resolve_outputs(system, OUTPUTS if outputs is None else outputs)
     names, units, _ = output_rows(system, wanted)
     Q = configurations_of(system, configurations, n, seed)
-    progress("natural units")
-    reduction = Reduction(system, seed)
-    has_sigmas = any(row.equation.sigma for row in system.rows)
-    deviations = Deviations(reduction, wanted) if has_sigmas else None
-    found = sweep(_Assessment(reduction, deviations), Q, scheduler, workers, progress)
-    ranks, margins, sigmas = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    smallest = np.where(ranks == system.shape[1], margins, 0.0)
-    return Conditioning(
-        configurations=Q,
-        ranks=ranks,
-        smallest=smallest,
-        n_variables=system.shape[1],
-        outputs=names,
-        units=units,
-        sigma=sigmas if has_sigmas else None,
-        worst=np.lexsort((margins, ranks, smallest))[:WORST],
-    )
+    with progress_bar(f"conditioning of {system.tree.name}", progress) as stage:
+        stage("natural units")
+        reduction = Reduction(system, seed)
+        has_sigmas = any(row.equation.sigma for row in system.rows)
+        deviations = Deviations(reduction, wanted) if has_sigmas else None
+        found = sweep(_Assessment(reduction, deviations), Q, scheduler, workers, stage)
+        ranks, margins, sigmas = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        smallest = np.where(ranks == system.shape[1], margins, 0.0)
+        return Conditioning(
+            configurations=Q,
+            ranks=ranks,
+            smallest=smallest,
+            n_variables=system.shape[1],
+            outputs=names,
+            units=units,
+            sigma=sigmas if has_sigmas else None,
+            worst=np.lexsort((margins, ranks, smallest))[:WORST],
+            poses="random poses within joint limits" if configurations is None else "poses given",
+        )
 
 
 def configurations_of(system: System, given: Any, n: int, seed: int) -> Floats:

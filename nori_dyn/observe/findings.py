@@ -1,28 +1,28 @@
-"""What an observability report says, in words, once: text, JSON and the page lay it out."""
+"""What an observability report says, in words, once: text, JSON and the page lay it out.
+
+What was found over the workspace is in `workspace.py`, what sensors may fail in `failures.py`, likewise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.observe.null_space import Unseen
+from nori_dyn.observe.additions import MOST_LOOKS, Addable, Addition
+from nori_dyn.observe.null_space import SHOWN, Unseen, list_names
+from nori_dyn.observe.workspace import NEARLY_SINGULAR, describe_margins, describe_worst
 from nori_dyn.system.variables import SOURCES
-from nori_dyn.tables import number
+from nori_dyn.tables import number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.observe.conditioning import Conditioning
-    from nori_dyn.observe.report import ObservabilityReport
-
-NEARLY_SINGULAR = 1e-5
-"""Smallest singular value, relative to the largest, below which a pose is called nearly singular."""
+    from nori_dyn.observe.report import ObservabilityReport, RankWhere
 
 Level: TypeAlias = Literal["yes", "sometimes", "no"]
-
-Margin: TypeAlias = Callable[[float], str]
-"""How a margin is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,25 @@ class UnseenLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """What to add.
+
+    Attributes:
+        lead: what for.
+        words: what, and what is determined with it.
+        others: what does as well, each instead of it.
+        others_title: what these are.
+    """
+
+    lead: str
+    words: str
+    others: tuple[str, ...] = ()
+    others_title: str = "Instead of it, any one of these does as well:"
+
+
+@dataclass(frozen=True, slots=True)
 class PoseLine:
-    """What becomes of the rank at special poses."""
+    """What becomes at special poses of what is determined at almost every other."""
 
     meaning: str
     level: Level
@@ -58,56 +75,50 @@ class Findings:
 
     Attributes:
         verdict: whether the sensors suffice.
+        advice: what to add where they do not.
+        accuracy: the outputs that are known least, at the worst pose and at the median; "" where that is not known.
         reason: why, in one sentence.
         unseen: what they do not see, whatever the pose.
         undetermined: the variables that are not determined, with how many numbers where there are several: those that
             determine all others first.
         poses: what becomes of the rank at special poses.
         unseen_at_poses: what else they do not see there.
-        lost: what the poses lose, explained.
         given: what became of the configurations that were given; "" where there are none.
+        facts: names and sizes.
     """
 
     verdict: Verdict
+    advice: tuple[Advice, ...]
+    accuracy: str
     reason: str
     unseen: tuple[UnseenLine, ...]
     undetermined: tuple[str, ...]
     poses: tuple[PoseLine, ...]
     unseen_at_poses: tuple[UnseenLine, ...]
-    lost: str
     given: str
+    facts: tuple[tuple[str, str], ...]
 
 
-def margin_as_number(smallest: float) -> str:
-    """Return a margin as text."""
-    return number(smallest, 1)
-
-
-def findings(
-    report: ObservabilityReport, conditioning: Conditioning | None = None, margin: Margin = margin_as_number
-) -> Findings:
+def findings(report: ObservabilityReport, conditioning: Conditioning | None = None) -> Findings:
     """Return what a report says.
 
     Args:
         report: the report.
         conditioning: what was found over many configurations, where they were looked at.
-        margin: how a margin is written.
     """
     known = {part.words for part in report.unseen}
     at_poses = {part.words: part for c in report.loses_rank for part in c.unseen if part.words not in known}
-    beside = ", beside those above" if report.unseen else ""
     return Findings(
         verdict=_verdict(report, conditioning),
+        advice=tuple(_advice(report)),
+        accuracy="" if conditioning is None else describe_worst(conditioning),
         reason=_reason(report),
         unseen=tuple(map(_line, report.unseen)),
-        undetermined=tuple(_by_variable(report.unobservable)),
-        poses=tuple(_poses(report, margin)),
+        undetermined=by_variable(report.unobservable),
+        poses=tuple(map(_describe_pose, report.conditions, itertools.repeat(report.is_observable))),
         unseen_at_poses=tuple(map(_line, at_poses.values())),
-        lost=(
-            f"What is lost are combinations of the unknowns that the sensors do not tell{beside}. Margin: how far the "
-            f"pose is from losing one more, from 1 (far) to 0; below {margin(NEARLY_SINGULAR)} it is nearly singular."
-        ),
-        given=_given(report, margin),
+        given=_given(report),
+        facts=tuple(_facts(report)),
     )
 
 
@@ -162,33 +173,72 @@ def _line(part: Unseen) -> UnseenLine:
     return UnseenLine(words, tuple(map(str, part.vectors)))
 
 
-def _poses(report: ObservabilityReport, margin: Margin) -> Iterator[PoseLine]:
-    for c in report.conditions:
-        smallest = float(c.smallest.min(initial=1.0))
-        nearly = smallest < NEARLY_SINGULAR
-        outcome = f"{c.lost} combination{'' if c.lost == 1 else 's'} lost" if c.lost else "nothing lost"
-        if c.lost and not c.always:
-            outcome += ", at the worst"
-        if nearly:
-            outcome += ", nearly more" if c.lost else ", but nearly"
-        level: Level = "no" if c.lost else "sometimes" if nearly else "yes"
-        yield PoseLine(c.meaning, level, outcome, margin(smallest))
+def _advice(report: ObservabilityReport) -> Iterator[Advice]:
+    """Yield what to add for almost every pose, and for the special poses as well."""
+    for k, addition in enumerate(report.additions):
+        lead = "Or this, for the special poses as well." if k else "Add this."
+        yield Advice(lead, _describe_addition(addition), tuple(_group_by_type(addition.others, "one of ")))
+    if not report.is_observable and not report.additions:
+        given_up = f"So much is missing that the search for what to add was given up, after {MOST_LOOKS:,} looks."
+        yield Advice("What to add?", given_up)
 
 
-def _given(report: ObservabilityReport, margin: Margin) -> str:
-    N = len(report.rank_at)
-    if not N:
+def _describe_addition(addition: Addition) -> str:
+    what = list_names([*_group_by_type(addition.sensors, "each of ", most=None)])
+    where = "also at the special poses that were looked at" if addition.at_poses else "at almost every pose"
+    fewer = "" if addition.is_smallest else " Fewer may do."
+    return f"{what[0].upper()}{what[1:]}: then all is determined, {where}.{fewer}"
+
+
+def _group_by_type(sensors: Iterable[Addable], several: str, most: int | None = SHOWN) -> Iterator[str]:
+    """Yield sensors of one type together, with so many of their places: "a torque sensor in one of l_knee, r_knee"."""
+    places: dict[str, list[str]] = {}
+    for sensor in sensors:
+        places.setdefault(sensor.type, []).append(sensor.place)
+    for type_, own in places.items():
+        yield f"{type_} {several if len(own) > 1 else ''}{list_names(own, most)}"
+
+
+def _describe_pose(where: RankWhere, is_observable: bool) -> PoseLine:
+    smallest = float(where.smallest.min(initial=1.0))
+    nearly = smallest < NEARLY_SINGULAR
+    if where.lost:
+        links = [*dict.fromkeys(link for part in where.unseen for link in part.links)]
+        joints = [*dict.fromkeys(joint for part in where.unseen for joint in part.joints)]
+        moved = [f"the external wrenches on {list_names(links)}"] if links else []
+        moved += [f"the accelerations of {list_names(joints)}"] if joints else []
+        further = "" if is_observable else "further "
+        combinations = f"{where.lost} {further}combination{'' if where.lost == 1 else 's'}"
+        outcome = f"{combinations} of {' and '.join(moved)} not determined"
+        outcome += "" if where.always else ", at the worst"
+        outcome += ", nearly one more" if nearly else ""
+    else:
+        outcome = "all determined" if is_observable else "nothing further lost"
+        outcome += ", but only just" if nearly else ""
+    level: Level = "no" if where.lost else "sometimes" if nearly else "yes"
+    return PoseLine(where.meaning, level, outcome, number(smallest, 1))
+
+
+def _given(report: ObservabilityReport) -> str:
+    if not len(report.rank_at):
         return ""
-    short = int(np.sum(report.rank_at < report.n_variables))
-    nearly = int(np.sum(report.smallest_at < NEARLY_SINGULAR))
-    return (
-        f"Of the {N:,} configurations given, {few(short)} lack rank and {few(nearly)} are nearly singular; "
-        f"the smallest margin is {margin(float(report.smallest_at.min()))}."
-    )
+    n = report.n_variables
+    return describe_margins("configurations given", report.rank_at, report.smallest_at, report.generic_rank, n)
 
 
-def _by_variable(names: Iterable[str]) -> Iterator[str]:
-    """Yield numbers of d by their variables, with how many where there are several.
+def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
+    tree = report.system.tree
+    short = f", {report.deficiency:,} short" if report.deficiency else ""
+    numerical = f"; {report.numerical_rank:,} in doubles" if report.numerical_rank < report.generic_rank else ""
+    pattern = f"; the pattern would allow {report.structural_rank:,}" if report.deficiency else ""
+    yield "robot", f"{unbroken(report.robot)}: {tree.n_links} links, {tree.nv} freedoms"
+    yield "sensors", f"{unbroken(report.sensors)}: {report.system.ny:,} numbers read"
+    yield "rank", f"{report.generic_rank:,} of {report.n_variables:,}{short}{numerical}{pattern}"
+    yield "exact", f"the verdict, but for a chance of {number(report.error, 1)}; what is said of poses is numerical"
+
+
+def by_variable(names: Iterable[str]) -> tuple[str, ...]:
+    """Return numbers of d by their variables, with how many where there are several, sources first.
 
     Names of links may have dots: only what is known to be of six numbers is taken together.
     """
@@ -196,10 +246,5 @@ def _by_variable(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         variable = name.rpartition(".")[0] if name.partition(":")[0] in ("a", "f", "fx") else name
         counts[variable] = counts.get(variable, 0) + 1
-    for variable in sorted(counts, key=lambda variable: variable.partition(":")[0] not in SOURCES):
-        yield f"{variable} ({counts[variable]})" if counts[variable] > 1 else variable
-
-
-def few(n: int) -> str:
-    """Return a number, or "none"."""
-    return f"{n:,}" if n else "none"
+    order = sorted(counts, key=lambda variable: variable.partition(":")[0] not in SOURCES)
+    return tuple(f"{variable} ({counts[variable]})" if counts[variable] > 1 else variable for variable in order)

@@ -11,6 +11,7 @@ Source: docs/design.md, 6.2; Schwartz (1980); own derivation (tests/unit/observe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.observe.exact import ExactSystem, exact_system
-from nori_dyn.observe.field import Span, field_rows
+from nori_dyn.observe.field import FieldVector, Span, field_rows
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Booleans
 
@@ -38,12 +39,14 @@ class GenericRank:
         rank: the rank of D.
         structural_rank: largest number of nonzeros no two of which share a row or a column: a bound on the rank.
         moved: whether the null space moves each unknown (n,).
+        open: of each that it moves what the rows leave of it, by its column, at one point of the field.
         error: bound on the probability that any of this is wrong.
     """
 
     rank: int
     structural_rank: int
     moved: Booleans
+    open: Mapping[int, FieldVector]
     error: float
 
 
@@ -62,11 +65,13 @@ def generic_rank(system: System, seed: int = 0) -> GenericRank:
             structural = _structural_rank(exact, seed)
         rows = field_rows(system, exact)
         seen = Span.of(rows.measured.values())
-        moved = np.array([bool(seen.remainder(rows.variables[column])) for column in range(n)])
-        found.append((n - len(rows.sources) + seen.dimension, moved))
+        left = {column: rest for column in range(n) if (rest := seen.remainder(rows.variables[column]))}
+        found.append((n - len(rows.sources) + seen.dimension, left))
     rank = max(rank for rank, _ in found)
-    moved_by_any = np.any([moved for other, moved in found if other == rank], axis=0)
-    return GenericRank(rank, structural, moved_by_any, (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
+    at_rank = [left for other, left in found if other == rank]
+    moved = np.zeros(n, dtype=bool)
+    moved[[column for left in at_rank for column in left]] = True
+    return GenericRank(rank, structural, moved, at_rank[0], (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
 
 
 def _structural_rank(exact: ExactSystem, seed: int) -> int:

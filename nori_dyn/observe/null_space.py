@@ -153,9 +153,10 @@ def _describe_group(system: System, group: _Group, looks: Sequence[tuple[Kinemat
     )
 
 
-def _list_names(names: Sequence[str]) -> str:
-    if len(names) > SHOWN + 1:
-        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
+def list_names(names: Sequence[str], most: int | None = SHOWN) -> str:
+    """Return names as in a sentence; of more than so many, and one, the first and how many others."""
+    if most is not None and len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} others"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
@@ -168,11 +169,11 @@ def _describe_motion(system: System, group: _Group) -> str:
     if group.wrenches:
         links = [v.owner for v in group.wrenches]
         return (
-            f"{k} {_combinations(k)} of the acceleration{several} of {_list_names(joints)} and the external "
-            f"{_plural('wrench', len(links))} on {_list_names(links)}"
+            f"{k} {_combinations(k)} of the acceleration{several} of {list_names(joints)} and the external "
+            f"{_plural('wrench', len(links))} on {list_names(links)}"
         )
     tree = system.tree
-    what = f"the acceleration{several} of {_list_names(joints)}"
+    what = f"the acceleration{several} of {list_names(joints)}"
     if k < freedoms:
         what = f"{k} {_combinations(k)} of {what}"
     if len(joints) == 1:
@@ -195,7 +196,7 @@ def _describe_wrenches(system: System, group: _Group, same: Sequence[tuple[Kinem
     """Return what external wrenches are not seen, by their geometry."""
     k = group.vectors.shape[1]
     places = _find_places(system, group)
-    names = _list_names([place.name for place in places])
+    names = list_names([place.name for place in places])
     if len(places) == 1:
         (variable,) = group.wrenches
         whole = width(variable.slice) == k

@@ -21,10 +21,10 @@ from nori_dyn.errors import InputError
 from nori_dyn.observe.field import FieldVector, Span
 from nori_dyn.observe.readings import Readings, readings
 from nori_dyn.observe.summary import redundancy_document
-from nori_dyn.planning.search import Progress
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Watched, progress_bar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +65,7 @@ def redundancy(
     outputs: Sequence[str] | None = None,
     size: int = 2,
     seed: int = 0,
-    progress: Progress = lambda stage, done=None: None,
+    progress: Watched = None,
 ) -> Redundancy:
     """Return which sensors may fail without losing an output: exactly, for almost all q.
 
@@ -76,7 +76,7 @@ def redundancy(
         outputs: kinds or names of variables, as `nori_dyn.plan` takes them; None for all.
         size: the largest size of a failing set that is looked for.
         seed: seed of the random point of the field.
-        progress: told the share of the sets that is looked at.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a system.
@@ -95,22 +95,23 @@ def redundancy(
     check_system(system, "nd.redundancy")
     if size < 1:
         raise InputError(f"size is {size}: failing sets have at least 1 sensor.")
-    found = readings(system, outputs, seed=seed)
-    parity = _Parity.of(found, seed)
-    names = tuple(found.sensors)
-    lost = {name: gone for name in names if (gone := parity.lost_without(name))}
-    failing: list[tuple[str, ...]] = [(name,) for name in lost]
-    others = [name for name in names if name not in lost]
-    for k in range(2, min(size, len(others)) + 1):
-        smaller = [set(known) for known in failing]
-        for number, some in enumerate(itertools.combinations(others, k)):
-            if not number % 512:
-                progress(f"failures of {k} sensors", number / math.comb(len(others), k))
-            if not any(known <= {*some} for known in smaller) and parity.loses_without(some):
-                failing.append(some)
-    return Redundancy(
-        tuple(parity.outputs), names, tuple(lost), MappingProxyType(lost), tuple(failing), min(size, len(names))
-    )
+    with progress_bar(f"redundancy of {system.sensors.name}", progress) as stage:
+        found = readings(system, outputs, seed=seed)
+        parity = _Parity.of(found, seed)
+        names = tuple(found.sensors)
+        lost = {name: gone for name in names if (gone := parity.lost_without(name))}
+        failing: list[tuple[str, ...]] = [(name,) for name in lost]
+        others = [name for name in names if name not in lost]
+        for k in range(2, min(size, len(others)) + 1):
+            smaller = [set(known) for known in failing]
+            for number, some in enumerate(itertools.combinations(others, k)):
+                if not number % 512:
+                    stage(f"failures of {k} sensors", number / math.comb(len(others), k))
+                if not any(known <= {*some} for known in smaller) and parity.loses_without(some):
+                    failing.append(some)
+        return Redundancy(
+            tuple(parity.outputs), names, tuple(lost), MappingProxyType(lost), tuple(failing), min(size, len(names))
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

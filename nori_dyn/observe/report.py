@@ -10,6 +10,7 @@ import numpy as np
 
 from nori_dyn.errors import NoConfigurationError
 from nori_dyn.model.tree import NamedFrame
+from nori_dyn.observe.additions import Addition, additions
 from nori_dyn.observe.contacts import partly_seen
 from nori_dyn.observe.generic import generic_rank
 from nori_dyn.observe.null_space import NullVector, Unseen, unseen
@@ -83,6 +84,9 @@ class ObservabilityReport(Shown):
         smallest_at: the smallest singular value that counts there, relative to the largest, in natural units (N,).
         gap_at: how many times smaller the next one is, which is taken as zero (N,); infinite at full rank.
         conditions: the rank at special poses.
+        additions: what to add so that d is determined at almost every pose, exactly, and, where that takes more, at the
+            special poses as well; empty where nothing is missing, or so much that the search was given up.
+        system: what it is of.
     """
 
     robot: str
@@ -100,6 +104,8 @@ class ObservabilityReport(Shown):
     smallest_at: Floats
     gap_at: Floats
     conditions: tuple[RankWhere, ...]
+    additions: tuple[Addition, ...]
+    system: System
 
     @property
     def deficiency(self) -> int:
@@ -206,7 +212,13 @@ def observability(
         smallest_at=np.array([found.smallest for found in at]),
         gap_at=np.array([found.gap for found in at]),
         conditions=tuple(conditions),
+        additions=additions(system, exact, [_unseen_changes(c) for c in conditions if c.lost]),
+        system=system,
     )
+
+
+def _unseen_changes(condition: RankWhere) -> list[Mapping[str, float]]:
+    return [vector.coefficients for part in condition.unseen for vector in part.vectors]
 
 
 def _ranks(found: Sequence[RankAt]) -> Indices:

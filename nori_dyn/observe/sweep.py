@@ -32,7 +32,7 @@ from nori_dyn.errors import (
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
-    from nori_dyn.planning.search import Progress  # workers start the sooner without it
+    from nori_dyn.tables.progress import Progress  # workers start the sooner without it
 
 T = TypeVar("T")
 Task = Callable[[Floats], T]
@@ -157,17 +157,13 @@ def _gather(
     """
     numbers = {submit(part): k for k, part in enumerate(parts) if k not in found}
     pending = set(numbers)
-    try:
-        while pending:
-            done, pending = wait(pending, timeout=POLL, return_when="FIRST_COMPLETED")
-            for future in done:
-                found[numbers[future]] = future.result()
-            share = len(found) / len(parts)
-            progress(stage, share)
-            check(share)
-    finally:
-        for future in pending:
-            future.cancel()
+    while pending:
+        done, pending = wait(pending, timeout=POLL, return_when="FIRST_COMPLETED")
+        for future in done:
+            found[numbers[future]] = future.result()
+        share = len(found) / len(parts)
+        progress(stage, share)
+        check(share)
 
 
 @contextmanager
@@ -211,7 +207,10 @@ def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[
         # held by the cluster as the result of a task, so that it is sent once, and made again where it is lost
         content = client.submit(_same, _pickle_task(task), pure=False)
         executor: Executor = client.get_executor(pure=False)
-        yield lambda part: executor.submit(run_chunk, content, VERSION, part), check
+        try:
+            yield lambda part: executor.submit(run_chunk, content, VERSION, part), check
+        finally:
+            executor.shutdown(wait=False)  # cancels what is not done
     except (distributed.KilledWorker, CancelledError, ImportError, pickle.PicklingError, RuntimeError) as error:
         raise SweepError(_describe_error(address, error)) from error
     finally:

@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "candidates": ["Candidates"],
         "design": ["Design", "best_sensors"],
+        "purchase": ["Purchase"],
         "selection": ["Placement", "place"],
     },
 )

@@ -28,8 +28,8 @@ from nori_dyn.errors import NoPlacementError
 from nori_dyn.observe.field import FieldVector, Span
 from nori_dyn.observe.readings import readings
 from nori_dyn.placement.candidates import Choices
-from nori_dyn.planning.search import Progress
 from nori_dyn.program.silence import silent_stdout
+from nori_dyn.tables.progress import Progress
 
 ORDERS = 3
 """Orders in which a set that does not suffice is extended, each to an inequality."""

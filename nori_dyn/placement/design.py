@@ -24,17 +24,18 @@ import scipy.linalg as la
 from nori_dyn.errors import InputError, NoPlacementError, SensorConfigError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.observe.conditioning import conditioning, configurations_of
+from nori_dyn.observe.conditioning import configurations_of
 from nori_dyn.observe.deviations import Deviations
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.placement.candidates import Candidates, Choices
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest
-from nori_dyn.placement.summary import design_document
+from nori_dyn.placement.findings import describe_design
+from nori_dyn.placement.purchase import Purchase
+from nori_dyn.placement.summary import choice_document
 from nori_dyn.planning.outputs import resolve_outputs
-from nori_dyn.planning.search import Progress
-from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_tree
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.typing import Floats, Indices
 
 Criterion = Literal["A", "D"]
@@ -80,6 +81,7 @@ class Design(Shown):
         sigma: expected standard deviation of each of them, root mean square over the configurations (n_outputs,).
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
+        bought: the robot with them, and how exact the outputs are expected to be.
     """
 
     chosen: tuple[str, ...]
@@ -94,12 +96,13 @@ class Design(Shown):
     sigma: Floats
     sensors: SensorSet
     costs: Mapping[str, float]
+    bought: Purchase
 
     def __repr__(self) -> str:
         return f"Design({len(self.chosen)} sensors, criterion '{self.criterion}', value {self.value:g})"
 
     def shown(self) -> Document:
-        return design_document(self)
+        return choice_document(describe_design(self), self.bought.expected)
 
     @property
     def gap(self) -> float:
@@ -118,7 +121,7 @@ def best_sensors(
     configurations: Any = None,
     n: int = CONFIGURATIONS,
     seed: int = 0,
-    progress: Progress = lambda stage, done=None: None,
+    progress: Watched = None,
 ) -> Design:
     """Return the choice of sensors, at most k and within the budget, from which outputs are known most precisely.
 
@@ -132,7 +135,7 @@ def best_sensors(
         configurations: over which to average (N, nq); `n` random ones within joint limits when None.
         n: number of random configurations.
         seed: seed of everything random.
-        progress: told of the stage.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a robot.
@@ -161,35 +164,39 @@ def best_sensors(
         raise InputError("how many sensors? Give k, or a budget in the candidates: more of them are always better.")
     if k is not None and k < 1:
         raise InputError(f"k is {k}: at least one sensor is to be chosen.")
-    choices = candidates.on(tree)
-    _check_sigmas(choices)
-    Q = configurations_of(choices.system, configurations, n, seed)
-    progress("what each sensor tells")
-    judged = _Criterion.of(choices, outputs, criterion, Q, seed)
-    search = _Search(choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged)
-    start = search.start(progress)
-    tried = search.of_all()
-    exhaustive = tried is not None
-    chosen = tried or search.by_exchanges(start, progress)
-    value = judged.value(chosen)
-    bound = value if exhaustive else min(value, search.bound(chosen, progress))
-    sensors = choices.sensor_set(chosen)
-    final = conditioning(System(tree, sensors), Q, outputs, workers=1)
-    assert final.sigma is not None
-    return Design(
-        chosen=chosen,
-        cost=choices.cost(chosen),
-        criterion=criterion,
-        value=value,
-        bound=bound,
-        method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
-        outputs=final.outputs,
-        units=final.units,
-        n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
-        sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
-        sensors=sensors,
-        costs={name: choices.costs[name] for name in chosen},
-    )
+    with progress_bar(f"placing sensors on {tree.name}", progress) as stage:
+        choices = candidates.on(tree)
+        _check_sigmas(choices)
+        Q = configurations_of(choices.system, configurations, n, seed)
+        stage("what each sensor tells")
+        judged = _Criterion.of(choices, outputs, criterion, Q, seed)
+        search = _Search(
+            choices, len(choices.sensors) if k is None else k, CoverProblem.of(choices, outputs, seed), judged
+        )
+        start = search.start(stage)
+        tried = search.of_all()
+        exhaustive = tried is not None
+        chosen = tried or search.by_exchanges(start, stage)
+        value = judged.value(chosen)
+        bound = value if exhaustive else min(value, search.bound(chosen, stage))
+        bought = Purchase.of(choices, chosen, outputs, configurations, n, seed)
+        final = bought.expected
+        assert final.sigma is not None
+        return Design(
+            chosen=chosen,
+            cost=choices.cost(chosen),
+            criterion=criterion,
+            value=value,
+            bound=bound,
+            method="all sets tried" if exhaustive else "exchanges; the bound is that of the relaxed problem",
+            outputs=final.outputs,
+            units=final.units,
+            n_independent=len(judged.at[0].outputs) if criterion == "D" else len(final.outputs),
+            sigma=np.sqrt(np.mean(final.sigma**2, axis=0)),
+            sensors=choices.sensor_set(chosen),
+            costs={name: choices.costs[name] for name in chosen},
+            bought=bought,
+        )
 
 
 def _check_sigmas(choices: Choices) -> None:

@@ -10,13 +10,20 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.cover import EQUAL_COSTS, CoverProblem, cheapest, list_names
-from nori_dyn.placement.summary import placement_document
-from nori_dyn.planning.search import Progress
+from nori_dyn.placement.exchanges import exchanges
+from nori_dyn.placement.findings import describe_placement
+from nori_dyn.placement.purchase import Purchase
+from nori_dyn.placement.summary import choice_document
 from nori_dyn.system.given import check_tree
+from nori_dyn.system.variables import KINDS
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Watched, progress_bar
 
 SECONDS = 60.0
 """Time after which the best set found so far is taken, with what is known of the cheapest."""
+
+CONFIGURATIONS = 20
+"""Random configurations at which the expected deviations of the outputs are taken."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +38,9 @@ class Placement(Shown):
         outputs: what they determine.
         sensors: the set of them and of what is there anyway.
         costs: of each that is chosen.
+        exchanges: by choice the others that could be had instead of it, the cheapest first; empty where it took too
+            long to look.
+        bought: the robot with them, and how exact the outputs are expected to be.
     """
 
     chosen: tuple[str, ...]
@@ -40,12 +50,14 @@ class Placement(Shown):
     outputs: tuple[str, ...]
     sensors: SensorSet
     costs: Mapping[str, float]
+    exchanges: Mapping[str, tuple[str, ...]]
+    bought: Purchase
 
     def __repr__(self) -> str:
         return f"Placement({len(self.chosen)} sensors, cost {self.cost:g}, bound {self.bound:g})"
 
     def shown(self) -> Document:
-        return placement_document(self)
+        return choice_document(describe_placement(self), self.bought.expected)
 
     @property
     def is_optimal(self) -> bool:
@@ -59,7 +71,7 @@ def place(
     outputs: Sequence[str] | None = ("tau",),
     seconds: float = SECONDS,
     seed: int = 0,
-    progress: Progress = lambda stage, done=None: None,
+    progress: Watched = None,
 ) -> Placement:
     """Return the cheapest choice of sensors that determines some outputs for almost all q.
 
@@ -69,7 +81,7 @@ def place(
         outputs: kinds or names of variables, as `nori_dyn.plan` takes them; None for all of d.
         seconds: time after which the best set so far is returned, with a bound on the cheapest.
         seed: seed of the random point of the field, and of the order of the search.
-        progress: told how far the bound has come.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
 
     Raises:
         WrongKindError: not a robot.
@@ -93,23 +105,28 @@ def place(
     check_tree(tree, "nd.place", "candidates")
     if not seconds > 0:
         raise InputError(f"seconds is {seconds}: the search needs time.")
-    choices = candidates.on(tree)
-    problem = CoverProblem.of(choices, outputs, seed)
-    problem.check()
-    chosen, bound, method = cheapest(problem, seconds, progress)
-    cost = choices.cost(chosen)
-    if candidates.budget is not None and cost > candidates.budget + EQUAL_COSTS * cost:
-        least = "costs" if bound >= cost - EQUAL_COSTS * cost else f"costs at least {bound:g}; the cheapest found"
-        raise NoPlacementError(
-            f"candidates '{candidates.name}': no set within the budget of {candidates.budget:g} is known to suffice: "
-            f"the cheapest {least} {cost:g} ({list_names(chosen)}). Raise the budget, or ask for fewer outputs."
+    with progress_bar(f"placing sensors on {tree.name}", progress) as stage:
+        choices = candidates.on(tree)
+        problem = CoverProblem.of(choices, outputs, seed)
+        problem.check()
+        chosen, bound, method = cheapest(problem, seconds, stage)
+        cost = choices.cost(chosen)
+        if candidates.budget is not None and cost > candidates.budget + EQUAL_COSTS * cost:
+            least = "costs" if bound >= cost - EQUAL_COSTS * cost else f"costs at least {bound:g}; the cheapest found"
+            raise NoPlacementError(
+                f"candidates '{candidates.name}': no set within the budget of {candidates.budget:g} is known to "
+                f"suffice: the cheapest {least} {cost:g} ({list_names(chosen)}). Raise the budget, or ask for fewer "
+                "outputs."
+            )
+        stage("how exact the outputs are")
+        return Placement(
+            chosen=chosen,
+            cost=cost,
+            bound=min(bound, cost),
+            method=method,
+            outputs=tuple(outputs) if outputs is not None else ("all",),
+            sensors=choices.sensor_set(chosen),
+            costs={name: choices.costs[name] for name in chosen},
+            exchanges=exchanges(problem, chosen),
+            bought=Purchase.of(choices, chosen, KINDS if outputs is None else outputs, None, CONFIGURATIONS, seed),
         )
-    return Placement(
-        chosen=chosen,
-        cost=cost,
-        bound=min(bound, cost),
-        method=method,
-        outputs=tuple(outputs) if outputs is not None else ("all",),
-        sensors=choices.sensor_set(chosen),
-        costs={name: choices.costs[name] for name in chosen},
-    )

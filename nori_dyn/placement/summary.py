@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from nori_dyn.tables import Document, Paragraph, Table, listed, number, unbroken
-
-if TYPE_CHECKING:
-    from nori_dyn.placement.design import Design
-    from nori_dyn.placement.selection import Placement
-
-SHOWN = 8
-"""Most outputs that are listed where lines have a width."""
+from nori_dyn.observe.conditioning import Conditioning
+from nori_dyn.observe.summary import deviations_parts
+from nori_dyn.placement.findings import Choice
+from nori_dyn.tables import Document, Paragraph, Part, Table, unbroken
 
 
-def placement_document(found: Placement) -> Document:
-    """Return what is shown of the cheapest sensors."""
-    verdict = "the cheapest there is" if found.is_optimal else f"the cheapest costs at least {number(found.bound)}"
-    outputs = "everything" if found.outputs == ("all",) else listed(found.outputs, SHOWN)
-    return Document(
-        (
-            Paragraph(f"for {found.cost:,g}: {verdict}.", _sensors(found)),
-            f"They determine {outputs} at almost every pose.",
-            _chosen(found),
-            f"Found by: {found.method}.",
-        )
-    )
-
-
-def design_document(found: Design) -> Document:
-    """Return what is shown of the best sensors."""
-    what = "sum of variances" if found.criterion == "A" else "determinant of the covariance"
-    verdict = "no choice is better" if found.gap == 0 else f"at best deviations {found.gap:.1%} smaller are possible"
-    order = np.argsort(-found.sigma, kind="stable").tolist()
-    rows = tuple((unbroken(found.outputs[k]), float(found.sigma[k]), found.units[k]) for k in order)
-    title = "Expected standard deviations, the largest first"
-    return Document(
-        (
-            Paragraph(f"of the least {what}: {verdict}.", _sensors(found)),
-            _chosen(found),
-            Table(title, ("output", "sigma", "unit"), rows, left=(0, 2), most=SHOWN),
-            f"Found by: {found.method}.",
-        )
-    )
-
-
-def _sensors(found: Placement | Design) -> str:
-    return "1 sensor" if len(found.chosen) == 1 else f"{len(found.chosen):,} sensors"
-
-
-def _chosen(found: Placement | Design) -> Table:
-    rows = tuple((unbroken(name), f"{cost:,g}") for name, cost in found.costs.items())
-    return Table("", ("sensor", "cost"), rows)
+def choice_document(said: Choice, expected: Conditioning) -> Document:
+    """Return what is shown of sensors that were chosen, and how exact the outputs are with them."""
+    has_others = any(line.instead for line in said.lines)
+    columns = ("sensor", "cost", *(("instead of it",) * has_others))
+    rows = tuple((unbroken(line.name), line.cost, *((line.instead,) * has_others)) for line in said.lines)
+    parts: list[Part | str] = [Paragraph(f"{said.verdict}.", f"{said.heading}:")]
+    parts += [said.purpose, *([said.accuracy] if said.accuracy else [])]
+    parts += [Table("", columns, rows, left=(0, 2)), *deviations_parts(expected), said.method]
+    return Document(tuple(parts))

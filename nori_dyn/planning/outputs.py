@@ -52,7 +52,10 @@ def _resolve(system: System, name: str) -> Output:
     head, _, owner = name.partition(":")
     kind = next((k for k in KINDS if k == head), None)
     if kind is None:
-        raise UnknownOutputError("output", name, (*KINDS, *(v.name for v in system.variables)))
+        unknown = UnknownOutputError("output", name, KINDS)
+        advice = f"Each may also be of one place, such as {system.variables[2].name} or {system.variables[3].name}."
+        unknown.args = (f"{unknown} {advice}",)
+        raise unknown
     if not owner:
         return Output(name, kind, None)
     try:
@@ -63,7 +66,9 @@ def _resolve(system: System, name: str) -> Output:
             return Output(name, kind, joint, None, owner)
         frame = tree.frame(owner)
     except ModelError:
-        known = tuple(v.name for v in system.variables if v.kind == kind)
+        known = [v.name for v in system.variables if v.kind == kind]
+        if kind not in ("tau", "qdd"):
+            known += [f"{kind}:{frame}" for frame, there in tree.frames.items() if not there.on_world]
         raise UnknownOutputError("output", name, known) from None
     if frame.on_world:
         raise PlanError(f"output '{name}': '{owner}' is fixed to the world, which has no {kind}.")

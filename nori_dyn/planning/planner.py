@@ -26,13 +26,14 @@ from nori_dyn.planning.orderings.markowitz import markowitz
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.orderings.registry import AUTO, orderings_named
 from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
-from nori_dyn.planning.search import Burden, LiftedProgram, Progress, Search, Stability, burden
+from nori_dyn.planning.search import Burden, LiftedProgram, Search, Stability, burden
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.planning.summary import plan_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, refine
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Indices
 
 PROMISING = 1.3

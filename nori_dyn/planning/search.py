@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, can_regroup, refine
 from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Indices
 
 STABLE_PIVOT = 1e-4
@@ -66,13 +66,6 @@ class Stability:
     def is_stable(self) -> bool:
         """Whether no pivot came near zero at any sampled configuration."""
         return self.smallest_pivot >= STABLE_PIVOT
-
-
-class Progress(Protocol):
-    """What is told of a plan in the making."""
-
-    def __call__(self, stage: str, done: float | None = None) -> None:
-        """Take the name of a stage, and the share of it that is done where that is known."""
 
 
 Burden = tuple[bool, float]

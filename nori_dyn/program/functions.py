@@ -20,8 +20,7 @@ from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.search import Progress
-from nori_dyn.program.c_source import Job
+from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.base import REFUSED, Kernel
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
@@ -30,6 +29,7 @@ from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Array, Floats
 
 Watch: TypeAlias = Callable[[str], AbstractContextManager[Progress]]

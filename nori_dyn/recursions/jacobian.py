@@ -35,6 +35,16 @@ def jacobian(tree: KinematicTree, q: Any, frame: str) -> Array:
         InputError: a wrong shape, or a number that is not finite.
 
     Source: RBDA (2.59); v = J qd is Nori (2).
+
+    Example:
+        >>> arm = nd.autotree(2)
+        >>> nd.jacobian(arm, np.zeros(2), "link2").round(3) + 0.0
+        array([[0., 0.],
+               [0., 0.],
+               [1., 1.],
+               [0., 0.],
+               [1., 0.],
+               [0., 0.]])
     """
     (q,) = arguments(tree, q=q)
     at = positions(tree, q)

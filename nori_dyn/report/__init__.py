@@ -1,1 +1,1 @@
-"""What was found, for people and for programs: text, tables, JSON, the page, pictures, progress."""
+"""What was found, for people and for programs: text, tables, JSON, pages, pictures, progress."""

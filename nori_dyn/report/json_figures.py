@@ -11,11 +11,16 @@ import numpy as np
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.findings import NEARLY_SINGULAR, findings
+from nori_dyn.observe.failures import failures
+from nori_dyn.observe.findings import findings
 from nori_dyn.observe.null_space import Unseen
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.observe.workspace import NEARLY_SINGULAR, describe_worst
+from nori_dyn.placement.design import Design
+from nori_dyn.placement.selection import Placement
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.tables import spaced
 
 
 def cost_json(cost: Cost) -> dict[str, int]:
@@ -68,6 +73,16 @@ def report_json(
     said = findings(report, found)
     return {
         "verdict": asdict(said.verdict),
+        "additions": [
+            {
+                "words": line.words,
+                "at_poses": addition.at_poses,
+                "is_smallest": addition.is_smallest,
+                "sensors": [dict(sensor.entry) for sensor in addition.sensors],
+                "others": [dict(sensor.entry) for sensor in addition.others],
+            }
+            for line, addition in zip(said.advice, report.additions, strict=False)
+        ],
         "reason": said.reason,
         "sensors": report.sensors,
         "rows": report.n_rows,
@@ -116,8 +131,10 @@ def workspace_json(found: Conditioning) -> dict[str, Any]:
     medians, worsts = found.median_sigma, found.worst_sigma
     deviations = None
     if found.sigma is not None and medians is not None and worsts is not None:
-        columns = zip(found.outputs, found.units, _finite(medians), _finite(worsts), strict=True)
-        deviations = [dict(zip(("output", "unit", "median", "worst"), row, strict=True)) for row in columns]
+        worst_poses = found.sigma.argmax(axis=0).tolist()
+        columns = zip(found.outputs, found.units, _finite(medians), _finite(worsts), worst_poses, strict=True)
+        names = ("output", "unit", "median", "worst", "worst_pose")
+        deviations = [dict(zip(names, row, strict=True)) for row in columns]
     return {
         "poses": len(found.ranks),
         "lacking_rank": len(found.lacking),
@@ -125,6 +142,7 @@ def workspace_json(found: Conditioning) -> dict[str, Any]:
         "median_margin": float(np.median(found.smallest)),
         "worst_margin": float(found.smallest.min()),
         "worst": found.worst.tolist(),
+        "known_least": spaced(describe_worst(found)),
         "deviations": deviations,
         "ranks": found.ranks.tolist(),
         "margins": found.smallest.tolist(),
@@ -137,9 +155,30 @@ def _finite(values: Iterable[float]) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def redundancy_json(found: Redundancy) -> dict[str, Any]:
-    """Return what sensors may fail."""
+def placement_json(found: Placement | Design) -> dict[str, Any]:
+    """Return what sensors were chosen, what they cost, and how exact the outputs are with them."""
+    common = {
+        "chosen": list(found.chosen),
+        "costs": dict(found.costs),
+        "cost": found.cost,
+        "outputs": list(found.outputs),
+        "method": found.method,
+        "bound": found.bound,
+        "candidates": dict(found.bought.offered),
+        "expected": workspace_json(found.bought.expected),
+        "sensors": found.sensors.to_dict(),
+    }
+    if isinstance(found, Placement):
+        others = {name: list(others) for name, others in found.exchanges.items()}
+        return {**common, "is_optimal": found.is_optimal, "exchanges": others}
+    sigma = dict(zip(found.outputs, found.sigma.tolist(), strict=True))
+    return {**common, "criterion": found.criterion, "value": found.value, "gap": found.gap, "sigma": sigma}
+
+
+def redundancy_json(found: Redundancy, wanted: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return what sensors may fail, of outputs as they were asked for."""
     return {
+        "words": spaced(failures(found, wanted).words),
         "outputs": list(found.outputs),
         "sensors": list(found.sensors),
         "critical": {name: list(found.lost[name]) for name in found.critical},

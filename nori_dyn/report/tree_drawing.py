@@ -1,4 +1,4 @@
-"""The tree of an observability page with its sensors, as places and words.
+"""The tree of a page with its sensors, as places and words.
 
 The tree has one row a link. A link that is the only child of another stands below it; of several children the one that
 carries most does, and the others stand one step to the right. So a drawing is as wide as the robot branches, and as
@@ -13,20 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.report.link_marks import LinkReadings, Missing, Seen, readings_by_link, undetermined_by_link
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import KINDS, WORDS, Kind, Variable
+from nori_dyn.system.variables import KINDS, WORDS, Kind
 from nori_dyn.tables import characters
 
-Seen: TypeAlias = Literal["always", "sometimes", "never"]
-"""Whether a number of d is determined: at every pose looked at, at all but special ones, or at none."""
-
 Point: TypeAlias = tuple[float, float]
-
-Missing: TypeAlias = tuple[Seen, tuple[str, ...]]
-"""Whether some components of a variable are determined, and which."""
 
 ROW, STEP, COLUMN, MARGIN = 24, 18, 30, 12
 CHARACTER, HEADING = 7.3, 6.6
@@ -48,7 +42,7 @@ class Cell:
     """
 
     x: float
-    mark: Literal["reading", "known", "sometimes", "never"]
+    mark: Literal["chosen", "reading", "known", "sometimes", "never"]
     number: int
     title: str
 
@@ -153,11 +147,22 @@ class _Columns:
         return _Columns(sensors, undetermined, joints, rise, max(reach, joints + HEADING * len(JOINTS)))
 
 
-def tree_drawing(system: System, report: ObservabilityReport) -> TreeDrawing:
-    """Return the drawing of a system's tree, with its sensors and what a report says is not determined."""
+def tree_drawing(
+    system: System, report: ObservabilityReport | None = None, chosen: frozenset[str] = frozenset()
+) -> TreeDrawing:
+    """Return the drawing of a system's tree with its sensors.
+
+    Args:
+        system: the robot with its sensors.
+        report: what is not determined; that is left out when None.
+        chosen: names of readings that are marked as chosen.
+    """
     tree = system.tree
     places = {i: (MARGIN + STEP * step, k) for k, (i, step) in enumerate(_in_drawing_order(tree))}
-    readings, missing = readings_by_link(system), _undetermined_by_link(system, report)
+    readings: list[dict[str, LinkReadings]] = readings_by_link(system)
+    missing: list[dict[Kind, Missing]] = [{} for _ in range(tree.n_links)]
+    if report is not None:
+        missing = undetermined_by_link(system, report)
     columns = _Columns.after(
         max(places[i][0] + 14 + CHARACTER * characters(elided(name)) for i, name in enumerate(tree.names)),
         [*dict.fromkeys(group for link in readings for group in link)],
@@ -169,7 +174,7 @@ def tree_drawing(system: System, report: ObservabilityReport) -> TreeDrawing:
     for i in places:
         if i == WORLD:
             continue
-        sensors = tuple(_sensor_cells(readings[i], columns.sensors))
+        sensors = tuple(_sensor_cells(readings[i], columns.sensors, chosen))
         undetermined = tuple(_missing_cells(missing[i], columns.undetermined))
         rows.append(
             LinkRow(
@@ -200,15 +205,18 @@ def tree_drawing(system: System, report: ObservabilityReport) -> TreeDrawing:
         joints=columns.joints,
         joints_heading=JOINTS,
         marks=frozenset(cell.mark for row in rows for cell in row.cells),
-        summary=_summary(tree, rows),
+        summary=_summary(tree, rows, report is not None),
     )
 
 
-def _summary(tree: KinematicTree, rows: Sequence[LinkRow]) -> str:
+def _summary(tree: KinematicTree, rows: Sequence[LinkRow], has_report: bool) -> str:
+    robot = f"The kinematic tree of {tree.name} with the sensors at each link."
+    if not has_report:
+        return f"{robot} The table below says the same."
     never, sometimes = (sum(row.seen == seen for row in rows) for seen in ("never", "sometimes"))
     return (
-        f"The kinematic tree of {tree.name} with the sensors at each link. Of {tree.n_links} links, something is not "
-        f"determined at {never}, and at special poses only at {sometimes} more. The table below says the same."
+        f"{robot} Of {tree.n_links} links, something is not determined at {never}, and at special poses only at "
+        f"{sometimes} more. The table below says the same."
     )
 
 
@@ -251,57 +259,17 @@ def _edge(parent: Point, child: Point) -> str:
     return start + (end if parent[0] == child[0] else f"v4q0 8 8 8H{child[0]:g}")
 
 
-@dataclass(slots=True)
-class LinkReadings:
-    """What sensors of one type read at a link: how many numbers, of known ones, and by which names."""
-
-    read: int = 0
-    known: int = 0
-    names: tuple[str, ...] = ()
-
-
-def readings_by_link(system: System) -> list[dict[str, LinkReadings]]:
-    """Return what is read at each link, by the type of sensor."""
-    at = positions(system.tree, system.tree.neutral_configuration())
-    found: list[dict[str, LinkReadings]] = [{} for _ in range(system.tree.n_links)]
-    for row in system.rows:
-        if row.is_dynamic:
-            continue
-        n = len(row.equation.components)
-        for body in sorted({key.body for key in row.equation.blocks(at)}):
-            readings = found[body].setdefault(row.equation.group, LinkReadings())
-            readings.read += n if row.equation.is_measured else 0
-            readings.known += 0 if row.equation.is_measured else n
-            readings.names += (row.name,)
-    return found
-
-
-def _sensor_cells(readings: Mapping[str, LinkReadings], x: Mapping[str, float]) -> Iterator[Cell]:
+def _sensor_cells(
+    readings: Mapping[str, LinkReadings], x: Mapping[str, float], chosen: frozenset[str]
+) -> Iterator[Cell]:
     for group, found in readings.items():
+        mark: Literal["chosen", "reading", "known"] = "reading" if found.read else "known"
+        if chosen.intersection(found.names):
+            mark = "chosen"
         counts = ((found.read, "read"), (found.known, "known"))
         numbers = ", ".join(f"{n} {what}" for n, what in counts if n)
         title = f"{_words(group)}: {numbers} ({', '.join(dict.fromkeys(found.names))})"
-        yield Cell(x[group], "reading" if found.read else "known", found.read or found.known, title)
-
-
-def _undetermined_by_link(system: System, report: ObservabilityReport) -> list[dict[Kind, Missing]]:
-    """Return what is not determined at each link by kind: at no pose, or else at special ones, and the components."""
-    never = set(report.unobservable)
-    vectors = [vector for c in report.loses_rank for part in c.unseen for vector in part.vectors]
-    sometimes = {name for vector in vectors for name in vector.coefficients}
-    found: list[dict[Kind, Missing]] = [{} for _ in range(system.tree.n_links)]
-    for variable in system.variables:
-        if parts := components_among(variable, never):
-            found[variable.body][variable.kind] = "never", parts
-        elif parts := components_among(variable, sometimes):
-            found[variable.body][variable.kind] = "sometimes", parts
-    return found
-
-
-def components_among(variable: Variable, names: set[str]) -> tuple[str, ...]:
-    """Return the components of a variable whose numbers are among some names."""
-    pairs = zip(variable.components, variable.component_names, strict=True)
-    return tuple(component for component, name in pairs if name in names)
+        yield Cell(x[group], mark, found.read or found.known, f"chosen: {title}" if mark == "chosen" else title)
 
 
 def _missing_cells(missing: Mapping[Kind, Missing], x: Mapping[Kind, float]) -> Iterator[Cell]:

@@ -13,13 +13,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import chdtrc
 
+from nori_dyn.program.monitoring import CRITICAL
 from nori_dyn.solve.diagnosis_summary import diagnosis_document
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Booleans, Floats, Indices
-
-CRITICAL = 1e-8
-"""Share of its variance below which a reading counts as one that nothing else checks: its residual is rounding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,9 @@ class Estimate(Shown):
             return self._layout.view(name, self._found[0]) if self._values is None else self._values[name]
         except KeyError:
             known = ", ".join(f"'{key}'" for key in self.values)
-            raise NotRequestedError(f"'{name}' was not requested: the plan's outputs are {known}.") from None
+            raise NotRequestedError(
+                f"'{name}' was not requested: the plan's outputs are {known}. Plan with it among `outputs`."
+            ) from None
 
     @property
     def tau(self) -> Floats:

@@ -9,23 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.arrays import counted
-from nori_dyn.errors import PlanError, SingularSystemError
-from nori_dyn.planning.outputs import Output, output_columns
+from nori_dyn.errors import SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.planning.uncertainty import uncertainty
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
+from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, Judged
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.inputs import Missing, State, Weights, checked_state, checked_states
-from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Booleans, Floats
-
-ROUNDING = 1e-9
-"""What rounding may change of the number of readings that an estimate needs, as their shares in it add up to that."""
 
 
 class Monitor:
@@ -62,30 +57,16 @@ class Monitor:
     """
 
     def __init__(self, plan: EliminationPlan, backend: str = "auto", watch: Watch = unwatched) -> None:
-        system = plan.system
-        if not system.is_weighted:
-            raise PlanError(
-                f"sensors '{system.sensors.name}' hold exactly: there is nothing to judge them by. Give a `sigma` to "
-                "those that may be off, and more of them than needed."
-            )
-        weighed = [row for row in system.rows if not row.is_exact]
-        noisy = [row.name for row in weighed if row.is_dynamic]
-        if noisy:
-            raise PlanError(
-                f"'{noisy[0]}' has a sigma: readings are judged where the equations of motion hold exactly."
-            )
-        self.readings = tuple(n for row in weighed for n in component_names(row.name, row.equation.components))
-        self.sensors = tuple(row.name for row in weighed for _ in row.equation.components)
-        self._weight_of = np.array([k for row in weighed for k in row.weight_of_rows])
-        self._free = system.shape[1] - (system.shape[0] - len(self.readings))
-        directions = [direction for output in plan.outputs for direction in _directions(plan, output)]
+        judged, system = Judged.of(plan), plan.system
+        self.readings, self.sensors = judged.readings, judged.sensors
+        self._weight_of, self._needed = judged.weight_of, judged.needed
         self.solver = Solver(plan, backend, watch=watch)
         with watch("planning the monitor") as stage:
             stage("variances")
-            traced = _traced(plan, directions)
+            traced = _traced(judged)
             stage("compiling")
             self.function = CompiledFunction(traced, "auto" if backend == "umfpack" else backend, watch)
-        self._covariance = Covariance(system, _dense(directions, system.shape[1]))
+        self._covariance = Covariance(system, _dense(judged.directions, system.shape[1]))
         self._parts = {part.output.name: (part.slice, part.shape) for part in output_parts(system, plan.outputs)}
 
     def check(
@@ -165,7 +146,7 @@ class Monitor:
         """Return what the readings of one state, or of N states, say; singular ones among them."""
         weights = state[-1][..., self._weight_of]
         variances, explained, residuals, holds = self._computed(state, threads)
-        needed = np.full(weights.shape[:-1], self._free)
+        needed = np.full(weights.shape[:-1], self._needed)
         for at in map(tuple, np.argwhere(~holds)):
             q, qd, y = (array[at] for array in state[:-1])
             variances[at], explained[at], residuals[at], needed[at] = self._covariance.at(q, qd, y, weights[at])
@@ -191,15 +172,27 @@ class Monitor:
         """Return what the compiled program gives for one state, or for N states, and whether it holds (...).
 
         It divides by weights, so that none may be 0. Rounding shows in the shares that readings have in the estimate,
-        w_k Y_k P Y_k^T, which are to add up to the number of readings that it needs.
+        w_k Y_k P Y_k^T, which are to add up to the number of readings that it needs; and in variances that do not scale
+        as the weights do.
         """
         *given, weights = state
         positive = np.where(weights > 0, weights, self.solver.system.weights)
         variances, explained, residuals = self._run((*given, positive), threads)
+        again, *_ = self._run((*given, SCALE * positive), threads)
         with np.errstate(invalid="ignore", over="ignore"):
             shares = np.sum(positive[..., self._weight_of] * explained, axis=-1)
-            holds = (weights > 0).all(axis=-1) & (np.abs(shares - self._free) <= ROUNDING * self._free)
-        return variances, explained, residuals, holds & np.isfinite(variances).all(axis=-1)
+            holds = (weights > 0).all(axis=-1) & (np.abs(shares - self._needed) <= ROUNDING * self._needed)
+            holds &= np.isfinite(variances).all(axis=-1) & self._agree(variances, SCALE * again)
+        return variances, explained, residuals, holds
+
+    def _agree(self, variances: Floats, again: Floats) -> Booleans:
+        """Return whether two computations of the same variances (..., n) differ by little (...)."""
+        sizes, off = np.abs(variances), np.abs(variances - again)
+        least = FLOOR * sizes.max(axis=-1, initial=0.0)
+        agree = np.ones(sizes.shape[:-1], dtype=bool)
+        for part, _ in self._parts.values():
+            agree &= off[..., part].max(axis=-1) <= DRIFT * sizes[..., part].max(axis=-1) + least
+        return agree
 
     def _run(self, state: State, threads: int) -> tuple[Floats, ...]:
         """Return the outputs of the compiled program, finite or not."""
@@ -215,26 +208,16 @@ class Monitor:
         return tuple(array.copy() for array in self.function.outputs)
 
 
-def _traced(plan: EliminationPlan, directions: Sequence[Mapping[int, float]]) -> Traced:
+def _traced(judged: Judged) -> Traced:
     """Return variances of the outputs, variances along the readings, and residuals, over the expressions of a plan."""
-    system, symbolic = plan.system, plan.symbolic
-    found = uncertainty(plan, directions)
+    symbolic, found = judged.plan.symbolic, judged.uncertainty
     outputs = {
         "variances": _array(found.variances),
         "explained": _array(found.explained),
         "residuals": _array(found.innovations),
     }
     inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
-    return Traced("monitor", system.tree, symbolic.graph, inputs, outputs, tuple, None)
-
-
-def _directions(plan: EliminationPlan, output: Output) -> list[dict[int, float]]:
-    """Return each number of an output as a sum of unknowns."""
-    (part,) = output_parts(plan.system, [output])
-    columns = output_columns(plan.system, [output]).tolist()
-    if part.matrix is None:
-        return [{column: 1.0} for column in columns]
-    return [dict(zip(columns, map(float, row), strict=True)) for row in part.matrix]
+    return Traced("monitor", judged.plan.system.tree, symbolic.graph, inputs, outputs, tuple, None)
 
 
 def _dense(directions: Sequence[Mapping[int, float]], n: int) -> Floats:

@@ -22,10 +22,10 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
-from nori_dyn.solve.side_by_side import SideBySide
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
 from nori_dyn.solve.solver_summary import switching_document
 from nori_dyn.system.inputs import Missing, Weights
+from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -54,7 +54,9 @@ class SwitchingSolver(Shown):
     Args:
         plans: the plan of each contact state; for one robot, with the same outputs. The first is the state at first.
         contact_names: all contacts.
-        backend, check_residual, watch: as for `Solver`.
+        backend: as for `Solver`.
+        check_residual: as for `Solver`.
+        watch: as for `Solver`.
         name: what to call the sensors, for messages.
 
     Raises:

@@ -7,7 +7,7 @@ are never broken: where a table is too wide, sentences in it are wrapped, and th
 from nori_dyn.tables.document import Document, Part, Shown
 from nori_dyn.tables.figures import number, numbers
 from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
-from nori_dyn.tables.words import WIDTH, characters, listed, unbroken, wrapped
+from nori_dyn.tables.words import WIDTH, characters, listed, spaced, unbroken, wrapped
 
 __all__ = [
     "WIDTH",
@@ -23,6 +23,7 @@ __all__ = [
     "listed",
     "number",
     "numbers",
+    "spaced",
     "unbroken",
     "wrapped",
 ]

@@ -23,6 +23,11 @@ def unbroken(name: str) -> str:
     return name.replace(" ", JOINT)
 
 
+def spaced(text: str) -> str:
+    """Return a text with plain spaces inside names, for what breaks no lines."""
+    return text.replace(JOINT, " ")
+
+
 def listed(names: Iterable[str], most: int | None = None) -> str:
     """Return names with commas, as they are broken between lines only; after so many, how many more there are."""
     names = tuple(names)

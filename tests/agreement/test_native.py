@@ -19,12 +19,9 @@ CASES = [(name, base) for name, base in EVERY if base == "floating" or name in (
 """Every robot on a floating base, whose equations hold all of those on a fixed one; some on that."""
 
 
-INVERSE = ("ur5", "kinova", "baxter", "allegro", "anymal", "romeo", "talos_full", "iCubGenova04")
-
-
 @pytest.mark.parametrize(
     ("problem", "output", "name", "base"),
-    [("forward", "qdd", *case) for case in CASES] + [("inverse", "tau", *case) for case in CASES if case[0] in INVERSE],
+    [("forward", "qdd", *case) for case in CASES] + [("inverse", "tau", *case) for case in CASES],
 )
 def test_native_code_agrees(name, base, problem, output):
     if problem == "forward" and name in MASSLESS:

@@ -111,12 +111,21 @@ def test_the_set_of_the_published_code(n):
     assert lost(report) == {"parallel": 1}
 
 
-def test_the_shipped_set_of_the_published_code():
-    tree = paper_chain(30, 1.0)
-    report = observability(System(tree, sensors("nori_code")), where={"parallel": ("link1", "link30")}, n=1)
+@pytest.mark.parametrize("robot", ["talos_reduced", "iCubGenova04"])
+def test_feet_of_which_nothing_is_known_are_a_wrench_too_few(robot):
+    """Nori's (17): what one foot pushes the other may give back."""
+    report = observability(System(load(robot, "floating"), sensors("feet_unknown")), where=None)
+    assert report.deficiency == 6
+    assert not report.is_observable
+
+
+@pytest.mark.parametrize("n", [8, 30])
+def test_the_shipped_set_of_the_published_code(n):
+    tree = paper_chain(n, 1.0)
+    report = observability(System(tree, sensors("nori_code")), where={"parallel": ("link1", f"link{n}")}, n=1)
     assert report.is_observable
     assert lost(report) == {"parallel": 1}
-    flat = observability(System(autotree(30), sensors("nori_code")), where=None)
+    flat = observability(System(autotree(n), sensors("nori_code")), where=None)
     assert flat.generic_rank == flat.numerical_rank < flat.n_variables  # all axes are parallel
 
 

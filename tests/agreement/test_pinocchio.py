@@ -101,12 +101,16 @@ def driven(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     return states, a, f
 
 
+TRIED = {(name, "floating") for name in ("kinova", "anymal", "g1", "talos_reduced", "iCubGenova04")}
+"""Robots for which all orderings are tried."""
+
+
 @lru_cache(maxsize=64)
 def planned(name: str, base: str, problem: str, ordering: str | None = None) -> Plan:
-    """Return a plan: on a floating base the cheapest of all orderings, which is then that of the recursions."""
+    """Return a plan: of some robots the cheapest of all orderings, which is that of the recursions for all."""
     tree = robot(name, base)
     sensors = hybrid(tree, seed=3) if problem == "hybrid" else PROBLEMS[problem]
-    ordering = ordering or ("auto" if base == "floating" else "recursive")
+    ordering = ordering or ("auto" if (name, base) in TRIED else "recursive")
     return plan(System(tree, sensors), ordering=ordering)
 
 

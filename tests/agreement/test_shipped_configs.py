@@ -135,6 +135,24 @@ def test_a_sensor_in_the_wrist_tells_what_the_tool_meets():
     assert_close(estimate.fx[:, tree.link("panda_hand")], fx, SOLVED)
 
 
+def test_torques_tell_what_touches_the_tool():
+    tree = load("panda", clean=False, locked=("panda_finger_joint1", "panda_finger_joint2"))
+    model = pinocchio_model(ROBOTS["panda"])
+    data = model.createData()
+    truth = random_states(tree, 10, seed=5)
+    fx = np.random.default_rng(5).normal(size=(10, 6))
+    Y = []
+    for k in range(10):
+        q, v, a = (np.r_[part[k], np.zeros(2)] for part in (truth.q, truth.qd, truth.qdd))  # closed fingers
+        forces = pin.StdVec_Force(model.njoints, pin.Force.Zero())
+        forces[7] = pin.Force(fx[k, 3:], fx[k, :3])
+        Y.append(np.concatenate([truth.qdd[k], pin.rnea(model, data, q, v, a, forces)[:7]]))
+    plan = nd.plan(System(tree, nd.sensors("touch")), outputs=("fx", "tau"))
+    estimate = plan.solver("numpy").solve_batch(truth.q, truth.qd, np.array(Y))
+    assert_close(estimate.fx[:, tree.link("panda_link7")], fx, ILL_SOLVED)
+    assert_close(estimate.tau, np.array(Y)[:, 7:], ILL_SOLVED)
+
+
 def test_the_set_of_the_published_code():
     """From the readings of a motion, the four accelerations that are not read, the torques, and the moments about z."""
     tree = nd.autotree(30, skew=1.5, taper=0.95)

@@ -138,13 +138,11 @@ def test_what_does_not_exist_is_refused_before_the_work(run, tmp_path, arm):
 
 
 def test_a_robot_whose_package_is_not_installed_is_left_out_by_name(run, monkeypatch):
-    from nori_dyn.bench import robots
-
-    monkeypatch.setattr(robots, "FILES", {"panda": ("absent-package", "panda.urdf")})
+    monkeypatch.setattr("nori_dyn.bench.robots.installed_robots", dict)
     status, _, errors = run("bench", "--robot", "panda", "--quick")
     assert status == 1
     assert "nothing could be measured. robot panda: " in errors
-    assert "absent-package" in errors
+    assert "example-robot-data" in errors
 
 
 def test_lists_suites_and_peers(run):

@@ -71,10 +71,12 @@ def test_chosen_outputs_are_the_only_ones_written(run, tmp_path):
     assert run("solve", "--plan", plan, "--input", tmp_path / "log.csv", "--out", out)[0] == 0
     header = out.read_text().splitlines()[0].split(",")
     assert header[:7] == [f"tau:panda_joint{k + 1}" for k in range(7)]
-    assert header[7:] == [f"f:panda_link1.{c}" for c in ("mx", "my", "mz", "fx", "fy", "fz")] + [
-        "residual",
-        "fell_back",
-    ]
+    assert header[7:] == [*(f"f:panda_link1.{c}" for c in ("mx", "my", "mz", "fx", "fy", "fz")), "fell_back"]
+    arguments = ("--input", tmp_path / "log.csv", "--out", tmp_path / "out.npz")
+    assert "The residual is not computed" in run("solve", "--plan", plan, *arguments)[1]
+    assert json.loads(run("solve", "--plan", plan, *arguments, "--json")[1])["largest_residual"] is None
+    with np.load(tmp_path / "out.npz") as archive:
+        assert set(archive.files) == {"tau", "f:panda_link1", "fell_back"}
 
 
 def test_figures_as_json(run, panda_plan, tmp_path):
@@ -127,7 +129,7 @@ def test_a_log_with_gaps_is_refused_or_does_without_the_sensors(run, tmp_path):
     arguments = ("solve", "--plan", plan, "--input", log, "--out", tmp_path / "out.npz")
     status, _, errors = run(*arguments)
     assert status == 1
-    assert "Y[2, 1] ('qdd:panda_joint2') is nan" in errors
+    assert "log.csv:4: 'qdd:panda_joint2' is empty or nan. With --missing drop" in errors
     status, output, errors = run(*arguments, "--missing", "drop")
     assert status == 0
     assert "5 samples" in output
@@ -148,7 +150,7 @@ def test_an_empty_cell_of_the_state_is_refused(run, panda_plan, tmp_path):
     lines = log.read_text().splitlines()
     log.write_text("\n".join([*lines[:2], "," + lines[2].split(",", 1)[1], *lines[3:]]))
     arguments = ("solve", "--plan", panda_plan, "--input", log, "--out", tmp_path / "x.csv", "--missing", "drop")
-    assert "Q[1, 0] is nan" in run(*arguments)[2]
+    assert "log.csv:3: column 'q[0]' is empty or nan" in run(*arguments)[2]
 
 
 def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
@@ -189,13 +191,13 @@ BAD = {
     f"{PLAN_IT} --out x.plan --outputs torque": "unknown output 'torque'",
     "solve --plan no.plan --input log.csv --out x.csv": "there is no such file",
     f"{SOLVE_IT} log.csv --out x.txt": "must end in",
-    f"{SOLVE_IT} log.csv --out x.csv --differentiate 5": "go together",
+    f"{SOLVE_IT} short.csv --out x.csv --differentiate 5": "the time between samples must be known",
     f"{SOLVE_IT} log.csv --out x.csv --differentiate 4 --dt 0.01": "must be odd",
     f"{SOLVE_IT} short.csv --out x.csv --differentiate 51 --dt 0.01": "fewer than the window",
     f"{SOLVE_IT} short.csv --out x.csv": "lacks 7 of 7 measurements",
     f"{SOLVE_IT} narrow.csv --out x.csv": "no column 'qd:panda_joint7'",
-    f"{SOLVE_IT} nan.csv --out x.csv": "is nan",
-    f"{SOLVE_IT} words.csv --out x.csv": "not a table of numbers",
+    f"{SOLVE_IT} nan.csv --out x.csv": "nan.csv:7: column 'q[0]' is empty or nan",
+    f"{SOLVE_IT} words.csv --out x.csv": "words.csv:2: column 'q[0]' is 'one', which is no number",
     f"{SOLVE_IT} pickled.npz --out x.csv": "is not an NPZ",
     f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
     f"{SOLVE_IT} broken.csv.gz --out x.csv": "damaged",
@@ -262,11 +264,11 @@ def test_info_lists_the_sensors_of_a_robots_file(run, monkeypatch):
     status, output, _ = run("info", ICUB, "--keep", "sensors")
     assert status == 0
     assert "Sensors of its file: 62 accelerometer, 15 gyroscope, 6 force_torque" in " ".join(output.split())
-    assert max(map(len, output.splitlines())) <= 80
+    assert max(len(line) for line in output.splitlines() if not line.startswith("Next: ")) <= 80
     assert "head_imu_0" not in output
     status, output, _ = run("info", ICUB, "--verbose")
     assert status == 0
-    assert max(map(len, output.splitlines())) <= 80
+    assert max(len(line) for line in output.splitlines() if not line.startswith("Next: ")) <= 80
     assert "head_imu_0" in output
     assert "through qd" in " ".join(output.split())
     found = json.loads(run("info", ICUB, "--json", "--keep", "l_arm_ft_sensor")[1])
@@ -276,6 +278,32 @@ def test_info_lists_the_sensors_of_a_robots_file(run, monkeypatch):
     assert sensor["measurement"]["measures"] == "child_on_parent"
     assert [link["kind"] for link in found["links"] if link["joint"] == "l_arm_ft_sensor"] == ["fixed"]
     assert json.loads(run("info", PANDA, "--json")[1])["sensors"] == []
+
+
+def test_info_lists_all_places_and_what_comes_next(run):
+    lines = run("info", "icub", "--frames")[1].splitlines()
+    assert any(line.split() == ["l_sole", "l_ankle_2"] for line in lines)
+    assert any(line.split() == ["l_ankle_2", "l_ankle_2"] for line in lines)
+    output = run("info", "icub", "--base", "floating")[1]
+    assert output.endswith("Next: nori-dyn observe icub --sensors own_sensors --base floating --keep sensors\n")
+    assert json.loads(run("info", PANDA, "--json")[1])["frames"]["panda_hand"] == "panda_link7"
+
+
+def test_a_plan_is_named_after_its_robot_and_sensors(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, output, _ = run("plan", "panda", "--sensors", "inverse_dynamics", *FINGERS)
+    assert status == 0
+    assert (tmp_path / "panda_inverse_dynamics.plan").exists()
+    assert "Next: nori-dyn solve --plan panda_inverse_dynamics.plan --input LOG.csv" in output
+
+
+def test_the_time_a_sample_is_without_compiling(run, panda_plan, tmp_path):
+    write_states(tmp_path / "log.csv", np.random.default_rng(0))
+    arguments = ("solve", "--plan", panda_plan, "--input", tmp_path / "log.csv", "--out", tmp_path / "o.npz")
+    assert "us a sample, after " in run(*arguments)[1]
+    found = json.loads(run(*arguments, "--json")[1])
+    assert found["seconds"] < 1e-2 < 10 > found["preparing_seconds"]
+    assert found["unused"] == []
 
 
 def test_info_of_a_robot_with_unreadable_sensors_says_so(run, tmp_path):

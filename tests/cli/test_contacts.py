@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
+import pytest
+import yaml
+
 import nori_dyn as nd
+from nori_dyn.bench.urdf import urdf_of
 from tests.robots import ROBOTS
+from tests.unit.io.test_logs import FOOT
 
 GO2 = str(ROBOTS["go2"])
 COMMON = ("--base", "floating", "--ordering", "recursive", "--outputs", "fx")
@@ -30,3 +38,49 @@ def test_wrong_contacts_and_none_at_all_are_clear_errors(run, tmp_path):
     assert "--contacts fore_left,fore_right,hind_left,hind_right" in " ".join(errors.split())
     options = ("--sensors", "inverse_dynamics", "--out", tmp_path / "x.plan", *COMMON)
     assert "There is none" in run("plan", GO2, *options, "--contacts", "fore_left")[2]
+
+
+@pytest.fixture
+def tip(tmp_path, monkeypatch):
+    """Go where a robot of one link and its sensors with a contact are files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(urdf_of(nd.autotree(1)))
+    (tmp_path / "foot.yaml").write_text(yaml.safe_dump(FOOT))
+    return ("plan", "arm.urdf", "--sensors", "foot.yaml", "--contacts", "all", "--outputs", "tau")
+
+
+def test_a_plan_set_goes_through_all_commands(run, tip, tmp_path):
+    status, output, _ = run(*tip, "--out", "foot.plan")
+    assert status == 0
+    assert "Columns contact:tip of a log say by 1 and 0 which contacts are closed." in output
+    assert {one["closed"][0] if one["closed"] else "" for one in json.loads(run(*tip, "--json")[1])["states"]} == {
+        "",
+        "tip",
+    }
+    status, output, _ = run("info", "foot.plan")
+    assert status == 0
+    assert "no contact" in output
+    assert json.loads(run("info", "foot.plan", "--json")[1])["contacts"] == ["tip"]
+    status, _, errors = run("observe", "foot.plan", "--outputs", "tau")
+    assert status == 1
+    assert "--contacts tip" in errors
+    assert run("observe", "foot.plan", "--contacts", "tip", "--samples", 8)[0] == 0
+    assert run("observe", "foot.plan", "--sensors", "foot.yaml")[0] == 2
+
+    plans = nd.PlanSet.load("foot.plan")
+    q, qd, y = np.ones((4, 1)), np.ones((4, 1)), np.arange(28.0).reshape(4, 7)
+    closed = np.array([[True], [False], [True], [True]])
+    names = [*plans.measurement_names, "contact:tip"]
+    np.savetxt(
+        "log.csv", np.hstack([q, qd, y, closed]), delimiter=",", header=",".join(["q[0]", "qd[0]", *names]), comments=""
+    )
+    expected = plans.solver().solve_batch(q, qd, y, contacts=closed)
+    arguments = ("solve", "--plan", "foot.plan", "--input", "log.csv", "--out", "out.npz")
+    assert run(*arguments)[0] == 0
+    with np.load("out.npz") as found:
+        np.testing.assert_array_equal(found["tau"], expected.tau)
+    assert run(*arguments, "--contacts", "none")[0] == 0
+    with np.load("out.npz") as found:
+        np.testing.assert_array_equal(found["tau"], plans[()].solver().solve_batch(q, qd, y[:, :1]).tau)
+    assert "a monitor is for one contact state" in run(*arguments, "--monitor")[2]
+    assert "Did you mean 'tip'?" in run(*arguments, "--contacts", "tipp")[2]

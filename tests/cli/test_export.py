@@ -10,6 +10,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.program.compiler import find_compiler
 from tests.exported import checked, compile_c
+from tests.systems import sensor_set
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_it_writes_code_that_runs(run, chain, tmp_path):
     out = tmp_path / "out"
     status, output, errors = run("export", chain, "--lang", "c", "--out", out, "--name", "chain")
     assert (status, errors) == (0, "")
-    assert sorted(os.listdir(out)) == ["CMakeLists.txt", "chain.c", "chain.h", "main.c"]
+    assert sorted(os.listdir(out)) == ["CMakeLists.txt", "chain.c", "chain.h", "chain.hpp", "main.c"]
     assert "chain_solve" in output
     assert "chain.h says how to call it" in " ".join(output.split())
     assert nd.Plan.load(chain).export(tmp_path / "python", name="chain").files == {
@@ -48,6 +49,39 @@ def test_figures_as_json(run, chain, tmp_path):
     assert found["cost"]["divisions"] >= found["guarded_pivots"] >= 1
     assert found["sines_and_cosines"] == 4
     assert found["workspace_bytes"] > 0
+
+
+def test_a_monitor_is_written_where_it_is_asked_for(run, chain, tmp_path):
+    weighed = tmp_path / "weighed.plan"
+    sensors = [{"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque")]
+    system = nd.System(nd.autotree(2), sensor_set(*sensors, {"type": "external_wrench", "links": "all", "value": 0}))
+    nd.plan(system, outputs=("tau",)).save(weighed)
+    status, output, _ = run("export", weighed, "--out", tmp_path / "out", "--name", "it", "--monitor")
+    assert status == 0
+    assert "it_check: " in output
+    assert {"it_monitor.c", "it_monitor.h"} <= {*os.listdir(tmp_path / "out")}
+    status, _, errors = run("export", chain, "--out", tmp_path / "no", "--monitor")
+    assert status == 1
+    assert "hold exactly: there is nothing to judge them by" in " ".join(errors.split())
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_plan_set_is_one_function_of_the_contacts(run, tmp_path):
+    path, out = tmp_path / "walker.plans", tmp_path / "out"
+    cell = {"type": "external_wrench", "links": "link2"}
+    contact = {"closed": [cell], "open": [{**cell, "value": 0}]}
+    rows = [{"type": "joint_acceleration", "joints": "all"}, {"type": "external_wrench", "links": "link1", "value": 0}]
+    sensors = nd.SensorSet.from_dict({"name": "walker", "measurements": rows, "contacts": {"foot": contact}})
+    nd.plan_set(nd.autotree(2), sensors, outputs=("tau",)).save(path)
+    status, output, _ = run("export", path, "--out", out, "--name", "it")
+    assert status == 0
+    assert "in each of 2 contact states" in " ".join(output.split())
+    assert {"it_state_foot.c", "it_state_no_contact.c", "it_states.h"} <= {*os.listdir(out)}
+    figures = json.loads(run("export", path, "--out", out, "--name", "it", "--json")[1])
+    assert list(figures["functions"]) == ["it_solve_foot", "it_solve_no_contact"]
+    status, _, errors = run("export", path, "--out", tmp_path / "no", "--monitor")
+    assert status == 1
+    assert "a plan set has no monitor" in " ".join(errors.split())
 
 
 def test_an_earlier_export_is_replaced(run, chain, tmp_path):

@@ -30,6 +30,7 @@ def test_sensors_that_do_not_suffice(run):
     assert "rank 669 of 670, 1 short" in text
     assert "- an internal force along the line in which the planes of r_sole and l_sole meet" in text
     assert "Not determined: fx:r_ankle_2 (5), fx:l_ankle_2 (5)" in text
+    assert "Add this. A torque sensor in r_hip_pitch: then all is determined, at almost every pose." in text
     assert "- any internal force in the common plane of r_sole and l_sole (3 independent)" in text
 
 
@@ -38,7 +39,7 @@ def test_sensors_that_suffice_but_for_some_poses(run):
     assert (status, errors) == (0, "")
     text = " ".join(output.split())
     assert text.startswith("Yes, but not at every pose. At almost every pose all 670 unknowns of")
-    assert "r_sole and l_sole with parallel normals 1 combination lost" in text
+    assert "1 combination of the external" in text
     assert "only the sum of the two is seen" in text
 
 
@@ -60,7 +61,7 @@ def test_poses_that_are_asked_for_count(run, tmp_path):
     np.savez(path, q=np.array(Q))
     status, output, _ = run("observe", *ICUB, "load_cells_five", "--poses", path, "--where", "at_limits", *QUICK)
     assert status == 1
-    assert "Of 2 poses given, 1 lack rank" in output
+    assert "Of 2 poses given, 1 leaves something undetermined" in output
     np.savez(path, q=np.array(Q[1:]))
     assert run("observe", *ICUB, "load_cells_five", "--poses", path, *QUICK)[0] == 0
 
@@ -73,7 +74,9 @@ def test_poses_from_a_table(run, tmp_path):
     status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", "forward_dynamics", "--poses", path)
     assert status == 0
     assert output.startswith("Yes, these sensors suffice. At almost every pose all 120 unknowns")
-    assert "Of 2 poses given, none lack rank and none are nearly singular." in " ".join(output.split())
+    assert "Of 2 poses given, none leave something undetermined and none are nearly singular." in " ".join(
+        output.split()
+    )
 
 
 def test_figures_as_json(run):
@@ -82,9 +85,13 @@ def test_figures_as_json(run):
     found = json.loads(output)
     assert status == 1
     assert found["verdict"]["heading"] == "Yes, but not at every pose"
-    assert found["conditions"][0]["outcome"] == "1 combination lost"
+    assert found["conditions"][0]["outcome"] == (
+        "1 combination of the external wrenches on leg_left_6_link and leg_right_6_link not determined"
+    )
     assert (found["is_observable"], found["generic_rank"], found["variables"]) == (True, 670, 670)
     assert [(c["condition"], c["lost"]) for c in found["conditions"]] == [("parallel", 1), ("at_zero", 1)]
+    (added,) = found["additions"]
+    assert (added["at_poses"], added["is_smallest"], len(added["sensors"])) == (True, True, 1)
     (part,) = found["conditions"][0]["unseen"]
     assert part["dimension"] == 1
     assert "fx:leg_left_6_link.mz" in part["vectors"][0]
@@ -112,9 +119,11 @@ def test_the_workspace_and_failures(run, weighed, tmp_path):
     page = tmp_path / "page.html"
     status, output, errors = run("observe", *weighed, "--outputs", "tau", "--html", page)
     assert (status, errors) == (0, "")
-    assert max(map(len, output.splitlines())) <= 80
+    *lines, last = output.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert last.startswith("Next: nori-dyn plan ")
     text = " ".join(output.split())
-    assert "Of 12 random poses within joint limits, none lack rank" in text
+    assert "Of 12 random poses within joint limits, none leave something undetermined" in text
     assert "Expected standard deviations" in text
     assert "If sensors fail. Any one of" in text
     assert "</html>" in page.read_text()
@@ -134,6 +143,7 @@ def test_the_workspace_as_json(run, weighed):
     assert workspace["worst"] == expected.worst.tolist()
     first = {"output": "tau:shoulder_pan_joint", "unit": "N m"}
     first |= {"median": np.median(expected.sigma[:, 0]), "worst": expected.sigma[:, 0].max()}
+    first |= {"worst_pose": int(expected.sigma[:, 0].argmax())}
     assert workspace["deviations"][0] == first
     assert (found["redundancy"]["size"], found["redundancy"]["critical"]) == (1, {})
 
@@ -148,7 +158,8 @@ def test_outputs_that_are_not_determined(run, tmp_path):
     status, output, _ = run("observe", *few, "--outputs", "tau,fx:wrist_3_link")
     text = " ".join(output.split())
     assert status == 1
-    assert "All of 3 random poses within joint limits lack rank, as almost every pose does; none lack more" in text
+    words = "At all of 3 random poses within joint limits something is not determined, as at almost every pose"
+    assert f"{words}; more at none." in text
     assert "Further outputs: 5 not determined at most poses" in text
     found = json.loads(run("observe", *few, "--json")[1])
     assert found["workspace"]["deviations"][0]["median"] is None

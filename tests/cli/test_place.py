@@ -44,6 +44,8 @@ def test_icub_among_all_its_sensors(run, tmp_path):
     lines = output.splitlines()
     assert lines[0] == "4 sensors for 3,120: the cheapest there is."
     assert max(len(line) for line in lines if str(bought) not in line) <= 80
+    assert lines[-1].startswith("Next: nori-dyn plan ")
+    assert lines[-1].endswith(f"--sensors {bought} --base floating --keep sensors --outputs tau")
     assert sum("_ft " in line and "3,000" in line for line in lines) == 1
     status, output, _ = run("observe", *ICUB[:-1], "--sensors", bought, "--samples", "2", "--failing", "0")
     assert status == 0
@@ -61,6 +63,17 @@ def test_the_best_in_json(run, ur5):
     status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--json", "--outputs", "all")
     found = json.loads(output)
     assert (found["cost"], found["is_optimal"], len(found["chosen"])) == (42, True, 6)
+    assert found["exchanges"].keys() == set(found["chosen"])
+    assert found["expected"]["known_least"].startswith("Known least: ")
+
+
+def test_the_page(run, ur5, tmp_path):
+    page = tmp_path / "page.html"
+    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--html", page)
+    assert status == 0
+    assert output.startswith("6 sensors for 42: the cheapest there is.")
+    assert "6 sensors for 42" in page.read_text()
+    assert run("place", ROBOTS["ur5"], "--candidates", ur5, "--html", tmp_path / "none" / "page.html")[0] == 1
 
 
 def test_the_best_as_it_is_read(run, ur5):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from tests.cli.test_cli import FINGERS, HELD, PANDA, write_gaps
+from tests.cli.test_cli import FINGERS, HELD, PANDA, write_gaps, write_states
 
 N, DT = 60, 0.02
 CENTRE = np.array([0.0, 0.0, 0.0, -1.5, 0.0, 1.5, 0.0])
@@ -116,6 +116,7 @@ def test_a_monitor_goes_with_dropped_sensors_and_needs_some_that_are_weighed(run
     assert run("solve", "--plan", plan, *arguments)[0] == 0
     exact = tmp_path / "exact.plan"
     assert run("plan", PANDA, "--sensors", "inverse_dynamics", "--out", exact, *FINGERS)[0] == 0
+    write_states(log, np.random.default_rng(8))
     status, _, errors = run("solve", "--plan", exact, *arguments)
     assert status == 1
     assert "there is nothing to judge them by" in errors

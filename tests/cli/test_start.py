@@ -1,4 +1,6 @@
-"""What `--help` and wrong usage import; counted, not timed: each takes as long as what it imports."""
+"""What `--help` and wrong usage import (counted, not timed: each takes as long as what it imports), and how they look;
+version, completion, interrupts.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import sys
 import pytest
 import typer.main
 
+import nori_dyn as nd
 from nori_dyn.cli import app, observe, place
 from nori_dyn.observe.conditioning import SWEPT
 from nori_dyn.observe.poses import POSES
@@ -46,3 +49,40 @@ def test_what_help_says_is_so():
     assert tuple(POSES) == observe.POSES
     assert SWEPT == observe.SWEPT
     assert SECONDS == place.SECONDS
+
+
+def test_the_version_and_the_package_as_a_command(run):
+    assert run("--version") == (0, f"nori-dyn {nd.__version__}\n", "")
+    called = subprocess.run([sys.executable, "-m", "nori_dyn", "--version"], capture_output=True, text=True, check=True)
+    assert called.stdout == f"nori-dyn {nd.__version__}\n"
+
+
+def test_shells_complete_it(run, monkeypatch):
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
+    status, output, _ = run("--show-completion")
+    assert status == 0
+    assert "complete -o default -F _nori_dyn_completion nori-dyn" in output
+
+
+def test_help_folds_no_name_and_takes_nothing_for_markup(run, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    piped = run("solve", "--help")[1]
+    assert "  --dt <float>             Time between samples [s], " in piped
+    assert max(map(len, piped.splitlines())) > 120
+    for width in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        for command in COMMANDS:
+            lines = run(command, "--help")[1].splitlines()
+            assert max(map(len, lines)) <= width
+            assert not any(line.rstrip().endswith("-") for line in lines)  # a name, broken at its hyphen
+
+
+@pytest.mark.parametrize("arguments", [("info", "panda"), ("plan", "panda", "--sensors", "x", "--out", "x.plan")])
+def test_an_interrupt_is_one_line(run, monkeypatch, tmp_path, arguments):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nori_dyn.io.robots.load_robot", interrupted)
+    assert run(*arguments) == (130, "", "interrupted; nothing was written\n")
+    assert not list(tmp_path.iterdir())

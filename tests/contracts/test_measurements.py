@@ -13,6 +13,7 @@ from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensor
 from nori_dyn.measurements import registry
 from nori_dyn.measurements.acceleration import Accelerometer
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.config_errors import place
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.selectors import Except, Match, select_joints, select_places
 from nori_dyn.measurements.sensor_set import SensorSet, config_model
@@ -288,6 +289,8 @@ def test_link_selectors(tree, selector, expected):
 
 def test_selectors_as_objects(tree):
     assert select_joints(tree, Match(match=".*1")) == [0]
+    assert select_joints(tree, "tips") == [i for i in range(tree.n_links) if i not in tree.parents]
+    assert select_joints(tree, Except(**{"except": "tips"})) == sorted(set(tree.parents) - {-1})
     assert select_joints(tree, Except(**{"except": ["joint1"]})) == [1, 2, 3, 4]
     assert select_places(tree, "palm") == [("palm", 1)]
 
@@ -505,15 +508,19 @@ def test_a_component_measured_twice_is_named(tree):
 
 # Content that follows no schema: the entry, the path to the offending thing, and what the message must say.
 INVALID = [
-    ({"type": "joint_torque"}, ("joints",), "required"),
+    ({"type": "joint_torque"}, ("joints",), "joint_torque lacks 'joints'"),
     ({"joints": "all"}, (), "type"),
     ({"type": 3}, (), "type"),
-    (3, (), "dictionary"),
-    ({"type": "joint_torque", "joints": "all", "colour": 1}, ("colour",), "not permitted"),
-    ({"type": "joint_torque", "joints": 3}, ("joints",), "string"),
-    ({"type": "joint_torque", "joints": {"excpt": "a"}}, ("joints", "except"), "required"),
+    (3, (), "expected fields by name"),
+    ({"type": "joint_torque", "joints": "all", "colour": 1}, ("colour",), "'colour' is no field of joint_torque"),
+    ({"type": "joint_torque", "joints": 3}, ("joints",), "expected text or a list or {except: names}"),
+    (
+        {"type": "joint_torque", "joints": {"excpt": "a"}},
+        ("joints", "excpt"),
+        "'excpt' is no field of a selector. Did you mean 'except'",
+    ),
     ({"type": "joint_torque", "joints": {"match": "("}}, ("joints", "match"), "regular expression"),
-    ({"type": "joint_torque", "joints": ["joint1", 2]}, ("joints", 1), "string"),
+    ({"type": "joint_torque", "joints": ["joint1", 2]}, ("joints", 1), "it is 2, expected text"),
     ({"type": "joint_torque", "joints": "all", "sigma": 0}, ("sigma",), "greater than 0"),
     ({"type": "joint_torque", "joints": "all", "sigma": [1, -1]}, ("sigma", 1), "greater than 0"),
     ({"type": "joint_torque", "joints": "all", "value": float("nan")}, ("value",), "finite"),
@@ -534,11 +541,15 @@ INVALID = [
     (
         {"type": "external_wrench", "links": "all", "frame": {"rpz": [1, 2, 3]}},
         ("frame", "rpz"),
-        "not permitted",
+        "'rpz' is no field of a pose. Did you mean 'rpy'. Its fields are xyz, rpy, relative_to",
     ),
     ({"type": "accelerometer", "links": "all", "components": ["wx"]}, ("components", 0), "'ax'"),
     ({"type": "force_torque", "joints": "all", "measures": "both"}, ("measures",), "parent_on_child"),
-    ({"type": "force_torque", "joints": "all", "links": "all"}, ("links",), "not permitted"),
+    (
+        {"type": "force_torque", "joints": "all", "links": "all"},
+        ("links",),
+        "'links' is no field of force_torque. Did you mean 'joints'. Its fields",
+    ),
     ({"type": "linear_relation", "name": "", "terms": {"qdd:joint1": 1}}, ("name",), "at least 1"),
     ({"type": "linear_relation", "name": "x", "terms": {}}, ("terms",), "at least 1"),
     (
@@ -554,7 +565,7 @@ def test_a_config_that_breaks_the_schema_is_refused_with_its_path(entry, path, m
     with pytest.raises(InvalidConfigError, match=message) as caught:
         sensor_set({"type": "joint_torque", "joints": "all"}, entry)
     assert caught.value.path == ("measurements", 1, *path)
-    assert ".".join(map(str, caught.value.path)) in str(caught.value)
+    assert f"at {place(caught.value.path)}: " in str(caught.value)
 
 
 @pytest.mark.parametrize(

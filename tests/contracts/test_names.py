@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from nori_dyn.model.joints import Free, axis_rotation
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport, observability
-from nori_dyn.program.c_header import _readings
+from nori_dyn.program.export.interface import Interface
 from nori_dyn.system.builder import System
+from nori_dyn.system.side_by_side import SideBySide
 from tests.systems import sensor_set
 from tests.trees import random_state
 
@@ -102,9 +102,9 @@ def said(report: ObservabilityReport) -> list[object]:
 
 def units_in_c(bound: System) -> list[str]:
     """Return the unit of each reading as the header of exported C has it."""
-    lines = [line for line in _readings(bound) if re.match(r" +y\[\d+\]", line)]
-    assert len(lines) == bound.ny
-    return [" ".join(re.findall(r"\[(rad/s\^2|m/s\^2|N m|N)\]", line)) for line in lines]
+    interface = Interface("it", (bound,), SideBySide([bound], "it"), ())
+    assert [reading.name for reading in interface.readings] == list(bound.measurement_names)
+    return [reading.unit for reading in interface.readings]
 
 
 def assert_same(plain: System, *others: System) -> ObservabilityReport:

@@ -50,9 +50,9 @@ def things() -> dict[str, Shown]:
     Q, Ones = np.tile(q, (3, 1)), np.ones((3, 4))
     y = np.arange(8.0)
     blind = nd.System(tree, sensor_set(ACCELERATIONS, {**WRENCHES, "links": NASTY[0]}, name="<s>blind</s>"))
-    costs = dict.fromkeys((f"fx:{name}" for name in NASTY), 3.0)
-    chosen = tuple(costs), 12.0
-    sigma = np.arange(4.0)
+    both = {"name": "<b>shop</b>", "measurements": [{**WRENCHES, "value": 0}]}
+    choices = {"measurements": [{**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}]}
+    candidates = nd.placement.Candidates.from_dict({**both, "candidates": choices})
     return {
         "tree": tree,
         "sensors": exact,
@@ -72,10 +72,8 @@ def things() -> dict[str, Shown]:
         "conditioning": nd.conditioning(nd.System(tree, twice), n=12, workers=1),
         "redundancy": nd.redundancy(nd.System(tree, twice), ("tau",)),
         "redundancy where all are critical": nd.redundancy(system, ("tau",)),
-        "placement": nd.placement.Placement(*chosen, 12.0, "trying all", JOINTS, exact, costs),
-        "design": nd.placement.Design(
-            *chosen, "A", 1.0, 0.5, "trying all", JOINTS, ("N m",) * 4, 4, sigma, exact, costs
-        ),
+        "placement": nd.place(tree, candidates),
+        "design": nd.best_sensors(tree, candidates, 5),
         "diagnosis": monitor.check(q, ones, y),
         "diagnosis of a batch": monitor.check_batch(Q, Ones, np.tile(y, (3, 1))),
     }

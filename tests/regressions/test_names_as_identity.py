@@ -7,7 +7,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.io.logs import Differentiation, read_log
-from nori_dyn.program.c_header import _readings
+from nori_dyn.program.export.interface import Interface
+from nori_dyn.system.side_by_side import SideBySide
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
@@ -38,8 +39,9 @@ def test_units_in_c_are_those_of_what_is_read():
     others = {"type": "joint_torque", "joints": "joint2", "name": "knee"}
     forces = {"type": "external_wrench", "links": "link2", "components": ["mz", "fx"], "name": "a:link1"}
     felt = {"type": "accelerometer", "links": "link2", "components": ["ax"]}
-    lines = [*_readings(nd.System(tree, sensor_set(torque, others, forces, felt)))]
-    assert [line.split("[")[-1].split("]")[0] for line in lines[1:]] == ["N m", "N m", "N m", "N", "m/s^2"]
+    system = nd.System(tree, sensor_set(torque, others, forces, felt))
+    readings = Interface("it", (system,), SideBySide([system], "it"), ()).readings
+    assert [reading.unit for reading in readings] == ["N m", "N m", "N m", "N", "m/s^2"]
 
 
 def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_path):
@@ -53,7 +55,7 @@ def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_pat
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)
     assert log.differentiated == ("my joint1", "my joint2")
     torques = [{"type": "joint_torque", "joints": joint, "name": f"qdd:{joint}"} for joint in tree.joint_names]
-    with pytest.raises(nd.InputError, match=r"lacks 2 of 2 measurements: 'qdd:joint1', 'qdd:joint2'\.$"):
+    with pytest.raises(nd.InputError, match=r"lacks 2 of 2 measurements: 'qdd:joint1', 'qdd:joint2'\. Its"):
         read_log(tmp_path / "log.npz", nd.System(tree, sensor_set(*torques, {**WRENCHES, "value": 0})), window)
 
 

@@ -13,8 +13,8 @@ from nori_dyn.bench.records import Record
 from nori_dyn.bench.robots import Base, Robot, real_robot
 from nori_dyn.bench.tables import timing_tables
 from nori_dyn.errors import MissingExtraError
-from nori_dyn.planning.search import Progress
 from nori_dyn.tables import Table
+from nori_dyn.tables.progress import Progress
 
 Cases: TypeAlias = tuple[tuple[str, Base], ...]
 """Robots by name, and the base of each."""

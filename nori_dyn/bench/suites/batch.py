@@ -10,8 +10,8 @@ from nori_dyn.bench.records import Record, compare, own_name
 from nori_dyn.bench.robots import States, random_states
 from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.bench.suites.tick import PROBLEMS, QUICK, REAL, planned
-from nori_dyn.planning.search import Progress
 from nori_dyn.solve.estimate import Estimate
+from nori_dyn.tables.progress import Progress
 
 STATES = 1024
 

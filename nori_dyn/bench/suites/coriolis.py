@@ -23,9 +23,9 @@ from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.model.joints import Joint, Prismatic, Revolute
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.search import Progress
 from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coriolis import coriolis
+from nori_dyn.tables.progress import Progress
 
 SKEW = 1.5
 SIZES = (2, 5, 10, 20, 30, 50, 70, 100)

@@ -34,12 +34,12 @@ from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
-from nori_dyn.planning.search import Progress
 from nori_dyn.program.functions import compiled
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.trace import trace
 from nori_dyn.tables import Table
+from nori_dyn.tables.progress import Progress
 
 SIZES = (2, 5, 10, 20, 30, 50, 70, 100)
 QUICK = (2, 5, 10)

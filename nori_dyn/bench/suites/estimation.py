@@ -33,9 +33,9 @@ from nori_dyn.io.urdf import load_urdf
 from nori_dyn.measurements.berdy import berdy_map
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.search import Progress
 from nori_dyn.solve.solver import Solver
 from nori_dyn.tables import Table
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
 ROBOT = "iCubGenova04"

@@ -22,9 +22,9 @@ from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.bench.suites.tick import planned
 from nori_dyn.bench.tables import figure_tables
 from nori_dyn.errors import CompilerError
-from nori_dyn.planning.search import Progress
-from nori_dyn.program.c_export import c_export
 from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.export.files import c_export
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
 REAL: Cases = (("panda", "fixed"), ("talos_reduced", "floating"))

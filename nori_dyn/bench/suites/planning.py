@@ -15,7 +15,7 @@ from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.bench.suites.tick import PROBLEMS
 from nori_dyn.bench.tables import figure_tables
 from nori_dyn.io.sensor_configs import sensors
-from nori_dyn.planning.search import Progress
+from nori_dyn.tables.progress import Progress
 
 REAL: Cases = (
     ("ur5", "fixed"),

@@ -14,13 +14,13 @@ from nori_dyn.bench.peers.base import runs_of
 from nori_dyn.bench.records import Record, compare, own_name
 from nori_dyn.bench.robots import Robot, States, random_states
 from nori_dyn.bench.suites.base import Cases, Options, Suite
-from nori_dyn.planning.search import Progress
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
 REAL: Cases = (

@@ -26,8 +26,8 @@ from nori_dyn.bench.suites.counts import formula_aba, formula_rnea
 from nori_dyn.bench.suites.tick import PROBLEMS
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree
-from nori_dyn.planning.search import Progress
 from nori_dyn.tables import Table, number
+from nori_dyn.tables.progress import Progress
 
 SIZES = (10, 30, 100, 300, 1000)
 QUICK = (10, 30)

@@ -13,7 +13,7 @@ from nori_dyn.bench.records import Record, compare, own_name
 from nori_dyn.bench.robots import Robot, States, random_states
 from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.io.sensor_configs import sensors
-from nori_dyn.planning.search import Progress
+from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
 PROBLEMS = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}

@@ -33,7 +33,8 @@ from nori_dyn.program.backends.base import (
     state_parts,
 )
 from nori_dyn.program.backends.fallback import Fallback
-from nori_dyn.program.c_source import CSource, Job, Row, c_source
+from nori_dyn.program.c_source import CSource, c_source
+from nori_dyn.program.c_writer import Job, Row
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler

@@ -17,7 +17,8 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.program.c_source import Job, c_source
+from nori_dyn.program.c_source import c_source
+from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.typing import Floats

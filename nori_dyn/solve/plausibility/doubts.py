@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.consistency import inconsistency
 from nori_dyn.solve.plausibility.doubt import Doubt
@@ -33,13 +34,31 @@ def doubts(
         dt: time between samples [s]; that of t when None. Without either, q is not compared with qd.
         t: times (N,) [s].
     """
+    return *doubts_of_readings(system, q, qd, y), *doubts_of_motion(system.tree, q, qd, estimate, dt, t)
+
+
+def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats) -> tuple[Doubt, ...]:
+    """Return what is not likely about each sample by itself; for the arguments see `doubts`."""
     with np.errstate(all="ignore"):  # what overflows is doubted for that
-        found = [*limits(system.tree, q), *readings(system, y), *inconsistency(system, q, qd, y)]
+        return *limits(system.tree, q), *readings(system, y), *inconsistency(system, q, qd, y)
+
+
+def doubts_of_motion(
+    tree: KinematicTree,
+    q: Floats,
+    qd: Floats,
+    estimate: Estimate | None = None,
+    dt: float | None = None,
+    t: Floats | None = None,
+) -> tuple[Doubt, ...]:
+    """Return what is not likely about samples one after the other, and their estimates; see `doubts`."""
+    found: list[Doubt] = []
+    with np.errstate(all="ignore"):
         if t is not None:
             found += clock(t, dt)
             dt = step(t) if dt is None else dt
         if dt is not None:
-            found += rates(system.tree, q, qd, dt)
+            found += rates(tree, q, qd, dt)
         if estimate is not None:
-            found += estimates(system.tree, estimate)
+            found += estimates(tree, estimate)
     return tuple(found)

@@ -14,6 +14,7 @@ from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt, counted
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
+from nori_dyn.tables import number
 from nori_dyn.typing import Floats
 
 LARGE = 30.0
@@ -75,7 +76,8 @@ def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Fl
     yield Doubt(
         check,
         share,
-        f"{what} is {size:.3g} {unit}, {size / usual:.0f} times {compared}, at {counted(share, len(values))}.{hint}",
+        f"{what} is {number(size)} {unit}, {number(size / usual, 2)} times {compared}, at "
+        f"{counted(share, len(values))}.{hint}",
     )
 
 
@@ -117,4 +119,6 @@ def _gravity(tree: KinematicTree, row: RowBlock, values: Floats) -> Iterator[Dou
     }
     near = [words for words, in_g in explanations.items() if 0.8 < in_g < 1.25]
     hint = near[0] if near else "At rest an accelerometer feels gravity, upwards: was it taken out?"
-    yield Doubt("magnitudes", 1.0, f"'{row.name}' is {felt:.3g} m/s^2 in the median, and gravity {gravity:.3g}. {hint}")
+    yield Doubt(
+        "magnitudes", 1.0, f"'{row.name}' is {number(felt)} m/s^2 in the median, and gravity {number(gravity)}. {hint}"
+    )

@@ -9,6 +9,7 @@ import numpy as np
 
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt, counted
+from nori_dyn.tables import number
 from nori_dyn.typing import Booleans, Floats
 
 FEW = 0.02
@@ -63,8 +64,9 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
         "limits",
         share,
         f"q is outside the joint limits at {counted(share, len(q))}: '{tree.joint_names[limited[worst]]}' is between "
-        f"{low:.4g} and {high:.4g} {'rad' if turns[worst] else 'm'}, its limits are {lower[worst]:.4g} and "
-        f"{upper[worst]:.4g}. {fits[0] if fits else 'Are units and order of the joints those of the model?'}",
+        f"{number(low, 4)} and {number(high, 4)} {'rad' if turns[worst] else 'm'}, its limits are "
+        f"{number(lower[worst], 4)} and {number(upper[worst], 4)}. "
+        f"{fits[0] if fits else 'Are units and order of the joints those of the model?'}",
     )
 
 
@@ -94,7 +96,7 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Dou
         yield Doubt(
             "rates",
             1.0,
-            f"q moves {slope:.4g} times as far as qd says with {dt:g} s between samples, at {where}. "
+            f"q moves {number(slope, 4)} times as far as qd says with {dt:g} s between samples, at {where}. "
             f"{_explained(slope, dt)}",
         )
 

@@ -9,6 +9,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.api import plan as plans_module
+from nori_dyn.api import verification
 from nori_dyn.api.plan import cache_folder
 from nori_dyn.io import plan_files
 from nori_dyn.io.plan_files import VERSION
@@ -210,11 +211,27 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
 
 
 def test_an_older_file_is_replaced_whole(tmp_path):
-    path = tmp_path / "plan"
+    path = tmp_path / "folder" / "plan"
+    path.parent.mkdir()
     path.write_text("older")
     nd.plan(system(), cache=False).save(path)
     assert nd.Plan.load(path).ordering
-    assert [entry.name for entry in tmp_path.iterdir()] == ["plan"]
+    assert [entry.name for entry in path.parent.iterdir()] == ["plan"]
+
+
+def test_a_file_is_verified_once(tmp_path, monkeypatch):
+    """That takes as long as tracing; what has changed since is verified anew."""
+    path = tmp_path / "plan"
+    plan = nd.plan(system(), cache=False)
+    plan.save(path)
+    looked_at = []
+    monkeypatch.setattr(verification, "check_pivots", looked_at.append)
+    for _ in range(3):
+        assert nd.Plan.load(path).ordering == plan.ordering
+    assert len(looked_at) == 1
+    nd.plan(system(), seed=1, cache=False).save(path)
+    nd.Plan.load(path)
+    assert len(looked_at) == 2
 
 
 def test_sensors_of_ones_own_class_are_planned_but_not_saved(tmp_path):

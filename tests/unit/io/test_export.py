@@ -10,7 +10,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, UnknownNameError
 from nori_dyn.io.export import check_folder, write_folder
-from nori_dyn.program.c_header import MARK
+from nori_dyn.program.export.text import MARK
 
 FILES = {"it.h": f"/* {MARK} */\n", "main.c": f"/* an example, {MARK} */\n"}
 
@@ -39,6 +39,18 @@ def test_an_earlier_export_is_replaced_and_what_is_beside_it_left(tmp_path):
     write_folder(tmp_path, newer)
     assert (tmp_path / "it.h").read_text() == newer["it.h"]
     assert sorted(os.listdir(tmp_path)) == [".gitignore", "build", "it.h", "main.c"]
+
+
+def test_what_an_earlier_export_wrote_besides_is_removed(tmp_path):
+    besides = dict.fromkeys(("it_monitor.h", "it_states.h", "it_state_l_foot.c"), f"/* {MARK} */")
+    write_folder(tmp_path, {**FILES, **besides}, "it")
+    write_folder(tmp_path, FILES, "it")
+    assert content(tmp_path) == FILES
+    mine = tmp_path / "it_monitor.h"
+    mine.write_text("mine")
+    with pytest.raises(FileFormatError, match=r"it_monitor\.h"):
+        write_folder(tmp_path, FILES, "it")
+    assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +120,7 @@ def test_a_plan_exports_itself(tmp_path):
     plan = nd.plan(nd.System(nd.autotree(2), nd.sensors("forward_dynamics")), outputs=("qdd",))
     made = plan.export(tmp_path / "out", name="two")
     assert content(tmp_path / "out") == dict(made.files)
-    assert set(made.files) == {"two.h", "two.c", "main.c", "CMakeLists.txt"}
+    assert set(made.files) == {"two.h", "two.hpp", "two.c", "main.c", "CMakeLists.txt"}
     assert nd.__version__ in made.files["two.h"]
     assert (made.inputs, made.outputs) == ({"q": 2, "qd": 2, "y": 2}, {"qdd": (2,)})
     assert all(MARK in text[:200] for text in made.files.values())

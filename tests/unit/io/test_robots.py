@@ -8,6 +8,7 @@ import types
 import pytest
 
 from nori_dyn.errors import FileFormatError, ModelError
+from nori_dyn.io import installed_robots, robots
 from nori_dyn.io.robots import load_robot
 from tests.robots import ROBOTS
 
@@ -81,12 +82,39 @@ def test_a_download_that_fails(descriptions):
 
 @pytest.mark.parametrize("name", ["ur5_descriptoin", "_private", "os"])
 def test_unknown_names(descriptions, name):
-    with pytest.raises(ModelError, match=f"no robot '{name}': there is no such file, and") as caught:
+    with pytest.raises(
+        ModelError, match=f"no robot '{name}': there is no such file, and it is none of the robots of"
+    ) as caught:
         load_robot(name)
     assert ("Did you mean 'ur5_description'?" in str(caught.value)) == (name == "ur5_descriptoin")
 
 
-def test_without_robot_descriptions(monkeypatch):
+def test_packages_that_are_not_installed_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
-    with pytest.raises(ModelError, match=r"'panda_description'.*pip install 'nori_dyn\[robots\]'"):
-        load_robot("panda_description")
+    with pytest.raises(ModelError, match=r"searched: robot_descriptions \(pip install 'nori_dyn\[robots\]'\)"):
+        load_robot("ur5_descriptoin")
+    monkeypatch.setattr(installed_robots, "PACKAGES", {})
+    monkeypatch.setattr(robots, "PACKAGES", {"icub-models": "nowhere"})
+    monkeypatch.setattr(robots, "robots_folder", lambda package: None)
+    with pytest.raises(ModelError, match=r"there is no such file\. Give .* icub-models, robot_descriptions \(pip"):
+        load_robot("panda")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("panda", "panda_description/urdf/panda.urdf"),
+        ("anymal", "anymal_b_simple_description/robots/anymal.urdf"),
+        ("anymal_c", "anymal_c_simple_description/urdf/anymal.urdf"),
+        ("talos", "talos_data/robots/talos_reduced.urdf"),
+        ("icub", "iCub/robots/iCubGenova04/model.urdf"),
+        ("iCubGenova02", "iCub/robots/iCubGenova02/model.urdf"),
+    ],
+)
+def test_robots_of_installed_packages_come_first(monkeypatch, name, file):
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+    assert str(robots.robot_by_name(name)).endswith(file)
+
+
+def test_each_short_name_is_that_of_a_robot():
+    assert installed_robots.SHORT.keys() <= installed_robots.installed_robots().keys()

@@ -26,7 +26,8 @@ SHIPPED = {
     "forward_dynamics": (any_robot, 0),
     "hybrid_dynamics": (any_robot, 0),
     "floating_base": (walkers("anymal", "talos_reduced"), 0),
-    "icub_feet_three_axes": (walkers("iCubGenova04"), 0),
+    "feet_unknown": (walkers("iCubGenova04", "talos_reduced"), -6),
+    "icub_feet_three_axes": (walkers("iCubGenova04", "talos_reduced"), 0),
     "icub_imu": (walkers("iCubGenova04"), 0),
     "icub_standing": (walkers("iCubGenova04"), 0),
     "quadruped_point_feet": (walkers("anymal", "solo12", "go2", "hyq"), 0),
@@ -37,20 +38,27 @@ SHIPPED = {
     "biped_contacts": (walkers("iCubGenova04", "talos_reduced"), 26),
     "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
     "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
-    "nori_code": (lambda: (nd.autotree(30, skew=0.3),), 0),
+    "touch": (lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")), (1, 0)),
+    "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
+    "nori_code": (lambda: tuple(nd.autotree(n, skew=0.3) for n in (5, 12, 30)), 0),
 }
+
+
+MODELS = {"own_sensors": ROBOTS["iCubGenova04"]}
+"""Robots whose own sensors a shipped set takes."""
 
 
 @pytest.mark.parametrize("name", shipped_configs())
 def test_what_is_shipped_fits_the_robots_that_it_is_for(name):
     robots, spare = SHIPPED[name]
-    for tree in robots():
-        known = nd.sensors(name)
+    known = nd.load_sensors(name, MODELS.get(name))
+    for k, tree in enumerate(robots()):
         system = nd.System(tree, known.in_contact(*known.contact_names))
-        assert system.shape[0] == system.shape[1] + spare
-        assert system.is_weighted == (spare > 0)
-    assert nd.sensors(name).name == name
-    assert nd.sensors(name).source
+        more = spare[k] if isinstance(spare, tuple) else spare
+        assert system.shape[0] == system.shape[1] + more
+        assert system.is_weighted == (more > 0 or name == "touch")
+    assert known.name == name
+    assert known.source
     assert shipped_configs()[name].read_text().startswith("# ")
 
 
@@ -72,6 +80,22 @@ def test_the_contract_of_the_shipped_sets():
     assert {"inverse_dynamics", "forward_dynamics", "hybrid_dynamics"} <= set(shipped_configs())
     assert nd.System(tree, nd.sensors("inverse_dynamics")).ny == tree.nv
     assert nd.System(tree, nd.sensors("forward_dynamics")).ny == tree.nv
+
+
+def test_links_and_joints_may_be_named_by_their_place():
+    tree = nd.autotree(4)
+
+    def read(selector):
+        entry = {"type": "joint_torque", "joints": selector}
+        sensors = nd.SensorSet.from_dict({"name": "some", "measurements": [entry]})
+        assert nd.SensorSet.from_dict(sensors.to_dict()) == sensors
+        return nd.System(tree, sensors).measurement_names
+
+    assert read({"at": 0}) == ("tau:joint1",)
+    assert read({"at": [-1, 0]}) == ("tau:joint1", "tau:joint4")
+    assert read({"except": {"at": [0, -1]}}) == ("tau:joint2", "tau:joint3")
+    with pytest.raises(nd.errors.SensorConfigError, match="no moving joint at 4: it has 4, from 0 to 3, or from -1"):
+        read({"at": 4})
 
 
 def test_hybrid_dynamics_drives_actuated_joints_and_lets_the_base_fall():
@@ -128,7 +152,7 @@ def test_an_unknown_type_suggests_and_names_the_file(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD.replace("external_wrench", "external_wrenches"))
     with pytest.raises(
-        nd.errors.SensorConfigError, match=r"mine.yaml: .*'external_wrenches'.*Did you mean 'external_wrench'"
+        nd.errors.SensorConfigError, match=r"mine.yaml:4: .*'external_wrenches'.*Did you mean 'external_wrench'"
     ):
         nd.load_sensors(path)
 

@@ -91,10 +91,14 @@ def test_unknown_contacts_are_refused_with_the_closest(feet):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda c: c["left"].pop("open"), InvalidConfigError, r"contacts.left.open: Field required"),
+        (
+            lambda c: c["left"].pop("open"),
+            InvalidConfigError,
+            r"contacts\.left\.open: contacts\.left lacks 'open'\. Its fields are closed, open",
+        ),
         (lambda c: c["left"].update(shut=[]), InvalidConfigError, r"contacts.left.shut"),
         (lambda c: c["left"]["open"][0].update(type="wrench"), UnknownSensorNameError, "sensor type 'wrench'"),
-        (lambda c: c["left"]["open"][0].update(sigma=0), InvalidConfigError, r"contacts.left.open.0.sigma"),
+        (lambda c: c["left"]["open"][0].update(sigma=0), InvalidConfigError, r"contacts\.left\.open\[0\]\.sigma"),
         (lambda c: c.update({"a, b": c["left"]}), InvalidConfigError, "contacts"),
         (lambda c: c["left"]["open"][0].update(name="cell"), InvalidConfigError, "two sensors are named 'cell'"),
         (lambda c: c["left"].update(open=[{"type": "x"}, 3]), UnknownSensorNameError, "sensor type 'x'"),
@@ -111,7 +115,10 @@ def test_wrong_contacts_are_refused_with_their_place(change, error, message):
 def test_errors_in_files_name_the_line(tmp_path):
     path = tmp_path / "feet.yaml"
     path.write_text(CONFIG.replace("name: cell, value: 0", "sigma: -1"))
-    with pytest.raises(SensorConfigError, match=rf"{path}:13: at contacts.right.open.0.sigma"):
+    with pytest.raises(
+        SensorConfigError,
+        match=rf"{path}:13: at contacts\.right\.open\[0\]\.sigma: it is -1, expected a number greater",
+    ):
         nd.load_sensors(path)
     path.write_text(CONFIG)
     assert nd.load_sensors(path).contact_names == ("left", "right")

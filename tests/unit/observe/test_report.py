@@ -56,7 +56,7 @@ def test_the_likely_poses_are_looked_at_unasked(cells):
     assert [condition.condition for condition in report.loses_rank] == ["parallel", "coplanar"]
     lines = [" ".join(line.split()) for line in str(report).splitlines()]
     assert lines[0].startswith("Yes, but not at every pose. At almost every pose all")
-    assert any(line.startswith("link1 and link5 with parallel normals 1 combination lost") for line in lines)
+    assert any(line.startswith("link1 and link5 with parallel normals 1 combination of the") for line in lines)
     assert "What the sensors do not see at special poses: - a couple about the common normal" in " ".join(lines)
     assert "\n" not in repr(report)
 

@@ -9,13 +9,17 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.observe.findings import findings
-from nori_dyn.observe.summary import conditioning_document, redundancy_document
-from nori_dyn.report.json_figures import report_json
-from nori_dyn.report.page import observability_page
+from nori_dyn.observe.null_space import Unseen
+from nori_dyn.observe.summary import redundancy_document, report_document
+from nori_dyn.observe.workspace import MARGIN
+from nori_dyn.report.html import to_html
+from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
+from nori_dyn.tables import number
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 TREE = nd.autotree(3)
 ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}))
+KNOWN = {**WRENCHES, "value": 0}
 SHORT = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "links": ["link1", "link2"], "value": 0}))
 
 
@@ -31,7 +35,7 @@ def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
     assert "What the sensors do not see:" in text
     assert report.unseen[0].words in text
     assert "Not determined: fx:link3 (6), f:link1 (6), tau:joint1," in text
-    assert "at the zero of every joint nothing lost" in text
+    assert "at the zero of every joint nothing further lost" in text
     assert "nothing of this robot" not in text
     assert plain(nd.observability(ENOUGH, where=None)).startswith("Yes, these sensors suffice.")
 
@@ -40,7 +44,7 @@ def test_text_figures_and_page_say_the_same():
     report = nd.observability(SHORT)
     said = findings(report)
     figures = report_json(report, None)
-    page = observability_page(SHORT, report)
+    page = to_html(report)
     assert figures["verdict"] == {
         "level": "no",
         "heading": said.verdict.heading,
@@ -50,42 +54,61 @@ def test_text_figures_and_page_say_the_same():
     for words in (said.verdict.words, said.reason, *(line.words for line in said.unseen)):
         assert words in plain(report)
     page_text = " ".join(page.replace("&#39;", "'").split())
-    for words in (said.verdict.heading, said.verdict.words, said.reason, said.lost.partition(" below")[0]):
+    for words in (said.verdict.heading, said.verdict.words, said.reason, MARGIN, said.advice[0].words):
         assert words in page_text
     assert "rank lost" not in page
     assert "ranks lost" not in str(report)
 
 
+def test_text_figures_and_page_say_the_same_of_poses_and_failures():
+    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, KNOWN))
+    report, found, spare = nd.observability(system), nd.conditioning(system, n=6, workers=1), nd.redundancy(system)
+    k = int(np.argmax(found.worst_sigma))
+    median, worst = found.median_sigma[k], found.worst_sigma[k]
+    at_worst = f"{number(worst, 2)} N m at the worst of 6 poses (no. {found.sigma[:, k].argmax()})"
+    least = f"Known least: {found.outputs[k]}, {at_worst}, {number(median, 2)} N m at the median"
+    figures = workspace_json(found)
+    assert figures["known_least"].startswith(least)
+    failures = redundancy_json(spare)["words"]
+    text = " ".join((report_document(report, found) + redundancy_document(spare)).text().split())
+    page = " ".join(to_html(report, found, spare).split())
+    for words in (least, failures, findings(report).reason):
+        assert words in text
+        assert words.replace("'", "&#39;") in page
+
+
 @pytest.mark.parametrize(
     ("lost", "ranks", "outcome"),
     [
-        (1, [59, 59], "1 combination lost"),
-        (2, [58, 60], "2 combinations lost, at the worst"),
-        (0, [60, 60], "nothing lost, but nearly"),
+        (1, [59, 59], "1 combination of the external wrenches on link1 and link3 not determined"),
+        (2, [58, 60], "2 combinations of the external wrenches on link1 and link3 not determined, at the worst"),
+        (0, [60, 60], "all determined, but only just"),
     ],
 )
 def test_what_becomes_of_poses(lost, ranks, outcome):
     report = nd.observability(ENOUGH)
-    pose = replace(
-        report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=np.full(2, 1e-7 if not lost else 0.1)
-    )
+    unseen = (Unseen("internal", ("link1", "link3"), (), ()),) if lost else ()
+    smallest = np.full(2, 1e-7 if not lost else 0.1)
+    pose = replace(report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=smallest, unseen=unseen)
     (line,) = findings(replace(report, conditions=(pose,))).poses
     assert line.outcome == outcome
-    assert outcome in plain(replace(report, conditions=(pose,)))
+    words = plain(replace(report, conditions=(pose,)))
+    assert all(word in words for word in outcome.split())
 
 
 def test_the_workspace_as_text():
     found = nd.conditioning(ENOUGH, n=8, workers=1)
     text = plain(found)
-    assert text.startswith("Of 8 configurations, none lack rank and none are nearly singular. The margin is")
+    words = "Of 8 random poses within joint limits, none leave something undetermined and none are nearly singular."
+    assert text.startswith(f"{words} The margin is")
     assert "No sensor has a sigma" in text
     rows = [line.split() for line in str(found).splitlines()]
-    start = rows.index(["pose", "short", "margin", "q"]) + 2
+    start = rows.index(["pose", "missing", "margin", "q"]) + 2
     assert [row[:2] for row in rows[start : start + 5]] == [[str(k), "0"] for k in found.worst[:5]]
     assert repr(found) == "Conditioning(8 configurations, 0 lack rank)"
-    assert "All of 4 poses given lack rank" in plain(
-        conditioning_document(nd.conditioning(SHORT, n=4, workers=1), "poses given").text()
-    )
+    Q = [TREE.random_configuration(k) for k in range(4)]
+    words = plain(nd.conditioning(SHORT, Q, workers=1))
+    assert "At all of 4 poses given something is not determined, as at almost every pose; more at none." in words
 
 
 def test_deviations_are_plain_numbers_with_the_largest_first():

@@ -17,13 +17,18 @@ from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
-from nori_dyn.observe.findings import NEARLY_SINGULAR
-from nori_dyn.observe.redundancy import Redundancy
+from nori_dyn.observe.findings import findings
+from nori_dyn.observe.redundancy import Redundancy, redundancy
 from nori_dyn.observe.report import ObservabilityReport, observability
-from nori_dyn.report.margin_histogram import histogram, margin, power
-from nori_dyn.report.page import observability_page
+from nori_dyn.observe.workspace import NEARLY_SINGULAR
+from nori_dyn.placement.candidates import Candidates
+from nori_dyn.placement.design import Design, best_sensors
+from nori_dyn.placement.selection import Placement, place
+from nori_dyn.report.html import save_html, to_html
+from nori_dyn.report.margin_bars import margin_bars
 from nori_dyn.report.tree_drawing import elided, tree_drawing
 from nori_dyn.system.builder import System
+from nori_dyn.tables import number
 from tests.robots import load
 from tests.systems import ACCELERATIONS, INVERSE, sensor_set
 
@@ -37,7 +42,7 @@ VERDICTS = {
     "not at parallel soles": "Yes, but not at every pose",
     "not": "No, these sensors do not suffice",
 }
-WIDTHS = {"phone": (360, 740), "desktop": (1440, 900)}
+WIDTHS = {"phone": (390, 844), "tablet": (768, 1024), "desktop": (1440, 900)}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -73,7 +78,26 @@ def failing(system: System) -> Redundancy:
 @cache
 def page_of(name: str) -> str:
     system, report = case(name)
-    return observability_page(system, report, swept(system), failing(system))
+    return to_html(report, swept(system), failing(system))
+
+
+CANDIDATES = {
+    "name": "shop",
+    "measurements": [{"type": "external_wrench", "links": "all", "value": 0}],
+    "candidates": {
+        "measurements": [
+            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+            {"type": "joint_torque", "joints": "all", "sigma": 1},
+        ]
+    },
+    "costs": {"joint_torque": 30, "joint_acceleration": 7},
+}
+
+
+@cache
+def bought(name: str) -> Placement | Design:
+    tree, candidates = load("panda"), Candidates.from_dict(CANDIDATES)
+    return place(tree, candidates) if name == "cheapest" else best_sensors(tree, candidates, 10)
 
 
 def parsed(page: str) -> etree._Element:
@@ -91,7 +115,7 @@ def text(element: etree._Element) -> str:
 @pytest.mark.parametrize("name", CASES)
 def test_verdict_comes_first_and_reasons_follow(name):
     system, report = case(name)
-    root = parsed(observability_page(system, report))
+    root = parsed(to_html(report))
     assert text(root.find(".//h1")).endswith(VERDICTS[name])
     assert root.find(".//title").text.startswith(VERDICTS[name])
     assert root.find("body/main")[0].tag == "header"
@@ -105,7 +129,7 @@ def test_verdict_comes_first_and_reasons_follow(name):
 
 def test_what_suffices_on_paper_only_is_no():
     system, report = case("arm")
-    root = parsed(observability_page(system, replace(report, numerical_rank=report.n_variables - 2)))
+    root = parsed(to_html(replace(report, numerical_rank=report.n_variables - 2)))
     assert text(root.find(".//h1")).endswith("No, these sensors suffice on paper only")
 
 
@@ -113,40 +137,83 @@ def test_given_configurations_that_lack_rank_change_the_verdict():
     system, report = case("arm")
     Q = np.array([system.tree.random_configuration(k) for k in range(3)])
     ranks = np.array([180, 179, 180])
-    root = parsed(observability_page(system, replace(report, configurations=Q, rank_at=ranks, smallest_at=ranks / 360)))
+    root = parsed(to_html(replace(report, configurations=Q, rank_at=ranks, smallest_at=ranks / 360)))
     assert text(root.find(".//h1")).endswith("Yes, but not at every pose")
-    assert "Of the 3 configurations given, 1 lack rank" in text(root)
-    assert "no. 1, 1 short" in text(root)
+    assert "Of 3 configurations given, 1 leaves something undetermined" in text(root)
+    assert "no. 1, 1 not determined" in text(root)
 
 
 def test_numbers_of_the_sweep_are_listed():
     system, _ = case(name := "not at parallel soles")
     conditioning, said = swept(system), text(parsed(page_of(name)))
     assert "2 of the 40 configurations looked at" in said
-    assert "Of 40 configurations 2 lack rank and 1 of the others are nearly singular" in said
+    assert "Of 40 configurations, 2 leave something undetermined and 1 is nearly singular" in said
     k = system.tree.joint_names.index("leg_left_4_joint")
     degrees = np.degrees(conditioning.configurations[conditioning.worst[0], system.tree.q_slices[k]][0])
     assert f"{degrees:.1f}".replace("-", "−") in said
     rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in parsed(page_of(name)).iter("tr")}
-    median, worst = (of(conditioning.sigma[:, 2]) for of in (np.median, np.max))
-    assert rows[conditioning.outputs[2]] == [f"{median:.3g}", "", f"{worst:.3g}"]
-    assert rows[conditioning.outputs[1]] == ["not determined", "", "not determined"]
-    assert "Of 35 sensors 2 are critical: if one fails" in said
+    k = int(np.argmax(np.where(np.isfinite(conditioning.sigma), conditioning.sigma, 0).max(axis=0)))
+    sigma, output = conditioning.sigma[:, k], conditioning.outputs[k]
+    worst, median = (number(of(sigma), 2) for of in (np.max, np.median))
+    assert rows[output] == [worst, median, "", str(np.argmax(sigma))]
+    at_worst = f"{output}, {worst} N m at the worst of 40 poses (no. {np.argmax(sigma)}), {median} N m at the median"
+    assert f"Known least: {at_worst}" in text(parsed(page_of(name)).find(".//header"))
+    assert f"Not determined at most poses: {conditioning.outputs[1]}." in said
+    assert "Any one of 33 of the 35 sensors may fail; 2 may not." in said
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_to_add_stands_below_the_verdict(name):
+    report = case(name)[1]
+    root = parsed(page_of(name))
+    assert [text(h) for h in root.iter("h2")][:1] == (["Why"] if name == "arm" else ["What to add"])
+    said = text(root)
+    for advice in findings(report).advice:
+        assert f"{advice.lead} {advice.words}" in said
+        assert all(other in said for other in advice.others)
+
+
+def test_the_page_is_a_function_of_what_was_found(tmp_path):
+    system, report = case("arm")
+    save_html(report, tmp_path / "page.html", swept(system), failing(system))
+    assert (tmp_path / "page.html").read_text() == page_of("arm")
+    with pytest.raises(nori_dyn.InputError, match=r"takes what nd\.observability"):
+        nori_dyn.save_html(system, tmp_path / "page.html")
 
 
 def test_equal_reports_give_equal_pages():
     system, report = case("not")
-    first, second = (observability_page(System(system.tree, system.sensors), report) for _ in range(2))
+    again = observability(System(system.tree, system.sensors), n=1)
+    first, second = (to_html(each) for each in (report, again))
     assert first == second
     assert not re.search(r"20\d\d-\d\d|\d\d:\d\d", text(parsed(first)))
+
+
+@pytest.mark.parametrize("name", ["cheapest", "best"])
+def test_a_placement_says_what_to_buy_its_price_and_its_precision(name):
+    found = bought(name)
+    root = parsed(to_html(found))
+    rows = [[text(cell) for cell in row] for row in root.iter("tr")]
+    said = text(root)
+    for sensor in found.chosen:
+        assert any(row[:2] == [sensor, f"{found.costs[sensor]:,g}"] for row in rows)
+        assert f"chosen: joint {'torque' if sensor.startswith('tau') else 'acceleration'}" in said
+    for candidate, cost in found.bought.offered.items():
+        assert [candidate, f"{cost:,g}", "yes" if candidate in found.chosen else "no"] in rows
+    assert "Known least: tau:" in text(root.find(".//header"))
+    expected = found.bought.expected
+    k = int(np.argmax(expected.worst_sigma))
+    figures = [number(of[k], 2) for of in (expected.worst_sigma, expected.median_sigma)]
+    assert any(row[:3] == [expected.outputs[k], *figures] for row in rows)
+    assert ("instead of it" in said) == (name == "cheapest")
 
 
 # ------------------------------------------------------------------------------------ a sound file
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, "cheapest", "best"])
 def test_page_is_sound_and_stands_alone(name):
-    page = page_of(name)
+    page = page_of(name) if name in CASES else to_html(bought(name))
     root = parsed(page)
     assert page.startswith("<!DOCTYPE html>\n")
     assert root.get("lang") == "en"
@@ -172,9 +239,11 @@ def test_names_from_files_cannot_change_the_page():
     tree = autotree(6).replace(name=nasty[0], names=tuple(nasty), joint_names=tuple(f"j {name}" for name in nasty))
     system = System(tree, sensor_set(ACCELERATIONS, name='"><script>'))
     report = observability(system)
-    root = parsed(observability_page(system, report, swept(system)))
+    page = to_html(report, swept(system), redundancy(system))
+    assert "\ue000" not in page  # what keeps names with spaces together in lines of text
+    root = parsed(page)
     assert not [*root.iter("script", "img")]
-    assert [text(b) for b in root.iter("b")] == ['"><script>', nasty[0]]  # the two that the page sets in bold
+    assert [text(b) for b in root.iter("b")] == ['"><script>', nasty[0], "Add this."]  # all that is bold
     assert [title.text for title in root.iterfind(".//svg/g[@class]/title")] == nasty
     assert nasty[5] in text(root)
 
@@ -226,30 +295,21 @@ def test_marks_are_what_the_system_and_the_report_have(name):
 
 
 @pytest.mark.parametrize(("N", "spread"), [(1, 0.0), (500, 0.5), (500, 3.0), (500, 14.0)])
-def test_histogram_holds_every_configuration_once(N, spread):
+def test_bars_hold_every_configuration_once(N, spread):
     smallest = 10 ** -np.random.default_rng(1).uniform(0, spread + 1e-3, N)
-    drawing = histogram(np.concatenate([smallest, np.zeros(3)]), 3)
-    assert drawing.lost is not None
-    assert (sum(bar.count for bar in drawing.bars), drawing.lost.count) == (N, 3)
-    low = sum(bar.count for bar in drawing.bars if bar.is_low)
-    assert low == np.sum(smallest < NEARLY_SINGULAR)
-    for bar in drawing.bars:
-        assert drawing.lost.x + drawing.lost.width < bar.x
-        assert bar.x + bar.width < drawing.width
-        assert (bar.x + bar.width <= drawing.threshold + 1) == bar.is_low
-    labels = np.array([x for x, _ in drawing.ticks])
-    assert (-np.diff(labels) > 24).all()
+    lost, *bars = margin_bars(np.concatenate([smallest, np.zeros(3)]))
+    assert (lost.range, lost.count, lost.is_low) == ("not determined", 3, True)
+    assert sum(bar.count for bar in bars) == N
+    assert sum(bar.count for bar in bars if bar.is_low) == np.sum(smallest < NEARLY_SINGULAR)
+    assert bars[0].count > 0
+    assert bars[-1].count > 0
+    assert max(bar.share for bar in (lost, *bars)) == 1.0
+    ends = [[float(end) for end in bar.range.split(" to ")] for bar in bars]
+    assert all(one[1] == other[0] for one, other in pairwise(ends))
 
 
-def test_histogram_of_a_singular_system_has_no_bars():
-    drawing = histogram(np.zeros(7), 7)
-    assert drawing.bars == ()
-    assert drawing.summary == "All 7 configurations lack rank."
-
-
-def test_figures_as_text():
-    assert [power(x) for x in (0, -5, -12, -2.5)] == ["10⁰", "10⁻⁵", "10⁻¹²", "3.2·10⁻³"]
-    assert [margin(x) for x in (1.0, 0.072, 0.0021, 1e-5, 0.0)] == ["1", "0.07", "0.002", "10⁻⁵", "0"]
+def test_bars_of_a_singular_system_are_one():
+    assert [bar.range for bar in margin_bars(np.zeros(7))] == ["not determined"]
     assert elided("gripper_left_motor_double_link") == "gripper_lef…_double_link"
 
 
@@ -283,7 +343,7 @@ CONTRAST = """() => {
     if (!own || e.closest("title") || !e.getClientRects().length) return 21;
     const style = getComputedStyle(e);
     let back = behind(e);
-    if (e.matches("text.reading")) back = numbers(getComputedStyle(e.previousElementSibling).fill);
+    if (e.matches("text.reading, text.chosen")) back = numbers(getComputedStyle(e.previousElementSibling).fill);
     const [a, b] = [numbers(e.closest("svg") ? style.fill : style.color), back].map(luminance);
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   });
@@ -306,15 +366,25 @@ OVERLAPS = """() => {
 """Pairs of texts of a drawing that lie over each other."""
 
 
+COLUMNS = """() => {
+  const boxes = [...document.querySelectorAll(".column")].map(c => c.getBoundingClientRect());
+  if (boxes[0].top !== boxes[1].top) return 0;
+  const ends = [...document.querySelectorAll(".column")].map(c => c.lastElementChild.getBoundingClientRect().bottom);
+  return Math.abs(ends[0] - ends[1]) / (Math.max(...ends) - boxes[0].top);
+}"""
+"""The share of a column that is empty, where there are two."""
+
+
 LINKS = "[...document.querySelectorAll('.link text')].map(t => [t.textContent, t.getBBox().width])"
 """The names of links that are drawn, and how wide they are."""
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, "cheapest"])
 def test_in_a_browser(browser, tmp_path, name, width):
     path = tmp_path / "page.html"
-    path.write_text(page_of(name), encoding="utf-8")
+    path.write_text(page_of(name) if name in CASES else to_html(bought(name)), encoding="utf-8")
+    tree = case(name)[0].tree if name in CASES else bought(name).bought.system.tree
     w, h = WIDTHS[width]
     context = browser.new_context(viewport={"width": w, "height": h})
     view = context.new_page()
@@ -327,6 +397,7 @@ def test_in_a_browser(browser, tmp_path, name, width):
     assert verdict["y"] + verdict["height"] < h
     assert view.evaluate("document.compatMode") == "CSS1Compat"
     backgrounds = set()
+    assert view.evaluate(COLUMNS) < (0.4 if width == "desktop" else 1e-9)
     for is_open in (False, True):
         view.evaluate(f"document.querySelectorAll('details').forEach(d => d.open = {str(is_open).lower()})")
         assert view.evaluate("document.documentElement.scrollWidth") <= w
@@ -337,7 +408,7 @@ def test_in_a_browser(browser, tmp_path, name, width):
     assert len(backgrounds) == 2
     assert view.evaluate(OVERLAPS) == []
     shown = dict(view.evaluate(LINKS))
-    assert set(shown) == {elided(link) for link in case(name)[0].tree.names}
+    assert set(shown) == {elided(link) for link in tree.names}
     assert all(length > 5 * len(link) for link, length in shown.items())
     assert messages == []
     assert requests == [path.as_uri()]

@@ -14,7 +14,7 @@ from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.program.backends import native
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.native import NativeKernel
-from nori_dyn.solve.side_by_side import SideBySide
+from nori_dyn.system.side_by_side import SideBySide
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend as runnable
 from tests.unit.solve.test_solver import every_backend

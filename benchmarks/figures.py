@@ -1,0 +1,207 @@
+"""The figures of the documents, from a run: `make figures` measures, and writes them between their marks.
+
+nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --out docs/bench
+python -m benchmarks.figures docs/bench/bench.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from nori_dyn.bench.records import Record
+from nori_dyn.tables import number
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+Suites = dict[str, list[Record]]
+
+PEERS = {
+    "Pinocchio": "Pinocchio",
+    "MuJoCo": "MuJoCo",
+    "iDynTree": "iDynTree",
+    "CasADi, adam": "CasADi C (adam)",
+    "Drake": "Drake",
+    "KLU": "KLU",
+    "UMFPACK": "UMFPACK",
+    "SciPy": "SciPy splu",
+}
+"""Peers of the table of speed: the start of a run's name, and what to call it."""
+
+SHORT = {"inverse_dynamics": "ID", "forward_dynamics": "FD", "figure 2": "load cells (fig. 2)"}
+COUNTED = (
+    ("branching 1", 30, "inverse_dynamics"),
+    ("branching 1", 30, "forward_dynamics"),
+    ("branching 2", 30, "forward_dynamics"),
+    ("branching 1", 30, "figure 2"),
+)
+"""The synthetic trees of the table of counts: shape, links, problem."""
+
+ROBOTS = {
+    "ur5": "UR5",
+    "panda": "Panda",
+    "anymal": "ANYmal",
+    "g1": "G1",
+    "talos_reduced": "Talos (32 joints)",
+    "talos_full": "Talos",
+    "iCubGenova04": "iCub",
+}
+
+
+def robot(record: Record) -> str:
+    """Return what to call a record's robot."""
+    name, base = str(record.case["robot"]), record.case["base"]
+    return f"{ROBOTS.get(name, name)}, {base}"
+
+
+def run_of(record: Record, start: str) -> str | None:
+    """Return the name of the quickest run that starts so."""
+    found = [name for name in record.seconds if name.startswith(start)]
+    return min(found, key=lambda name: record.time(name)[1], default=None)
+
+
+def times(ratio: float) -> str:
+    """Return a ratio to two digits."""
+    return f"{float(f'{ratio:.2g}'):,g}×"
+
+
+def speed(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield a row a robot and problem: our times, and how many times as long as our tick each peer takes."""
+    records = [record for record in suites["tick"] if record.own]
+    names = {start: title for start, title in PEERS.items() if any(run_of(record, start) for record in records)}
+    yield "robot, base", "", "our tick [µs]", "our solve [µs]", *names.values()
+    for record in records:
+        ratios = []
+        for start in names:
+            name = run_of(record, start)
+            ratios.append("–" if name is None else times(record.ratio(name)[1]))
+        own = [number(1e6 * record.time(name)[1]) for name in (record.own, "nori_dyn solve")]
+        yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
+
+
+def algorithms(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield a row an algorithm: how many times as long Pinocchio takes, by robot."""
+    records = [record for record in suites["recursions"] if record.own]
+    robots = list(dict.fromkeys(map(robot, records)))
+    yield "compiled, against Pinocchio", *robots
+    for task in dict.fromkeys(str(record.case["algorithm"]) for record in records):
+        row = []
+        for which in robots:
+            own = next(r for r in records if (robot(r), r.case["algorithm"]) == (which, task))
+            name = run_of(own, "Pinocchio")
+            row.append("–" if name is None else times(own.ratio(name)[1]))
+        yield task, *row
+
+
+def estimation(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield a row a way to estimate: the time of a state, and how many times faster than BERDY."""
+    record = next(record for record in suites["estimation"] if record.own)
+    yield "iCub, 39 links, all its sensors", "a state [µs]", "BERDY takes"
+    for name in record.seconds:
+        if name.startswith("nori_dyn") or name == "BERDY":
+            low, middle, high = record.ratio("BERDY", name)
+            ratio = "" if name == "BERDY" else f"{middle:.3g}× ({low:.3g} to {high:.3g})"
+            yield name, number(1e6 * record.time(name)[1]), ratio
+
+
+def counts(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield a row a tree or robot: operations of a tick by each way."""
+    yield "operations", "LU of D, correctly counted", "classical formula", "RNEA, ABA, compiled", "planned program"
+    by_case = {(r.case.get("shape"), r.case.get("n"), r.case["problem"]): r for r in suites["counts"]}
+    rows = [(f"{problem_of(key[2])}, {tree_of(*key[:2])}", by_case[key]) for key in COUNTED if key in by_case]
+    rows += [
+        (f"{problem_of(str(record.case['problem']))}, {robot(record)}", record)
+        for record in suites["counts"]
+        if record.case.get("robot") in ("talos_reduced", "iCubGenova04")
+    ]
+    for label, record in rows:
+        kinds = ("LU (correct)",), ("RNEA formula", "ABA formula"), ("RNEA", "ABA"), ("program",)
+        values = {**record.counts, **record.figures}
+        cells = [next((f"{values[key]:,.0f}" for key in keys if key in values), "–") for keys in kinds]
+        yield label, *cells
+
+
+def problem_of(name: str) -> str:
+    return SHORT.get(name, name)
+
+
+def tree_of(shape: str, n: int) -> str:
+    return f"chain of {n}" if shape == "branching 1" else f"binary tree of {n}"
+
+
+TABLES: dict[str, dict[str, Callable[[Suites], Iterable[Sequence[str]]]]] = {
+    "performance.md": {"speed": speed, "estimation": estimation, "counts": counts},
+    "algorithms.md": {"recursions": algorithms},
+}
+"""Tables by document and the name of their marks: <!-- figures: speed --> and <!-- end -->."""
+
+DRAWN = ("Pinocchio", "MuJoCo", "iDynTree", "Drake", "CasADi, adam")
+"""Peers of the README's picture: those that a person would otherwise call."""
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+
+def draw_speed(suites: Suites, path: Path) -> None:
+    """Draw the time of a call as bars, for four robots, and write the picture."""
+    records = [r for r in suites["tick"] if r.own and r.case["robot"] in ("panda", "anymal", "g1", "iCubGenova04")]
+    figure = Figure(figsize=(9.6, 3.9), dpi=150, layout="constrained")
+    panels = zip(figure.subplots(1, 2), ("inverse_dynamics", "forward_dynamics"), strict=True)
+    for axes, problem in panels:
+        own = [r for r in records if r.case["problem"] == problem]
+        for k, peer in enumerate(("nori_dyn", *DRAWN)):
+            names = [r.own if k == 0 else run_of(r, peer) for r in own]
+            bars = [(i, 1e6 * r.time(name)[1]) for i, (r, name) in enumerate(zip(own, names, strict=True)) if name]
+            if not bars:
+                continue
+            places, heights = np.transpose(bars)
+            label = PEERS.get(peer, peer)
+            drawn = axes.bar(places + 0.15 * (k - 2.5), heights, width=0.14, color=COLOURS[k], label=label)
+            axes.bar_label(drawn, fmt="%.2g", fontsize=6, padding=2)
+        axes.set_xticks(range(len(own)), [robot(r).split(",")[0] for r in own])
+        axes.set(title=problem.replace("_", " "), ylabel="microseconds a call, from Python")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.savefig(path)
+
+
+def markdown(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as a table, the first as its head."""
+    head, *body = rows
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def with_tables(document: str, text: str, suites: Suites) -> str:
+    """Return the text of a document with its tables anew."""
+    for name, table in TABLES[document].items():
+        pattern = re.compile(rf"(<!-- figures: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+        content = markdown(table(suites))
+        text, n = pattern.subn(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
+        if n != 1:
+            raise SystemExit(f"docs/{document} has {n} places marked 'figures: {name}', not one.")
+    return text
+
+
+def main() -> None:
+    """Write the figures of a run into the documents."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("report", type=Path, help="bench.json of `nori-dyn bench --out FOLDER`")
+    data = json.loads(parser.parse_args().report.read_text())
+    suites = {name: [Record(**record) for record in records] for name, records in data["suites"].items()}
+    for document in TABLES:
+        path = DOCS / document
+        path.write_text(with_tables(document, path.read_text(), suites))
+    draw_speed(suites, DOCS / "bench" / "speed.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""What is wrong with a config, for people: which field, what was given, what is expected, which fields there are."""
+
+from __future__ import annotations
+
+import difflib
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from nori_dyn.errors import InvalidConfigError
+
+Path = tuple[str | int, ...]
+Finding = tuple[Mapping[str, Any], Path]
+"""An error of pydantic's, and where in the content it is."""
+
+STRUCTURAL = ("missing", "extra_forbidden")
+
+OWNERS = {"Except": "a selector", "Match": "a selector", "At": "a selector", "Pose": "a pose"}
+"""What people call parts of the schema."""
+
+EXPECTED = {
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "finite_number": "a finite number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "greater_than": "a number greater than {gt:g}",
+    "greater_than_equal": "a number greater than or equal to {ge:g}",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "list_type": "a list",
+    "literal_error": "{expected}",
+    "string_type": "text",
+    "string_too_short": "text of at least {min_length} characters",
+    "too_long": "a list of at most {max_length} items",
+    "too_short": "at least {min_length} items",
+}
+"""What should stand there instead, by pydantic's type of error; what is not here is said in pydantic's words."""
+
+
+def config_error(error: ValidationError, data: Any, model: type[BaseModel], what: str) -> InvalidConfigError:
+    """Return the error of a config that does not follow its schema.
+
+    Where a field may be one of several things, pydantic gives an error for each: the one that went deepest is the one
+    that was meant; of several at one place, all that may stand there is told.
+
+    Args:
+        error: what pydantic found.
+        data: the content.
+        model: the schema.
+        what: what such a content is called.
+    """
+    findings = [(each, _path_in(data, each)) for each in error.errors()]
+    first, path = max(findings, key=lambda found: _depth(found[0]))
+    if first["type"] in STRUCTURAL:
+        message, path = _of_fields(first, path, findings, model, what)
+    else:
+        message = _of_value(path, data, [each for each, there in findings if there == path])
+    return InvalidConfigError(f"at {place(path)}: {message}", path)
+
+
+def place(path: Path) -> str:
+    """Return where something is for people: "measurements[2].sigma"."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "the top level"
+
+
+def _depth(error: Mapping[str, Any]) -> tuple[int, bool]:
+    """Return how much an error says: what has a wrong length is meant to be a list, whatever its items could be."""
+    is_list = error["type"] in ("too_short", "too_long")
+    return len(error["loc"]) + 2 * is_list, error["type"] not in STRUCTURAL
+
+
+def _path_in(data: Any, error: Mapping[str, Any]) -> Path:
+    """Return where in the content an error is, without the names of alternatives that pydantic puts in between."""
+    path: list[str | int] = []
+    for part in error["loc"]:
+        is_item = isinstance(data, Sequence) and not isinstance(data, str) and isinstance(part, int)
+        if is_item or (isinstance(data, Mapping) and part in data):
+            data = data[part]
+            path.append(part)
+    if error["type"] == "missing":
+        path.append(error["loc"][-1])
+    return tuple(path)
+
+
+def _of_fields(
+    first: Mapping[str, Any], path: Path, findings: Sequence[Finding], model: type[BaseModel], what: str
+) -> tuple[str, Path]:
+    """Return what to say of a field that is missing, or of one that does not exist, and where it is."""
+    beside = [(each, there) for each, there in findings if each["type"] in STRUCTURAL and there[:-1] == path[:-1]]
+    fields = list(dict.fromkeys(name for each, _ in beside for name in _fields(model, each["loc"][:-1])))
+    extra = next((found for found in beside if found[0]["type"] == "extra_forbidden"), None)
+    variant = next((str(part) for part in reversed(first["loc"][:-1]) if part not in path), None)
+    owner = OWNERS.get(variant, variant) if variant else place(path[:-1]) if path[:-1] else what
+    listed = f"Its fields are {', '.join(fields)}."
+    if extra is None:
+        return f"{owner} lacks '{path[-1]}'. {listed}", path
+    name = str(extra[1][-1])
+    close = difflib.get_close_matches(name, fields, n=1, cutoff=0.5)
+    if first["type"] == "missing" and not close:
+        return f"{owner} lacks '{path[-1]}', and '{name}' is no field of it. {listed}", path
+    hint = f"Did you mean '{close[0]}'? " if close else ""
+    return f"'{name}' is no field of {owner}. {hint}{listed}", extra[1]
+
+
+def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]]) -> str:
+    """Return what to say of a value that is none of what may stand there."""
+    for error in errors:
+        if error["loc"][-1:] == ("[key]",):
+            return "it cannot be called so: names are of letters, digits, '_', '-' and '.'."
+        if error["type"] == "value_error":
+            return f"{error['ctx']['error']}."
+        if error["type"] == "union_tag_not_found":
+            return "it lacks 'type', which says what sensor it is: joint_torque, accelerometer and so on."
+    given = data
+    for part in path:
+        given = given[part]
+    expected = list(dict.fromkeys(_expected(error) for error in errors))
+    hint = f" Write [{given}]." if isinstance(given, str) and expected == ["a list"] else ""
+    if not path:
+        hint = " It begins with `name: mine`, and then says `measurements:`, a list."
+    return f"it is {_shown(given)}, expected {' or '.join(expected)}.{hint}"
+
+
+def _shown(given: Any) -> str:
+    """Return what was given, in few words."""
+    try:
+        return "nothing" if given is None else reprlib.repr(given)
+    except ValueError:  # more digits than Python writes
+        return "a number of thousands of digits"
+
+
+def _expected(error: Mapping[str, Any]) -> str:
+    """Return what should stand there, in words."""
+    context = error.get("ctx", {})
+    if error["type"] in EXPECTED:
+        return EXPECTED[error["type"]].format(**context)
+    if error["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        return {"Except": "{except: names}", "Match": "{match: pattern}", "At": "{at: places}"}.get(
+            context.get("class_name"), "fields by name"
+        )
+    said = str(error["msg"])
+    return said.removeprefix("Input should be ") if said.startswith("Input should be ") else said
+
+
+def _fields(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
+    """Return the fields of the part of a schema that pydantic names so."""
+    schema = model.model_json_schema(by_alias=True)
+    nodes: list[Mapping[str, Any]] = [schema]
+    for part in loc:
+        nodes = [after for node in nodes for after in _below(schema, node, part)] or nodes
+    return dict.fromkeys(name for node in nodes for name in _resolved(schema, node).get("properties", ()))
+
+
+def _below(schema: Mapping[str, Any], node: Mapping[str, Any], part: str | int) -> Iterator[Mapping[str, Any]]:
+    """Yield the parts of a schema that a key, an index or the name of an alternative leads to."""
+    node = _resolved(schema, node)
+    if part in node.get("properties", {}):
+        yield node["properties"][part]
+    if isinstance(part, str):
+        of_any_name = node.get("additionalProperties"), *node.get("patternProperties", {}).values()
+        yield from (each for each in of_any_name if isinstance(each, dict))
+    if "items" in node and isinstance(part, int):
+        yield node["items"]
+    reference = node.get("discriminator", {}).get("mapping", {}).get(part)
+    if reference is not None:
+        yield {"$ref": reference}
+    for alternative in node.get("anyOf", ()):
+        resolved = _resolved(schema, alternative)
+        if resolved.get("title") == part:
+            yield resolved
+        elif isinstance(part, int) or part in resolved.get("properties", {}):
+            yield from _below(schema, resolved, part)
+
+
+def _resolved(schema: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = node.get("$ref")
+    return schema["$defs"][reference.rpartition("/")[2]] if reference else node

@@ -1,0 +1,276 @@
+"""What to add where sensors do not suffice: a small set of further ones that determines what is missing.
+
+Each candidate reads numbers of d: a torque, an acceleration, a wrench. What the sensors leave open is a space of
+changes of d, and what a candidate settles of it is the rank of its rows on that space: exactly, over the prime field,
+for almost all q, and numerically at special poses. Ranks are submodular, so that the greedy choice, looked for lazily,
+is good, and the largest ranks of single candidates bound how few can do.
+
+Source: Minoux (1978), Accelerated greedy algorithms, for the order of the looks; own derivation otherwise
+(tests/unit/observe/test_additions.py).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg as la
+
+from nori_dyn.algebra.ranges import numbers
+from nori_dyn.model.joints import FORCE, Free
+from nori_dyn.observe.contacts import Readings, place_of, wrench_readings
+from nori_dyn.observe.field import FieldVector, Span
+from nori_dyn.observe.generic import GenericRank
+from nori_dyn.observe.null_space import list_names
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import Variable
+from nori_dyn.typing import Floats
+
+MOST_LOOKS = 3000
+"""Most looks at what a candidate settles: a search that takes more is given up."""
+
+SETTLED = 1e-7
+"""Share of the largest number below which one is taken as zero at a pose."""
+
+TYPES = (
+    "joint_acceleration",
+    "external_wrench",
+    "joint_torque",
+    "accelerometer",
+    "angular_accelerometer",
+    "force_torque",
+)
+"""What may be added; of those that read as many numbers, the first is preferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addable:
+    """Something that a set of sensors does not have.
+
+    Attributes:
+        words: what it is: "a torque sensor in l_knee".
+        entry: the same as sensor configs have it.
+        type: its kind in words, by which others like it are counted: "a torque sensor in".
+        place: the joint, link or frame.
+        n: how many numbers it reads; 0 where something is known without a sensor.
+        columns: the numbers of d that are known with it.
+    """
+
+    words: str
+    entry: Mapping[str, Any]
+    type: str
+    place: str
+    n: int
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Sensors that, added to a set, determine what is missing.
+
+    Attributes:
+        at_poses: whether also at the special poses of the report; otherwise at almost every pose.
+        sensors: what to add, the most telling first.
+        is_smallest: whether no smaller number of additions of these kinds does, for certain.
+        others: where one is enough, the others of which any one is, too.
+    """
+
+    at_poses: bool
+    sensors: tuple[Addable, ...]
+    is_smallest: bool
+    others: tuple[Addable, ...]
+
+
+class Open(Protocol):
+    """What is not determined, of which sensors settle some."""
+
+    @property
+    def dimension(self) -> int:
+        """How many independent combinations are open."""
+
+    def gain(self, columns: Sequence[int]) -> int:
+        """Return how many of them are settled by reading some numbers of d."""
+
+    def settle(self, columns: Sequence[int]) -> None:
+        """Read some numbers of d."""
+
+
+@dataclass(slots=True)
+class ExactlyOpen:
+    """What is open for almost all q, over the field.
+
+    Attributes:
+        remainders: by number of d what the sensors leave of it; absent ones are determined.
+        total: how many independent combinations the sensors leave open.
+        settled: what was read since.
+    """
+
+    remainders: Mapping[int, FieldVector]
+    total: int
+    settled: Span = field(default_factory=Span)
+
+    @property
+    def dimension(self) -> int:
+        return self.total - self.settled.dimension
+
+    def gain(self, columns: Sequence[int]) -> int:
+        return Span.of(self.settled.remainder(self.remainders.get(k, {})) for k in columns).dimension
+
+    def settle(self, columns: Sequence[int]) -> None:
+        self.settled.extend(self.remainders.get(k, {}) for k in columns)
+
+
+@dataclass(slots=True)
+class NumericallyOpen:
+    """What is open at a pose.
+
+    Attributes:
+        changes: changes of d that no row sees, a basis (n, dimension).
+    """
+
+    changes: Floats
+
+    @property
+    def dimension(self) -> int:
+        return int(self.changes.shape[1])
+
+    def gain(self, columns: Sequence[int]) -> int:
+        return self.dimension - int(self._left(columns).shape[1])
+
+    def settle(self, columns: Sequence[int]) -> None:
+        self.changes = self.changes @ self._left(columns)
+
+    def _left(self, columns: Sequence[int]) -> Floats:
+        """Return the combinations (dimension, n) of changes that reading some numbers of d does not see."""
+        size = np.abs(self.changes).max(axis=0)
+        seen = self.changes[list(columns)] / size
+        seen[np.abs(seen) < SETTLED] = 0.0
+        return np.asarray(la.null_space(seen, rcond=SETTLED) / size[:, None])
+
+
+def additions(
+    system: System, generic: GenericRank, poses: Sequence[Sequence[Mapping[str, float]]]
+) -> tuple[Addition, ...]:
+    """Return what to add to a set of sensors for almost every pose, and for special poses where that takes more.
+
+    Args:
+        system: the robot with the sensors that it has.
+        generic: what is open for almost all q.
+        poses: at special poses the changes of d that no row sees, by the names of its numbers.
+    """
+    found = []
+    if generic.open:
+        always = ExactlyOpen(generic.open, system.shape[1] - generic.rank)
+        found.append(_addition(_addables(system, generic.open), [always], at_poses=False))
+    if poses and None not in found:
+        at_poses = [_open_at_pose(system, vectors) for vectors in poses]
+        moved = {int(k) for part in at_poses for k in np.flatnonzero(part.changes.any(axis=1))} | generic.open.keys()
+        parts: list[Open] = [ExactlyOpen(generic.open, system.shape[1] - generic.rank), *at_poses]
+        found.append(_addition(_addables(system, moved), parts, at_poses=True))
+    known = [one for one in found if one is not None]
+    if len(known) == 2 and known[0].sensors == known[1].sensors:
+        return (known[1],)
+    return tuple(known)
+
+
+def _addition(candidates: Sequence[Addable], parts: Sequence[Open], at_poses: bool) -> Addition | None:
+    """Return a small choice of candidates that settles all that is open; None where none was found in `MOST_LOOKS`."""
+    gains = [sum(part.gain(candidate.columns) for part in parts) for candidate in candidates]
+    total, looks = sum(part.dimension for part in parts), len(candidates)
+    alone = [candidate for candidate, gain in zip(candidates, gains, strict=True) if gain == total]
+    waiting = [(-gain, k) for k, gain in enumerate(gains)]
+    heapq.heapify(waiting)
+    chosen: list[Addable] = []
+    while any(part.dimension for part in parts):
+        while True:
+            if not waiting or looks >= MOST_LOOKS:
+                return None
+            _, k = heapq.heappop(waiting)
+            now = (-sum(part.gain(candidates[k].columns) for part in parts), k)
+            looks += 1
+            if not waiting or now <= waiting[0]:
+                break
+            heapq.heappush(waiting, now)
+        if not now[0]:
+            return None
+        chosen.append(candidates[k])
+        for part in parts:
+            part.settle(candidates[k].columns)
+    is_smallest = len(chosen) <= 2 or len(chosen) <= _fewest(gains, total)
+    others = tuple(candidate for candidate in alone if candidate not in chosen) if len(chosen) == 1 else ()
+    return Addition(at_poses, tuple(chosen), is_smallest, others)
+
+
+def _fewest(gains: Sequence[int], total: int) -> int:
+    """Return how many candidates it takes at least, each settling what it does alone."""
+    settled = np.cumsum(sorted(gains, reverse=True))
+    return int(np.searchsorted(settled, total)) + 1
+
+
+def _addables(system: System, moved: Collection[int]) -> tuple[Addable, ...]:
+    """Return what may be added to know variables of which some numbers are not determined, what is preferred first."""
+    open_ = set(moved)
+    readings = wrench_readings(system)
+    found = (
+        candidate
+        for variable in system.variables
+        if open_.intersection(numbers(variable.slice))
+        for candidate in _yield_addables(system, variable, readings)
+    )
+    return tuple(sorted(found, key=lambda candidate: (candidate.n, TYPES.index(candidate.entry["type"]))))
+
+
+def _yield_addables(system: System, variable: Variable, readings: Readings) -> Iterator[Addable]:
+    """Yield what may be added to know a variable, or some of it."""
+    columns, owner = tuple(numbers(variable.slice)), variable.owner
+    joint = system.tree.joints[variable.body]
+    moved_by = system.tree.joint_names[variable.body]
+
+    def known(type_: str, words: str, place: str, columns: Sequence[int], **entry: Any) -> Addable:
+        n = 0 if "value" in entry else len(entry.get("components", columns))
+        return Addable(f"{words} {place}", {"type": type_, **entry}, words, place, n, tuple(columns))
+
+    if variable.kind == "qdd":
+        yield known("joint_acceleration", "the acceleration of joint", owner, columns, joints=owner)
+    elif variable.kind == "tau" and isinstance(joint, Free):
+        yield known("joint_torque", "the fact that no motor moves", owner, columns, joints=owner, value=0)
+    elif variable.kind == "tau":
+        yield known("joint_torque", "a torque sensor in", owner, columns, joints=owner)
+    elif variable.kind == "f" and not isinstance(joint, Free):
+        yield known("force_torque", "a six-axis force-torque sensor in", moved_by, columns, joints=moved_by)
+    elif variable.kind == "a":
+        yield known("accelerometer", "an accelerometer on", owner, columns[3:], links=owner)
+        yield known("angular_accelerometer", "an angular accelerometer on", owner, columns[:3], links=owner)
+    elif variable.kind == "fx":
+        place, missing = _find_unread(system, variable.body, readings)
+        if len(missing) < len(FORCE):
+            words = f"a load cell that also reads {list_names(missing)}, at"
+            yield known("external_wrench", words, place, columns, links=place, components=list(missing))
+        else:
+            yield known("external_wrench", "the external wrench, read or known, on", owner, columns, links=owner)
+
+
+def _find_unread(system: System, body: int, readings: Readings) -> tuple[str, tuple[str, ...]]:
+    """Return where the external wrench on a link is read, and the components that are not; all where it is nowhere."""
+    place = place_of(system, body, readings)
+    rows = readings[body]
+    read = {component for row in rows for component in row.equation.components}
+    is_named = place.name in system.tree.frames or place.name in system.tree.names
+    link = system.tree.names[body]
+    is_one_place = all((link if row.frame is None else row.frame.name) == place.name for row in rows)
+    if not is_named or not is_one_place or not read < set(FORCE):
+        return link, FORCE
+    return place.name, tuple(component for component in FORCE if component not in read)
+
+
+def _open_at_pose(system: System, vectors: Sequence[Mapping[str, float]]) -> NumericallyOpen:
+    """Return what is open at a pose where some changes of d, by the names of its numbers, are seen by no row."""
+    place = {name: k for k, name in enumerate(system.variable_names)}
+    changes = np.zeros((system.shape[1], len(vectors)))
+    for k, vector in enumerate(vectors):
+        for name, value in vector.items():
+            changes[place[name], k] = value
+    return NumericallyOpen(changes)

@@ -1,0 +1,269 @@
+"""The statements of a program as C: their order, their chunks, and the workspace that these share.
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from nori_dyn.algebra.expressions import Expr, Graph, Op
+
+CHUNK = 1000
+"""Statements a function: compilers are more than linear in the size of one."""
+
+EQUATIONS = 25
+"""Equations a function of the residual, of six rows or fewer each."""
+
+_FORMATS = {
+    Op.ADD: "{0} + {1}",
+    Op.SUB: "{0} - {1}",
+    Op.MUL: "{0} * {1}",
+    Op.NEG: "-{0}",
+    Op.RECIPROCAL: "1.0 / {0}",
+    Op.SQRT: "ROOT({0})",
+    Op.OPAQUE: "{0}",
+}
+
+Row: TypeAlias = tuple[Expr, tuple[tuple[Expr, int], ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """What the C is to compute.
+
+    Attributes:
+        graph: the expressions.
+        inputs: the scalars of the input arrays, in this order: of q, qd and y for a plan.
+        outputs: the expressions returned.
+        pivots: the expressions that must not be small.
+        equations: for the residual, the rows of each equation of D d + b = 0: b, and (entry, place of its unknown in
+            `outputs`); empty when not all unknowns are computed.
+        quaternions: the place, among the inputs, of the first number of each unit quaternion.
+        n_arrays: number of input arrays.
+        n_weights: how many of the last inputs are weights, which must not be negative.
+        n_noise_weights: how many of these, the first, are of equations of motion.
+        weight_spread: the largest ratio that the others may span, those of 0 left out.
+        constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
+        steps: expressions that must be small beside the outputs, one of each, or none.
+        again: where they are not, other outputs to return, and their steps.
+    """
+
+    graph: Graph
+    inputs: tuple[Expr, ...]
+    outputs: tuple[Expr, ...]
+    pivots: tuple[Expr, ...]
+    equations: tuple[tuple[Row, ...], ...]
+    quaternions: tuple[int, ...] = ()
+    n_arrays: int = 3
+    n_weights: int = 0
+    n_noise_weights: int = 0
+    weight_spread: float = 1.0
+    constants_once: bool = False
+    steps: tuple[Expr, ...] = ()
+    again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How statements refer to what they read and write.
+
+    Attributes:
+        inputs: each input of the job.
+        outputs: each output of the job.
+        parameters: of a function of statements; the workspace among them is `w`.
+        real: the type of a number.
+        fill: a number of that type from a double, `{0}`.
+        rarely: what stands before functions that are called where steps are not small.
+    """
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    parameters: str = "const real *restrict in, real *restrict w, real *restrict out"
+    real: str = "real"
+    fill: str = "(real){{0}} + {0}"
+    rarely: str = "RARELY "
+
+
+class Writer:
+    """Lays a job out: the order of its statements, their chunks, and the workspace.
+
+    Attributes:
+        angles: places, among the inputs, of those whose sine and cosine are needed. The workspace holds the sines, then
+            the cosines, after what is reserved; they must be there before the first chunk is called.
+        first_pivot: where the chunks leave the pivots, and after them the steps, in the workspace.
+        n_work: length of the workspace.
+        chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
+            those to be called where steps are not small.
+        n_residual_chunks: number of functions of the residual: `check0`, ...
+
+    Args:
+        job: what to compute.
+        notation: how statements refer to what they read and write.
+        reserved: numbers at the start of the workspace that are the caller's.
+    """
+
+    def __init__(self, job: Job, notation: Notation, reserved: int = 0) -> None:
+        self.job = job
+        self._notation = notation
+        graph = job.graph
+        self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
+        rows = [row for equation in job.equations for row in equation]
+        kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
+        self._guarded = (*job.pivots, *job.steps, *job.again[1])
+        first = _schedule(graph, [*job.pivots, *job.steps, *job.outputs, *kept])
+        second = _schedule(graph, [x for part in job.again for x in part], first)
+        trigonometric = [i for i in (*first, *second) if graph.ops[i] in (Op.SIN, Op.COS)]
+        self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
+        self._chunks: list[list[int]] = []
+        for order in (first, second):
+            statements = [i for i in order if graph.ops[i] in _FORMATS]
+            self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
+            if order is first:
+                self._chunks = self._chunks or [[]]
+                n_first = len(self._chunks)
+        self.n_chunks = len(self._chunks)
+        self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
+        self.n_residual_chunks = -(-len(job.equations) // EQUATIONS)
+        self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
+        self._place = {i: place for place, i in enumerate(self._chunk)}
+
+        self._slot: dict[int, int] = {}
+        slots = {angle: k for k, angle in enumerate(self.angles)}
+        for i in trigonometric:
+            offset = 0 if graph.ops[i] is Op.SIN else len(self.angles)
+            self._slot[i] = reserved + offset + slots[self._input_place[graph.left[i]]]
+        self.first_pivot = reserved + 2 * len(self.angles)
+        for k, guarded in enumerate(self._guarded):
+            self._slot.setdefault(guarded.index, self.first_pivot + k)
+        self.n_work = self.first_pivot + len(self._guarded)
+        self._allocate(self._last_readers(kept))
+
+    def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
+        """Return for each statement whose value is read outside its own chunk the last chunk that does."""
+        last: dict[int, int] = {}
+        for i in self._chunk:
+            for source in (self.job.graph.left[i], self.job.graph.right[i]):
+                if source in self._chunk and self._chunk[source] != self._chunk[i]:
+                    last[source] = self._chunk[i]
+        return last | {node.index: self.n_chunks for node in kept if node.index in self._chunk}
+
+    def _allocate(self, last: dict[int, int]) -> None:
+        """Give each of these values a place in the workspace; one that is not read any more gives its place up."""
+        free: list[int] = []
+        ending: dict[int, list[int]] = {}
+        chunk = 0
+        for i in self._chunk:
+            if i not in last or i in self._slot:
+                continue
+            while chunk < self._chunk[i]:
+                free += ending.pop(chunk, ())
+                chunk += 1
+            if not free:
+                free.append(self.n_work)
+                self.n_work += 1
+            self._slot[i] = free.pop()
+            ending.setdefault(last[i], []).append(self._slot[i])
+
+    def _name(self, i: int, chunk: int | None) -> str:
+        """Return how a chunk refers to a node."""
+        op = self.job.graph.ops[i]
+        if op is Op.CONSTANT:
+            number = repr(self.job.graph.values[i])
+            return f"({number})" if number.startswith("-") else number
+        if op is Op.INPUT:
+            return self._notation.inputs[self._input_place[i]]
+        if chunk is not None and self._chunk.get(i) == chunk:
+            return self._local(i)
+        return f"w[{self._slot[i]}]"
+
+    def _local(self, i: int) -> str:
+        """Return the name of a statement's value: its place, so that where a graph has its nodes changes no source."""
+        return f"t{self._place[i]}"
+
+    def chunks(self) -> Iterator[str]:
+        """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
+        graph, notation = self.job.graph, self._notation
+        kept: dict[int, list[str]] = {}
+        for outputs in (self.job.outputs, self.job.again[0]):
+            for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
+                if outputs is self.job.outputs or output.index in self._chunk:
+                    kept.setdefault(output.index, []).append(name)
+        for k, guarded in enumerate(self._guarded):
+            kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
+        for i, slot in self._slot.items():
+            if i in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
+                kept.setdefault(i, []).append(f"w[{slot}]")
+        last = self.chunk_numbers[0][-1]
+        for chunk, statements in enumerate(self._chunks):
+            rarely = notation.rarely if chunk > last else ""
+            lines = [f"{rarely}static void chunk{chunk}({notation.parameters}) {{"]
+            for i in statements:
+                operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
+                lines.append(f"const {notation.real} {self._local(i)} = {_FORMATS[graph.ops[i]].format(*operands)};")
+                lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
+            if chunk == last:  # what is no statement: constants, inputs, sines and cosines
+                for i, places in kept.items():
+                    if i not in self._chunk and not self._is_written_once(i):
+                        lines.extend(self._fills(i, places))
+            lines.append("(void)in; (void)w; (void)out;\n}")
+            yield "\n".join(lines)
+
+    def constants(self) -> str:
+        """Return the function that writes the outputs that no input changes, where the job wants them written once."""
+        lines = [f"static void constants({self._notation.parameters}) {{"]
+        for output, name in zip(self.job.outputs, self._notation.outputs, strict=True):
+            if self._is_written_once(output.index):
+                lines.extend(self._fills(output.index, [name]))
+        return "\n".join([*lines, "(void)in; (void)w; (void)out;\n}"])
+
+    def _is_written_once(self, i: int) -> bool:
+        return self.job.constants_once and self.job.graph.ops[i] is Op.CONSTANT
+
+    def _fills(self, i: int, places: Sequence[str]) -> list[str]:
+        value = self._notation.fill.format(self._name(i, None))
+        return [f"{place} = {value};" for place in places]
+
+    def residual_chunks(self) -> Iterator[str]:
+        """Yield the functions that compare each equation of D d + b with the size of its terms."""
+        for k in range(self.n_residual_chunks):
+            lines = [
+                f"static void check{k}(const real *restrict in, const real *restrict w, const real *restrict out,",
+                "    real *worst, real *taint) {",
+                "real r, m, p, error, size, most = *worst, bad = *taint;",
+            ]
+            for equation in self.job.equations[k * EQUATIONS : (k + 1) * EQUATIONS]:
+                lines.append("error = (real){0}; size = (real){0} + DBL_MIN;")
+                for b, terms in equation:
+                    lines.append(f"r = (real){{0}} + {self._name(b.index, None)}; m = MAG(r);")
+                    for entry, place in terms:
+                        lines.append(f"p = {self._name(entry.index, None)} * out[{place}]; r += p; m += MAG(p);")
+                    lines.append("error = MAX(MAG(r), error); size = MAX(m, size); bad += r * 0.0;")
+                lines.append("most = MAX(error / size, most);")
+            lines.append("*worst = most; *taint = bad; (void)in; (void)w; (void)out;\n}")
+            yield "\n".join(lines)
+
+
+def _schedule(graph: Graph, targets: Sequence[Expr], before: Sequence[int] = ()) -> list[int]:
+    """Return the nodes that the targets need, but for those before, each after what it reads and close to a reader."""
+    done = bytearray(len(graph))
+    for i in before:
+        done[i] = 1
+    order: list[int] = []
+    for target in targets:
+        stack = [target.index]
+        while stack:
+            i = stack[-1]
+            if done[i]:
+                stack.pop()
+                continue
+            waiting = [s for s in (graph.right[i], graph.left[i]) if s >= 0 and not done[s]]
+            if waiting:
+                stack.extend(waiting)
+            else:
+                done[i] = 1
+                order.append(i)
+                stack.pop()
+    return order

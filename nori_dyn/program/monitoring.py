@@ -1,0 +1,100 @@
+"""What judges estimates and readings, as expressions of a plan: what `Monitor` compiles, and what is exported.
+
+Source: docs/design.md, 5.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.errors import PlanError
+from nori_dyn.planning.outputs import Output, output_columns
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.uncertainty import Uncertainty, uncertainty
+from nori_dyn.program.layout import output_parts
+from nori_dyn.system.variables import component_names
+from nori_dyn.typing import Indices
+
+ROUNDING = 1e-9
+"""What rounding may change of the number of readings that an estimate needs, as their shares in it add up to that."""
+
+SCALE = 1.0471975511965976
+"""Weights that are this many times as large give variances that are this many times as small, but for rounding, which
+is another then: what the two differ by is what rounding does. No power of 2, which would round the same."""
+
+DRIFT = 1e-7
+"""Largest such difference, as a share of the largest variance of an output; it is a few times too small at times."""
+
+FLOOR = 1e-12
+"""Share of the largest variance of all outputs below which one counts as zero."""
+
+CRITICAL = 1e-8
+"""Share of its variance below which a reading counts as one that nothing else checks: its residual is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The weighed readings of a plan, and what they are held against.
+
+    Attributes:
+        plan: the plan.
+        readings: names of the weighed readings (m).
+        sensors: the sensor of each (m).
+        weight_of: the weight of each (m,).
+        needed: number of readings that the estimate needs.
+        directions: each number of the outputs as a sum of unknowns, factors by column.
+    """
+
+    plan: EliminationPlan
+    readings: tuple[str, ...]
+    sensors: tuple[str, ...]
+    weight_of: Indices
+    needed: int
+    directions: tuple[Mapping[int, float], ...]
+
+    @staticmethod
+    def of(plan: EliminationPlan) -> Judged:
+        """Return the weighed readings of a plan.
+
+        Raises:
+            PlanError: no row is weighed, or the equations of motion are.
+        """
+        system = plan.system
+        if not system.is_weighted:
+            raise PlanError(
+                f"sensors '{system.sensors.name}' hold exactly: there is nothing to judge them by. Give a `sigma` to "
+                "those that may be off, and more of them than needed."
+            )
+        weighed = [row for row in system.rows if not row.is_exact]
+        noisy = [row.name for row in weighed if row.is_dynamic]
+        if noisy:
+            raise PlanError(
+                f"'{noisy[0]}' has a sigma: readings are judged where the equations of motion hold exactly."
+            )
+        readings = tuple(n for row in weighed for n in component_names(row.name, row.equation.components))
+        return Judged(
+            plan,
+            readings,
+            tuple(row.name for row in weighed for _ in row.equation.components),
+            np.array([k for row in weighed for k in row.weight_of_rows]),
+            system.shape[1] - (system.shape[0] - len(readings)),
+            tuple(direction for output in plan.outputs for direction in _directions(plan, output)),
+        )
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """Variances of the outputs, variances along the readings, and residuals, over the expressions of the plan."""
+        return uncertainty(self.plan, self.directions)
+
+
+def _directions(plan: EliminationPlan, output: Output) -> list[dict[int, float]]:
+    """Return each number of an output as a sum of unknowns."""
+    (part,) = output_parts(plan.system, [output])
+    columns = output_columns(plan.system, [output]).tolist()
+    if part.matrix is None:
+        return [{column: 1.0} for column in columns]
+    return [dict(zip(columns, map(float, row), strict=True)) for row in part.matrix]

@@ -1,0 +1,177 @@
+"""Pictures of estimates over time, from a file that `nori-dyn solve` wrote."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.errors import FileFormatError, InputError, MissingExtraError, UnknownOutputError
+from nori_dyn.io.columns import read_columns
+from nori_dyn.io.estimate_files import EXTRAS, SIGMA, TIME
+from nori_dyn.io.files import write_bytes
+from nori_dyn.model.joints import FORCE, MOTION, UNITS
+from nori_dyn.typing import Floats
+
+MOST_PANELS = 12
+"""Largest number of panels in a picture."""
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+WORDS = {
+    "fx": "external wrench on {}",
+    "f": "wrench through the joint of {}",
+    "a": "acceleration of {}, gravity included",
+    "tau": "joint torques tau",
+    "qdd": "joint accelerations qdd",
+}
+"""What the kinds of variables are called."""
+
+HALVES = {
+    **dict.fromkeys(FORCE[:3], "moment"),
+    **dict.fromkeys(FORCE[3:], "force"),
+    **dict.fromkeys(MOTION[:3], "angular"),
+    **dict.fromkeys(MOTION[3:], "linear"),
+}
+"""Which half of a spatial vector a component is of: each has a unit of its own, and so a panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A column of estimates in a picture.
+
+    Attributes:
+        column: its name in the file.
+        panel: the title of its panel.
+        label: what it is called in the panel.
+        unit: its unit; "" where the file does not say.
+    """
+
+    column: str
+    panel: str
+    label: str
+    unit: str
+
+    @staticmethod
+    def of(column: str) -> Line:
+        """Return the line of a column: "fx:l_sole.mz", "tau:l_knee"."""
+        kind, _, owner = column.partition(":")
+        owner, _, component = owner.rpartition(".") if owner.rpartition(".")[2] in HALVES else (owner, "", "")
+        words = WORDS.get(kind, kind).format(owner)
+        if component:
+            return Line(column, f"{words}: {HALVES[component]}", component, UNITS[component])
+        return Line(column, words, owner or column, "")
+
+
+def check_picture_name(path: str | Path) -> None:
+    """Check that a picture can be drawn, and that its name says of what kind it is.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        FileFormatError: the name ends otherwise.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError("a picture", "plot")
+    if not str(path).endswith(ENDINGS):
+        raise FileFormatError(f"{path}: must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.")
+
+
+def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Draw estimates over time, a panel each kind and place, with two standard deviations where the file has them.
+
+    Args:
+        estimates: what `nori-dyn solve` wrote.
+        path: the picture to write: .png, .svg or .pdf.
+        names: outputs to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
+
+    Returns:
+        The columns that were drawn.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        FileFormatError: a file cannot be read, or written.
+        UnknownOutputError: there are no estimates of such a name.
+        InputError: there are none at all, or too many for a picture.
+    """
+    check_picture_name(path)
+    columns = _named_columns(read_columns(estimates).values)
+    chosen = _choose(estimates, [name for name in columns if _is_estimate(name)], names)
+    panels: dict[str, list[Line]] = {}
+    for name in chosen:
+        line = Line.of(name)
+        panels.setdefault(line.panel, []).append(line)
+    if len(panels) > MOST_PANELS:
+        some = sorted({name.partition(".")[0] if ":" in name else name for name in chosen})
+        raise InputError(
+            f"{estimates}: its {len(chosen)} numbers need {len(panels)} panels, more than a picture holds "
+            f"({MOST_PANELS}). Name what to draw, for instance {some[-1]}."
+        )
+    _draw(panels, columns, Path(estimates).name, path)
+    return tuple(chosen)
+
+
+def _is_estimate(name: str) -> bool:
+    return name not in (TIME, *EXTRAS) and not name.startswith(SIGMA)
+
+
+def _named_columns(columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return columns by the names of a CSV: those of an NPZ's wrenches and accelerations have numbers instead."""
+    found: dict[str, Floats] = {}
+    for name, column in columns.items():
+        match = re.fullmatch(rf"((?:{SIGMA})?(fx?|a):.*)\[([0-5])\]", name)
+        components = MOTION if match and match[2] == "a" else FORCE
+        found[f"{match[1]}.{components[int(match[3])]}" if match else name] = column
+    return found
+
+
+def _choose(path: str | Path, known: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the columns that are named, or all."""
+    if not known:
+        raise InputError(f"{path}: holds no estimates. Name a file that `nori-dyn solve` wrote.")
+    if not names:
+        return list(known)
+    chosen: list[str] = []
+    for name in names:
+        own = [each for each in known if each == name or each.startswith((f"{name}.", f"{name}:", f"{name}["))]
+        if not own:
+            kinds = dict.fromkeys(part for each in known for part in (each.partition(":")[0], each.rpartition(".")[0]))
+            raise UnknownOutputError("estimate", name, [part for part in (*kinds, *known) if part], str(path))
+        chosen.extend(own)
+    return list(dict.fromkeys(chosen))
+
+
+def _draw(panels: Mapping[str, Sequence[Line]], columns: Mapping[str, Floats], title: str, path: str | Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 1.2 + 2.6 * len(panels)), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    n = len(next(iter(columns.values())))
+    x = columns.get(TIME, np.arange(n, dtype=float))
+    rows: Any = figure.subplots(len(panels), 1, sharex=True, squeeze=False)
+    for axes, (name, lines) in zip(rows[:, 0], panels.items(), strict=True):
+        for line in lines:
+            y = columns[line.column]
+            (drawn,) = axes.plot(x, y, label=line.label, linewidth=1.2, marker="o" if n == 1 else None)
+            sigma = columns.get(f"{SIGMA}{line.column}")
+            if sigma is not None:
+                axes.fill_between(x, y - 2 * sigma, y + 2 * sigma, color=drawn.get_color(), alpha=0.2, linewidth=0)
+        unit = next((line.unit for line in lines if line.unit), "")
+        axes.set_title(name, loc="left", fontsize=11)
+        axes.set_ylabel(f"[{unit}]" if unit else "")
+        axes.axhline(0, color="#888888", linewidth=0.6)
+        axes.grid(alpha=0.25)
+        axes.margins(x=0.01)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    rows[-1, 0].set_xlabel("time [s]" if TIME in columns else "sample")
+    bands = "; bands: ± 2 standard deviations" if any(SIGMA in name for name in columns) else ""
+    figure.suptitle(f"{title}{bands}", fontsize=12)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=Path(path).suffix[1:])
+    write_bytes(path, buffer.getvalue())

@@ -1,0 +1,87 @@
+"""Reports and placements as HTML pages that stand alone: no script, no font, nothing fetched from elsewhere.
+
+    nd.save_html(report, "page.html")                          also with conditioning=, redundancy=
+    nd.save_html(nd.place(tree, candidates), "place.html")
+
+To add a page: a class of what it says, and a template beside the others that lays it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nori_dyn
+from nori_dyn.errors import WrongKindError
+from nori_dyn.io.files import write_bytes
+from nori_dyn.observe.report import ObservabilityReport
+from nori_dyn.observe.workspace import MARGIN
+from nori_dyn.placement.design import Design
+from nori_dyn.placement.selection import Placement
+from nori_dyn.report.page import Page, observability_page
+from nori_dyn.report.placement_page import PlacementPage, placement_page
+from nori_dyn.tables import spaced
+
+if TYPE_CHECKING:
+    from nori_dyn.observe.conditioning import Conditioning
+    from nori_dyn.observe.redundancy import Redundancy
+
+GENERATOR = f"nori_dyn {nori_dyn.__version__}"
+
+
+def to_html(
+    found: object,
+    conditioning: Conditioning | None = None,
+    redundancy: Redundancy | None = None,
+    outputs: Sequence[str] | None = None,
+) -> str:
+    """Return a page; equal reports give equal pages. For arguments and errors see `save_html`."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    if not isinstance(found, ObservabilityReport | Placement | Design):
+        expected = "what nd.observability, nd.place or nd.best_sensors returns"
+        raise WrongKindError("nd.save_html", expected, found, "nd.save_html(nd.observability(system), 'page.html')")
+    environment = Environment(
+        loader=PackageLoader("nori_dyn.report"),
+        autoescape=True,
+        finalize=lambda value: spaced(value) if isinstance(value, str) else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    name: str
+    page: Page | PlacementPage
+    if isinstance(found, ObservabilityReport):
+        name, page = "observability.html", observability_page(found, conditioning, redundancy, outputs)
+    else:
+        name, page = "placement.html", placement_page(found)
+    text: str = environment.get_template(name).render(page=page, generator=GENERATOR, margin=MARGIN)
+    return text
+
+
+def save_html(
+    found: ObservabilityReport | Placement | Design,
+    path: str | Path,
+    conditioning: Conditioning | None = None,
+    redundancy: Redundancy | None = None,
+    outputs: Sequence[str] | None = None,
+) -> None:
+    """Write a page for the browser that stands alone.
+
+    Args:
+        found: what `nd.observability`, `nd.place` or `nd.best_sensors` returns.
+        path: the file.
+        conditioning: of a report, margins and expected deviations over many configurations: `nd.conditioning`.
+        redundancy: of a report, what sensors may fail: `nd.redundancy`.
+        outputs: the outputs of the latter as they were asked for; those that were looked at when None.
+
+    Raises:
+        WrongKindError: something else.
+        FileFormatError: the file cannot be written.
+
+    Example:
+        >>> system = nd.System(nd.autotree(2), "inverse_dynamics")
+        >>> nd.save_html(nd.observability(system), "page.html")
+    """
+    write_bytes(path, to_html(found, conditioning, redundancy, outputs).encode())

@@ -1,0 +1,150 @@
+"""Several systems of one robot side by side: the readings and weights of all of them, and which are whose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.arrays import shaped
+from nori_dyn.errors import UnknownReadingError
+from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats, Indices
+
+
+class SideBySide:
+    """The inputs of several systems of one robot, each reading and weight once.
+
+    Readings are the same where they have the same name. Weights are where they have the same name and begin at the
+    same value; those that begin at others are told apart by their sigma, as in "acc:l_sole (sigma 0.1)".
+
+    Attributes:
+        name: what to call them together, for messages.
+        measurement_names: of all systems, in the order in which they first come (ny).
+        weight_names: the same of the weights (n_weights).
+        weights: what the weights begin at (n_weights,).
+        y_places: for each system the places of its readings among all (ny of it,).
+        weight_places: the same of its weights.
+
+    Args:
+        systems: the systems.
+        name: what to call them together, for messages.
+    """
+
+    def __init__(self, systems: Sequence[System], name: str) -> None:
+        self._systems, self.name = tuple(systems), name
+        readings = {reading: None for system in systems for reading in system.measurement_names}
+        self.measurement_names: tuple[str, ...] = tuple(readings)
+        self.y_places = _places([system.measurement_names for system in systems], self.measurement_names)
+        keys = [_weight_keys(system) for system in systems]
+        weights = tuple(dict.fromkeys(key for of_system in keys for key in of_system))
+        self.weight_names: tuple[str, ...] = tuple(_weight_labels(weights))
+        self.weights: Floats = np.array([value for _, _, value in weights], dtype=float)
+        self.weights.flags.writeable = False
+        self.weight_places = _places(keys, weights)
+
+    @property
+    def ny(self) -> int:
+        """Number of readings."""
+        return len(self.measurement_names)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+        return len(self.weight_names)
+
+    def places(self, number: int) -> Indices:
+        """Return where the inputs of a system are among q, qd, all readings and all weights, one after the other."""
+        tree = self._systems[number].tree
+        before = tree.nq + tree.nv
+        parts = np.arange(before), before + self.y_places[number], before + self.ny + self.weight_places[number]
+        return np.concatenate(parts).astype(np.intp)
+
+    def reading(
+        self, number: int, y: Floats | Mapping[str, Any], batch: tuple[int, ...] = ()
+    ) -> Floats | dict[str, Any]:
+        """Return the readings of a system from those of all (..., ny), or from {measurement name: value}.
+
+        Raises:
+            InputError: a wrong shape, a name that no system has.
+        """
+        if isinstance(y, Mapping):
+            return self._own("y", "measurement", y, self._names_of_readings, number)
+        return _taken(shaped("Y" if batch else "y", y, (*batch, self.ny)), self.y_places[number])
+
+    def weighting(
+        self, number: int, weights: Floats | Mapping[str, Any] | None, batch: tuple[int, ...] = ()
+    ) -> Floats | dict[str, Any] | None:
+        """Return the weights of a system from those of all, or from {weight name: value}.
+
+        Raises:
+            InputError: a wrong shape, a name that no system has.
+        """
+        if isinstance(weights, Mapping):
+            return self._own("weights", "weight", weights, self._names_of_weights, number)
+        if weights is None or not self.n_weights:
+            return weights
+        if not len(self.weight_places[number]):
+            return None
+        shape = (*batch, self.n_weights) if np.ndim(weights) > 1 else (self.n_weights,)
+        return _taken(shaped("weights", weights, shape), self.weight_places[number])
+
+    def _own(
+        self, what: str, kind: str, given: Mapping[str, Any], names: Sequence[Mapping[str, str]], number: int
+    ) -> dict[str, Any]:
+        """Return of what is given by name what one system has, by the names that it has for it."""
+        for name in given:
+            if not any(name in of_system for of_system in names):
+                known = dict.fromkeys(name for of_system in names for name in of_system)
+                raise UnknownReadingError(kind, name, known, f"{what} of sensors '{self.name}'")
+        return {names[number][name]: value for name, value in given.items() if name in names[number]}
+
+    @cached_property
+    def _names_of_readings(self) -> list[dict[str, str]]:
+        """For each system what its readings may be called: number by number, or a sensor at once."""
+        rows = [[row.name for row in system.measurements] for system in self._systems]
+        found = zip(rows, (system.measurement_names for system in self._systems), strict=True)
+        return [{name: name for name in (*blocks, *numbers)} for blocks, numbers in found]
+
+    @cached_property
+    def _names_of_weights(self) -> list[dict[str, str]]:
+        """For each system what its weights may be called, and their names in it."""
+        found = []
+        for system, places in zip(self._systems, self.weight_places, strict=True):
+            labels = zip((self.weight_names[k] for k in places), system.weight_names, strict=True)
+            names = dict(labels) | {name: name for name in system.weight_names}
+            found.append(names | {row.name: row.name for row in system.rows if not row.is_exact})
+        return found
+
+
+def _weight_keys(system: System) -> list[tuple[str, int, float]]:
+    """Return for each weight of a system its name, how many before have that name, and what it begins at."""
+    seen: dict[str, int] = {}
+    keys = []
+    for name, weight in zip(system.weight_names, system.weights.tolist(), strict=True):
+        seen[name] = seen.get(name, -1) + 1
+        keys.append((name, seen[name], weight))
+    return keys
+
+
+def _weight_labels(keys: Sequence[tuple[str, int, float]]) -> list[str]:
+    """Return the name of each weight, with its sigma where another begins at another value."""
+    first: dict[tuple[str, int], float] = {}
+    for name, turn, weight in keys:
+        first.setdefault((name, turn), weight)
+    several = {(name, turn) for name, turn, weight in keys if weight != first[name, turn]}
+    return [f"{name} (sigma {weight**-0.5:.6g})" if (name, turn) in several else name for name, turn, weight in keys]
+
+
+def _places(of_systems: Sequence[Sequence[Any]], everything: Sequence[Any]) -> tuple[Indices, ...]:
+    number = {key: k for k, key in enumerate(everything)}
+    return tuple(np.array([number[key] for key in keys], dtype=np.intp) for keys in of_systems)
+
+
+def _taken(values: Floats, places: Indices) -> Floats:
+    """Return some numbers along the last axis; the array itself where these are all."""
+    if len(places) == values.shape[-1] and np.array_equal(places, np.arange(len(places))):
+        return values
+    return np.ascontiguousarray(values[..., places])

@@ -1,0 +1,81 @@
+"""Names of a model and of its sensors, whatever they are, stay in comments, fields and enumerators of exported C."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from nori_dyn.api.plan import plan
+from nori_dyn.model.tree import Frame
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.system.builder import System
+from tests.contracts.test_export import KNOWN, OK
+from tests.exported import Exported
+from tests.systems import ACCELERATIONS, random_states, sensor_set
+from tests.tolerances import EXACT, assert_close
+from tests.trees import TREES
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+
+HOSTILE = (
+    '"',
+    "*/ int x; /*",
+    "\n#include <stdlib.h>\n#error out\n",
+    "double",
+    "\\",
+    "été 手",
+    "??/",
+    "??/\n*??/\n/ int y; //\\",
+    "%s%n{}{name}",
+    "a" * 3000,
+    "l sole",
+    "l-sole",
+    "l_sole",
+    "*",
+    "/",
+)
+
+
+def named(names: tuple[str, ...], robot: str, folder) -> Exported:
+    """Return the export of a robot whose links, joints and frames have some names, one output for each."""
+    tree = TREES["mixed_12"]
+    n = tree.n_links
+    frames = {name: Frame(0, tree.X_tree[1]) for name in names[n:]}
+    tree = tree.replace(name=robot, names=names[:n], joint_names=names[:n], frames=frames)
+    outputs = (*(f"tau:{name}" for name in names[:n]), *(f"fx:{name}" for name in names), "fx", "tau")
+    system = System(tree, sensor_set(ACCELERATIONS, KNOWN[1], name=robot))
+    return Exported.of(plan(system, outputs=outputs), folder, "-trigraphs", name="it")
+
+
+def code(made: Exported, file: str) -> str:
+    """Return a file without its comments, its fields and enumerators by number."""
+    text = re.sub(r"/\*.*?\*/", "", made.export.files[file], flags=re.DOTALL)
+    names = [*made.export.outputs, *made.export.indices]
+    numbers = {name: f"name{k}" for k, name in enumerate(names)}
+    return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
+
+
+@pytest.mark.slow
+def test_names_stay_in_comments_and_fields(tmp_path):
+    hostile = named(HOSTILE, HOSTILE[1], tmp_path / "hostile")
+    plain = named(tuple(f"p{k}" for k in range(len(HOSTILE))), "plain", tmp_path / "plain")
+    fields = list(hostile.export.outputs)
+    assert len(set(fields)) == len(fields) == len(HOSTILE) + TREES["mixed_12"].n_links + 2
+    assert all(re.fullmatch(r"(tau|fx)(_[A-Za-z0-9]+)*", field) for field in fields)
+    assert {"fx", "tau", "fx_l_sole", "fx_l_sole_2", "fx_l_sole_3"} <= set(fields)
+    assert {"IT_LINK_double", "IT_LINK_unnamed", "IT_LINK_unnamed_2"} <= set(hostile.export.indices)
+    assert all(re.fullmatch(r"[A-Z]+(_[A-Za-z0-9]+)*", name) for name in hostile.export.indices)
+    for text in hostile.export.files.values():
+        assert text.isascii()
+        assert text.count("/*") == text.count("*/")
+        assert "include <stdlib" not in text
+        assert "??" not in text
+
+    for file in hostile.export.files:
+        assert code(hostile, file) == code(plain, file)
+    q, qd, y = random_states(TREES["mixed_12"], 1, seed=1)[:3]
+    status, found = hostile.solve(q[0], qd[0], y[0])
+    assert status == OK
+    for values, others in zip(found.values(), plain.solve(q[0], qd[0], y[0])[1].values(), strict=True):
+        assert_close(values, others, EXACT)

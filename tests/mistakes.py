@@ -1,0 +1,213 @@
+"""The mistakes of a first day, and what each prints: `python -m tests.mistakes` writes docs/mistakes.md."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shlex
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nori_dyn as nd
+from nori_dyn.bench.urdf import urdf_of
+from nori_dyn.cli import main
+from tests.unit.io.test_logs import FOOT
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "mistakes.md"
+
+HEAD = """# Mistakes, and what they print
+
+What a first day brings, and what is said of it. In all of them `arm.urdf` is an arm of three joints and `arm.plan` its
+plan for `inverse_dynamics`. Each is run, and its words compared with those below, by the tests; `python -m
+tests.mistakes` writes this page.
+"""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake: what it is, the command or the lines of Python that make it, and the file that has it."""
+
+    title: str
+    run: str
+    file: str = ""
+    content: str = ""
+
+
+def config(*lines: str) -> str:
+    return "name: mine\nmeasurements:\n" + "".join(f"  - {line}\n" for line in lines)
+
+
+OTHERS = ("{type: joint_acceleration, joints: all}", "{type: external_wrench, links: all, value: 0}")
+PLAN = "nori-dyn plan arm.urdf --sensors mine.yaml"
+SOLVE = "nori-dyn solve --plan arm.plan --input log.csv --out tau.csv"
+NAMES = ",".join(f"{kind}[{k}]" for kind in ("q", "qd", "qdd") for k in range(3))
+ROW = "0.1,0.2,0.3,0,0,0,1,2,3"
+
+MISTAKES = {
+    "The command line": (
+        Mistake("An option without what it needs", "nori-dyn plan arm.urdf"),
+        Mistake("A file whose name is misspelt", "nori-dyn info amr.urdf"),
+        Mistake("A robot whose name is misspelt", "nori-dyn info pandaa"),
+        Mistake("A file that is no robot", "nori-dyn info page.xml", "page.xml", "<html/>"),
+        Mistake("A joint that does not exist", "nori-dyn info arm.urdf --lock joint4"),
+        Mistake("A set of sensors that does not exist", "nori-dyn plan arm.urdf --sensors inverse_dynamic"),
+        Mistake(
+            "A folder that does not exist", "nori-dyn plan arm.urdf --sensors inverse_dynamics --out plans/arm.plan"
+        ),
+        Mistake("An output of no kind", "nori-dyn plan arm.urdf --sensors inverse_dynamics --outputs torque"),
+        Mistake(
+            "An output of a frame that does not exist",
+            "nori-dyn plan arm.urdf --sensors inverse_dynamics --outputs fx:tol",
+        ),
+        Mistake("A robot where a plan is wanted", "nori-dyn solve --plan arm.urdf --input log.csv --out tau.csv"),
+        Mistake("A robot's model where candidates are wanted", "nori-dyn place arm.urdf --candidates arm.urdf"),
+        Mistake("Contacts that are not chosen", "nori-dyn plan arm.urdf --sensors foot.yaml", "foot.yaml", "foot"),
+        Mistake(
+            "A picture of what was not estimated",
+            "nori-dyn plot tau.csv fx:link3",
+            "tau.csv",
+            "t,tau:joint1\n0,1\n0.1,2\n",
+        ),
+    ),
+    "Sets of sensors": (
+        Mistake(
+            "A field that is misspelt", PLAN, "mine.yaml", config("{type: joint_torque, joints: all, sigmas: 0.1}")
+        ),
+        Mistake("A field that is missing", PLAN, "mine.yaml", config("{type: joint_torque}")),
+        Mistake("A type that does not exist", PLAN, "mine.yaml", config("{type: torque, joints: all}")),
+        Mistake(
+            "Text where a number is wanted", PLAN, "mine.yaml", config("{type: joint_torque, joints: all, sigma: 5 %}")
+        ),
+        Mistake(
+            "A number that is out of range", PLAN, "mine.yaml", config("{type: joint_torque, joints: all, sigma: 0}")
+        ),
+        Mistake(
+            "A selector that is misspelt",
+            PLAN,
+            "mine.yaml",
+            config("{type: external_wrench, links: {exept: link3}, value: 0}"),
+        ),
+        Mistake(
+            "A link that does not exist", PLAN, "mine.yaml", config(OTHERS[0], "{type: external_wrench, links: lnik3}")
+        ),
+        Mistake(
+            "Indentation that is no YAML", PLAN, "mine.yaml", "name: mine\nmeasurements:\n\t- {type: joint_torque}\n"
+        ),
+        Mistake("A list without a name", PLAN, "mine.yaml", "- {type: joint_torque, joints: all}\n"),
+        Mistake("Too few sensors", PLAN, "mine.yaml", config(OTHERS[0])),
+        Mistake(
+            "Sensors that tell the same twice",
+            PLAN,
+            "mine.yaml",
+            config(
+                "{type: joint_acceleration, joints: [joint1, joint2]}",
+                "{type: link_acceleration, links: link1, components: [wz]}",
+                OTHERS[1],
+            ),
+        ),
+    ),
+    "Logs": (
+        Mistake("A column that is missing", SOLVE, "log.csv", f"{NAMES.replace('qd[2]', 'speed')}\n{ROW}\n"),
+        Mistake("No line of names", SOLVE, "log.csv", f"{ROW}\n{ROW}\n"),
+        Mistake("A line of units", SOLVE, "log.csv", f"{NAMES}\n{','.join(['rad'] * 9)}\n{ROW}\n"),
+        Mistake("Decimal commas", SOLVE, "log.csv", f"{NAMES.replace(',', ';')}\n0,1;0,2;0,3;0;0;0;1;2;3\n"),
+        Mistake("A word among the numbers", SOLVE, "log.csv", f"{NAMES}\n{ROW}\n{ROW.replace('0.2', 'off')}\n"),
+        Mistake("A line that is cut off", SOLVE, "log.csv", f"{NAMES}\n{ROW}\n0.1,0.2,0.3\n"),
+        Mistake("An empty cell", SOLVE, "log.csv", f"{NAMES}\n{ROW}\n0.1,,0.3,0,0,0,1,2,3\n"),
+        Mistake("No accelerations", SOLVE, "log.csv", "q[0],q[1],q[2],qd[0],qd[1],qd[2]\n0.1,0.2,0.3,0,0,0\n"),
+        Mistake(
+            "No time to differentiate by",
+            f"{SOLVE} --differentiate 5",
+            "log.csv",
+            "q[0],q[1],q[2],qd[0],qd[1],qd[2]\n" + "0.1,0.2,0.3,0,0,0\n" * 5,
+        ),
+        Mistake("A window that has no middle", f"{SOLVE} --differentiate 10 --dt 0.01"),
+        Mistake("A log that is no table", SOLVE.replace("log.csv", "log.txt")),
+    ),
+    "Python": (
+        Mistake("A robot where a system is wanted", "nd.plan(nd.autotree(3))"),
+        Mistake("A name where a robot is wanted", 'nd.System("panda", "inverse_dynamics")'),
+        Mistake("An array of another length", "plan.solver().solve(np.zeros(2), np.zeros(3), np.zeros(3))"),
+        Mistake("What is no number", "plan.solver().solve(np.full(3, np.nan), np.zeros(3), np.zeros(3))"),
+        Mistake(
+            "A reading by a wrong name",
+            'plan.solver().solve(np.zeros(3), np.zeros(3), {"qdd:joint_1": 0, "qdd:joint2": 0, "qdd:joint3": 0})',
+        ),
+        Mistake("What the plan was not asked for", "plan.solver().solve(np.zeros(3), np.zeros(3), np.zeros(3)).qdd"),
+        Mistake("A backend that does not exist", 'plan.solver("numpi")'),
+    ),
+}
+
+
+@contextlib.contextmanager
+def workplace() -> Iterator[None]:
+    """Work in a new folder with an arm and its plan, as wide as a pipe, and without colours."""
+    before, columns = os.getcwd(), os.environ.pop("COLUMNS", None)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            Path("arm.urdf").write_text(
+                urdf_of(nd.autotree(3)).replace('"bench"', '"arm"').replace("link_link", "link")
+            )
+            nd.plan(nd.System(nd.load_urdf("arm.urdf"), "inverse_dynamics"), outputs=["tau"]).save("arm.plan")
+            yield
+        finally:
+            os.chdir(before)
+            if columns is not None:
+                os.environ["COLUMNS"] = columns
+
+
+def printed(mistake: Mistake) -> str:
+    """Return what a mistake prints."""
+    if mistake.file:
+        import yaml
+
+        Path(mistake.file).write_text(yaml.safe_dump(FOOT) if mistake.content == "foot" else mistake.content)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), warnings.catch_warnings():
+        warnings.simplefilter("ignore", nd.NoriWarning)
+        if mistake.run.startswith("nori-dyn "):
+            sys.argv, argv, show = shlex.split(mistake.run), sys.argv, warnings.showwarning
+            try:
+                main()
+            except SystemExit as stopped:
+                if stopped.code == 2:  # how to use it comes first, in the words of Typer
+                    return output.getvalue().rpartition("\n\n")[2].strip()
+            finally:
+                sys.argv, warnings.showwarning = argv, show
+        else:
+            import numpy as np
+
+            try:
+                exec(mistake.run, {"nd": nd, "np": np, "plan": nd.Plan.load("arm.plan")})
+            except nd.NoriError as error:
+                print(f"{type(error).__name__}: {error}")
+    if mistake.file:
+        Path(mistake.file).unlink()
+    return output.getvalue().strip()
+
+
+def document() -> str:
+    """Return the page."""
+    parts = [HEAD]
+    number = 0
+    with workplace():
+        for title, mistakes in MISTAKES.items():
+            parts.append(f"## {title}\n")
+            for mistake in mistakes:
+                number += 1
+                parts.append(f"**{number}. {mistake.title}**\n")
+                if mistake.content and mistake.content != "foot":
+                    parts.append(f"In {mistake.file}:\n\n```text\n{mistake.content.rstrip()}\n```\n")
+                prompt = "$" if mistake.run.startswith("nori-dyn ") else ">>>"
+                parts.append(f"```text\n{prompt} {mistake.run}\n{printed(mistake)}\n```\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document())

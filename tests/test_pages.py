@@ -1,0 +1,83 @@
+"""What the pages of the documentation show runs as it stands, from the top of each page to its bottom."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+import yaml
+
+import nori_dyn as nd
+from nori_dyn.program.compiler import find_compiler
+from tests.exported import checked, compile_c
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the blocks of a page in a language, in their order."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def pages_with(language: str) -> list:
+    """Return the pages with a block in a language, as parameters."""
+    return [pytest.param(page, id=page.stem) for page in PAGES if blocks(page, language)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages_with("python"))
+def test_the_lines_of_python_run(page, tmp_path, monkeypatch):
+    """A block of YAML is the file that its name says."""
+    monkeypatch.chdir(tmp_path)
+    for text in blocks(page, "yaml"):
+        (tmp_path / f"{yaml.safe_load(text)['name']}.yaml").write_text(text)
+    scope: dict = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nd.NoriWarning)
+        for code in blocks(page, "python"):
+            exec(compile(code, str(page), "exec", dont_inherit=True), scope)
+
+
+@pytest.mark.parametrize("page", pages_with("yaml"))
+def test_the_sensor_configs_are_valid(page):
+    for text in blocks(page, "yaml"):
+        config = yaml.safe_load(text)
+        config = {key: part for key, part in config.items() if key in ("name", "measurements", "contacts")}
+        assert nd.SensorSet.from_dict(config).measurements
+
+
+def test_the_readme_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    """But for the residual, which is rounding, and the backend, which needs a compiler."""
+    (code,) = blocks(PAGES[0], "python")
+    (said,) = blocks(PAGES[0], "text")
+    monkeypatch.setenv("COLUMNS", "80")
+    exec(code, {})
+    printed = capsys.readouterr().out
+    assert what_repeats(printed) == what_repeats(said)
+
+
+def what_repeats(text: str) -> str:
+    return re.sub(r"(?m)^(residual|backend) .*\n", "", text).strip()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+def test_the_lines_of_c_and_cpp_compile(tmp_path):
+    arm = nd.autotree(7)
+    arm = arm.replace(joint_names=tuple(f"panda_{name}" for name in arm.joint_names))
+    nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau"]).export(tmp_path / "panda_c", name="panda")
+    for code in blocks(ROOT / "docs" / "c.md", "c"):
+        source = tmp_path / "tick.c"
+        source.write_text(f'#include "panda.h"\nvoid stop(void);\nvoid tick(void);\nvoid tick(void) {{\n{code}}}\n')
+        compile_c("-I", tmp_path / "panda_c", "-c", "-o", tmp_path / "tick.o", source)
+    for code in blocks(ROOT / "docs" / "c.md", "cpp"):
+        source = tmp_path / "tick.cpp"
+        source.write_text(
+            f'#include "panda.hpp"\nvoid stop();\nvoid send(std::array<double, 7>);\nvoid tick() {{\n{code}}}\n'
+        )
+        checked(
+            [*find_compiler().command, "-x", "c++", "-std=c++17", "-I", tmp_path / "panda_c", "-fsyntax-only", source]
+        )

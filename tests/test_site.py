@@ -1,0 +1,115 @@
+"""The documentation as a site: it builds strictly, loads nothing from elsewhere, and names all that is public.
+
+Without the extra `docs` these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import mkdocs  # noqa: F401 - the extra `docs`
+import pytest
+
+import nori_dyn as nd
+from docs.generate import reference
+from docs.generate.notebook_pages import formulas
+from nori_dyn.io.sensor_configs import shipped_configs
+
+ROOT = Path(__file__).parents[1]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+LOADED = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(https?:[^\" >]+)|<link\b[^>]*\bhref=\"?(https?:[^\" >]+)"
+)
+TYPES = sorted(nd.measurements.measurement_types().items())
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Return the folder of the site; a broken link, anchor or cross-reference is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+def anchors(folder: Path) -> set[str]:
+    """Return the anchors of all pages in a folder."""
+    return {found for page in folder.glob("*.html") for found in re.findall(r'\bid="([^"]+)"', page.read_text())}
+
+
+@pytest.mark.slow
+def test_every_public_name_has_an_entry(site):
+    rooms = {f"nd.{room}" for room in reference.ROOMS}
+    assert rooms < set(reference.public())
+    assert set(reference.public()) <= anchors(site / "reference")
+
+
+@pytest.mark.slow
+def test_every_sensor_set_error_and_command_has_an_entry(site):
+    there = anchors(site / "reference")
+    assert {name for name, _ in TYPES} <= there
+    assert set(shipped_configs()) <= there
+    assert {"plan", "solve", "observe", "place", "export", "plot", "info"} <= there
+
+
+@pytest.mark.slow
+def test_every_notebook_is_a_page(site):
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        assert (site / "notebooks" / path.with_suffix(".html").name).exists()
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_from_elsewhere(site):
+    for page in site.rglob("*.html"):
+        assert not LOADED.findall(page.read_text()), page
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(?:url\(|@import )[\"']?https?:", sheet.read_text()), sheet
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
+def test_a_browser_shows_it_without_a_network(site):
+    """Opened as files: no request leaves, no page is wider than a telephone, and the search finds."""
+    api = pytest.importorskip("playwright.sync_api")
+    told: list[str] = []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.on("request", lambda request: told.append(request.url) if request.url.startswith("http") else None)
+        page.on("pageerror", lambda error: told.append(str(error)))
+        for path in sorted(site.rglob("*.html")):
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.goto((site / "index.html").as_uri())
+        page.locator(".md-search__input").click()
+        page.keyboard.type("force_torque")
+        page.locator(".md-search-result__link").first.wait_for(timeout=10_000)
+        browser.close()
+    assert not told
+
+
+@pytest.mark.parametrize(("name", "kind"), TYPES, ids=[name for name, _ in TYPES])
+def test_the_docstring_of_a_sensor_shows_an_entry_of_a_config(name, kind):
+    """After its equation; and the entry is one that it takes."""
+    entry = reference.example(kind)
+    assert entry["type"] == name
+    assert nd.SensorSet.from_dict({"name": "example", "measurements": [entry]}).measurements
+
+
+@pytest.mark.parametrize("name", [name for name in reference.names_in("errors") if name not in ("NoriError",)])
+def test_an_error_says_what_to_do(name):
+    assert re.search(r"^ *What to do: ", getattr(nd.errors, name).__doc__, flags=re.MULTILINE)
+
+
+def test_formulas_are_drawn_without_a_script():
+    drawn = formulas("Where $q$ is `$HOME`,\n\n$$D(q)\\,d = 0.$$")
+    assert drawn.count("<math") == 2
+    assert "`$HOME`" in drawn

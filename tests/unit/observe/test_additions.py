@@ -1,0 +1,123 @@
+"""What to add: the sensors that are named make the set suffice, exactly or at the poses, and few of them do."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.observe import additions
+from nori_dyn.observe.findings import findings
+from nori_dyn.observe.generic import generic_rank
+from nori_dyn.report.json_figures import report_json
+from tests.robots import load
+from tests.systems import ACCELERATIONS, INVERSE, WRENCHES, sensor_set
+
+KNOWN = {**WRENCHES, "value": 0}
+TREE = nd.autotree(4, branching=2, skew=0.7)
+
+
+def with_additions(system: nd.System, sensors) -> nd.System:
+    """Return a system with what was added, as its entries in a config say."""
+    content = system.sensors.to_dict()
+    entries = [dict(sensor.entry) for sensor in sensors]
+    return nd.System(
+        system.tree, nd.SensorSet.from_dict({**content, "measurements": content["measurements"] + entries})
+    )
+
+
+def random_set(seed: int) -> nd.System:
+    """Return a robot with some of the sensors that it needs."""
+    rng = np.random.default_rng(seed)
+    entries = [
+        {"type": "joint_acceleration", "joints": [name for name in TREE.joint_names if rng.random() < 0.6]},
+        {"type": "external_wrench", "links": [name for name in TREE.names if rng.random() < 0.6], "value": 0},
+        {"type": "external_wrench", "links": str(rng.choice(TREE.names)), "components": ["mx", "fz"], "name": "cell"},
+    ]
+    own = [entry for entry in entries if entry.get("joints") or entry.get("links")]
+    return nd.System(TREE, sensor_set(*own))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_with_what_is_added_all_is_determined_and_with_less_it_is_not(seed):
+    system = random_set(seed)
+    report = nd.observability(system, where=None)
+    if report.is_observable:
+        assert report.additions == ()
+        return
+    (found,) = report.additions
+    assert not found.at_poses
+    assert nd.observability(with_additions(system, found.sensors), where=None).is_observable
+    for fewer in itertools.combinations(found.sensors, len(found.sensors) - 1):
+        assert not nd.observability(with_additions(system, fewer), where=None).is_observable
+    for other in found.others:
+        assert nd.observability(with_additions(system, [other]), where=None).is_observable
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_called_the_smallest_is(seed):
+    system = random_set(seed)
+    generic = generic_rank(system)
+    (found,) = additions.additions(system, generic, [])
+    if not found.is_smallest:
+        return
+    candidates = additions._addables(system, generic.open)
+    missing = additions.ExactlyOpen(generic.open, system.shape[1] - generic.rank)
+    for fewer in itertools.islice(itertools.combinations(candidates, len(found.sensors) - 1), 500):
+        columns = [column for candidate in fewer for column in candidate.columns]
+        assert missing.gain(columns) < missing.dimension
+
+
+def test_a_single_sensor_is_named_with_all_that_do_as_well():
+    short = nd.System(TREE, sensor_set({**ACCELERATIONS, "joints": {"except": "joint2"}}, KNOWN))
+    report = nd.observability(short, where=None)
+    (found,) = report.additions
+    assert [sensor.words for sensor in found.sensors] == ["the acceleration of joint joint2"]
+    assert "a torque sensor in joint2" in {other.words for other in found.others}
+    (advice,) = findings(report).advice
+    assert advice.words == "The acceleration of joint joint2: then all is determined, at almost every pose."
+    assert f"Add this. {advice.words}" in " ".join(str(report).split())
+    (figures,) = report_json(report, None)["additions"]
+    assert figures["sensors"] == [{"type": "joint_acceleration", "joints": "joint2"}]
+    assert figures["words"] == advice.words
+
+
+def test_a_base_that_no_motor_moves_is_known_without_a_sensor():
+    tree = load("solo12", "floating")
+    short = nd.System(tree, sensor_set({**ACCELERATIONS, "joints": "actuated"}, KNOWN))
+    (found,) = nd.observability(short, where=None).additions
+    assert [dict(sensor.entry) for sensor in found.sensors] == [
+        {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "generic", "at_poses"),
+    [
+        ("load_cells_five", None, {"components": ["mz"], "links": "r_sole", "type": "external_wrench"}),
+        (
+            "icub_feet_three_axes",
+            {"type": "joint_torque", "joints": "r_hip_pitch"},
+            {"components": ["mz", "fx", "fy"], "links": "r_sole", "type": "external_wrench"},
+        ),
+    ],
+)
+def test_load_cells_of_the_icub(config, generic, at_poses):
+    system = nd.System(load("iCubGenova04", "floating"), config)
+    found = nd.observability(system).additions
+    assert [dict(sensor.entry) for one in found for sensor in one.sensors] == [*filter(None, (generic, at_poses))]
+    for one in found:
+        report = nd.observability(with_additions(system, one.sensors))
+        assert report.is_observable
+        assert one.is_smallest
+        assert not (one.at_poses and report.loses_rank)
+
+
+def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
+    monkeypatch.setattr(additions, "MOST_LOOKS", 3)
+    report = nd.observability(nd.System(TREE, sensor_set(ACCELERATIONS)), where=None)
+    assert report.additions == ()
+    assert "the search for what to add was given up" in " ".join(str(report).split())
+    assert nd.observability(nd.System(TREE, INVERSE), where=None).additions == ()

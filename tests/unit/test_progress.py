@@ -1,0 +1,29 @@
+"""Who is told of long work."""
+
+from __future__ import annotations
+
+import nori_dyn as nd
+from nori_dyn.tables.progress import progress_bar
+
+
+def test_without_a_terminal_stages_are_lines_where_that_is_wanted(capsys):
+    for watched, lines in ((True, "work: first\nwork: second\n"), (False, ""), (None, "")):
+        with progress_bar("work", watched) as stage:
+            for name in ("first", "first", "second"):
+                stage(name, 0.5)
+        assert capsys.readouterr() == ("", lines)
+
+
+def test_a_function_is_told_itself():
+    told = []
+    with progress_bar("work", lambda stage, done=None: told.append((stage, done))) as stage:
+        stage("first", 0.5)
+    assert told == [("first", 0.5)]
+
+
+def test_planning_and_sweeps_show_it(capsys):
+    system = nd.System(nd.autotree(2), "inverse_dynamics")
+    nd.plan(system, ordering="recursive", cache=False, progress=True)
+    assert f"planning {system.tree.name} with inverse_dynamics: " in capsys.readouterr().err
+    nd.conditioning(system, n=8, workers=1, progress=True)
+    assert f"conditioning of {system.tree.name}: " in capsys.readouterr().err
