@@ -46,7 +46,8 @@ def execute(path: Path, folder: Path) -> Any:
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     notebook = nbformat.read(path, as_version=4)
-    client = nbclient.NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": str(folder)}})
+    where = {"metadata": {"path": str(folder)}}
+    client = nbclient.NotebookClient(notebook, timeout=SECONDS, resources=where, coalesce_streams=True)
     client.execute(env=kernel)
     return notebook
 
