@@ -15,7 +15,7 @@ from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
 
 OUTPUTS = ("fx", "tau", "qdd")
-EASY = {"ordering": "recursive", "cache": False}
+EASY = {"ordering": "recursive"}
 
 
 @lru_cache(maxsize=4)

@@ -20,7 +20,10 @@ from tests.systems import FORWARD, INVERSE, hybrid, random_states, sensor_set
 from tests.tolerances import EXACT, SAME_PROGRAM, assert_close
 from tests.trees import TREES
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+]
 
 OK, INPUT_NOT_FINITE, QUATERNION_NOT_UNIT, SMALL_PIVOT, OUTPUT_NOT_FINITE, INACCURATE = range(6)
 NEGATIVE_WEIGHT, WEIGHT_SPREAD, ZERO_WEIGHT, UNPLANNED_CONTACTS = range(6, 10)
@@ -71,7 +74,6 @@ def states(name: str, n: int = 20):
     return truth.q, truth.qd, np.random.default_rng(6).normal(size=(n, system.ny))
 
 
-@pytest.mark.slow
 @every_plan
 def test_it_is_what_the_solver_gives(name, compiled):
     solver = planned(name).solver("numpy")
@@ -103,7 +105,6 @@ def test_the_example_runs(name, compiled, tmp_path):
     assert not any("nan" in line or "inf" in line for line in lines)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm here")
 @every_plan
 def test_it_has_no_data_that_is_written_and_calls_four_functions(name, compiled, tmp_path):

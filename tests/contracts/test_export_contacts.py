@@ -15,7 +15,10 @@ from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, U
 from tests.exported import Exported, checked, compile_c, listed, sources
 from tests.tolerances import SAME_PROGRAM, assert_close
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+]
 
 TREE = nd.autotree(3, branching=2, skew=0.7)
 LEAVES = {"left": "link2", "right.foot": "link3"}

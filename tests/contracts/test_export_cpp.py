@@ -15,6 +15,7 @@ from tests.systems import sensor_set
 from tests.tolerances import SAME_PROGRAM, assert_close
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here"),
 ]

@@ -16,7 +16,10 @@ from tests.systems import ACCELERATIONS, random_states, sensor_set
 from tests.tolerances import EXACT, assert_close
 from tests.trees import TREES
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+]
 
 HOSTILE = (
     '"',
@@ -56,7 +59,6 @@ def code(made: Exported, file: str) -> str:
     return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
 
 
-@pytest.mark.slow
 def test_names_stay_in_comments_and_fields(tmp_path):
     hostile = named(HOSTILE, HOSTILE[1], tmp_path / "hostile")
     plain = named(tuple(f"p{k}" for k in range(len(HOSTILE))), "plain", tmp_path / "plain")

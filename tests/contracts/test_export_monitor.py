@@ -19,7 +19,10 @@ from tests.systems import sensor_set
 from tests.tolerances import SAME_PROGRAM, assert_close
 from tests.trees import TREES
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+]
 
 EXACT_WRENCHES = {"type": "external_wrench", "links": "all", "value": 0}
 SENSORS = {
@@ -72,7 +75,6 @@ def states(name: str, n: int = 12):
         yield q, rng.normal(size=system.tree.nv), rng.normal(size=system.ny), weights
 
 
-@pytest.mark.slow
 @every_set
 def test_it_is_what_the_monitor_finds(name, compiled):
     monitor, made = planned(name).monitor("numpy"), compiled(name)
@@ -146,7 +148,6 @@ def test_the_example_judges(name, compiled, tmp_path):
     assert "chi-square" in checked([tmp_path / "example"])
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm here")
 def test_it_needs_nothing_but_mathematics(compiled, tmp_path):
     made = compiled("even")

@@ -13,7 +13,10 @@ from tests.systems import sensor_set
 from tests.tolerances import SAME_PROGRAM, assert_close
 from tests.trees import TREES
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+]
 
 SENSORS = sensor_set(
     {"type": "joint_acceleration", "joints": "all", "sigma": 0.5},

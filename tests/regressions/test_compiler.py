@@ -135,6 +135,7 @@ def test_what_a_killed_process_left_is_removed_in_time(plan):
     assert [path.name for path in folder.glob(".*")] == [".partial-new"]
 
 
+@pytest.mark.slow
 def test_a_batch_that_is_compiled_after_a_monitor_is_that_of_the_cached_program():
     """The monitor's expressions changed the order of the program's: the batch wrote beyond its workspace."""
     solver = small().solver("native")

@@ -165,6 +165,7 @@ class TestDerivatives:
         second = f.derivative("qd").derivative("qd")(q, qd)  # C(q, qd) qd is quadratic in qd
         assert_close(np.einsum("ijk,j,k->i", second, qd, qd) / 2, nd.recursions.coriolis_force(tree, q, qd), RECURSION)
 
+    @pytest.mark.slow
     def test_forward_dynamics_is_derived_as_the_solution_of_inverse_dynamics(self, tree):
         q, qd, qdd, fx, tau = truth(tree)
         f = nd.compile(nd.aba, tree, inputs=("q", "qd", "tau", "fx"))
