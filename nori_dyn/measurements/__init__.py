@@ -21,12 +21,14 @@ from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.joint_reading import JointReading
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.system.variables import VariableKey
 
 __all__ = [
     "JointReading",
     "LinkReading",
     "Measurement",
     "SensorSet",
+    "VariableKey",
     "VariableReading",
     "berdy_map",
     "measurement_types",
