@@ -122,10 +122,10 @@ def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]]) -> str
     hint = f" Write [{given}]." if isinstance(given, str) and expected == ["a list"] else ""
     if not path:
         hint = " It begins with `name: mine`, and then says `measurements:`, a list."
-    return f"it is {_shown(given)}, expected {' or '.join(expected)}.{hint}"
+    return f"it is {_in_few_words(given)}, expected {' or '.join(expected)}.{hint}"
 
 
-def _shown(given: Any) -> str:
+def _in_few_words(given: Any) -> str:
     """Return what was given, in few words."""
     try:
         return "nothing" if given is None else reprlib.repr(given)

@@ -219,8 +219,9 @@ def _enumerations(interface: Interface) -> list[Enumeration]:
     whole = {field.part.output.kind: field.name for field in interface.fields if field.part.output.body is None}
     for kind in ("tau", "qdd"):
         if kind in whole:
-            own = [n for v in interface.systems[0].variables if v.kind == kind for n in v.component_names]
-            named[kind.upper()] = ([name.partition(":")[2] for name in own], whole[kind])
+            own = [v for v in interface.systems[0].variables if v.kind == kind]
+            places = [f"{tree.joint_names[v.body]} {component}".rstrip() for v in own for component in v.components]
+            named[kind.upper()] = (places, whole[kind])
     given = {key: (names, f"Places in {field}.") for key, (names, field) in named.items() if names}
     found = [enumeration(interface, key, names, about) for key, (names, about) in given.items()]
     rows = [field for kind, field in whole.items() if kind in ("a", "f", "fx")]

@@ -142,14 +142,14 @@ def _job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
     program, (unknowns, pivots, steps, *again, _) = solution.program, solution.parts
 
     def turned(values: Sequence[Expr]) -> tuple[Expr, ...]:
-        return tuple(x for part in parts if values for x in _turned(program.graph, values[part.slice], part.matrix))
+        return tuple(x for part in parts if values for x in _linear_map(program.graph, values[part.slice], part.matrix))
 
     inputs = tuple(x for scalars in program.inputs.values() for x in scalars)
     more = turned(again[0]), turned(again[1])
     return Job(program.graph, inputs, turned(unknowns), pivots, (), steps=turned(steps), again=more)
 
 
-def _turned(graph: Graph, values: Sequence[Expr], matrix: Floats | None) -> Iterator[Expr]:
+def _linear_map(graph: Graph, values: Sequence[Expr], matrix: Floats | None) -> Iterator[Expr]:
     if matrix is None:
         yield from values
         return
