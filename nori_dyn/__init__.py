@@ -26,7 +26,8 @@ The classical algorithms, and any function of a robot as a compiled program:
     nd.compile(nd.rnea, tree)
 
 The rest is in rooms: nd.recursions (all algorithms), nd.observe (special poses, sweeps), nd.placement,
-nd.measurements (sensors, and how to write one), nd.interop (Pinocchio, MuJoCo, Featherstone), nd.errors.
+nd.measurements (sensors, and how to write one), nd.components (motors, friction, springs, couplings, loops, tendons),
+nd.interop (Pinocchio, MuJoCo, Featherstone), nd.errors.
 
 Each name is loaded when it is first used, so that importing the package is quick; `__init__.pyi` lists them.
 Each has an example in its docstring, `help(nd.plan)`, where `nd` is this package and `np` is NumPy.
@@ -48,7 +49,7 @@ def __getattr__(name: str) -> Any:
     try:
         return _public(name)
     except AttributeError:
-        for room in ("errors", "recursions", "interop", "measurements", "observe", "placement"):
+        for room in ("errors", "recursions", "interop", "measurements", "components", "observe", "placement"):
             found = None if name.startswith("_") else getattr(_public(room), name, None)
             if found is not None:
                 warnings.warn(f"nori_dyn.{name} is now nori_dyn.{room}.{name}", DeprecationWarning, stacklevel=2)

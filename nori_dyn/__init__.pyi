@@ -1,6 +1,6 @@
 # The public names; `__init__.py` loads each from here when it is first used.
 
-from . import errors, interop, measurements, observe, placement, recursions
+from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
@@ -11,6 +11,7 @@ from .io.robots import load_robot
 from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
 from .io.urdf import load_urdf
 from .measurements.sensor_set import SensorSet
+from .model.closure import closed
 from .model.synthetic import autotree, random_tree
 from .model.tree import KinematicTree
 from .observe.conditioning import conditioning
@@ -60,6 +61,7 @@ __all__ = [
     "autotree",
     "best_sensors",
     "christoffel",
+    "closed",
     "compile",
     "conditioning",
     "configurations_where",
@@ -75,6 +77,7 @@ __all__ = [
     "load_urdf",
     "ltdl",
     "ltl",
+    "components",
     "measurements",
     "minverse",
     "observability",

@@ -305,6 +305,22 @@ class UnplannedStateError(InputError):
         super().__init__(f"the contact state '{named_contacts(state)}' is not planned. Planned: {known}.")
 
 
+class NotClosedError(InputError):
+    """A configuration whose loops or couplings are open, and cannot be closed from there.
+
+    What to do: begin nearer to a closed configuration, let more joints move, or mend the frames of the loop.
+
+    Attributes:
+        part: the loop or coupling that stays open the most: "loop:bar".
+        gap: how far it does [m or rad].
+    """
+
+    def __init__(self, message: str, part: str, gap: float) -> None:
+        self.part = part
+        self.gap = gap
+        super().__init__(message)
+
+
 class NotPositiveDefiniteError(InputError):
     """A matrix that is not positive definite.
 

@@ -11,7 +11,7 @@ from nori_dyn.measurements.base import Measurement, VariableReading, per_compone
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import Variable, VariableKey, tree_variables
+from nori_dyn.system.variables import Variable, tree_variables
 
 
 class JointReading(Measurement):
@@ -36,7 +36,7 @@ class JointReading(Measurement):
                 source=self.source,
                 group=self.type,
                 components=components,
-                key=VariableKey(variable.kind, variable.body),
+                key=variable.key,
                 matrix=np.eye(len(components)),
                 value=per_component(f"the value of '{name}'", self.value, components),
                 sigma=per_component(f"the sigma of '{name}'", self.sigma, components),

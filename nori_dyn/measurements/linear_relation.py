@@ -15,7 +15,8 @@ from nori_dyn.measurements.base import Measurement, known_terms, per_component, 
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation, Ranges
-from nori_dyn.system.variables import VariableKey, tree_variables
+from nori_dyn.system.parts import robot_variables
+from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array
 
 
@@ -60,7 +61,8 @@ class LinearRelation(Measurement):
 
         sum_k factor_k d_k - y = 0
 
-    A gear of ratio 3, its torques related by another:
+    A gear of ratio 3, its torques related by another; a `coupling` among the robot's components does both. A load cell
+    in the rod of a loop reads one component of its wrench: terms: {"loop:rod.fz": 1}, value: null.
 
         - {type: linear_relation, name: gear, terms: {"qdd:joint1": 1, "qdd:joint2": -3}}
 
@@ -77,8 +79,8 @@ class LinearRelation(Measurement):
 
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
         known = {
-            name: (VariableKey(variable.kind, variable.body), len(variable.components), place)
-            for variable in tree_variables(tree)
+            name: (variable.key, len(variable.components), place)
+            for variable in robot_variables(tree)
             for place, name in enumerate(variable.component_names)
         }
         factors: dict[VariableKey, Array] = {}

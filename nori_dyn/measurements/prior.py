@@ -16,9 +16,10 @@ from nori_dyn.measurements.frame_reading import Place
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import KINDS, Variable, VariableKey, tree_variables
+from nori_dyn.system.parts import robot_variables
+from nori_dyn.system.variables import KINDS, LOAD, Variable
 
-AT_JOINTS = ("f", "tau", "qdd")
+AT_JOINTS = ("f", "tau", "qdd", LOAD)
 """Kinds of variables that belong to joints."""
 
 
@@ -38,7 +39,7 @@ class Prior(Measurement):
     in a. A prior on these is `conventional: true`.
 
     Attributes:
-        variables: "all", or kinds ("a", "f", "tau", "fx", "qdd") and names ("fx:l_sole").
+        variables: "all", or kinds ("a", "f", "tau", "fx", "qdd", "loop", ...) and names ("fx:l_sole").
         joints: whose f, tau and qdd a kind stands for; `actuated` leaves out those of free joints, which are no joints
             to BERDY.
         value: the mean, called `mean` in a config: one number, or one a component; null where it is an input, as a
@@ -64,9 +65,10 @@ class Prior(Measurement):
 
     def _variables(self, tree: KinematicTree) -> list[Variable]:
         """Return what is meant, in the order of d; a fixed joint has no tau, and no qdd."""
-        everything = [variable for variable in tree_variables(tree) if variable.components]
-        known = [*KINDS, *(variable.name for variable in everything)]
-        wanted = KINDS if self.variables == "all" else self.variables
+        everything = [variable for variable in robot_variables(tree) if variable.components]
+        kinds = tuple(dict.fromkeys((*KINDS, *(variable.kind for variable in everything))))
+        known = [*kinds, *(variable.name for variable in everything)]
+        wanted = kinds if self.variables == "all" else self.variables
         for name in wanted:
             if name not in known:
                 raise UnknownSensorNameError("variable", name, known, f"robot '{tree.name}'")
@@ -94,7 +96,7 @@ class Prior(Measurement):
             source="BERDY",
             group=self.type,
             components=components,
-            key=VariableKey(variable.kind, variable.body),
+            key=variable.key,
             matrix=np.eye(len(components)),
             value=value,
             sigma=sigma,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from nori_dyn.algebra.crossing import Crossing, as_transform
 from nori_dyn.algebra.spatial import Transform, cross_motion, matvec
+from nori_dyn.model.paths import common_ancestor
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.typing import Array, Floats
 
@@ -21,6 +22,8 @@ class Kinematics:
         tree: the robot.
         X_up: transform iXλ from the parent's to each body's coordinates.
         S: motion subspace of each joint (6, n_i), in body coordinates.
+        q: the configuration (nq,).
+        qd: the velocity (nv,); empty when only positions were asked for.
         v: spatial velocity of each body (6,), in body coordinates; empty when only positions were asked for.
         c: velocity-product acceleration c_i = cJ_i + v_i x S_i qd_i of each body (6,); empty likewise.
     """
@@ -28,6 +31,8 @@ class Kinematics:
     tree: KinematicTree
     X_up: tuple[Transform | Crossing, ...]
     S: tuple[Array, ...]
+    q: Array
+    qd: Array = field(default_factory=lambda: np.zeros(0))
     v: tuple[Array, ...] = ()
     c: tuple[Array, ...] = ()
 
@@ -44,7 +49,7 @@ def positions(tree: KinematicTree, q: Array) -> Kinematics:
     """
     X_up = link_transforms(tree, q)
     S = [joint.S(q[part]) for joint, part in zip(tree.joints, tree.q_slices, strict=True)]
-    return Kinematics(tree, tuple(X_up.values()), tuple(S))
+    return Kinematics(tree, tuple(X_up.values()), tuple(S), q)
 
 
 def link_transforms(tree: KinematicTree, q: Array, bodies: Iterable[int] | None = None) -> dict[int, Transform]:
@@ -82,10 +87,10 @@ def world_acceleration(gravity: Sequence[float]) -> Floats:
 
 def velocities(tree: KinematicTree, q: Array, qd: Array) -> Kinematics:
     """Return the positions and velocities at states q (nq, ...), qd (nv, ...) over any scalar."""
-    return moving(positions(tree, q), q, qd)
+    return moving(positions(tree, q), qd)
 
 
-def moving(at: Kinematics, q: Array, qd: Array) -> Kinematics:
+def moving(at: Kinematics, qd: Array) -> Kinematics:
     """Return positions with the velocities that qd (nv, ...) gives them.
 
     Source: Nori (2); RBDA (5.14)-(5.16).
@@ -96,10 +101,24 @@ def moving(at: Kinematics, q: Array, qd: Array) -> Kinematics:
     for i, joint in enumerate(tree.joints):
         qdi = qd[tree.v_slices[i]]
         vJ = matvec(at.S[i], qdi)
-        c_J = joint.bias(q[tree.q_slices[i]], qdi)
+        c_J = joint.bias(at.q[tree.q_slices[i]], qdi)
         if tree.is_root(i):
             v.append(vJ)
         else:
             v.append(at.X_up[i].apply_motion(v[tree.parents[i]]) + vJ)
         c.append(c_J + cross_motion(v[i], vJ))
-    return replace(at, v=tuple(v), c=tuple(c))
+    return replace(at, qd=qd, v=tuple(v), c=tuple(c))
+
+
+def transform_between(at: Kinematics, i: int, j: int) -> Transform:
+    """Return iXj, from body j's to body i's coordinates; either may be the world, and only what lies between counts."""
+    from_common = {body: _from_ancestor(at, body, common_ancestor(at.tree.parents, i, j)) for body in (i, j)}
+    return from_common[i] @ from_common[j].inverse()
+
+
+def _from_ancestor(at: Kinematics, i: int, ancestor: int) -> Transform:
+    """Return the transform to body i's coordinates from those of a body on its way to the world."""
+    X = Transform.identity()
+    while i != ancestor:
+        X, i = X @ as_transform(at.X_up[i]), at.tree.parents[i]
+    return X

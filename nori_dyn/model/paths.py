@@ -17,3 +17,9 @@ def path(parents: Sequence[int], i: int) -> Iterator[int]:
 def ancestors(parents: Sequence[int], i: int) -> Iterator[int]:
     """Yield all on the way from i to the world, its parent first."""
     return path(parents, parents[i])
+
+
+def common_ancestor(parents: Sequence[int], i: int, j: int) -> int:
+    """Return the last body that carries both i and j, each of which carries itself; the world where there is none."""
+    carry_j = {WORLD, *path(parents, j)}
+    return next((k for k in path(parents, i) if k in carry_j), WORLD)

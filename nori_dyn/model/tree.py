@@ -16,7 +16,8 @@ import numpy as np
 
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
+from nori_dyn.errors import InputError, ModelError, NoriError, UnknownModelNameError
+from nori_dyn.model.component import Closing, Component
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.summary import tree_document
 from nori_dyn.tables import Document, Shown
@@ -64,7 +65,7 @@ class NamedFrame:
 
 @dataclass(frozen=True, eq=False)
 class KinematicTree(Shown):
-    """A robot without loops: body i moves on its parent through joint i.
+    """A robot: body i moves on its parent through joint i, and components add motors, friction, loops and more.
 
     Attributes:
         name: the robot's name.
@@ -77,9 +78,11 @@ class KinematicTree(Shown):
         frames: further frames by name: lumped links, and what the model file names.
         gravity: gravitational acceleration (3,) [m/s^2] in world axes.
         notes: what the loader did to the model, for people.
+        components: what it has beside rigid bodies on joints, see `nori_dyn.components`.
 
     Raises:
-        ModelError: arrays that do not fit, parents not in topological order, names used twice.
+        ModelError: arrays that do not fit, parents not in topological order, names used twice, a component that does
+            not fit.
 
     Example:
         >>> nd.autotree(3)
@@ -98,6 +101,7 @@ class KinematicTree(Shown):
     frames: Mapping[str, Frame] = field(default_factory=dict)
     gravity: tuple[float, float, float] = GRAVITY
     notes: tuple[str, ...] = ()
+    components: tuple[Component, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -128,6 +132,23 @@ class KinematicTree(Shown):
         frames = {name: Frame(frame.link, _read_only(frame.X)) for name, frame in self.frames.items()}
         object.__setattr__(self, "frames", MappingProxyType(frames))
         object.__setattr__(self, "gravity", _vector_of_gravity(self.gravity))
+        object.__setattr__(self, "components", tuple(self.components))
+        self._check_components()
+
+    def _check_components(self) -> None:
+        names: set[str] = set()
+        for number, component in enumerate(self.components, start=1):
+            what = f"component {number} ({component.type}{f' {component.name!r}' if component.name else ''})"
+            if component.name in names:
+                raise ModelError(
+                    f"robot '{self.name}', {what}: another component has that name. Rename one of the two."
+                )
+            names |= {component.name} - {""}
+            try:
+                list(component.on(self))
+            except NoriError as error:
+                error.args = (f"robot '{self.name}', {what}: {error}",)
+                raise
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
@@ -253,15 +274,32 @@ class KinematicTree(Shown):
     def random_configuration(self, rng: np.random.Generator | int | None = None) -> Floats:
         """Return a random configuration (nq,), within the joint limits where there are any that leave room.
 
+        Loops and couplings are closed in it; limits of joints that these move may then be left.
+
         Args:
             rng: a generator, or a seed for one.
+
+        Raises:
+            NotClosedError: loops that cannot be closed: names the one that stays open.
 
         Example:
             >>> print(np.round(nd.autotree(3).random_configuration(0), 2))
             [ 0.86 -1.45 -2.88]
         """
+        from nori_dyn.model.closure import random_closed
+
         rng = np.random.default_rng(rng)
-        return np.concatenate([joint.random(rng) for joint in self.joints])
+
+        def draw() -> Floats:
+            return np.concatenate([joint.random(rng) for joint in self.joints])
+
+        return random_closed(self, draw) if self.closing_parts else draw()
+
+    @cached_property
+    def closing_parts(self) -> tuple[Closing, ...]:
+        """What holds positions together: its loops and couplings."""
+        parts = (part for component in self.components for part in component.on(self))
+        return tuple(part for part in parts if isinstance(part, Closing))
 
     def integrate(self, q: Floats, qd: Floats, dt: float = 1.0) -> Floats:
         """Return the configuration (nq,) reached from q by the constant velocity qd (nv,) in a time dt [s]."""
@@ -310,7 +348,8 @@ class KinematicTree(Shown):
         hasher = hashlib.sha256()
         frames = {name: [f.link, f.X.E.tolist(), f.X.r.tolist()] for name, f in sorted(self.frames.items())}
         joints = [[joint.kind, asdict(joint) if is_dataclass(joint) else {}] for joint in self.joints]
-        text = [self.names, self.joint_names, self.parents, joints, frames, self.gravity]
+        text: list[Any] = [self.names, self.joint_names, self.parents, joints, frames, self.gravity]
+        text += [[component.to_dict() for component in self.components]] if self.components else []
         hasher.update(json.dumps(text).encode())
         for X in self.X_tree:
             hasher.update(np.ascontiguousarray(X.E).tobytes() + np.ascontiguousarray(X.r).tobytes())

@@ -74,7 +74,7 @@ def exact_positions(tree: ExactTree, q: Array) -> Kinematics:
         X_J, S_i = _exact_joint(tree.arena, joint, q[tree.q_slices[i]])
         X_up.append(X_J @ tree.constant(tree.X_tree[i]))
         S.append(S_i)
-    return Kinematics(tree, tuple(X_up), tuple(S))
+    return Kinematics(tree, tuple(X_up), tuple(S), q)
 
 
 def _exact_joint(graph: Graph, joint: Joint, q: Array) -> tuple[Transform, Array]:

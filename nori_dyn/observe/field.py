@@ -18,8 +18,6 @@ from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.observe.exact import ExactSystem
 from nori_dyn.system.builder import System
-from nori_dyn.system.rows import GIVEN, NewtonEuler
-from nori_dyn.system.variables import SOURCES
 
 FieldVector: TypeAlias = Mapping[int, int]
 """The coefficients of a row vector over the field that are not zero, by column."""
@@ -50,7 +48,7 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
     coefficients: dict[int, dict[int, int]] = {}
     for (row, column), entry in exact.entries.items():
         coefficients.setdefault(row, {})[column] = entry.fingerprint
-    sources = numbers_in(v.slice for v in system.variables if v.kind in SOURCES).tolist()
+    sources = numbers_in(v.slice for v in system.variables if v.is_source).tolist()
     known: dict[int, FieldVector] = {column: {column: 1} for column in sources}
 
     def over_sources(terms: FieldVector) -> FieldVector:
@@ -60,9 +58,7 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
                 found[source] = (found.get(source, 0) + factor * value) % PRIME
         return {source: value for source, value in found.items() if value}
 
-    n = system.tree.n_links
-    up, down = range(n), reversed(range(n))
-    for key in (NewtonEuler(given, i) for given, bodies in zip(GIVEN, (up, down, up), strict=True) for i in bodies):
+    for key in system.motion_keys:
         for row, own in zip(numbers(system.row(key).slice), numbers(system.column(key.gives, key.body)), strict=True):
             terms = coefficients[row]
             solved = -pow(terms.pop(own), -1, PRIME)

@@ -9,7 +9,7 @@ from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, PlanError, UnknownOutputError
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import KINDS, Kind
+from nori_dyn.system.variables import KINDS, Kind, Variable
 from nori_dyn.typing import Indices
 
 
@@ -19,10 +19,10 @@ class Output:
 
     Attributes:
         name: as it was asked for.
-        kind: which of the five kinds of variables.
-        body: the body; None for all.
+        kind: which kind of variables.
+        body: the body; None for all, and for what a component adds.
         X: for a frame on a link, the transform from the link's coordinates; None in link coordinates.
-        owner: the link, joint or frame that was named; empty for all.
+        owner: the link, joint, frame or component that was named; empty for all.
     """
 
     name: str
@@ -31,15 +31,27 @@ class Output:
     X: Transform | None = None
     owner: str = ""
 
+    def covers(self, variable: Variable) -> bool:
+        """Return whether a variable is, or is part of, what was asked for."""
+        if variable.kind != self.kind:
+            return False
+        return (
+            variable.owner == self.owner
+            if variable.key.component and self.owner
+            else self.body in (None, variable.body)
+        )
+
 
 def resolve_outputs(system: System, names: Sequence[str] | None) -> tuple[Output, ...]:
-    """Return what the names stand for; None stands for all five kinds.
+    """Return what the names stand for; None stands for all kinds of bodies, and all that components add by name.
 
     Raises:
         UnknownOutputError: a kind, link, joint or frame that does not exist.
     """
     if names is None:
-        return tuple(Output(kind, kind, None) for kind in KINDS)
+        of_bodies = dict.fromkeys((*KINDS, *(v.kind for v in system.variables if not v.key.component)))
+        added = [v for v in system.variables if v.key.component]
+        return (*(Output(k, k, None) for k in of_bodies), *(Output(v.name, v.kind, None, None, v.owner) for v in added))
     if isinstance(names, str):
         names = (names,)
     if not names:
@@ -49,26 +61,26 @@ def resolve_outputs(system: System, names: Sequence[str] | None) -> tuple[Output
 
 def _resolve(system: System, name: str) -> Output:
     tree = system.tree
-    head, _, owner = name.partition(":")
-    kind = next((k for k in KINDS if k == head), None)
-    if kind is None:
-        unknown = UnknownOutputError("output", name, KINDS)
+    kind, _, owner = name.partition(":")
+    if kind not in system.kinds:
+        unknown = UnknownOutputError("output", name, system.kinds)
         advice = f"Each may also be of one place, such as {system.variables[2].name} or {system.variables[3].name}."
         unknown.args = (f"{unknown} {advice}",)
         raise unknown
     if not owner:
         return Output(name, kind, None)
+    if kind not in ("a", "f", "fx"):
+        found = next((v for v in system.variables if v.kind == kind and v.owner == owner), None)
+        if found is not None:
+            return Output(name, kind, None if found.key.component else found.body, None, owner)
+        if kind in KINDS and owner in tree.joint_names:
+            raise PlanError(f"output '{name}': joint '{owner}' is fixed, it has no {kind}.")
+        raise UnknownOutputError("output", name, [v.name for v in system.variables if v.kind == kind])
     try:
-        if kind in ("tau", "qdd"):
-            joint = tree.joint(owner)
-            if not tree.joints[joint].nv:
-                raise PlanError(f"output '{name}': joint '{owner}' is fixed, it has no {kind}.")
-            return Output(name, kind, joint, None, owner)
         frame = tree.frame(owner)
     except ModelError:
         known = [v.name for v in system.variables if v.kind == kind]
-        if kind not in ("tau", "qdd"):
-            known += [f"{kind}:{frame}" for frame, there in tree.frames.items() if not there.on_world]
+        known += [f"{kind}:{frame}" for frame, there in tree.frames.items() if not there.on_world]
         raise UnknownOutputError("output", name, known) from None
     if frame.on_world:
         raise PlanError(f"output '{name}': '{owner}' is fixed to the world, which has no {kind}.")
@@ -77,8 +89,4 @@ def _resolve(system: System, name: str) -> Output:
 
 def output_columns(system: System, outputs: Sequence[Output]) -> Indices:
     """Return the columns of d that make up some outputs, one output after the other."""
-    return numbers_in(
-        system.column(output.kind, body)
-        for output in outputs
-        for body in (range(system.tree.n_links) if output.body is None else (output.body,))
-    )
+    return numbers_in(v.slice for output in outputs for v in system.variables if output.covers(v))

@@ -108,10 +108,10 @@ def bodies(tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | N
     X_up = tuple(link.crossing(q[s]) for link, s in zip(links, tree.q_slices, strict=True))
     parts = zip(links, tree.q_slices, strict=True)
     S = tuple(spread(link.joint.S(q[s]), (6, link.joint.nv), batch) for link, s in parts)
-    at = Kinematics(tree, X_up, S)
+    at = Kinematics(tree, X_up, S, q)
     turned = [] if fx is None else [_turned(link.C, wrench) for link, wrench in zip(links, fx, strict=True)]
     inertias = [_over_scalar_of(q, spread(link.I, (6, 6), batch)) for link in links]
-    return Bodies(at if qd is None else moving(at, q, qd), inertias, turned)
+    return Bodies(at if qd is None else moving(at, qd), inertias, turned)
 
 
 def _over_scalar_of(q: Array, M: Array) -> Array:

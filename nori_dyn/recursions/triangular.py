@@ -17,7 +17,7 @@ from nori_dyn.model.kinematics import positions
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.state import arguments
 from nori_dyn.system.builder import System
-from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
+from nori_dyn.system.rows import Given, NewtonEuler
 from nori_dyn.system.variables import Kind, VariableKey
 from nori_dyn.typing import Floats, Indices
 
@@ -102,7 +102,7 @@ def fd_transformations(system: System, q: Any) -> Transformations:
     W_R = np.eye(n_columns)
     steps = [np.eye(n_rows) for _ in range(4)]
     for i in range(tree.n_links):
-        a, f, tau = (_equation(system, given, i) for given in GIVEN)
+        a, f, tau = (_equation(system, given, i) for given in ("a", "f", "tau"))
         W_R[system.column("f", i), system.column("a", i)] = body.IA[i]
         steps[0][tau, a] = body.U[i].T
         steps[1][tau, tau] = body.D_inverse[i]

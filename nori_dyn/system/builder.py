@@ -20,9 +20,10 @@ from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
 from nori_dyn.system.fit import check_bias, check_sigma, columns_of
 from nori_dyn.system.inputs import configuration, reading, unweighed_state, weighting
 from nori_dyn.system.newton_euler import exact, newton_euler
-from nori_dyn.system.rows import RowBlock, RowKey, SensorRow
+from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
+from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, RowKey, SensorRow
 from nori_dyn.system.summary import system_document
-from nori_dyn.system.variables import Variable, VariableKey, component_names, tree_variables
+from nori_dyn.system.variables import KINDS, ComponentKey, Kind, Variable, VariableKey, component_names, tree_variables
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Array, Booleans, Floats, Indices
 
@@ -43,14 +44,17 @@ class System(Shown):
     def __init__(self, tree: KinematicTree, sensors: Sensors) -> None:
         self.tree = tree
         self.sensors = sensors
-        variables = tuple(tree_variables(tree))
+        self.parts = parts_of(tree)
+        of_sensors = sensors.equations(tree)
+        variables = tuple(tree_variables(tree, act_on_joints(self.parts), added_unknowns(self.parts, of_sensors)))
         self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
-        self._columns = {VariableKey(v.kind, v.body): v.slice for v in variables}
+        self._columns = {v.key: v.slice for v in variables}
         sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
-        equations: dict[RowKey, Equation] = {equation.key: equation for equation in newton_euler(tree, sigma)}
-        if sum(len(e.components) for e in equations.values()) != 12 * tree.n_links + tree.nv:
-            raise AssertionError("the dynamics of a tree have 12 rows a body and one a freedom")
-        equations |= {SensorRow(k): equation for k, equation in enumerate(sensors.equations(tree))}
+        motion = newton_euler(tree, self.parts, sigma)
+        of_parts = (equation for part in self.parts for equation in part.equations)
+        equations: dict[RowKey, Equation] = {equation.key: equation for equation in motion}
+        equations |= {ComponentRow(k): equation for k, equation in enumerate(of_parts)}
+        equations |= {SensorRow(k): equation for k, equation in enumerate(of_sensors)}
         n_rows = sum(len(equation.components) for equation in equations.values())
         sigmas = [equation.sigma for equation in equations.values()]
         if n_rows > self.variables[-1].slice.stop and not any(sigmas):
@@ -95,13 +99,18 @@ class System(Shown):
         return self.rows[-1].slice.stop, self.variables[-1].slice.stop
 
     @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of its variables: `KINDS`, and those that components add."""
+        return tuple(dict.fromkeys((*KINDS, *(v.kind for v in self.variables))))
+
+    @cached_property
     def variable_names(self) -> tuple[str, ...]:
         """The name of each number of d."""
         return tuple(name for variable in self.variables for name in variable.component_names)
 
     @cached_property
     def sensor_rows(self) -> tuple[RowBlock, ...]:
-        """The rows of the sensors, readings and known values alike: all that are no equations of motion."""
+        """The rows of sensors and components, readings and known values alike: all that are no equations of motion."""
         return tuple(row for row in self.rows if not row.is_dynamic)
 
     @cached_property
@@ -176,9 +185,19 @@ class System(Shown):
         sizes = {"q": self.tree.nq, "qd": self.tree.nv, "y": self.ny}
         return {**sizes, "weights": self.n_weights} if self.is_weighted else sizes
 
-    def column(self, kind: str, body: int) -> slice:
-        """Return where a variable lies in d."""
-        return self._columns[VariableKey(kind, body)]  # type: ignore[arg-type]
+    @cached_property
+    def motion_keys(self) -> tuple[NewtonEuler, ...]:
+        """The equations of motion in an order in which each gives its variable from what those before it have given.
+
+        Source: Nori, Property 1.
+        """
+        keys = [row.key for row in self.rows if isinstance(row.key, NewtonEuler)]
+        up = {gives: [key for key in keys if key.gives == gives] for gives in GIVEN}
+        return tuple(key for gives in GIVEN for key in (reversed(up[gives]) if gives == "f" else up[gives]))
+
+    def column(self, kind: str, body: int, component: str = "") -> slice:
+        """Return where a variable of a body, or of a component there, lies in d."""
+        return self._columns[ComponentKey(kind, body, component) if component else VariableKey(kind, body)]
 
     def row(self, key: RowKey) -> RowBlock:
         """Return the rows of an equation."""

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
-from nori_dyn.system.variables import VariableKey
+from nori_dyn.system.variables import Unknown, VariableKey
 from nori_dyn.typing import Array
 
 Ranges: TypeAlias = tuple[tuple[float, float], ...]
@@ -79,6 +79,15 @@ class WithUnits(Protocol):
     @property
     def units(self) -> tuple[str, ...] | None:
         """The SI unit of each row, "" where that depends; None, as without the attribute, is not known."""
+
+
+@runtime_checkable
+class WithUnknowns(Protocol):
+    """What an equation may have besides: variables that it brings along, such as the offset of its sensor."""
+
+    @property
+    def unknowns(self) -> Sequence[Unknown]:
+        """The variables that it adds to d."""
 
 
 class Sensors(Protocol):

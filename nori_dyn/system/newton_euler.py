@@ -1,20 +1,21 @@
-"""The Newton-Euler equations of one body as rows of D d + b = 0: Nori (3), (4)."""
+"""The Newton-Euler equations of one body as rows of D d + b = 0: Nori (3), (4), with what components add to them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import cross_force, matvec, zeros
+from nori_dyn.algebra.spatial import add, cross_force, matvec, zeros
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.rows import Given, NewtonEuler
-from nori_dyn.system.variables import VariableKey
+from nori_dyn.system.parts import Part, act_on_joints
+from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
+from nori_dyn.system.variables import LOAD, VariableKey
 from nori_dyn.typing import Array
 
 Sigma = Callable[[str, int], tuple[float, ...] | None]
@@ -23,12 +24,17 @@ Sigma = Callable[[str, int], tuple[float, ...] | None]
 
 @dataclass(frozen=True, slots=True)
 class BodyEquation(ABC):
-    """What the three equations of a body share: they take no reading, and are exact unless told otherwise."""
+    """What the equations of a body share: they take no reading, and are exact unless told otherwise.
+
+    Attributes:
+        parts: what components add to them.
+    """
 
     name: str
     body: int
     components: tuple[str, ...]
     sigma: tuple[float, ...] | None
+    parts: tuple[Part, ...] = ()
 
     gives: ClassVar[Given]
     source: ClassVar[str]
@@ -41,12 +47,37 @@ class BodyEquation(ABC):
         return NewtonEuler(self.gives, self.body)
 
     @abstractmethod
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        """Return its blocks of D, see `Equation`."""
+    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+        """Return its blocks of D without what components add."""
 
     @abstractmethod
+    def own_bias(self, at: Kinematics) -> Array:
+        """Return its rows of b without what components add."""
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return its blocks of D, see `Equation`."""
+        return added_blocks(self.key, self.parts, at, self.own_blocks(at))
+
     def bias(self, at: Kinematics, y: Array) -> Array:
         """Return its rows of b, see `Equation`."""
+        return added_bias(self.key, self.parts, at, self.own_bias(at))
+
+
+def added_blocks(
+    key: NewtonEuler, parts: Sequence[Part], at: Kinematics, blocks: dict[VariableKey, Array]
+) -> dict[VariableKey, Array]:
+    """Return blocks of an equation of motion with those that components add."""
+    for part in parts:
+        for variable, block in part.blocks(key, at).items():
+            blocks[variable] = add(blocks[variable], block) if variable in blocks else block
+    return blocks
+
+
+def added_bias(key: NewtonEuler, parts: Sequence[Part], at: Kinematics, bias: Array) -> Array:
+    """Return the bias of an equation of motion with what components add."""
+    for part in parts:
+        bias = add(bias, part.bias(key, at))
+    return bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +87,14 @@ class AccelerationPropagation(BodyEquation):
     gives: ClassVar[Given] = "a"
     source: ClassVar[str] = "Nori (3a), (4a), (4b)"
 
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         i = self.body
         blocks = {VariableKey("a", i): -np.eye(6), VariableKey("qdd", i): at.S[i]}
         if not at.tree.is_root(i):
             blocks[VariableKey("a", at.tree.parents[i])] = at.X_up[i].motion_matrix()
         return blocks
 
-    def bias(self, at: Kinematics, y: Array) -> Array:
+    def own_bias(self, at: Kinematics) -> Array:
         i = self.body
         if not at.tree.is_root(i):
             return at.c[i]
@@ -77,7 +108,7 @@ class ForceBalance(BodyEquation):
     gives: ClassVar[Given] = "f"
     source: ClassVar[str] = "Nori (3f), (4c), (4d)"
 
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
         i = self.body
         blocks = {
             VariableKey("f", i): -np.eye(6),
@@ -88,42 +119,78 @@ class ForceBalance(BodyEquation):
             blocks[VariableKey("f", j)] = np.swapaxes(at.X_up[j].motion_matrix(), 0, 1)
         return blocks
 
-    def bias(self, at: Kinematics, y: Array) -> Array:
+    def own_bias(self, at: Kinematics) -> Array:
         v = at.v[self.body]
         return cross_force(v, matvec(at.tree.I[self.body], v))
 
 
 @dataclass(frozen=True, slots=True)
 class JointForce(BodyEquation):
-    """-tau_i + S_i^T f_i = 0."""
+    """-tau_i + S_i^T f_i = 0; of a robot with components at joints -tau_i + tau_J_i + ... = 0.
+
+    Attributes:
+        is_loaded: whether the robot has such components.
+    """
+
+    is_loaded: bool = False
 
     gives: ClassVar[Given] = "tau"
     source: ClassVar[str] = "Nori (3tau), (4e)"
 
-    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
-        i = self.body
-        return {
-            VariableKey("tau", i): -np.eye(len(self.components)),
-            VariableKey("f", i): np.swapaxes(at.S[i], 0, 1),
-        }
+    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+        i, n = self.body, len(self.components)
+        given = {VariableKey("tau", i): -np.eye(n)}
+        return given | (
+            {VariableKey(LOAD, i): np.eye(n)} if self.is_loaded else {VariableKey("f", i): projection(at, i)}
+        )
 
-    def bias(self, at: Kinematics, y: Array) -> Array:
+    def own_bias(self, at: Kinematics) -> Array:
         return zeros((len(self.components),), at.v[self.body])
+
+
+@dataclass(frozen=True, slots=True)
+class JointLoad(BodyEquation):
+    """-tau_J_i + S_i^T f_i = 0: the torque in a joint, which is not all that its motor gives."""
+
+    gives: ClassVar[Given] = "tau_J"
+    source: ClassVar[str] = "Nori (3tau), (4e)"
+
+    def own_blocks(self, at: Kinematics) -> dict[VariableKey, Array]:
+        i = self.body
+        return {VariableKey(LOAD, i): -np.eye(len(self.components)), VariableKey("f", i): projection(at, i)}
+
+    def own_bias(self, at: Kinematics) -> Array:
+        return zeros((len(self.components),), at.v[self.body])
+
+
+def projection(at: Kinematics, i: int) -> Array:
+    """Return S_i^T (n_i, 6, ...)."""
+    return np.swapaxes(at.S[i], 0, 1)
 
 
 def exact(equation: str, n: int) -> None:
     """Return the standard deviations of equations of motion that hold exactly."""
 
 
-def newton_euler(tree: KinematicTree, sigma: Sigma = exact) -> Iterator[BodyEquation]:
+def newton_euler(tree: KinematicTree, parts: Sequence[Part] = (), sigma: Sigma = exact) -> Iterator[BodyEquation]:
     """Yield (3a), (3f), (3tau) of each body, in topological order.
 
     Args:
         tree: the robot.
+        parts: what its components add.
         sigma: how far they may be off.
     """
+    is_loaded = act_on_joints(parts)
     for i, joint in enumerate(tree.joints):
+        on_body, on_joint = (acting_on(NewtonEuler(gives, i), parts) for gives in GIVEN if gives in ("f", "tau"))
         yield AccelerationPropagation(f"3a:{tree.names[i]}", i, MOTION, sigma("3a", 6))
-        yield ForceBalance(f"3f:{tree.names[i]}", i, FORCE, sigma("3f", 6))
-        freedoms = joint.force_components
-        yield JointForce(f"3tau:{tree.joint_names[i]}", i, freedoms, sigma("3tau", len(freedoms)))
+        yield ForceBalance(f"3f:{tree.names[i]}", i, FORCE, sigma("3f", 6), on_body)
+        freedoms, name = joint.force_components, tree.joint_names[i]
+        if is_loaded:
+            yield JointLoad(f"3tau_J:{name}", i, freedoms, None)
+        yield JointForce(f"3tau:{name}", i, freedoms, sigma("3tau", len(freedoms)), on_joint, is_loaded)
+
+
+def acting_on(key: NewtonEuler, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the parts that add terms to an equation of motion."""
+    return tuple(part for part in parts if key in part.acts_on)

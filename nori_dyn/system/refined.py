@@ -22,12 +22,12 @@ import numpy as np
 from nori_dyn.algebra.crossing import Step
 from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.ranges import numbers, numbers_in
-from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matvec
+from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matmul, matvec
 from nori_dyn.model.internal_frames import InternalLink, internal_links
-from nori_dyn.model.kinematics import world_acceleration
+from nori_dyn.model.kinematics import Kinematics, velocities, world_acceleration
 from nori_dyn.system.builder import System
 from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
-from nori_dyn.system.rows import GIVEN, Given, NewtonEuler
+from nori_dyn.system.rows import Given, NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicState,
     SymbolicSystem,
@@ -36,6 +36,7 @@ from nori_dyn.system.trace import (
     trace,
     variable_groups,
 )
+from nori_dyn.system.variables import LOAD
 from nori_dyn.typing import Array
 
 Columns = tuple[int, ...]
@@ -122,6 +123,8 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         builder.cross_joint(i)
     for i in range(system.tree.n_links):
         builder.balance_body(i)
+    if system.parts:
+        builder.add_parts(velocities(system.tree, state.q, state.qd))
     original = trace(system, state=state)  # after the cheap expressions, so that it finds them
     builder.add_measurements(original)
     symbolic = symbolic_system(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
@@ -298,9 +301,14 @@ class _Builder:
 
         q = self.state.q[self.tree.q_slices[i]]
         tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
-        of_a, of_f, of_tau = (self._given_rows(given, i) for given in GIVEN)
-        self._put(of_tau, tau, -np.eye(len(tau)))
-        self._put(of_tau, self.f[i], np.swapaxes(link.joint.S(q), 0, 1))
+        of_a, of_f, of_tau = (self._given_rows(given, i) for given in ("a", "f", "tau"))
+        is_loaded = LOAD in self.system.kinds
+        load, of_load = (self._own(i, LOAD), self._given_rows("tau_J", i)) if is_loaded else (tau, of_tau)
+        self._put(of_load, load, -np.eye(len(load)))
+        self._put(of_load, self.f[i], np.swapaxes(link.joint.S(q), 0, 1))
+        if is_loaded:
+            self._put(of_tau, tau, -np.eye(len(tau)))
+            self._put(of_tau, load, np.eye(len(load)))
 
         self._define(in_a, of_a)
         self._put(of_a, self.a[i], turn.T)
@@ -310,6 +318,21 @@ class _Builder:
         self._put(of_f, self.f[i], turn.T)
         self._put(of_f, self.a[i], turn.T @ link.J)
         self._set_bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
+
+    def add_parts(self, at: Kinematics) -> None:
+        """Add what components add to (3f) and (3tau), at the kinematics of the links' own frames."""
+        for part in self.system.parts:
+            for key in part.acts_on:
+                if key.gives == "f":
+                    rows, turn = self.rows_of(self.f[key.body]), np.kron(np.eye(2), self.links[key.body].C)
+                else:
+                    rows = self._given_rows(key.gives, key.body)
+                    turn = np.eye(len(rows))
+                for variable, block in part.blocks(key, at).items():
+                    columns = tuple(numbers(self.system.column(*variable)))
+                    self._put(rows, columns, matmul(turn, block))
+                for row, x in zip(rows, matvec(turn, part.bias(key, at)), strict=True):
+                    self.b[row] = self.b[row] + x
 
     def _external(self, i: int, turn: Array) -> tuple[Columns, Array]:
         """Return columns of the external wrench on a body, and what it is of the force of the body.

@@ -11,10 +11,10 @@ from nori_dyn.model.tree import NamedFrame
 from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits
 from nori_dyn.system.variables import component_names
 
-Given: TypeAlias = Literal["a", "f", "tau"]
-"""A variable that an equation of motion gives: Nori (3a), (3f), (3tau)."""
+Given: TypeAlias = Literal["a", "f", "tau_J", "tau"]
+"""A variable that an equation of motion gives: Nori (3a), (3f), (3tau), which is two where a joint has components."""
 
-GIVEN: tuple[Given, ...] = ("a", "f", "tau")
+GIVEN: tuple[Given, ...] = ("a", "f", "tau_J", "tau")
 """All of these, in the order of the rows of D."""
 
 
@@ -23,7 +23,7 @@ class NewtonEuler:
     """An equation of motion, known by the variable that it gives: the one on which it has -1.
 
     Attributes:
-        gives: "a" is Nori (3a), "f" is (3f), "tau" is (3tau).
+        gives: "a" is Nori (3a), "f" is (3f), "tau" is (3tau); "tau_J" is the torque in a joint with components.
         body: whose.
     """
 
@@ -38,7 +38,14 @@ class SensorRow:
     number: int
 
 
-RowKey: TypeAlias = NewtonEuler | SensorRow
+@dataclass(frozen=True, slots=True)
+class ComponentRow:
+    """An equation of a component, by its number among these."""
+
+    number: int
+
+
+RowKey: TypeAlias = NewtonEuler | ComponentRow | SensorRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ import scipy.sparse.linalg as spla
 
 from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import FORCES, SOURCES
 from nori_dyn.typing import Booleans, Floats, Indices
 
 NULL_TOLERANCE = 1e-12
@@ -49,7 +48,7 @@ def natural_sizes(system: System, seed: int = 0) -> NaturalSizes:
     carried = [max(float(masses[list(tree.subtree(i))].sum()), least) for i in range(tree.n_links)]
     unknowns = np.ones(system.shape[1])
     for variable in system.variables:
-        if variable.kind in FORCES:
+        if variable.is_force:
             unknowns[variable.slice] = carried[variable.body]
     rows = abs(system.D(tree.random_configuration(seed))) @ unknowns
     return NaturalSizes(unknowns, np.where(rows > 0, rows, 1.0))
@@ -93,8 +92,8 @@ class SourceSplit:
     def of(system: System) -> SourceSplit:
         """Return what is what in a system."""
         return SourceSplit(
-            sources=numbers_in(v.slice for v in system.variables if v.kind in SOURCES),
-            others=numbers_in(v.slice for v in system.variables if v.kind not in SOURCES),
+            sources=numbers_in(v.slice for v in system.variables if v.is_source),
+            others=numbers_in(v.slice for v in system.variables if not v.is_source),
             motion=numbers_in(row.slice for row in system.rows if row.is_dynamic),
             measured=numbers_in(row.slice for row in system.sensor_rows),
         )

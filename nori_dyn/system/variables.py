@@ -1,18 +1,25 @@
-"""The dynamic variables d of a tree: accelerations, forces, torques, external wrenches, joint accelerations."""
+"""The dynamic variables d of a tree: accelerations, forces, torques, external wrenches, joint accelerations, and more.
+
+The five kinds that each body has come first, body by body; then what components add, such as the force in a loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from nori_dyn.model.joints import FORCE, FORCE_UNITS, MOTION, MOTION_UNITS
 from nori_dyn.model.tree import KinematicTree
 
-Kind: TypeAlias = Literal["a", "f", "tau", "fx", "qdd"]
+Kind: TypeAlias = str
+"""One of `KINDS`, or a kind that a component adds."""
 
 KINDS: tuple[Kind, ...] = ("a", "f", "tau", "fx", "qdd")
 """The five variables of each body, in the order of the columns of D (Nori III-A)."""
+
+LOAD: Kind = "tau_J"
+"""The torque in a joint, where that is not what its motor gives: S^T f, see `newton_euler`."""
 
 WORDS: Mapping[Kind, str] = {
     "a": "link acceleration",
@@ -20,14 +27,15 @@ WORDS: Mapping[Kind, str] = {
     "tau": "joint torque",
     "fx": "external wrench",
     "qdd": "joint acceleration",
+    LOAD: "torque in the joint",
 }
-"""What the five variables of a body are called."""
+"""What the variables of a body are called; those that components add are called by their kind."""
 
-FORCES: tuple[Kind, ...] = ("f", "tau", "fx")
+FORCES: tuple[Kind, ...] = ("f", "tau", "fx", LOAD)
 """Those that are forces; the others are accelerations."""
 
 SOURCES: tuple[Kind, ...] = ("fx", "qdd")
-"""The variables that determine all others by the equations of motion."""
+"""The variables of bodies that, with all that components add, determine all others by the equations of motion."""
 
 
 class VariableKey(NamedTuple):
@@ -36,31 +44,78 @@ class VariableKey(NamedTuple):
     kind: Kind
     body: int
 
+    @property
+    def component(self) -> str:
+        """The name of the component, or sensor, that adds it; empty for the variables of a body."""
+        return ""
+
+
+class ComponentKey(VariableKey):
+    """A variable that a component, or a sensor, adds: known by a name besides."""
+
+    __slots__ = ()
+
+    def __new__(cls, kind: Kind, body: int, component: str) -> ComponentKey:
+        return tuple.__new__(cls, (kind, body, component))
+
+    def __repr__(self) -> str:
+        return f"ComponentKey(kind={self.kind!r}, body={self.body!r}, component={self.component!r})"
+
+    @property
+    def component(self) -> str:
+        """The name of what adds it."""
+        return str(tuple.__getitem__(self, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A variable that a component, or a sensor, adds to d.
+
+    Attributes:
+        key: what it is: its kind, the body where it comes in an elimination from the leaves to the root, and the name
+            of what adds it.
+        components: names of its components; one empty name for a scalar.
+        units: the SI unit of each.
+        is_force: whether it is as large as the forces of that body; otherwise as its accelerations.
+    """
+
+    key: ComponentKey
+    components: tuple[str, ...]
+    units: tuple[str, ...]
+    is_force: bool = True
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A named block of d.
 
     Attributes:
-        kind: which of the five.
-        body: index of its link.
-        owner: name of its link (a, f, fx) or of its joint (tau, qdd).
+        key: what it is, whatever it is called.
+        owner: name of its link (a, f, fx), of its joint (tau, tau_J, qdd), or of the component that adds it.
         slice: where it lies in d.
         components: names of its components; one empty name for a scalar.
         units: the SI unit of each.
+        is_force: whether it is as large as the forces of its body; otherwise as its accelerations.
+        is_source: whether it is among those that determine all others by the equations of motion.
     """
 
-    kind: Kind
-    body: int
+    key: VariableKey
     owner: str
     slice: slice
     components: tuple[str, ...]
     units: tuple[str, ...]
+    is_force: bool
+    is_source: bool
 
     @property
-    def key(self) -> VariableKey:
-        """What it is, whatever it is called."""
-        return VariableKey(self.kind, self.body)
+    def kind(self) -> Kind:
+        """Which of `KINDS`, or what a component calls it."""
+        return self.key.kind
+
+    @property
+    def body(self) -> int:
+        """Index of its link."""
+        return self.key.body
 
     @property
     def name(self) -> str:
@@ -70,7 +125,7 @@ class Variable:
     @property
     def group(self) -> int:
         """Variables of one group have one natural size: 2 body for its motions, 2 body + 1 for its forces."""
-        return 2 * self.body + (self.kind in FORCES)
+        return 2 * self.body + self.is_force
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -83,8 +138,14 @@ def component_names(name: str, components: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{name}.{component}" if component else name for component in components)
 
 
-def tree_variables(tree: KinematicTree) -> Iterator[Variable]:
-    """Yield all variables of a tree, body by body, in the order of the columns of D."""
+def tree_variables(tree: KinematicTree, is_loaded: bool = False, added: Iterable[Unknown] = ()) -> Iterator[Variable]:
+    """Yield all variables, in the order of the columns of D.
+
+    Args:
+        tree: the robot.
+        is_loaded: whether the torque in joints is not what their motors give.
+        added: what components and sensors add.
+    """
     start = 0
     for i, joint in enumerate(tree.joints):
         link, moved = tree.names[i], tree.joint_names[i]
@@ -94,9 +155,15 @@ def tree_variables(tree: KinematicTree) -> Iterator[Variable]:
             "tau": (moved, joint.force_components, joint.units("N m", "N")),
             "fx": (link, FORCE, FORCE_UNITS),
             "qdd": (moved, joint.motion_components, joint.units("rad/s^2", "m/s^2")),
+            LOAD: (moved, joint.force_components, joint.units("N m", "N")),
         }
-        for kind in KINDS:
+        for kind in (*KINDS, LOAD) if is_loaded else KINDS:
             owner, components, units = parts[kind]
-            stop = start + len(components)
-            yield Variable(kind, i, owner, slice(start, stop), components, units)
-            start = stop
+            own = slice(start, start + len(components))
+            yield Variable(VariableKey(kind, i), owner, own, components, units, kind in FORCES, kind in SOURCES)
+            start = own.stop
+    for unknown in added:
+        own = slice(start, start + len(unknown.components))
+        name, parts_of = unknown.key.component, (unknown.components, unknown.units)
+        yield Variable(unknown.key, name, own, *parts_of, unknown.is_force, is_source=True)
+        start = own.stop

@@ -29,7 +29,6 @@ from nori_dyn.program.backends.base import RCOND_LIMIT, equation_starts, find_wr
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
 from nori_dyn.system.optimality import NoisyRow, WeighedRow
-from nori_dyn.system.variables import FORCES
 from nori_dyn.typing import Floats
 
 Extended = NDArray[np.longdouble]
@@ -103,7 +102,7 @@ class FreshSolver:
         """The natural size of each unknown of d (n,), and of the terms of each row of D that is kept."""
         plan, symbolic, n = self._plan, self._plan.symbolic, self._n
         size = natural_scaling(plan.system, symbolic, plan.seed)[1][:n]
-        kinds = [v.kind in FORCES for v in plan.system.variables for _ in range(v.slice.start, v.slice.stop)]
+        kinds = [v.is_force for v in plan.system.variables for _ in range(v.slice.start, v.slice.stop)]
         for kind in (np.array(kinds), ~np.array(kinds)):
             size[kind] = np.maximum(size[kind], LIGHTEST * size[kind].max(initial=0.0))
         entries, _ = sample_entries(plan.system, symbolic, plan.seed, SCALING_STATES, at_rest=True)

@@ -1,0 +1,130 @@
+"""What all components share: the fields of their configs, and the term that acts on one joint."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from nori_dyn.algebra.spatial import zeros
+from nori_dyn.errors import ModelError
+from nori_dyn.measurements.selectors import Selector, select_joints
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.parts import Part
+from nori_dyn.system.rows import NewtonEuler
+from nori_dyn.system.variables import Unknown, VariableKey
+from nori_dyn.typing import Array
+
+NotNegative = Annotated[FiniteFloat, Field(ge=0)]
+Positive = Annotated[FiniteFloat, Field(gt=0)]
+Named = Annotated[str, Field(pattern=r"^[\w./-]+$")]
+
+
+class Component(BaseModel, ABC):
+    """One component of a robot: its fields are what the YAML may say.
+
+    A subclass has a field `type: Literal["its_name"]` and yields its parts from `on`.
+    Laws, tested over the registry in tests/contracts/test_components.py: its parts obey those of `Part`.
+
+    Attributes:
+        type: the kind of component.
+        name: what to call it; a component that adds variables needs a name.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: str
+    name: str = ""
+
+    @abstractmethod
+    def on(self, tree: KinematicTree) -> Iterable[Part]:
+        """Yield the parts of this component on a robot.
+
+        Raises:
+            ModelError: a name that the robot does not have, or what cannot be.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of its config, without what is as by default."""
+        return {"type": self.type, **self.model_dump(by_alias=True, exclude_defaults=True)}
+
+
+class OnJoints(Component):
+    """A component that acts on joints one by one.
+
+    Attributes:
+        joints: which joints.
+    """
+
+    joints: Selector
+
+    def joints_on(self, tree: KinematicTree, of_one_freedom: bool = False) -> list[int]:
+        """Return the bodies whose joints are meant; fixed joints that were kept are left out.
+
+        Args:
+            tree: the robot.
+            of_one_freedom: whether others than revolute, prismatic and helical joints are refused.
+
+        Raises:
+            ModelError: the robot has no such joint, or it has several freedoms.
+        """
+        found = [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+        for i in found:
+            if of_one_freedom:
+                check_one_freedom(tree, i, self.type)
+        return found
+
+
+def check_one_freedom(tree: KinematicTree, i: int, what: str) -> None:
+    """Check that a joint has one freedom, and one coordinate for it.
+
+    Raises:
+        ModelError: it has another number.
+    """
+    joint = tree.joints[i]
+    if (joint.nq, joint.nv) != (1, 1):
+        raise ModelError(
+            f"joint '{tree.joint_names[i]}' is {joint.kind}, with {joint.nv} freedoms: a {what} is for joints of one, "
+            "such as revolute or prismatic ones. Name these."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JointTerm:
+    """What a component adds to (3tau) of one joint: M qdd_i + h(q_i, qd_i).
+
+    Attributes:
+        name: "rotor:l_knee".
+        body: the link that the joint carries.
+        inertia: the diagonal of M (n_i); None is none.
+        force: h (n_i, ...) from q_i, qd_i; None is none.
+    """
+
+    name: str
+    body: int
+    inertia: Array | None = None
+    force: Callable[[Array, Array], Array] | None = None
+
+    unknowns: ClassVar[tuple[Unknown, ...]] = ()
+    equations: ClassVar[tuple[Equation, ...]] = ()
+
+    @property
+    def acts_on(self) -> tuple[NewtonEuler, ...]:
+        """(3tau) of its joint."""
+        return (NewtonEuler("tau", self.body),)
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return M, see `Part`."""
+        return {} if self.inertia is None else {VariableKey("qdd", self.body): np.diag(self.inertia)}
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Return h, see `Part`."""
+        tree = at.tree
+        qd = at.qd[tree.v_slices[self.body]]
+        return zeros(qd.shape[:1], qd) if self.force is None else self.force(at.q[tree.q_slices[self.body]], qd)

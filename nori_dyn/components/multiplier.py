@@ -1,0 +1,158 @@
+"""What couplings, loops and tendons share: a force z, and rows of accelerations through which it acts.
+
+The rows say sum_i A_i a_i + W qdd + gamma = 0, and by d'Alembert's principle the force of the constraint is the
+transpose of its rows: A_i^T z on body i, W^T z at the joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from nori_dyn.algebra.crossing import as_transform
+from nori_dyn.algebra.spatial import zeros
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.paths import path
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.rows import NewtonEuler
+from nori_dyn.system.variables import Unknown, VariableKey
+from nori_dyn.typing import Array
+
+
+class Constraint(Protocol):
+    """Rows on accelerations, and what they are of."""
+
+    @property
+    def bodies(self) -> tuple[int, ...]:
+        """The bodies whose acceleration they read."""
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """The bodies whose joint acceleration they read."""
+
+    def rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return the blocks (rows, size of the variable, ...) on a and qdd, over any scalar."""
+
+    def velocity_terms(self, at: Kinematics) -> Array:
+        """Return gamma (rows, ...), what the rows are beside these at the velocities."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintRows:
+    """The rows of a constraint that holds: an equation.
+
+    Attributes:
+        name: "loop:bar".
+        group: the component's type.
+        source: where it stands in the literature.
+        components: the name of each row.
+        constraint: what they are.
+    """
+
+    name: str
+    group: str
+    source: str
+    components: tuple[str, ...]
+    constraint: Constraint
+
+    is_measured: ClassVar[bool] = False
+    sigma: ClassVar[None] = None
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        return self.constraint.rows(at)
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        return self.constraint.velocity_terms(at)
+
+
+class Holding(Constraint, Protocol):
+    """A constraint that holds positions together."""
+
+    def gap(self, at: Kinematics) -> Array:
+        """Return how far they are apart (rows, ...) [m, rad]; where the rows hold, it stays as it is."""
+
+    def gap_rows(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return blocks as `rows` does, by which velocities change the gap, closed or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """A force z that acts through the rows of a constraint: a part.
+
+    Attributes:
+        unknown: z.
+        constraint: the rows.
+        equations: those that say that the constraint holds; none where z is the force of a motor.
+    """
+
+    unknown: Unknown
+    constraint: Constraint
+    equations: tuple[Equation, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What to call it: "loop:bar"."""
+        return f"{self.unknown.key.kind}:{self.unknown.key.component}"
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """Z alone."""
+        return (self.unknown,)
+
+    @property
+    def acts_on(self) -> tuple[NewtonEuler, ...]:
+        """(3f) of the bodies, and (3tau) of the joints."""
+        on_bodies = [NewtonEuler("f", i) for i in self.constraint.bodies]
+        return (*on_bodies, *(NewtonEuler("tau", i) for i in self.constraint.joints))
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return minus the transpose of the rows, see `Part`."""
+        kind = "a" if on.gives == "f" else "qdd"
+        return {self.unknown.key: -np.swapaxes(self.constraint.rows(at)[VariableKey(kind, on.body)], 0, 1)}
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Return zeros, see `Part`."""
+        n = 6 if on.gives == "f" else at.tree.joints[on.body].nv
+        return zeros((n,), at.v[on.body])
+
+
+@dataclass(frozen=True, slots=True)
+class HeldConstraint(Multiplier):
+    """A constraint that holds, and the force that this takes: a part."""
+
+    constraint: Holding
+
+    @staticmethod
+    def of(unknown: Unknown, constraint: Holding, group: str, source: str) -> HeldConstraint:
+        """Return a constraint with its rows.
+
+        Args:
+            unknown: the force.
+            constraint: what holds.
+            group: the component's type.
+            source: where it stands in the literature.
+        """
+        name = f"{unknown.key.kind}:{unknown.key.component}"
+        return HeldConstraint(
+            unknown, constraint, (ConstraintRows(name, group, source, unknown.components, constraint),)
+        )
+
+    def gap(self, at: Kinematics) -> Array:
+        """Return how far the robot is from closed (rows, ...), see `Closing`."""
+        return self.constraint.gap(at)
+
+    def gap_rate(self, at: Kinematics) -> Array:
+        """Return what velocities make of the gap (rows, nv), see `Closing`."""
+        tree = at.tree
+        J = np.zeros((len(self.unknown.components), tree.nv))
+        for key, block in self.constraint.gap_rows(at).items():
+            if key.kind == "qdd":
+                J[:, tree.v_slices[key.body]] += block
+                continue
+            for i in path(tree.parents, key.body):
+                J[:, tree.v_slices[i]] += block @ at.S[i]
+                block = block @ as_transform(at.X_up[i]).motion_matrix()
+        return J

@@ -1,0 +1,22 @@
+"""The components that exist: the built-in ones, and those of other packages by entry point."""
+
+from __future__ import annotations
+
+from nori_dyn.components.base import Component
+from nori_dyn.components.coupling import Coupling
+from nori_dyn.components.friction import Friction
+from nori_dyn.components.loop import Loop
+from nori_dyn.components.rotor import Rotor
+from nori_dyn.components.spring import Spring
+from nori_dyn.components.tendon import Tendon
+
+ENTRY_POINTS = "nori_dyn.components"
+
+BUILT_IN: dict[str, type[Component]] = {
+    "coupling": Coupling,
+    "friction": Friction,
+    "loop": Loop,
+    "rotor": Rotor,
+    "spring": Spring,
+    "tendon": Tendon,
+}

@@ -1,0 +1,94 @@
+"""The seam of a robot's components: a part adds variables, terms of the equations of motion, and rows.
+
+    (3f)   -f_i + I_i a_i - fx_i + sum over children j of iXj* f_j + nu_i + ... = 0
+    (3tau) -tau_i + tau_J_i + ... = 0,  tau_J_i = S_i^T f_i
+    (c)    ... = 0
+
+Whatever a part adds is linear in d: see docs/design.md, 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from nori_dyn.errors import ModelError
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation, WithUnknowns
+from nori_dyn.system.rows import NewtonEuler
+from nori_dyn.system.variables import Unknown, Variable, VariableKey, tree_variables
+from nori_dyn.typing import Array
+
+
+@runtime_checkable
+class Part(Protocol):
+    """What a component adds, bound to a robot, over any scalar. Laws, tested in tests/contracts/test_components.py.
+
+    - `blocks` depends on q only, `bias` on q and qd;
+    - each block has as many rows as the equation, and as many columns as its variable;
+    - a multiplier does no work that its rows do not see: what it adds to the equations of motion is minus the transpose
+      of its rows;
+    - `name` is for people: whatever it is, the equations are the same;
+    - a part whose rows hold positions together is a `Closing` too: where they hold, its gap stays as it is.
+    """
+
+    @property
+    def name(self) -> str:
+        """What to call it: "rotor:l_knee"."""
+
+    @property
+    def unknowns(self) -> Sequence[Unknown]:
+        """The variables that it adds."""
+
+    @property
+    def acts_on(self) -> Sequence[NewtonEuler]:
+        """The equations of motion (3f), in link coordinates, and (3tau) to which it adds terms."""
+
+    @property
+    def equations(self) -> Sequence[Equation]:
+        """The rows that it adds."""
+
+    def blocks(self, on: NewtonEuler, at: Kinematics) -> Mapping[VariableKey, Array]:
+        """Return what it adds to D in an equation of motion (rows, size of the variable, ...)."""
+
+    def bias(self, on: NewtonEuler, at: Kinematics) -> Array:
+        """Return what it adds to b there (rows, ...)."""
+
+
+def parts_of(tree: KinematicTree) -> tuple[Part, ...]:
+    """Return what the components of a robot add, in their order.
+
+    Raises:
+        ModelError: a component of another package that yields something else.
+    """
+    found: list[Part] = []
+    for component in tree.components:
+        for part in component.on(tree):
+            if not isinstance(part, Part):
+                raise ModelError(
+                    f"component '{component.name}' ({component.type}) yields a {type(part).__name__}, "
+                    "which is no Part: see nori_dyn.components."
+                )
+            found.append(part)
+    return tuple(found)
+
+
+def added_unknowns(parts: Iterable[Part], equations: Iterable[Equation]) -> Iterator[Unknown]:
+    """Yield the variables that parts add, and those that equations of sensors bring along."""
+    for part in parts:
+        yield from part.unknowns
+    for equation in equations:
+        if isinstance(equation, WithUnknowns):
+            yield from equation.unknowns
+
+
+def act_on_joints(parts: Iterable[Part]) -> bool:
+    """Return whether some part acts on joints, so that the torque in these is not what their motors give."""
+    return any(key.gives == "tau" for part in parts for key in part.acts_on)
+
+
+def robot_variables(tree: KinematicTree) -> tuple[Variable, ...]:
+    """Return the variables of a robot and its components; those that sensors bring along come after them."""
+    parts = parts_of(tree)
+    return tuple(tree_variables(tree, act_on_joints(parts), added_unknowns(parts, ())))
