@@ -14,7 +14,7 @@ from nori_dyn.typing import Indices
 Key = tuple[float, int, int]
 
 
-def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> Indices:
+def lifted_classes(order: Ordering, system: System, refined: RefinedSystem, to_root: bool = False) -> Indices:
     """Return the class of each column of a refined system, for `greedy`: lower ones are eliminated first.
 
     The bodies keep their order. The massless frames of a joint are crossed from the end that is eliminated first to
@@ -27,12 +27,14 @@ def lifted_classes(order: Ordering, system: System, refined: RefinedSystem) -> I
         order: an order of the original system.
         system: the system as given.
         refined: its refinement.
+        to_root: whether bodies go from the leaves to the root, whatever the order, as where rows are weighed.
     """
+    to_root = to_root or system.is_weighted
     place = np.empty(len(order.columns), dtype=np.intp)
     place[order.columns] = np.arange(len(order.columns))
-    rank = {v.key: float(-v.body if system.is_weighted else place[v.slice].max()) for v in system.variables}
+    rank = {v.key: float(-v.body if to_root else place[v.slice].max()) for v in system.variables}
     keys: list[Key] = [(-1.0, 0, 0)] * refined.symbolic.shape[1]
-    if system.is_weighted:
+    if to_root:
         keys = [(-float(body), 1, 0) for body in refined.symbolic.bodies]
 
     def put(columns: Columns, key: Key) -> None:

@@ -9,8 +9,10 @@ import math
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -144,7 +146,7 @@ class Search:
         """The program in the order of the recursions."""
         order = self.order(recursive)
         found = [self._program(k, order) for k in range(len(self._refinements))]
-        return min((program for program in found if program), key=lambda program: program.burden)
+        return min((program for program in [*found, self.early] if program), key=lambda program: program.burden)
 
     def lifted(self, order: Ordering) -> LiftedProgram:
         """Return the best program that an order of the original system leads to, or that of the recursions.
@@ -155,7 +157,7 @@ class Search:
         # first, as it limits the work on others; of weighted systems it would be the same program
         found: list[LiftedProgram | None] = [] if self._system.is_weighted else [self.recursions]
         found += [self._program(k, order) for k in range(len(self._refinements))]
-        return min((program for program in found if program), key=lambda program: program.burden)
+        return min((program for program in [*found, self.early] if program), key=lambda program: program.burden)
 
     def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[LiftedProgram]:
         """Yield better and better programs that break ties at random, for some time."""
@@ -181,9 +183,25 @@ class Search:
             self._known[key] = self._make_program(which, classes, ties)
         return self._known[key]
 
+    @cached_property
+    def early(self) -> LiftedProgram | None:
+        """The best program in which each force of a loop goes with its own row, if there is one.
+
+        What a limb tells of a loop is then of the size of the loop's force as soon as the limb is done: the early
+        elimination of constrained articulated-body algorithms.
+        """
+        found = []
+        for which, to_root in product(range(len(self._refinements)), (False, True)):
+            _, refined, problem = self._refinements[which]
+            if refined.held:
+                classes = lifted_classes(self.order(recursive), self._system, refined, to_root)
+                problem = replace(problem, definitions={**problem.definitions, **refined.held})
+                with suppress(ZeroPivotError):
+                    found.append(self._lowered(which, greedy(problem, classes)))
+        return min(found, key=lambda program: program.burden, default=None)
+
     def _make_program(self, which: int, classes: Indices, ties: Indices | None) -> LiftedProgram | None:
-        regrouped, refined, problem = self._refinements[which]
-        limit = self._limits[which]
+        problem, limit = self._refinements[which][2], self._limits[which]
         try:
             work = greedy(problem, classes, ties, limit)
         except CostlyOrderError:
@@ -191,8 +209,13 @@ class Search:
             return None
         except ZeroPivotError:  # some definition cannot be used as one
             work = greedy(replace(problem, definitions={}), classes, ties)
-        self.updates += work.updates
         self._limits[which] = min(limit, MOST_UPDATES * work.updates)
+        return self._lowered(which, work)
+
+    def _lowered(self, which: int, work: Elimination[int]) -> LiftedProgram:
+        """Return the program of an elimination."""
+        regrouped, refined, problem = self._refinements[which]
+        self.updates += work.updates
         graph = refined.symbolic.graph
         size = len(graph)
         chosen = Ordering.of(work)

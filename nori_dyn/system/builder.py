@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nori_dyn.algebra.arrays import checked
-from nori_dyn.algebra.ranges import width
+from nori_dyn.algebra.ranges import numbers, width
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.model.component import Closing
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
@@ -99,6 +99,21 @@ class System(Shown):
         assert key is not None
         start: int = self.column(*key).start
         return start + repeat.row
+
+    @cached_property
+    def held_forces(self) -> Mapping[int, int]:
+        """The row of D of each force of a loop or coupling, by its column; of those that are zero there is none."""
+        _, forces = self._component_equations()
+        found: dict[int, int] = {}
+        for block in self.rows:
+            if not isinstance(block.key, ComponentRow) or (key := forces[block.key.number]) is None:
+                continue
+            repeats = {repeat.row: repeat for repeat in self.repeats if repeat.equation == block.key.number}
+            left = [k for k in range(width(self.column(*key))) if k not in repeats or repeats[k].is_zero]
+            for row, k in zip(numbers(block.slice), left, strict=True):
+                if k not in repeats:
+                    found[self.column(*key).start + k] = row
+        return found
 
     def _row_blocks(
         self, equations: Mapping[RowKey, Equation], sigmas: Sequence[tuple[float, ...] | None]

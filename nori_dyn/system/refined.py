@@ -85,6 +85,8 @@ class RefinedSystem:
         n_variables: number of these.
         definitions: the row that defines each unknown that others only pass on, by its column; the entry there is -1.
             So do rows with noise: their multipliers and what they define go by each other, with pivots of 1 or more.
+        held: the row that tells each force of a loop or coupling, by its column: that of the same direction. It is best
+            eliminated with it, when what lies between is, as the equations of motion are symmetric about the two.
         duals: for each multiplier an unknown that goes together with it, by their columns.
         a, f: for each body the columns of its own acceleration and force, in its internal frame.
         crossings: the massless frames of each body.
@@ -98,6 +100,7 @@ class RefinedSystem:
     original: SymbolicSystem
     n_variables: int
     definitions: dict[int, int]
+    held: dict[int, int]
     duals: dict[int, int]
     a: tuple[Columns, ...]
     f: tuple[Columns, ...]
@@ -147,6 +150,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         original=original,
         n_variables=system.shape[1],
         definitions=definitions,
+        held={} if system.is_weighted else dict(system.held_forces),
         duals=duals,
         a=tuple(builder.a),
         f=tuple(builder.f),
@@ -320,7 +324,11 @@ class _Builder:
         self._set_bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
 
     def add_parts(self, at: Kinematics) -> None:
-        """Add what components add to (3f) and (3tau), at the kinematics of the links' own frames."""
+        """Add what components add to (3f) and (3tau), at the kinematics of the links' own frames.
+
+        What is turned is turned over the expressions: products of doubles round, and would hide that the force of a
+        constraint acts through the transpose of its rows.
+        """
         for part in self.system.parts:
             for key in part.acts_on:
                 if key.gives == "f":
@@ -328,11 +336,19 @@ class _Builder:
                 else:
                     rows = self._given_rows(key.gives, key.body)
                     turn = np.eye(len(rows))
+                turn = self._over_expressions(turn)
                 for variable, block in part.blocks(key, at).items():
                     columns = tuple(numbers(self.system.column(*variable)))
-                    self._put(rows, columns, matmul(turn, block))
-                for row, x in zip(rows, matvec(turn, part.bias(key, at)), strict=True):
+                    self._put(rows, columns, matmul(turn, block.astype(object)))
+                for row, x in zip(rows, matvec(turn, part.bias(key, at).astype(object)), strict=True):
                     self.b[row] = self.b[row] + x
+
+    def _over_expressions(self, M: Array) -> Array:
+        """Return a matrix of doubles as constants of the graph."""
+        found = np.empty(M.shape, dtype=object)
+        for place, value in np.ndenumerate(M):
+            found[place] = self.state.graph.expr(value)
+        return found
 
     def _external(self, i: int, turn: Array) -> tuple[Columns, Array]:
         """Return columns of the external wrench on a body, and what it is of the force of the body.
