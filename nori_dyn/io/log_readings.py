@@ -10,6 +10,7 @@ from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateErr
 from nori_dyn.io.columns import Columns, shown_value
 from nori_dyn.io.differentiation import Differentiation
 from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
@@ -134,7 +135,7 @@ def _freedoms(system: System) -> dict[str, tuple[str, list[int], Floats]]:
     """Return by its name what a reading of joint accelerations or torques is of: the kind, freedoms, and times what."""
     found: dict[str, tuple[str, list[int], Floats]] = {}
     for row in system.measurements:
-        equation = row.equation
+        equation = without_offset(row.equation)
         if isinstance(equation, VariableReading) and equation.key.kind in ("qdd", "tau"):
             first = system.tree.v_slices[equation.key.body].start
             for k, factors in enumerate(equation.matrix, start=row.y.start):
