@@ -14,6 +14,7 @@ from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
+from nori_dyn.system.variables import LOAD
 from nori_dyn.typing import Booleans, Floats, Indices
 
 ALIASES = {
@@ -21,6 +22,7 @@ ALIASES = {
     "qd": ("qd", "dq", "velocity"),
     "qdd": ("qdd", "ddq", "acceleration"),
     "tau": ("tau", "tau_J", "effort"),
+    LOAD: ("tau_J", "effort"),
 }
 """What columns with a number, such as `q[0]`, may be called: here, by libfranka and by ROS."""
 
@@ -136,7 +138,7 @@ def _freedoms(system: System) -> dict[str, tuple[str, list[int], Floats]]:
     found: dict[str, tuple[str, list[int], Floats]] = {}
     for row in system.measurements:
         equation = without_offset(row.equation)
-        if isinstance(equation, VariableReading) and equation.key.kind in ("qdd", "tau"):
+        if isinstance(equation, VariableReading) and equation.key.kind in ("qdd", "tau", LOAD):
             first = system.tree.v_slices[equation.key.body].start
             for k, factors in enumerate(equation.matrix, start=row.y.start):
                 own = np.flatnonzero(factors)
