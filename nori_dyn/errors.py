@@ -40,6 +40,20 @@ class ModelError(NoriError):
     """
 
 
+class UnsupportedComponentError(ModelError):
+    """A component of the robot that an algorithm does not take in, such as a loop in a recursion.
+
+    What to do: plan the robot, which takes in all components: `nd.plan(nd.System(tree, "forward_dynamics"))`.
+
+    Attributes:
+        part: what is not taken in: "loop:bar".
+    """
+
+    def __init__(self, message: str, part: str) -> None:
+        self.part = part
+        super().__init__(message)
+
+
 class SensorConfigError(NoriError):
     """A set of sensors that cannot be read, or does not fit the robot.
 

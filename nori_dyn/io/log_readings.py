@@ -10,9 +10,11 @@ from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateErr
 from nori_dyn.io.columns import Columns, shown_value
 from nori_dyn.io.differentiation import Differentiation
 from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import without_offset
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
+from nori_dyn.system.variables import LOAD
 from nori_dyn.typing import Booleans, Floats, Indices
 
 ALIASES = {
@@ -20,6 +22,7 @@ ALIASES = {
     "qd": ("qd", "dq", "velocity"),
     "qdd": ("qdd", "ddq", "acceleration"),
     "tau": ("tau", "tau_J", "effort"),
+    LOAD: ("tau_J", "effort"),
 }
 """What columns with a number, such as `q[0]`, may be called: here, by libfranka and by ROS."""
 
@@ -134,8 +137,8 @@ def _freedoms(system: System) -> dict[str, tuple[str, list[int], Floats]]:
     """Return by its name what a reading of joint accelerations or torques is of: the kind, freedoms, and times what."""
     found: dict[str, tuple[str, list[int], Floats]] = {}
     for row in system.measurements:
-        equation = row.equation
-        if isinstance(equation, VariableReading) and equation.key.kind in ("qdd", "tau"):
+        equation = without_offset(row.equation)
+        if isinstance(equation, VariableReading) and equation.key.kind in ("qdd", "tau", LOAD):
             first = system.tree.v_slices[equation.key.body].start
             for k, factors in enumerate(equation.matrix, start=row.y.start):
                 own = np.flatnonzero(factors)

@@ -38,7 +38,7 @@ TIMES = ("t", "time", "timestamp")
 """What a column of times is called, in small letters or capitals."""
 
 
-KINDS = tuple(alias for aliases in ALIASES.values() for alias in aliases)
+KINDS = tuple(dict.fromkeys(alias for aliases in ALIASES.values() for alias in aliases))
 """All that columns with a number may be called."""
 
 

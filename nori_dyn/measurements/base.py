@@ -23,6 +23,20 @@ Positive = Annotated[FiniteFloat, Field(gt=0)]
 Ends = Annotated[list[FiniteFloat | None], Field(min_length=2, max_length=2)]
 
 
+class Offset(BaseModel):
+    """What is known beforehand of a sensor's offset, which is found besides: reading = true value + offset.
+
+    Attributes:
+        sigma: standard deviation about the mean: one number, or one a component.
+        mean: what it is on average: one number, or one a component.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sigma: Positive | list[Positive]
+    mean: FiniteFloat | list[FiniteFloat] = 0.0
+
+
 class Measurement(BaseModel, ABC):
     """One entry of a sensor config: its fields are what the YAML may say.
 
@@ -38,6 +52,7 @@ class Measurement(BaseModel, ABC):
         sigma: standard deviation: one number, or one a component; None is exact.
         range: the readings between which the sensor works, [lowest, highest], or one such pair a component; null where
             there is no end. A reading at an end or beyond is saturated: it says less than it seems to.
+        offset: that the sensor reads the true value and an offset, a variable "offset:NAME" of its own, with a prior.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,6 +62,7 @@ class Measurement(BaseModel, ABC):
     value: FiniteFloat | list[FiniteFloat] | None = None
     sigma: Positive | list[Positive] | None = None
     range: Ends | Annotated[list[Ends], Field(min_length=1)] | None = None
+    offset: Offset | None = None
 
     @field_validator("range")
     @classmethod
@@ -60,9 +76,16 @@ class Measurement(BaseModel, ABC):
                 raise ValueError(f"the range from {low:g} to {high:g} holds nothing")
         return ends
 
+    @field_validator("offset")
+    @classmethod
+    def _is_an_offset_of_a_reading(cls, offset: Offset | None, info: ValidationInfo) -> Offset | None:
+        if offset is not None and info.data.get("value") is not None:
+            raise ValueError("a known value has no offset: leave it out, or set `value: null`")
+        return offset
+
     @abstractmethod
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
-        """Yield the equations of this sensor on a robot.
+        """Yield the equations of this sensor on a robot, without its offset, see `bound`.
 
         Raises:
             SensorConfigError: a name or number of values that does not fit the robot.

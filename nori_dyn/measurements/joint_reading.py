@@ -11,7 +11,8 @@ from nori_dyn.measurements.base import Measurement, VariableReading, per_compone
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import Variable, tree_variables
+from nori_dyn.system.parts import robot_variables
+from nori_dyn.system.variables import Kind, Variable
 
 
 class JointReading(Measurement):
@@ -26,9 +27,14 @@ class JointReading(Measurement):
     kind: ClassVar[Literal["qdd", "tau"]]
     source: ClassVar[str]
 
+    @property
+    def label(self) -> Kind:
+        """The kind of variables that is read, and names the reading; of a robot that has none of it, `kind` is read."""
+        return self.kind
+
     def on(self, tree: KinematicTree) -> Iterator[Equation]:
         variables = self._variables(tree)
-        names = self.called([variable.name for variable in variables])
+        names = self.called([f"{self.label}:{variable.owner}" for variable in variables])
         for name, variable in zip(names, variables, strict=True):
             components = variable.components
             yield VariableReading(
@@ -49,5 +55,7 @@ class JointReading(Measurement):
 
     def _variables(self, tree: KinematicTree) -> list[Variable]:
         bodies = select_joints(tree, self.joints)
-        own = (variable for variable in tree_variables(tree) if variable.kind == self.kind)
+        variables = [variable for variable in robot_variables(tree) if not variable.key.component]
+        kind = self.label if any(variable.kind == self.label for variable in variables) else self.kind
+        own = (variable for variable in variables if variable.kind == kind)
         return [variable for variable in own if variable.body in bodies and variable.components]

@@ -45,7 +45,7 @@ class Prior(Measurement):
         value: the mean, called `mean` in a config: one number, or one a component; null where it is an input, as a
             reading.
         sigma: standard deviation: one number, or one a component.
-        range: there is none.
+        range: there is none; nor is there an offset.
         conventional: whether accelerations of links are conventional instead of spatial.
     """
 
@@ -55,6 +55,7 @@ class Prior(Measurement):
     value: Annotated[FiniteFloat | list[FiniteFloat] | None, Field(alias="mean")] = 0.0
     sigma: Positive | list[Positive]
     range: None = None
+    offset: None = None
     conventional: bool = False
 
     def on(self, tree: KinematicTree) -> Iterator[Equation]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from nori_dyn.errors import InvalidConfigError, NoriError, SensorConfigError, UnknownSensorNameError, named_contacts
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.binding import bound
 from nori_dyn.measurements.config_errors import config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
@@ -22,7 +23,7 @@ from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.summary import sensors_document
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.system.equation import Equation, Ranged
+from nori_dyn.system.equation import Equation
 from nori_dyn.tables import Document, Shown
 
 
@@ -40,7 +41,8 @@ class SensorSet(Shown):
             `nd.System` refuses it.
 
     Raises:
-        InvalidConfigError: two sensors of one name; says which is the second.
+        InvalidConfigError: two sensors of one name, of which it says which is the second; a sensor with an offset
+            among the rows of a contact.
 
     Example:
         >>> sensors = nd.sensors("inverse_dynamics")
@@ -59,6 +61,8 @@ class SensorSet(Shown):
         for contact in self.contacts:  # closed or open, never both: its two cases may share names
             cases = {"closed": contact.closed, "open": contact.open}.items()
             seen = set().union(*(_named(rows, seen, ("contacts", contact.name, case)) for case, rows in cases))
+            for case, rows in cases:
+                _check_no_offsets(rows, ("contacts", contact.name, case))
 
     def __repr__(self) -> str:
         contacts = f", {len(self.contacts)} contacts" if self.contacts else ""
@@ -182,22 +186,11 @@ class SensorSet(Shown):
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):
             try:
-                equations.extend(_with_ranges(measurement, list(measurement.on(tree))))
+                equations.extend(bound(measurement, tree))
             except NoriError as error:
                 error.args = (f"sensors '{self.name}', measurement {number} ({measurement.type}): {error}",)
                 raise
         return equations
-
-
-def _with_ranges(measurement: Measurement, equations: list[Equation]) -> list[Equation]:
-    """Return the equations of a sensor, whose range, where it has one, they must know.
-
-    Raises:
-        SensorConfigError: they do not.
-    """
-    if measurement.range is not None and not all(isinstance(e, Ranged) and e.ranges is not None for e in equations):
-        raise SensorConfigError(f"a '{measurement.type}' takes no range. Leave it out.")
-    return equations
 
 
 def _named(
@@ -217,6 +210,20 @@ def _named(
             )
         seen.add(key)
     return seen
+
+
+def _check_no_offsets(measurements: Sequence[Measurement], path: tuple[str | int, ...]) -> None:
+    """Check that sensors have no offset: the states of contacts have the same variables.
+
+    Raises:
+        InvalidConfigError: one has.
+    """
+    for k, measurement in enumerate(measurements):
+        if measurement.offset is not None:
+            raise InvalidConfigError(
+                "an offset stays, whether the contact is closed or not: put this sensor under `measurements`.",
+                (*path, k, "offset"),
+            )
 
 
 def _entries(data: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:

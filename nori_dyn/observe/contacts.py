@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import NamedFrame
 from nori_dyn.system.builder import System
@@ -20,7 +21,7 @@ def wrench_readings(system: System) -> Readings:
     at = positions(system.tree, system.tree.neutral_configuration())
     found: dict[int, list[RowBlock]] = {i: [] for i in range(system.tree.n_links)}
     for row in system.sensor_rows:
-        keys = set(row.equation.blocks(at))
+        keys = set(without_offset(row.equation).blocks(at))
         if len(keys) == 1 and (key := keys.pop()).kind == "fx":
             found[key.body].append(row)
     return {i: tuple(rows) for i, rows in found.items()}

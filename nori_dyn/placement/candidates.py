@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Measurement
+from nori_dyn.measurements.binding import bound
 from nori_dyn.measurements.config_errors import config_error
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
@@ -99,7 +100,7 @@ class Candidates:
         sensors: dict[str, Measurement] = {}
         owners: list[str] = []
         for sensor in (one for many in self.choices.measurements for one in many.each(tree)):
-            names = [equation.name for equation in sensor.on(tree)]
+            names = [equation.name for equation in bound(sensor, tree)]
             name = sensor.name or next(iter(names), sensor.type)
             if name in sensors:
                 raise SensorConfigError(f"candidates '{self.name}': two are called '{name}'. Give one of them a name.")

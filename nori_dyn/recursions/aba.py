@@ -14,6 +14,7 @@ from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
 from nori_dyn.model.kinematics import world_acceleration
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
+from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
 
@@ -31,7 +32,7 @@ class HybridDynamics(NamedTuple):
 
 
 def aba(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array:
-    """Return the accelerations that joint forces cause.
+    """Return the accelerations that joint forces cause: what the motors give, with rotors, friction and springs.
 
     Args:
         tree: the robot.
@@ -46,6 +47,7 @@ def aba(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> Array
     Raises:
         InputError: a wrong shape, or a number that is not finite.
         SingularSystemError: a joint moves no inertia: names it.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
 
     Source: Nori (12), (13); RBDA table 7.1.
 
@@ -75,6 +77,7 @@ def hybrid_dynamics(
         UnknownModelNameError: no joint has one of the names.
         InputError: a wrong shape, or a number that is not finite.
         SingularSystemError: a joint whose force is given moves no inertia: names it.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
 
     Source: RBDA ch. 9.2, table 9.1.
     """
@@ -84,6 +87,8 @@ def hybrid_dynamics(
     # Pass 1: velocities.
     at, I, fx_at = bodies(tree, q, qd, fx)
     v = tree.v_slices
+    terms = joint_terms(tree)
+    h = terms.force(q, qd)
 
     # Pass 2: articulated-body inertias and bias forces from the leaves to the root (12).
     body = articulated_bodies(at, I, led)
@@ -94,7 +99,7 @@ def hybrid_dynamics(
         if i in led:
             pa = pa + matvec(body.U[i], qdd[v[i]])
         else:
-            u[i] = tau[v[i]] - matvec(transpose(at.S[i]), pA[i])
+            u[i] = tau[v[i]] - h[v[i]] - matvec(transpose(at.S[i]), pA[i])
             pa = pa + matvec(body.U[i], matvec(body.D_inverse[i], u[i]))
         if not tree.is_root(i):
             pA[tree.parents[i]] = pA[tree.parents[i]] + at.X_up[i].force_to_parent(pa)
@@ -111,5 +116,9 @@ def hybrid_dynamics(
             rate = matvec(body.D_inverse[i], u[i] - matvec(transpose(body.U[i]), carried))
         a.append(carried + matvec(at.S[i], rate))
         rates.append(rate)
-        forces.append(matvec(transpose(at.S[i]), matvec(body.IA[i], a[i]) + pA[i]) if i in led else tau[v[i]])
+        if i in led:
+            load = matvec(transpose(at.S[i]), matvec(body.IA[i], a[i]) + pA[i])
+            forces.append(load + matvec(terms.J[v[i], v[i]], rate) + h[v[i]])
+        else:
+            forces.append(tau[v[i]])
     return HybridDynamics(np.concatenate(forces), np.concatenate(rates))

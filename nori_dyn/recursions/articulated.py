@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from nori_dyn.algebra.spatial import matmul, transpose
+from nori_dyn.algebra.spatial import add, matmul, transpose
 from nori_dyn.errors import NotPositiveDefiniteError, SingularSystemError
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.recursions.factorisation import inverse
+from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.typing import Array
 
 
@@ -22,7 +23,7 @@ class ArticulatedBodies:
     Attributes:
         IA: the inertia (6, 6, ...) that a force on the body feels.
         U: I^A S (6, n_i, ...).
-        D_inverse: (S^T I^A S)^-1 (n_i, n_i, ...).
+        D_inverse: (S^T I^A S + J)^-1 (n_i, n_i, ...), with J of the joint's rotor.
         Ia: what of I^A crosses the joint (6, 6, ...): all of it where the joint's acceleration is given.
     """
 
@@ -43,9 +44,9 @@ def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[i
     Raises:
         SingularSystemError: a joint moves no inertia.
 
-    Source: Nori (12); RBDA (7.44)-(7.45), (9.12).
+    Source: Nori (12); RBDA (7.44)-(7.45), (9.12); ch. 9.6 for rotors.
     """
-    tree = at.tree
+    tree, J = at.tree, joint_terms(at.tree).J
     IA = list(I)
     U, D_inverse, Ia = (list(I) for _ in range(3))
     for i in reversed(range(tree.n_links)):
@@ -53,7 +54,9 @@ def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[i
         if i in accelerated:
             Ia[i] = IA[i]
         else:
-            D_inverse[i] = _inverse(matmul(transpose(at.S[i]), U[i]), tree.joint_names[i])
+            v = tree.v_slices[i]
+            D = add(matmul(transpose(at.S[i]), U[i]), J[v, v])
+            D_inverse[i] = _inverse(D, tree.joint_names[i])
             Ia[i] = IA[i] - matmul(matmul(U[i], D_inverse[i]), transpose(U[i]))
         if not tree.is_root(i):
             IA[tree.parents[i]] = IA[tree.parents[i]] + at.X_up[i].form_to_parent(Ia[i])

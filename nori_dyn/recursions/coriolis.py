@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from nori_dyn.algebra.spatial import (
+    add,
     blocks,
     cross,
     cross_force_matrix,
@@ -29,6 +30,7 @@ from nori_dyn.errors import UnknownNameError
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.composites import composite, root_coordinates
+from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.state import arguments
 from nori_dyn.typing import Array
 
@@ -38,10 +40,10 @@ tests/unit/recursions/test_coriolis.py: B v = v x* I v, and B + B^T is the deriv
 
 
 class Coriolis(NamedTuple):
-    """The matrices of the equation of motion, M qdd + C qd + g = tau.
+    """The matrices of the equation of motion, M qdd + C qd + g + h = tau, with h of friction and springs.
 
     Attributes:
-        M: inertia matrix (nv, nv, ...).
+        M: inertia matrix (nv, nv, ...), with the inertia of rotors, which changes neither of the others.
         Mdot: its derivative along qd (nv, nv, ...), made as such: that it is C + C^T is a check on both.
         C: Coriolis matrix (nv, nv, ...).
     """
@@ -95,6 +97,7 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
     Raises:
         InputError: a wrong shape, or a number that is not finite.
         UnknownNameError: there is no such factorisation.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
 
     Source: Echeandia and Wensing (19)-(21), algorithm 1, proposition 1.
 
@@ -128,7 +131,7 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
                 C[at_j, at_i] = transpose(turning + matmul(S_T, F_3))
                 M[at_j, at_i] = transpose(M[at_i, at_j])
                 Mdot[at_j, at_i] = transpose(Mdot[at_i, at_j])
-    return Coriolis(M, Mdot, C)
+    return Coriolis(add(M, joint_terms(tree).J), Mdot, C)
 
 
 def times_C(tree: KinematicTree, q: Any, qd: Any, qd_r: Any, factorisation: str = "christoffel") -> Array:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import matmul, transpose, zeros
+from nori_dyn.algebra.spatial import add, matmul, transpose, zeros
 from nori_dyn.errors import NotPositiveDefiniteError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import no_inertia
 from nori_dyn.recursions.factorisation import ltdl, solve_ltdl
+from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.rnea import bias_force, inertial_force
 from nori_dyn.recursions.sparsity import expanded_parents
 from nori_dyn.recursions.state import arguments, bodies
@@ -28,10 +29,11 @@ def crba(tree: KinematicTree, q: Any) -> Array:
         q: configuration (nq, ...) [rad, m], over any scalar; batch axes last.
 
     Returns:
-        H (nv, nv, ...), symmetric [kg m^2, kg m, kg].
+        H (nv, nv, ...), symmetric [kg m^2, kg m, kg]; the inertia of rotors is on its diagonal.
 
     Raises:
         InputError: a wrong shape, or a number that is not finite.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
 
     Source: RBDA (6.17), (6.19), (6.20), table 6.2.
 
@@ -55,7 +57,7 @@ def crba(tree: KinematicTree, q: Any) -> Array:
             H[v[i], v[j]] = transpose(H[v[j], v[i]])
         if not tree.is_root(i):
             I_c[tree.parents[i]] = I_c[tree.parents[i]] + at.X_up[i].inertia_to_parent(I_c[i])
-    return H
+    return add(H, joint_terms(tree).J)
 
 
 def inertia_by_columns(tree: KinematicTree, q: Any) -> Array:

@@ -23,7 +23,7 @@ from nori_dyn.typing import Array
 
 
 def minverse(tree: KinematicTree, q: Any) -> Array:
-    """Return the inverse of the joint-space inertia matrix.
+    """Return the inverse of the joint-space inertia matrix, that with the inertia of rotors.
 
     Args:
         tree: the robot.
@@ -35,6 +35,7 @@ def minverse(tree: KinematicTree, q: Any) -> Array:
     Raises:
         InputError: a wrong shape, or a number that is not finite.
         SingularSystemError: a joint moves no inertia: names it.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
 
     Example:
         >>> print(np.round(nd.minverse(nd.autotree(2), np.zeros(2)), 2))

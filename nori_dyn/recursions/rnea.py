@@ -1,4 +1,8 @@
-"""The recursive Newton-Euler algorithm, and the parts of tau = H qdd + C(q, qd) qd + g(q) that it gives one by one.
+"""The recursive Newton-Euler algorithm, and the parts of tau that it gives one by one.
+
+    tau = H qdd + C(q, qd) qd + g(q) + h(q, qd)
+
+H has the inertia of rotors, h is what friction and springs take: `joint_terms`.
 
 Source: Nori IV-A; RBDA table 5.1, (6.2)-(6.4).
 """
@@ -12,6 +16,7 @@ import numpy as np
 from nori_dyn.algebra.spatial import cross_force, matvec, spread, transpose
 from nori_dyn.model.kinematics import world_acceleration
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
 
@@ -19,7 +24,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Array:
-    """Return the joint forces that a motion needs.
+    """Return the joint forces that a motion needs: what the motors give, rotors, friction and springs included.
 
     Args:
         tree: the robot.
@@ -33,6 +38,7 @@ def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Arra
 
     Raises:
         InputError: a wrong shape, or a number that is not finite.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
 
     Source: Nori (3); RBDA table 5.1.
 
@@ -42,29 +48,40 @@ def rnea(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> Arra
         [19.6  4.9]
     """
     q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=qdd, fx=fx)
-    return _newton_euler(tree, q, qd, qdd, fx, tree.gravity)
+    terms = joint_terms(tree)
+    rigid = _newton_euler(tree, q, qd, qdd, fx, tree.gravity)
+    return rigid + matvec(terms.J, qdd) + terms.force(q, qd)
 
 
 def bias_force(tree: KinematicTree, q: Any, qd: Any, fx: Any = None) -> Array:
-    """Return what tau is beside H qdd, (nv, ...): gravity, velocities and external wrenches. Source: RBDA (6.2)."""
+    """Return what tau is beside H qdd (nv, ...): C qd + g + h, less what external wrenches do.
+
+    With qd None, what holds the robot at rest, against its weight and its springs.
+
+    Source: RBDA (6.2).
+    """
     return rnea(tree, q, qd, None, fx)
 
 
 def gravity_force(tree: KinematicTree, q: Any) -> Array:
-    """Return the joint forces (nv, ...) that hold a robot at rest."""
-    return rnea(tree, q, None, None)
+    """Return g(q) (nv, ...), the joint forces that hold up the weight of a robot, springs left out."""
+    q, qd, qdd, fx = arguments(tree, q=q, qd=None, qdd=None, fx=None)
+    return _newton_euler(tree, q, qd, qdd, fx, tree.gravity)
 
 
 def coriolis_force(tree: KinematicTree, q: Any, qd: Any) -> Array:
-    """Return the joint forces C(q, qd) qd (nv, ...) that velocities need."""
+    """Return the joint forces C(q, qd) qd (nv, ...) that velocities need, friction left out."""
     q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=None, fx=None)
     return _newton_euler(tree, q, qd, qdd, fx, WEIGHTLESS)
 
 
 def inertial_force(tree: KinematicTree, q: Any, qdd: Any) -> Array:
-    """Return H qdd (nv, ...), differential inverse dynamics ID_delta. Source: RBDA (6.4), table 6.1."""
+    """Return H qdd (nv, ...), rotors included: differential inverse dynamics ID_delta.
+
+    Source: RBDA (6.4), table 6.1.
+    """
     q, qd, qdd, fx = arguments(tree, q=q, qd=None, qdd=qdd, fx=None)
-    return _newton_euler(tree, q, qd, qdd, fx, WEIGHTLESS)
+    return _newton_euler(tree, q, qd, qdd, fx, WEIGHTLESS) + matvec(joint_terms(tree).J, qdd)
 
 
 def _newton_euler(
@@ -75,6 +92,7 @@ def _newton_euler(
     fx: Array,
     gravity: tuple[float, float, float],
 ) -> Array:
+    """Return the joint forces of rigid bodies (nv, ...)."""
     at, I, fx_at = bodies(tree, q, qd, fx)
 
     # Pass 1: accelerations from the root to the leaves, and each body's own force (3a), (3f).
@@ -86,7 +104,7 @@ def _newton_euler(
         a.append(at.X_up[i].apply_motion(a_parent) + matvec(at.S[i], qdd[tree.v_slices[i]]) + at.c[i])
         f.append(matvec(I[i], a[i]) + cross_force(at.v[i], matvec(I[i], at.v[i])) - fx_at[i])
 
-    # Pass 2: forces from the leaves to the root, and joint forces (3tau).
+    # Pass 2: forces from the leaves to the root, and joint forces S^T f (3tau).
     tau: list[Array] = []
     for i in reversed(range(tree.n_links)):
         tau.append(matvec(transpose(at.S[i]), f[i]))

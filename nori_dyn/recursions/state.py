@@ -19,6 +19,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.model.kinematics import Kinematics, moving
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.joint_terms import check_components
 from nori_dyn.typing import Array
 
 NO_SYMBOLS = (str, list, complex, timedelta)
@@ -103,7 +104,11 @@ def bodies(tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | N
         q: (nq, ...).
         qd: (nv, ...); without it, positions only.
         fx: (n_links, 6, ...) in link coordinates; none when None.
+
+    Raises:
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
     """
+    check_components(tree)
     links, batch = _links(tree), q.shape[1:]
     X_up = tuple(link.crossing(q[s]) for link, s in zip(links, tree.q_slices, strict=True))
     parts = zip(links, tree.q_slices, strict=True)

@@ -15,6 +15,7 @@ from nori_dyn.errors import SystemShapeError
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.model.kinematics import positions
 from nori_dyn.recursions.articulated import articulated_bodies
+from nori_dyn.recursions.joint_terms import unsupported
 from nori_dyn.recursions.state import arguments
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import Given, NewtonEuler
@@ -46,7 +47,9 @@ def id_permutations(system: System) -> Permutations:
 
     Raises:
         SystemShapeError: the sensors are not those of inverse dynamics.
+        UnsupportedComponentError: the robot has components.
     """
+    _check_rigid(system)
     up, down = range(system.tree.n_links), range(system.tree.n_links)[::-1]
     known = _variables(system, ("fx", "qdd"), up)
     found = [*_motion(("a",), up), *_motion(("f", "tau"), down)]
@@ -60,7 +63,9 @@ def fd_permutations(system: System) -> Permutations:
 
     Raises:
         SystemShapeError: the sensors are not those of forward dynamics.
+        UnsupportedComponentError: the robot has components.
     """
+    _check_rigid(system)
     up, down = range(system.tree.n_links), range(system.tree.n_links)[::-1]
     known = _variables(system, ("fx", "tau"), up)
     found = [*_motion(("f",), down), *_motion(("a",), up)]
@@ -93,7 +98,9 @@ def fd_transformations(system: System, q: Any) -> Transformations:
     Raises:
         InputError: q has a wrong shape, or is not finite.
         SingularSystemError: a joint moves no inertia: names it.
+        UnsupportedComponentError: the robot has components.
     """
+    _check_rigid(system)
     tree = system.tree
     (q,) = arguments(tree, q=q)
     at = positions(tree, q)
@@ -110,6 +117,16 @@ def fd_transformations(system: System, q: Any) -> Transformations:
         for j in tree.children[i]:
             steps[3][f, _equation(system, "a", j)] = at.X_up[j].force_to_parent(body.IA[j])
     return Transformations(steps[3] @ steps[2] @ steps[1] @ steps[0], W_R)
+
+
+def _check_rigid(system: System) -> None:
+    """Check that a robot has rigid bodies on joints alone, of which the properties are.
+
+    Raises:
+        UnsupportedComponentError: it has components.
+    """
+    for part in system.parts[:1]:
+        raise unsupported(system.tree, part, "Nori's triangular forms are of rigid bodies on joints alone.")
 
 
 def _equation(system: System, given: Given, i: int) -> slice:

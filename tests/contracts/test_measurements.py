@@ -39,7 +39,12 @@ ROWS: dict[str, list[dict]] = {
         {"joints": {"except": "actuated"}},
         {"joints": {"match": "joint[34]"}},
     ],
-    "joint_torque": [{"joints": "all"}, {"joints": "joint4"}, {"joints": {"match": ".*5"}, "sigma": 2}],
+    "joint_torque": [
+        {"joints": "all"},
+        {"joints": "joint4"},
+        {"joints": {"match": ".*5"}, "sigma": 2},
+        {"joints": ["joint2", "joint3"], "side": "link"},
+    ],
     "external_wrench": [
         {"links": "all"},
         {"links": "tool"},

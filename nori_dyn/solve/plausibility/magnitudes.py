@@ -8,12 +8,14 @@ import numpy as np
 
 from nori_dyn.measurements.acceleration import FrameAcceleration
 from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt, counted
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
+from nori_dyn.system.variables import LOAD
 from nori_dyn.tables import number
 from nori_dyn.typing import Floats
 
@@ -83,9 +85,9 @@ def _too_large(tree: KinematicTree, check: str, what: str, unit: str, values: Fl
 
 def _wrench_columns(tree: KinematicTree, row: RowBlock) -> dict[str, list[int]]:
     """Return which numbers of a reading are couples or torques [N m], and which are forces [N]."""
-    components = row.equation.components
-    if isinstance(row.equation, VariableReading) and row.equation.key.kind == "tau":
-        are_couples = tree.joints[row.equation.key.body].is_angular
+    components, read = row.equation.components, without_offset(row.equation)
+    if isinstance(read, VariableReading) and read.key.kind in ("tau", LOAD):
+        are_couples = tree.joints[read.key.body].is_angular
     elif set(components) <= set(FORCE):
         are_couples = tuple(component in FORCE[:3] for component in components)
     else:
@@ -98,7 +100,8 @@ def _wrench_columns(tree: KinematicTree, row: RowBlock) -> dict[str, list[int]]:
 
 def _feels_gravity(row: RowBlock) -> bool:
     """Return whether a row reads all of the proper acceleration of a frame, as an accelerometer does."""
-    reads = isinstance(row.equation, FrameAcceleration) and not row.equation.at_rest
+    read = without_offset(row.equation)
+    reads = isinstance(read, FrameAcceleration) and not read.at_rest
     return reads and set(row.equation.components) == set(MOTION[3:])
 
 

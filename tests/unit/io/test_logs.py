@@ -73,6 +73,19 @@ def test_what_others_call_columns(tmp_path, q, qd, qdd, tau):
     np.testing.assert_array_equal(np.column_stack([log.q, log.qd, log.y]), rows)
 
 
+def test_torques_on_either_side_of_the_gear_have_columns_of_their_own(tmp_path):
+    sensors = [
+        {"type": "joint_torque", "joints": "all", "offset": {"sigma": 1.0}},
+        {"type": "joint_torque", "joints": "all", "side": "link"},
+    ]
+    robot = ARM.replace(components=(nd.components.Rotor(joints="all", inertia=0.1),))
+    system = nd.System(robot, nd.SensorSet.from_dict({"name": "both", "measurements": sensors}))
+    names = [f"{kind}[{k}]" for kind in ("q", "qd", "tau", "tau_J") for k in range(2)]
+    rows = np.arange(16.0).reshape(2, 8)
+    log = read_log(written(tmp_path / "log.csv", names=names, rows=rows), system)
+    np.testing.assert_array_equal(np.column_stack([log.q, log.qd, log.y]), rows)
+
+
 def test_columns_that_are_not_used_are_named(tmp_path):
     names = [*NAMES, "mode", "motor[0]", "motor[1]"]
     log = read_log(written(tmp_path / "log.csv", names=names, rows=[[*row, 1, 2, 3] for row in ROWS]), SYSTEM)

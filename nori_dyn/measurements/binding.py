@@ -1,0 +1,137 @@
+"""The equations of a sensor on a robot, with the variables and rows that its offset adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.errors import SensorConfigError
+from nori_dyn.measurements.base import Measurement, Offset, VariableReading, per_component
+from nori_dyn.model.kinematics import Kinematics, positions
+from nori_dyn.model.tree import KinematicTree, NamedFrame
+from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits
+from nori_dyn.system.parts import robot_variables
+from nori_dyn.system.variables import ComponentKey, Unknown, VariableKey
+from nori_dyn.typing import Array
+
+OFFSET = "offset"
+"""The kind of the variables that sensors with an offset add."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetReading:
+    """The rows of a sensor that reads the true value and an offset: true + offset - y = 0.
+
+    Attributes:
+        reading: the rows of the true value.
+        unknown: the offset.
+    """
+
+    reading: Equation
+    unknown: Unknown
+
+    @property
+    def name(self) -> str:
+        """That of the reading."""
+        return self.reading.name
+
+    @property
+    def source(self) -> str:
+        """That of the reading."""
+        return self.reading.source
+
+    @property
+    def group(self) -> str:
+        """That of the reading."""
+        return self.reading.group
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Those of the reading."""
+        return self.reading.components
+
+    @property
+    def is_measured(self) -> bool:
+        """Always: what is known has no offset."""
+        return self.reading.is_measured
+
+    @property
+    def sigma(self) -> tuple[float, ...] | None:
+        """That of the reading."""
+        return self.reading.sigma
+
+    @property
+    def ranges(self) -> Ranges | None:
+        """Those of the reading, see `Ranged`."""
+        return self.reading.ranges if isinstance(self.reading, Ranged) else None
+
+    @property
+    def frame(self) -> NamedFrame | None:
+        """That of the reading, see `Placed`."""
+        return self.reading.frame if isinstance(self.reading, Placed) else None
+
+    @property
+    def units(self) -> tuple[str, ...] | None:
+        """Those of the reading, see `WithUnits`."""
+        return self.reading.units if isinstance(self.reading, WithUnits) else None
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """The offset, see `WithUnknowns`."""
+        return (self.unknown,)
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        return {**self.reading.blocks(at), self.unknown.key: np.eye(len(self.components))}
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        return self.reading.bias(at, y)
+
+
+def bound(measurement: Measurement, tree: KinematicTree) -> list[Equation]:
+    """Return the equations of a sensor on a robot, after each the prior of its offset where it has one.
+
+    Raises:
+        SensorConfigError: a name or number of values that does not fit the robot; a range that the sensor cannot have.
+    """
+    equations = list(measurement.on(tree))
+    if measurement.range is not None and not all(isinstance(e, Ranged) and e.ranges is not None for e in equations):
+        raise SensorConfigError(f"a '{measurement.type}' takes no range. Leave it out.")
+    if measurement.offset is None:
+        return equations
+    at = positions(tree, tree.neutral_configuration())
+    is_force = {variable.key: variable.is_force for variable in robot_variables(tree)}
+    found: list[Equation] = []
+    for equation in equations:
+        read = next(iter(equation.blocks(at)))  # an offset is as large as the first of what is read
+        offset = OffsetReading(equation, _unknown(equation, read.body, is_force[read]))
+        found += [offset, _prior(offset, measurement.offset)]
+    return found
+
+
+def without_offset(equation: Equation) -> Equation:
+    """Return the rows of the true value that an equation of a sensor reads, with or without an offset."""
+    return equation.reading if isinstance(equation, OffsetReading) else equation
+
+
+def _unknown(reading: Equation, body: int, is_force: bool) -> Unknown:
+    """Return the offset of a reading."""
+    units = (reading.units if isinstance(reading, WithUnits) else None) or ("",) * len(reading.components)
+    return Unknown(ComponentKey(OFFSET, body, reading.name), reading.components, units, is_force)
+
+
+def _prior(offset: OffsetReading, known: Offset) -> Equation:
+    """Return the rows of what is known of an offset beforehand."""
+    name, components = f"{OFFSET}:{offset.name}", offset.components
+    return VariableReading(
+        name=f"prior:{name}",
+        source=offset.source,
+        group="prior",
+        components=components,
+        key=offset.unknown.key,
+        matrix=np.eye(len(components)),
+        value=per_component(f"the mean of '{name}'", known.mean, components),
+        sigma=per_component(f"the sigma of '{name}'", known.sigma, components),
+        units=offset.unknown.units,
+    )

@@ -1,0 +1,99 @@
+"""What components add to the joints, from the same parts as the system: J qdd + h(q, qd), see docs/design.md, 2.5.
+
+The recursions take in what acts on joints and is known: the inertia of rotors, friction, springs, and passive tendons
+over joints. What acts on bodies, or has a force that is to be found, such as a loop, goes beyond a recursion from joint
+to joint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import zeros
+from nori_dyn.errors import UnsupportedComponentError
+from nori_dyn.model.kinematics import positions, velocities
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.newton_euler import acting_on, added_bias
+from nori_dyn.system.parts import Part, parts_of
+from nori_dyn.system.rows import NewtonEuler
+from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array, Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTerms:
+    """What the motors give beside the torques in the joints, tau - tau_J = J qdd + h(q, qd).
+
+    Attributes:
+        tree: the robot.
+        parts: what its components add.
+        J: the inertia of rotors (nv, nv), constant, a block a joint.
+    """
+
+    tree: KinematicTree
+    parts: tuple[Part, ...]
+    J: Floats
+
+    def force(self, q: Array, qd: Array) -> Array:
+        """Return h (nv, ...) at q (nq, ...) and qd (nv, ...): friction and springs."""
+        h = zeros((self.tree.nv,), qd)
+        if not self.parts:
+            return h
+        at = velocities(self.tree, q, qd)
+        for i, v in enumerate(self.tree.v_slices):
+            on = NewtonEuler("tau", i)
+            h[v] = added_bias(on, acting_on(on, self.parts), at, h[v])
+        return h
+
+
+@lru_cache(maxsize=16)
+def joint_terms(tree: KinematicTree) -> JointTerms:
+    """Return what the components of a robot add to its joints.
+
+    Raises:
+        UnsupportedComponentError: a component does more than act on joints one by one: names it.
+    """
+    parts = parts_of(tree)
+    for part in parts:
+        if part.unknowns or part.equations or any(on.gives != "tau" for on in part.acts_on):
+            raise unsupported(tree, part, "The recursive algorithms take in rotors, friction and springs in joints.")
+    J = _inertia(tree, parts, tree.neutral_configuration())
+    J.flags.writeable = False
+    return JointTerms(tree, parts, J)
+
+
+def check_components(tree: KinematicTree) -> None:
+    """Check that the recursions know all components of a robot.
+
+    Raises:
+        UnsupportedComponentError: there is one that they do not.
+    """
+    joint_terms(tree)
+
+
+def unsupported(tree: KinematicTree, part: Part, why: str) -> UnsupportedComponentError:
+    """Return the error of a component that an algorithm does not take in."""
+    return UnsupportedComponentError(
+        f"robot '{tree.name}' has '{part.name}'. {why} Plan this robot instead, "
+        "nd.plan(nd.System(tree, 'inverse_dynamics')) or 'forward_dynamics', 'hybrid_dynamics'; or leave the component "
+        "out: tree.replace(components=()).",
+        part.name,
+    )
+
+
+def _inertia(tree: KinematicTree, parts: tuple[Part, ...], q: Floats) -> Floats:
+    """Return J, which must be that of each joint alone, and the same everywhere."""
+    J = np.zeros((tree.nv, tree.nv))
+    elsewhere = tree.random_configuration(np.random.default_rng(0)) if parts else q
+    at, there = positions(tree, q), positions(tree, elsewhere)
+    for part in parts:
+        for on in part.acts_on:
+            own, v = VariableKey("qdd", on.body), tree.v_slices[on.body]
+            blocks, others = part.blocks(on, at), part.blocks(on, there)
+            if set(blocks) - {own} or any(not np.array_equal(blocks[key], others[key]) for key in blocks):
+                raise unsupported(tree, part, "The recursive algorithms take in constant inertias of single joints.")
+            J[v, v] += blocks.get(own, 0.0)
+    return J
