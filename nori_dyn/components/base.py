@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.spatial import zeros
-from nori_dyn.errors import ModelError
+from nori_dyn.errors import ModelError, SensorConfigError, UnknownModelNameError, UnknownSensorNameError
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
@@ -94,7 +94,12 @@ class OnJoints(Component):
         Raises:
             ModelError: the robot has no such joint, or it has several freedoms.
         """
-        found = [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+        try:
+            found = [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+        except UnknownSensorNameError as error:
+            raise UnknownModelNameError("moving joint", error.name, error.known, f"robot '{tree.name}'") from None
+        except SensorConfigError as error:  # a pattern that matches nothing
+            raise ModelError(str(error)) from None
         for i in found:
             if of_one_freedom:
                 check_one_freedom(tree, i, self.type)

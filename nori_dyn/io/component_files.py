@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 from nori_dyn.components.base import Component
 from nori_dyn.components.config import components_of, config_model
-from nori_dyn.errors import InvalidConfigError, ModelError, SensorConfigError, UnknownNameError
+from nori_dyn.errors import InvalidConfigError, ModelError, NoriError, SensorConfigError, UnknownNameError
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.model.tree import KinematicTree
 
@@ -54,6 +54,11 @@ def takes_own(components: bool | str | os.PathLike[str]) -> bool:
     return components is not False
 
 
+def moving_joints(tree: KinematicTree) -> frozenset[str]:
+    """Return the names of joints that have freedoms."""
+    return frozenset(name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv)
+
+
 def with_components(
     tree: KinematicTree,
     own: Iterable[Component],
@@ -84,7 +89,7 @@ def with_components(
             raise ModelError(f"{os.fspath(components)}: {error} But {hint}.") from None
         error.args = (f"{os.fspath(components)}: {error}",)
         raise
-    except ModelError as error:
+    except NoriError as error:
         error.args = (f"{os.fspath(components)}: {error}",)
         raise
 

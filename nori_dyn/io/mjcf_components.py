@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from nori_dyn.components import Friction, Rotor, Spring, Tendon
 from nori_dyn.components.base import Component
-from nori_dyn.errors import ModelError
+from nori_dyn.components.building import JointTermData, component, joint_components
 from nori_dyn.io.mjcf_equalities import EqualityReader
 from nori_dyn.io.mjcf_places import MjcfPlaces
 from nori_dyn.model.tree import Frame
@@ -19,9 +18,6 @@ from nori_dyn.model.tree import Frame
 SMOOTH = (
     "joint friction changes its sign smoothly, over {width:g} rad/s or m/s; MuJoCo's solver has a smoothing of its own"
 )
-
-Made = TypeVar("Made", bound=Component)
-JointTermKey = tuple[type[Component], tuple[tuple[str, float], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ class MjcfComponents:
 def mjcf_components(places: MjcfPlaces) -> MjcfComponents:
     """Return the components of a model on the tree of its bare rigid bodies."""
     reader = _Reader(places)
-    found = [*reader.joint_terms(), *reader.tendons()]
+    found = [*joint_components(reader.joint_terms()), *reader.tendons()]
     equalities = EqualityReader(places)
     found += equalities.components()
     notes = [*reader.notes(), *equalities.notes]
@@ -100,45 +96,36 @@ class _Reader:
     still: list[str] = field(default_factory=list)
     is_smooth: bool = False
 
-    def joint_terms(self) -> Iterator[Component]:
-        """Yield rotors, friction and springs; joints with the same numbers share one."""
-        groups: dict[JointTermKey, list[str]] = {}
+    def joint_terms(self) -> Iterator[JointTermData]:
+        """Yield rotors, friction and springs of joints that move."""
         for number in range(self.places.model.njnt):
             name = self.places.name("joint", number)
-            terms = list(self._terms(number, name))
+            terms = [(name, kind, numbers) for kind, numbers in self._terms(number, name) if any(numbers.values())]
             if terms and name not in self.places.moving:
                 self.still.append(name)
                 continue
-            for key in terms:
-                groups.setdefault(key, []).append(name)
-        for (kind, numbers), joints in groups.items():
-            self.is_smooth |= kind is Friction and "coulomb" in dict(numbers)
-            yield _made(kind, {"joints": joints if len(joints) > 1 else joints[0], **dict(numbers)})
+            self.is_smooth |= any(numbers.get("coulomb") for _, _, numbers in terms)
+            yield from terms
 
-    def _terms(self, number: int, name: str) -> Iterator[JointTermKey]:
+    def _terms(self, number: int, name: str) -> Iterator[tuple[type[Component], dict[str, float]]]:
         """Yield the type and the numbers of what acts on a joint."""
         m, types, places = self.places.model, self.places.mujoco.mjtJoint, self.places
         is_free = m.jnt_type[number] == int(types.mjJNT_FREE)
         is_scalar = m.jnt_type[number] in (int(types.mjJNT_HINGE), int(types.mjJNT_SLIDE))
         at = m.jnt_dofadr[number]  # all freedoms of a joint have the same numbers
-        if m.dof_armature[at]:
-            if is_free:  # at its position it is of an acceleration in world axes
-                self.ignored.append(f"armature of the free joint '{name}'")
-            else:
-                yield Rotor, (("inertia", float(m.dof_armature[at])),)
-        viscous = 0.0 if places.is_disabled("damper", "passive") else float(m.dof_damping[at])
-        coulomb = 0.0 if places.is_disabled("frictionloss", "constraint") else float(m.dof_frictionloss[at])
+        if m.dof_armature[at] and is_free:  # where the joint moves along, it is of an acceleration in world axes
+            self.ignored.append(f"armature of the free joint '{name}'")
+        else:
+            yield Rotor, {"inertia": m.dof_armature[at]}
+        viscous = 0.0 if places.is_disabled("damper", "passive") else m.dof_damping[at]
+        coulomb = 0.0 if places.is_disabled("frictionloss", "constraint") else m.dof_frictionloss[at]
         if coulomb and is_free:
             self.ignored.append(f"friction of the free joint '{name}'")
             coulomb = 0.0
-        friction = {"viscous": viscous, "coulomb": coulomb}
-        if viscous or coulomb:
-            yield Friction, tuple((key, value) for key, value in friction.items() if value)
-        stiffness = 0.0 if places.is_disabled("spring", "passive") else float(m.jnt_stiffness[number])
+        yield Friction, {"viscous": viscous, "coulomb": coulomb}
+        stiffness = 0.0 if places.is_disabled("spring", "passive") else m.jnt_stiffness[number]
         if stiffness and is_scalar:
-            reference = float(m.qpos_spring[m.jnt_qposadr[number]])
-            spring = (("stiffness", stiffness), ("reference", reference))
-            yield Spring, spring if reference else spring[:1]
+            yield Spring, {"stiffness": stiffness, "reference": m.qpos_spring[m.jnt_qposadr[number]]}
         elif stiffness:
             self.ignored.append(f"stiffness of the {'free' if is_free else 'ball'} joint '{name}'")
 
@@ -165,7 +152,7 @@ class _Reader:
                 stiffness = 0.0
             numbers = {"stiffness": stiffness, "damping": damping, "rest": slack - runs.still if stiffness else 0.0}
             named = {"name": self.places.component_name(name), "role": "passive"}
-            yield _made(Tendon, {**named, **runs.fields, **numbers})
+            yield component(Tendon, {**named, **runs.fields, **numbers})
 
     def _has(self, what: str, number: int) -> bool:
         return bool(getattr(self.places.model, f"tendon_{what}", np.zeros(number + 1))[number])
@@ -178,29 +165,12 @@ class _Reader:
             yield f"locked, and without their components: {', '.join(self.still)}"
 
 
-def _made(kind: type[Made], fields: Mapping[str, Any]) -> Made:
-    """Return a component of a type and its fields.
-
-    Raises:
-        ModelError: a number that none has, such as a negative inertia.
-    """
-    try:
-        return kind.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        on = fields.get("joints") or fields.get("name")
-        raise ModelError(
-            f"the {kind.__name__.lower()} of {on}: its {first['loc'][-1]} is {first['input']:g}, "
-            "and it cannot be negative."
-        ) from None
-
-
 def _distinct(components: Sequence[Component]) -> Iterator[Component]:
     """Yield components, those with a name that another one has under a longer one."""
     taken: set[str] = set()
-    for component in components:
-        name = component.name
+    for each in components:
+        name = each.name
         while name and name in taken:
-            name = f"{component.type}/{name}"
+            name = f"{each.type}/{name}"
         taken.add(name)
-        yield component if name == component.name else component.model_copy(update={"name": name})
+        yield each if name == each.name else each.model_copy(update={"name": name})

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
+from nori_dyn.io.component_files import moving_joints
 from nori_dyn.io.mjcf_model import named, site_frame
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import quaternion_rotation
@@ -74,8 +75,7 @@ class MjcfPlaces:
     @cached_property
     def moving(self) -> frozenset[str]:
         """The names of joints that move."""
-        joints = zip(self.tree.joint_names, self.tree.joints, strict=True)
-        return frozenset(name for name, joint in joints if joint.nv)
+        return moving_joints(self.tree)
 
     def is_led(self, body: int) -> bool:
         """Return whether a body is led from outside, as MuJoCo's mocap bodies are."""
