@@ -6,6 +6,7 @@ from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .io.component_files import load_components
 from .io.mjcf import load_mjcf
 from .io.robots import load_robot
 from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
@@ -71,6 +72,7 @@ __all__ = [
     "interop",
     "jacobian",
     "load_candidates",
+    "load_components",
     "load_mjcf",
     "load_robot",
     "load_sensors",

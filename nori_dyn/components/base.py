@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.spatial import zeros
-from nori_dyn.errors import ModelError
+from nori_dyn.errors import ModelError, SensorConfigError, UnknownModelNameError, UnknownSensorNameError
 from nori_dyn.measurements.selectors import Selector, select_joints
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
@@ -23,7 +24,6 @@ from nori_dyn.typing import Array
 
 NotNegative = Annotated[FiniteFloat, Field(ge=0)]
 Positive = Annotated[FiniteFloat, Field(gt=0)]
-Named = Annotated[str, Field(pattern=r"^[\w./-]+$")]
 
 
 class Component(BaseModel, ABC):
@@ -34,7 +34,7 @@ class Component(BaseModel, ABC):
 
     Attributes:
         type: the kind of component.
-        name: what to call it; a component that adds variables needs a name.
+        name: what to call it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,6 +53,26 @@ class Component(BaseModel, ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the content of its config, without what is as by default."""
         return {"type": self.type, **self.model_dump(by_alias=True, exclude_defaults=True)}
+
+
+class NamedComponent(Component):
+    """A component that adds a variable, which bears its name.
+
+    Attributes:
+        name: what to call it; made of the names of the places that it is between where it is left out.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[\w./-]*$")] = ""
+
+    @abstractmethod
+    def places(self) -> Iterable[str]:
+        """Return the names of the frames or joints that it is between."""
+
+    @model_validator(mode="after")
+    def _bears_a_name(self) -> Self:
+        if not self.name:
+            object.__setattr__(self, "name", re.sub(r"[^\w./-]", "_", "_".join(self.places())))
+        return self
 
 
 class OnJoints(Component):
@@ -74,7 +94,12 @@ class OnJoints(Component):
         Raises:
             ModelError: the robot has no such joint, or it has several freedoms.
         """
-        found = [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+        try:
+            found = [i for i in select_joints(tree, self.joints) if tree.joints[i].nv]
+        except UnknownSensorNameError as error:
+            raise UnknownModelNameError("moving joint", error.name, error.known, f"robot '{tree.name}'") from None
+        except SensorConfigError as error:  # a pattern that matches nothing
+            raise ModelError(str(error)) from None
         for i in found:
             if of_one_freedom:
                 check_one_freedom(tree, i, self.type)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from nori_dyn.components.base import Component, Named, check_one_freedom
+from nori_dyn.components.base import NamedComponent, check_one_freedom
 from nori_dyn.components.multiplier import HeldConstraint
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import Kinematics
@@ -21,7 +21,7 @@ from nori_dyn.typing import Array
 Polynomial = Annotated[list[FiniteFloat], Field(min_length=1)]
 
 
-class Coupling(Component):
+class Coupling(NamedComponent):
     """A joint that follows others: URDF's `mimic`, MJCF's `equality/joint`, a belt, a differential.
 
         q_i = offset + sum over joints j of p_j(q_j),   p_j(x) = c_1 x + c_2 x^2 + ...
@@ -34,17 +34,20 @@ class Coupling(Component):
 
     Attributes:
         joint: the joint that follows, of one freedom.
-        of: the joints that it follows, each with its factor c_1 or the list of c_1, c_2, ...
+        of: the joints that it follows, each with its factor c_1 or the list of c_1, c_2, ...; none, {}, where it is
+            held at the offset.
         offset: where it is while they are at zero [rad or m].
 
     Source: docs/design.md, 2.5.
     """
 
     type: Literal["coupling"] = "coupling"
-    name: Named
     joint: str
-    of: Annotated[dict[str, FiniteFloat | Polynomial], Field(min_length=1)]
+    of: dict[str, FiniteFloat | Polynomial]
     offset: FiniteFloat = 0.0
+
+    def places(self) -> tuple[str, ...]:
+        return (self.joint, *self.of)
 
     def on(self, tree: KinematicTree) -> Iterator[HeldConstraint]:
         if self.joint in self.of:

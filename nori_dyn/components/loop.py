@@ -23,7 +23,7 @@ from nori_dyn.algebra.spatial import (
     stack,
     zeros,
 )
-from nori_dyn.components.base import Component, Named, NotNegative
+from nori_dyn.components.base import NamedComponent, NotNegative
 from nori_dyn.components.multiplier import HeldConstraint
 from nori_dyn.errors import ModelError
 from nori_dyn.model.joints import FORCE, FORCE_UNITS
@@ -53,7 +53,7 @@ class Stabilisation(BaseModel):
     velocity: NotNegative = 0.0
 
 
-class Loop(Component):
+class Loop(NamedComponent):
     """Two frames that are held together: `equality/connect` and `equality/weld` of MJCF, or the cut joint of a loop.
 
         T^T (a_A - AXB a_B + v_rel x AXB v_B) = 0,   v_rel = v_A - AXB v_B
@@ -76,7 +76,6 @@ class Loop(Component):
     """
 
     type: Literal["loop"] = "loop"
-    name: Named
     frames: Annotated[list[str], Field(min_length=2, max_length=2)]
     constrains: (
         Literal["point", "pose", "hinge"]
@@ -97,6 +96,9 @@ class Loop(Component):
         chosen = SUBSPACES[self.constrains] if isinstance(self.constrains, str) else self.constrains
         columns = [np.eye(6)[:, FORCE.index(c)] if isinstance(c, str) else np.array(c) for c in chosen]
         return np.stack(columns, axis=1), tuple(c if isinstance(c, str) else f"z{k}" for k, c in enumerate(chosen))
+
+    def places(self) -> list[str]:
+        return self.frames
 
     def on(self, tree: KinematicTree) -> Iterator[HeldConstraint]:
         first, second = (tree.frame(name) for name in self.frames)

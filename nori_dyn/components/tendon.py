@@ -13,7 +13,7 @@ from pydantic import Field, FiniteFloat, model_validator
 
 from nori_dyn.algebra.scalars import sqrt
 from nori_dyn.algebra.spatial import add, cross, matmul, matvec, scaled, stack, transpose, zeros
-from nori_dyn.components.base import Component, Named, NotNegative, Positive, check_one_freedom
+from nori_dyn.components.base import NamedComponent, NotNegative, Positive, check_one_freedom
 from nori_dyn.components.multiplier import Constraint, HeldConstraint, Multiplier
 from nori_dyn.errors import ModelError
 from nori_dyn.model.kinematics import Kinematics, transform_between, world_acceleration
@@ -26,7 +26,7 @@ from nori_dyn.system.variables import ComponentKey, Unknown, VariableKey
 from nori_dyn.typing import Array
 
 
-class Tendon(Component):
+class Tendon(NamedComponent):
     """A force along a length: through frames in straight lines, or over joints as their weighted sum.
 
         L = sum of the distances from frame to frame,  or  sum over joints j of factor_j q_j
@@ -52,7 +52,6 @@ class Tendon(Component):
     """
 
     type: Literal["tendon"] = "tendon"
-    name: Named
     through: Annotated[list[str], Field(min_length=2)] | None = None
     joints: Annotated[dict[str, FiniteFloat], Field(min_length=1)] | None = None
     role: Literal["actuated", "held", "passive"] = "actuated"
@@ -66,6 +65,9 @@ class Tendon(Component):
         if (self.through is None) == (self.joints is None):
             raise ValueError("give one of `through` (frames) and `joints` (factors)")
         return self
+
+    def places(self) -> list[str]:
+        return self.through or list(self.joints or ())
 
     def on(self, tree: KinematicTree) -> Iterator[Part]:
         length = self._length(tree)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.interop.peer_states import PeerLayout, PeerState
+from nori_dyn.interop.pinocchio_components import MIMIC, kind_of, pinocchio_components
 from nori_dyn.model.assembly import LinkData, check_inertias
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import (
@@ -49,6 +50,8 @@ def from_pinocchio(
     model: Any,
     *,
     name: str | None = None,
+    components: bool = True,
+    friction: bool = False,
     gravity: tuple[float, float, float] | None = None,
     strict: bool = False,
     clean: bool = True,
@@ -58,11 +61,15 @@ def from_pinocchio(
     Link coordinates are those of Pinocchio's joints, which for a URDF are its link frames. A link has the name of the
     first body that the model has on its joint, in place, or the joint's where there is none; other bodies and the
     frames of operations, sensors and fixed joints are frames. A joint without bounds (cosine and sine in q) becomes
-    Continuous. What is to stay in place, freeze with pinocchio.buildReducedModel.
+    Continuous. A mimic joint is one of its own, coupled with the one that it follows. What is to stay in place, freeze
+    with pinocchio.buildReducedModel.
 
     Args:
         model: the model.
         name: the robot's name; the model's without it.
+        components: whether the model's armature becomes rotors, as Pinocchio's own algorithms have it, and mimic joints
+            are coupled.
+        friction: whether its damping and dry friction are taken in, which Pinocchio's own algorithms leave out.
         gravity: [m/s^2] in world axes; the model's without it.
         strict: refuse inertias that violate the triangle inequality instead of warning.
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions. Angles
@@ -90,14 +97,12 @@ def from_pinocchio(
         gravity=_gravity(model) if gravity is None else gravity,
     )
     check_inertias(bodies, strict)
-    if np.any(getattr(model, "armature", 0.0)):
-        warnings.warn(
-            f"robot '{tree.name}': ignored: armature. The equations are those of the bare rigid bodies.",
-            NoriWarning,
-            stacklevel=2,
-        )
     origin = f"from a model of Pinocchio's with {model.njoints - 1} joints"
-    return tree.replace(notes=(origin, *cleaner.notes(), *notes_on_limits(tree.joint_names, tree.joints)))
+    found = pinocchio_components(model, components, friction)
+    if found.ignored:
+        warnings.warn(f"robot '{tree.name}': ignored: {', '.join(found.ignored)}.", NoriWarning, stacklevel=2)
+    notes = (origin, *cleaner.notes(), *notes_on_limits(tree.joint_names, tree.joints), *found.notes)
+    return tree.replace(notes=notes, components=found.components)
 
 
 def to_pinocchio_order(
@@ -170,7 +175,8 @@ def _layout(tree: KinematicTree, model: Any) -> PeerLayout:
         circle = {1: (1, 2), 3: (4,)}.get(place.joint.nq, (place.joint.nq,))
         if peer.nv != place.joint.nv or peer.nq not in circle:
             raise ModelError(
-                f"joint '{place.name}' is {place.joint.kind} in robot '{tree.name}', and a {_kind(peer)} in the model."
+                f"joint '{place.name}' is {place.joint.kind} in robot '{tree.name}', and a {kind_of(peer)} in the "
+                "model."
             )
     return layout
 
@@ -183,17 +189,13 @@ def _check_model(model: Any) -> None:
         raise ModelError("a pinocchio.Model over doubles is needed, not over symbols.")
 
 
-def _kind(joint: Any) -> str:
-    return str(joint.shortname()).removeprefix("JointModel")
-
-
 def _neutral(model: Any) -> Floats:
     """Return a configuration (model.nq,) at which no joint's subspace is undefined."""
     q = np.zeros(model.nq)
     for joint in list(model.joints)[1:]:
         if joint.nq > joint.nv:
             q[joint.idx_q + joint.nq - 1] = 1.0
-        if _kind(joint) in _CONTINUOUS or _kind(joint) == "Planar":
+        if kind_of(joint) in _CONTINUOUS or kind_of(joint) == "Planar":
             q[joint.idx_q + joint.nq - 2 : joint.idx_q + joint.nq] = 1.0, 0.0
     return q
 
@@ -201,10 +203,10 @@ def _neutral(model: Any) -> Floats:
 def _joint(model: Any, j: int, neutral: Floats, cleaner: Cleaner) -> Joint:
     """Return the model of joint j, its axis read off the motion subspace that Pinocchio computes."""
     peer, name = model.joints[j], model.names[j]
-    kind = _kind(peer)
+    kind = kind_of(peer)
     if kind in _WHOLE:
         return _WHOLE[kind]()
-    if kind not in (*_REVOLUTE, *_CONTINUOUS, *_PRISMATIC, *_HELICAL):
+    if kind not in (*_REVOLUTE, *_CONTINUOUS, *_PRISMATIC, *_HELICAL, MIMIC):
         supported = "revolute, prismatic and helical (aligned or not), unbounded revolute, FreeFlyer, Spherical, Planar"
         raise ModelError(
             f"joint '{name}' of the model is a {kind}, which is not supported. Supported: {supported}. "
@@ -213,6 +215,8 @@ def _joint(model: Any, j: int, neutral: Floats, cleaner: Cleaner) -> Joint:
     data = peer.createData()
     peer.calc(data, neutral)
     linear, angular = np.split(np.ravel(data.S), 2)
+    if kind == MIMIC:
+        return _mimicking(name, linear, angular, float(peer.extract().scaling), cleaner)
     if kind in _CONTINUOUS:
         return Continuous(cleaner.axis(angular))
     limits = _limits(model, int(peer.idx_q))
@@ -221,6 +225,21 @@ def _joint(model: Any, j: int, neutral: Floats, cleaner: Cleaner) -> Joint:
     if kind in _REVOLUTE:
         return Revolute(cleaner.axis(angular), limits)
     return Helical(cleaner.axis(angular), limits, pitch=float(linear @ angular))
+
+
+def _mimicking(name: str, linear: Floats, angular: Floats, scaling: float, cleaner: Cleaner) -> Joint:
+    """Return the model of a joint that mimics another one, whose limits are those of that one.
+
+    Its motion subspace is that of the other one's velocity: `scaling` times its own.
+    """
+    if (linear.any() and angular.any()) or not scaling:
+        raise ModelError(
+            f"joint '{name}' of the model is a mimic joint that is helical, or of scaling 0: neither is supported. "
+            "Freeze it with pinocchio.buildReducedModel."
+        )
+    if angular.any():
+        return Revolute(cleaner.axis(angular / scaling))
+    return Prismatic(cleaner.axis(linear / scaling))
 
 
 def _limits(model: Any, k: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""MJCF files, read by mujoco's own parser: the bare rigid bodies of the model."""
+"""MJCF files, read by mujoco's own parser."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
-from nori_dyn.io.mjcf_model import compiled, site_frame
+from nori_dyn.io.component_files import takes_own, with_components
+from nori_dyn.io.mjcf_components import beyond_components, components_in, mjcf_components
+from nori_dyn.io.mjcf_model import compiled, named, site_frame
+from nori_dyn.io.mjcf_places import ROOT, MjcfPlaces, rotation
 from nori_dyn.io.mjcf_sensors import mjcf_sensors, sensor_bodies
 from nori_dyn.io.xml_file import naming_file, read_xml
-from nori_dyn.model.assembly import JointData, LinkData, assemble
+from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
-from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical, quaternion_rotation
+from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
-
-ROOT = 0
-"""MuJoCo's number of the world body."""
 
 
 def load_mjcf(
@@ -32,11 +32,12 @@ def load_mjcf(
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
     kept: Sequence[str] = (),
+    components: bool | str | os.PathLike[str] = True,
     strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
 ) -> KinematicTree:
-    """Return the kinematic tree of an MJCF file.
+    """Return the kinematic tree of an MJCF file, with its components.
 
     hinge, slide, ball and free joints become Revolute, Prismatic, Spherical and Free; q is MuJoCo's qpos,
     with `ref` in X_tree and quaternions as (x, y, z, w). Velocities of ball and free joints are in body
@@ -46,6 +47,11 @@ def load_mjcf(
     is the frame `BODY/body`. Named sites are frames (`SITE/site` where a body has that name). What has no
     name is called by its number: body3, joint5.
 
+    armature, damping and frictionloss, stiffness with springref become rotors, friction and springs; tendons
+    become passive ones of their name; `equality` connect and weld loops between frames `NAME/BODY`, joint and
+    tendon couplings and tendons that are held. They hold exactly, where MuJoCo's are as soft as its solref says.
+    What no component says is ignored with a warning that names it; limits and contacts are no part of a tree.
+
     Args:
         path: the file.
         base: "floating" puts the one body that the world carries on a free joint; a model whose moving bodies
@@ -54,6 +60,8 @@ def load_mjcf(
         kept: bodies without joints whose weld to the body that carries them is kept as a joint `BODY/fixed` of no
             freedoms, so that the wrench f through it is a variable, and locked joints likewise; "sensors" for those
             with a force or torque sensor in the model.
+        components: True takes in those of the model, False gives the bare rigid bodies; the path of a YAML file
+            (see `load_components`) adds those that it describes to the model's.
         strict: refuse inertias that violate the triangle inequality instead of warning.
         gravity: [m/s^2] in world axes; None takes the model's.
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions.
@@ -62,7 +70,7 @@ def load_mjcf(
         MissingExtraError: mujoco is not installed.
         FileFormatError: not a readable file, or not an MJCF model.
         ModelError: MuJoCo refuses the model, a floating base that makes no sense, an unknown locked joint, a kept body
-            that is unknown or has joints.
+            that is unknown or has joints, components that do not fit.
 
     Example:
         >>> from pathlib import Path
@@ -95,10 +103,16 @@ def load_mjcf(
             gravity=_gravity(mujoco, model) if gravity is None else gravity,
             notes=notes,
         )
-    ignored = _ignored(model)
-    if ignored:
+        if not takes_own(components):
+            left_out = [*components_in(model), *beyond_components(model)]
+            return tree.replace(notes=(*tree.notes, f"left out: {', '.join(left_out)}")) if left_out else tree
+        still = positions_of(locked)
+        found = mjcf_components(MjcfPlaces(mujoco, model, tree, reader.anchors, still, reader.cleaner))
+        tree = tree.replace(frames={**tree.frames, **found.frames}, notes=(*tree.notes, *found.notes))
+    tree = with_components(tree, found.components, components, still)
+    if found.ignored:
         warnings.warn(
-            f"robot '{name}': ignored: {', '.join(ignored)}. The equations are those of the bare rigid bodies.",
+            f"robot '{name}': ignored: {', '.join(found.ignored)}. The equations are without them.",
             NoriWarning,
             stacklevel=2,
         )
@@ -133,9 +147,8 @@ class _Reader:
     joints: list[JointData] = field(default_factory=list)
     anchors: dict[int, Floats] = field(default_factory=dict)
 
-    def name(self, kind: Literal["body", "joint", "site"], number: int) -> str:
-        obj = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-        return self.mujoco.mj_id2name(self.model, obj, number) or f"{kind}{number}"
+    def name(self, kind: Literal["body", "joint"], number: int) -> str:
+        return named(self.mujoco, self.model, kind, number)
 
     def joints_of(self, body: int) -> range:
         first = int(self.model.body_jntadr[body])
@@ -151,7 +164,7 @@ class _Reader:
             # The frame of the body before its joints move, then each joint's anchor in it.
             carrier = int(m.body_parentid[body])
             parent, parent_anchor = self.name("body", carrier), self.anchors[carrier]
-            R = self.cleaner.rotation(_rotation(m.body_quat[body]))
+            R = self.cleaner.rotation(rotation(m.body_quat[body]))
             place = Transform(np.ascontiguousarray(R.T), np.array(m.body_pos[body]) - parent_anchor)
             for number in numbers:
                 is_last = number == numbers[-1]
@@ -167,7 +180,7 @@ class _Reader:
             if not numbers:
                 self.joints.append(JointData(f"{name}/fixed", parent, name, self._clean(place), None))
         self.anchors[body] = anchor
-        R = self.cleaner.rotation(_rotation(m.body_iquat[body]))
+        R = self.cleaner.rotation(rotation(m.body_iquat[body]))
         self.links.append(
             LinkData(
                 name,
@@ -203,7 +216,7 @@ class _Reader:
             yield f"{name}/body", Transform(np.eye(3), -anchor)
         for site in np.flatnonzero(m.site_bodyid == body):
             if self.mujoco.mj_id2name(m, self.mujoco.mjtObj.mjOBJ_SITE, site):
-                R = self.cleaner.rotation(_rotation(m.site_quat[site]))
+                R = self.cleaner.rotation(rotation(m.site_quat[site]))
                 X = Transform(np.ascontiguousarray(R.T), np.array(m.site_pos[site]) - anchor)
                 yield site_frame(self.mujoco, m, int(site)), X
 
@@ -283,29 +296,8 @@ def _subtree(parents: Sequence[int], root: int) -> list[int]:
     return members
 
 
-def _rotation(quaternion: Floats) -> Floats:
-    """Return R (3, 3), from body to parent coordinates, of MuJoCo's quaternion (w, x, y, z)."""
-    w, x, y, z = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
-    return np.asarray(quaternion_rotation(np.array([x, y, z, w])).T)
-
-
 def _gravity(mujoco: Any, model: Any) -> tuple[float, float, float]:
     if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         return (0.0, 0.0, 0.0)
     x, y, z = (float(component) for component in model.opt.gravity)
     return x, y, z
-
-
-def _ignored(model: Any) -> list[str]:
-    """Return what the model has beyond rigid bodies, joints and gravity."""
-    present = {
-        "armature": np.any(model.dof_armature),
-        "joint damping": np.any(model.dof_damping),
-        "joint friction": np.any(model.dof_frictionloss),
-        "joint stiffness": np.any(model.jnt_stiffness),
-        "gravity compensation": np.any(model.body_gravcomp),
-        "equality constraints": model.neq > 0,
-        "tendons": model.ntendon > 0,
-        "fluid forces": model.opt.density > 0 or model.opt.viscosity > 0,
-    }
-    return [what for what, is_there in present.items() if is_there]

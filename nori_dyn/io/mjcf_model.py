@@ -15,6 +15,8 @@ from nori_dyn.io.xml_file import read_xml
 NUMBERS = (
     *("body_mass", "body_ipos", "body_iquat", "body_inertia", "body_pos", "body_quat"),
     *("jnt_axis", "jnt_pos", "qpos0", "site_pos", "site_quat"),
+    *("dof_armature", "dof_damping", "dof_frictionloss", "jnt_stiffness", "qpos_spring"),
+    *("eq_data", "wrap_prm", "tendon_stiffness", "tendon_damping", "tendon_lengthspring"),
 )
 """What the equations are made of, in MuJoCo's names."""
 
@@ -65,9 +67,14 @@ def _check_numbers(path: str | os.PathLike[str], model: Any) -> None:
             )
 
 
+def named(mujoco: Any, model: Any, kind: str, number: int) -> str:
+    """Return the name of a body, joint, site, tendon or equality; or its number, as in body3, where it has none."""
+    return mujoco.mj_id2name(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), number) or f"{kind}{number}"
+
+
 def link_names(mujoco: Any, model: Any) -> list[str]:
     """Return the name of each body's link: the body's, or body3 where it has none."""
-    return [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_BODY, i) or f"body{i}" for i in range(model.nbody)]
+    return [named(mujoco, model, "body", i) for i in range(model.nbody)]
 
 
 def site_frame(mujoco: Any, model: Any, site: int) -> str:

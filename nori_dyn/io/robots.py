@@ -42,7 +42,8 @@ def load_robot(
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
     kept: Sequence[str] = (),
-    mimic: Literal["independent", "refuse"] = "independent",
+    components: bool | str | os.PathLike[str] | None = None,
+    mimic: Literal["independent", "coupled", "refuse"] | None = None,
     strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
@@ -58,6 +59,8 @@ def load_robot(
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
         kept: fixed joints (of an MJCF model, bodies without joints) to keep as joints of no freedoms, or "sensors" for
             those that carry a force-torque sensor.
+        components: True takes in those of the file, False leaves them out, and the path of a YAML file adds those that
+            it describes to the file's; None takes in those of an MJCF model, and leaves out those of a URDF.
         mimic: what to do with mimic joints; URDF only.
         strict: refuse inertias that violate the triangle inequality instead of warning.
         gravity: [m/s^2] in world axes; None is 9.81 downwards, or what an MJCF model says.
@@ -75,6 +78,8 @@ def load_robot(
     options: dict[str, Any] = {"base": base, "locked": locked, "kept": kept, "strict": strict, "clean": clean}
     if root == "robot":
         options["mimic"] = mimic
+    if components is not None:
+        options["components"] = components
     if gravity is not None:
         options["gravity"] = gravity
     return LOADERS[root](path, **options)

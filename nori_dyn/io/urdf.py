@@ -11,11 +11,14 @@ from typing import Literal
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
+from nori_dyn.components.base import Component
 from nori_dyn.errors import ModelError, NoriWarning
+from nori_dyn.io.component_files import moving_joints, takes_own, with_components
+from nori_dyn.io.urdf_components import couplings, frictions, read_transmissions, rotors
 from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, read_urdf
 from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import naming_file
-from nori_dyn.model.assembly import JointData, LinkData, assemble
+from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
 from nori_dyn.model.tree import GRAVITY, KinematicTree
@@ -24,6 +27,9 @@ from nori_dyn.typing import Floats
 NO_LIMIT = 1e6
 """A limit of this size or more [rad or m] is how some exporters write that there is none."""
 
+ZEROS = frozenset(("0", "0.0", "0."))
+"""How no friction is written."""
+
 
 def load_urdf(
     path: str | os.PathLike[str],
@@ -31,7 +37,8 @@ def load_urdf(
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
     kept: Sequence[str] = (),
-    mimic: Literal["independent", "refuse"] = "independent",
+    components: bool | str | os.PathLike[str] = False,
+    mimic: Literal["independent", "coupled", "refuse"] | None = None,
     strict: bool = False,
     gravity: tuple[float, float, float] = GRAVITY,
     clean: bool = True,
@@ -47,7 +54,11 @@ def load_urdf(
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
         kept: fixed or locked joints to keep as joints of no freedoms, so that the wrench f through them is a variable
             and a force-torque sensor can read it; "sensors" for those that carry one in the file.
-        mimic: "independent" follows mimic joints as joints of their own, with a warning; "refuse" raises.
+        components: True takes in what the file has beside rigid bodies: the friction of <dynamics>, mimic joints, and
+            the rotors of <transmission> where it tells their inertia. False leaves it out, as most tools do, and
+            `notes` say so; the path of a YAML file (see `load_components`) adds those that it describes to the file's.
+        mimic: "independent" takes mimic joints as joints of their own, with a warning; "coupled" couples them, see
+            `nd.components.Coupling`; "refuse" raises. None is "coupled" with components, and else "independent".
         strict: refuse inertias that violate the triangle inequality instead of warning.
         gravity: [m/s^2] in world axes.
         clean: take what is a quarter turn, a zero or a coordinate axis up to rounding as exactly that: an
@@ -57,7 +68,7 @@ def load_urdf(
     Raises:
         FileFormatError: not a readable file, not a URDF, or numbers that are none.
         ModelError: an unsupported joint, a zero axis, a cycle, two roots, a missing link, unphysical
-            inertias, an unknown locked joint, a kept joint that is unknown or moves.
+            inertias, an unknown locked joint, a kept joint that is unknown or moves, components that do not fit.
 
     Example:
         >>> from pathlib import Path
@@ -75,8 +86,10 @@ def load_urdf(
         >>> nd.load_urdf("pendulum.urdf", base="floating")
         KinematicTree('pendulum', 2 links, nq=8, nv=7)
     """
-    if mimic not in ("independent", "refuse"):
-        raise ModelError(f"mimic must be 'independent' or 'refuse', not {mimic!r}.")
+    takes = takes_own(components)
+    mimic = ("coupled" if takes else "independent") if mimic is None else mimic
+    if mimic not in ("independent", "coupled", "refuse"):
+        raise ModelError(f"mimic must be 'independent', 'coupled' or 'refuse', not {mimic!r}.")
     frozen = [locked] if isinstance(locked, str) else list(locked)
     kept = sensor_joints(path, frozen) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     robot = read_urdf(path)
@@ -89,7 +102,8 @@ def load_urdf(
             for joint in robot.joints
             if joint.mimic is not None and joint.type != "fixed" and joint.name not in frozen
         ]
-        notes = [*cleaner.notes(), *_notes(joints, frozen, kept, mimics)]
+        followed = mimics if mimic == "independent" else []
+        notes = [*cleaner.notes(), *_notes(joints, frozen, kept, followed)]
         if mimics and mimic == "refuse":
             raise ModelError(
                 f"robot '{robot.name}' has mimic joints: {', '.join(mimics)}. "
@@ -106,9 +120,22 @@ def load_urdf(
             gravity=gravity,
             notes=notes,
         )
-    if mimics:
+        moving = moving_joints(tree)
+        own: list[Component] = []
+        if mimic == "coupled":
+            own += couplings(robot, moving, positions_of(locked))
+        if takes:
+            found = read_transmissions(path)
+            own += [*frictions(robot, moving), *rotors(found, moving)]
+            more = _notes_on_gears([one.joint for one in found if one.inertia is None and one.joint in moving])
+        else:
+            rubbing = [joint for joint in robot.joints if {joint.damping, joint.friction} - ZEROS]
+            more = _notes_on_friction(sum(joint.name in moving for joint in rubbing))
+        tree = tree.replace(notes=(*tree.notes, *more))
+    tree = with_components(tree, own, components, frozen)
+    if followed:
         warnings.warn(
-            f"robot '{robot.name}': its mimic joints are followed as independent ones: {', '.join(mimics)}.",
+            f"robot '{robot.name}': its mimic joints are followed as independent ones: {', '.join(followed)}.",
             NoriWarning,
             stacklevel=2,
         )
@@ -186,3 +213,13 @@ def _notes(
         yield f"kept, without freedoms: {', '.join(kept)}"
     if mimics:
         yield f"mimic joints followed as independent: {', '.join(mimics)}"
+
+
+def _notes_on_friction(n: int) -> Iterator[str]:
+    if n:
+        yield f"friction of {n} {'joint' if n == 1 else 'joints'} left out: components=True takes it in"
+
+
+def _notes_on_gears(without: Sequence[str]) -> Iterator[str]:
+    if without:
+        yield f"transmissions that tell no inertia of a rotor left out: {', '.join(without)}"

@@ -25,6 +25,7 @@ _JOINT = {
     "origin": {"xyz": (3, False), "rpy": (3, False)},
     "axis": {"xyz": (3, False)},
     "limit": {"lower": (1, False), "upper": (1, False)},
+    "mimic": {"multiplier": (1, False), "offset": (1, False)},
 }
 
 Vector = tuple[float, float, float]
@@ -73,6 +74,21 @@ class UrdfLink:
 
 
 @dataclass(frozen=True, slots=True)
+class UrdfMimic:
+    """A <mimic>: a joint follows another one, q = multiplier q_other + offset.
+
+    Attributes:
+        joint: name of the joint that it follows.
+        multiplier: 1 if the file has none.
+        offset: [rad or m]; 0 if the file has none.
+    """
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class UrdfJoint:
     """A <joint>.
 
@@ -85,7 +101,9 @@ class UrdfJoint:
         axis: its direction or normal, of any length; x if the file has none.
         lower: the lower limit [rad or m]; None if the file has none.
         upper: the upper limit [rad or m]; None if the file has none.
-        mimic: name of the joint that it follows; None for one of its own.
+        mimic: what it follows; None for one of its own.
+        damping: viscous friction [N m s/rad or N s/m] as printed, not checked here: few want it.
+        friction: Coulomb friction [N m or N], likewise.
     """
 
     name: str
@@ -96,7 +114,9 @@ class UrdfJoint:
     axis: Vector
     lower: float | None
     upper: float | None
-    mimic: str | None
+    mimic: UrdfMimic | None
+    damping: str = "0"
+    friction: str = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +174,12 @@ def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
     kind = required(path, element, "type", f"joint '{name}'")
     texts = _numbers(path, element, _JOINT, f"joint '{name}': its")
     lower, upper = (texts["limit"].get(end) for end in ("lower", "upper"))
+    dynamics = element.find("dynamics")
+    leader = _named(path, element, name, "mimic", "joint")
+
+    def number(tag: str, attribute: str, default: str = "0") -> float:
+        return float(texts[tag].get(attribute, [default])[0])
+
     return UrdfJoint(
         name=name,
         type=kind,
@@ -163,7 +189,11 @@ def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
         axis=_vector(texts["axis"].get("xyz", ["1", "0", "0"])),
         lower=None if lower is None else float(lower[0]),
         upper=None if upper is None else float(upper[0]),
-        mimic=_named(path, element, name, "mimic", "joint"),
+        mimic=None
+        if leader is None
+        else UrdfMimic(leader, number("mimic", "multiplier", "1"), number("mimic", "offset")),
+        damping="0" if dynamics is None else dynamics.get("damping", "0"),
+        friction="0" if dynamics is None else dynamics.get("friction", "0"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -40,7 +41,24 @@ EXPECTED = {
 """What should stand there instead, by pydantic's type of error; what is not here is said in pydantic's words."""
 
 
-def config_error(error: ValidationError, data: Any, model: type[BaseModel], what: str) -> InvalidConfigError:
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a config has to follow, and how people are told of it.
+
+    Attributes:
+        model: the schema.
+        what: what such a content is called: "a set of sensors".
+        entry: what the `type` of an entry says.
+        beginning: how such a content begins.
+    """
+
+    model: type[BaseModel]
+    what: str
+    entry: str = "what sensor it is: joint_torque, accelerometer and so on"
+    beginning: str = "It begins with `name: mine`, and then says `measurements:`, a list."
+
+
+def config_error(error: ValidationError, data: Any, schema: Schema) -> InvalidConfigError:
     """Return the error of a config that does not follow its schema.
 
     Where a field may be one of several things, pydantic gives an error for each: the one that went deepest is the one
@@ -49,15 +67,14 @@ def config_error(error: ValidationError, data: Any, model: type[BaseModel], what
     Args:
         error: what pydantic found.
         data: the content.
-        model: the schema.
-        what: what such a content is called.
+        schema: what it has to follow.
     """
     findings = [(each, _path_in(data, each)) for each in error.errors()]
     first, path = max(findings, key=lambda found: _depth(found[0]))
     if first["type"] in STRUCTURAL:
-        message, path = _of_fields(first, path, findings, model, what)
+        message, path = _of_fields(first, path, findings, schema)
     else:
-        message = _of_value(path, data, [each for each, there in findings if there == path])
+        message = _of_value(path, data, [each for each, there in findings if there == path], schema)
     return InvalidConfigError(f"at {place(path)}: {message}", path)
 
 
@@ -86,15 +103,13 @@ def _path_in(data: Any, error: Mapping[str, Any]) -> Path:
     return tuple(path)
 
 
-def _of_fields(
-    first: Mapping[str, Any], path: Path, findings: Sequence[Finding], model: type[BaseModel], what: str
-) -> tuple[str, Path]:
+def _of_fields(first: Mapping[str, Any], path: Path, findings: Sequence[Finding], schema: Schema) -> tuple[str, Path]:
     """Return what to say of a field that is missing, or of one that does not exist, and where it is."""
     beside = [(each, there) for each, there in findings if each["type"] in STRUCTURAL and there[:-1] == path[:-1]]
-    fields = list(dict.fromkeys(name for each, _ in beside for name in _fields(model, each["loc"][:-1])))
+    fields = list(dict.fromkeys(name for each, _ in beside for name in _fields(schema.model, each["loc"][:-1])))
     extra = next((found for found in beside if found[0]["type"] == "extra_forbidden"), None)
     variant = next((str(part) for part in reversed(first["loc"][:-1]) if part not in path), None)
-    owner = OWNERS.get(variant, variant) if variant else place(path[:-1]) if path[:-1] else what
+    owner = OWNERS.get(variant, variant) if variant else place(path[:-1]) if path[:-1] else schema.what
     listed = f"Its fields are {', '.join(fields)}."
     if extra is None:
         return f"{owner} lacks '{path[-1]}'. {listed}", path
@@ -106,7 +121,7 @@ def _of_fields(
     return f"'{name}' is no field of {owner}. {hint}{listed}", extra[1]
 
 
-def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]]) -> str:
+def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]], schema: Schema) -> str:
     """Return what to say of a value that is none of what may stand there."""
     for error in errors:
         if error["loc"][-1:] == ("[key]",):
@@ -114,14 +129,14 @@ def _of_value(path: Path, data: Any, errors: Sequence[Mapping[str, Any]]) -> str
         if error["type"] == "value_error":
             return f"{error['ctx']['error']}."
         if error["type"] == "union_tag_not_found":
-            return "it lacks 'type', which says what sensor it is: joint_torque, accelerometer and so on."
+            return f"it lacks 'type', which says {schema.entry}."
     given = data
     for part in path:
         given = given[part]
     expected = list(dict.fromkeys(_expected(error) for error in errors))
     hint = f" Write [{given}]." if isinstance(given, str) and expected == ["a list"] else ""
     if not path:
-        hint = " It begins with `name: mine`, and then says `measurements:`, a list."
+        hint = f" {schema.beginning}"
     return f"it is {_in_few_words(given)}, expected {' or '.join(expected)}.{hint}"
 
 

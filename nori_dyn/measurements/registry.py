@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 
 from nori_dyn.errors import SensorConfigError
 from nori_dyn.measurements.acceleration import (
@@ -20,6 +19,7 @@ from nori_dyn.measurements.joint_torque import JointTorque
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.net_wrench import NetWrench
 from nori_dyn.measurements.prior import Prior
+from nori_dyn.system.plugins import types_by_name
 
 ENTRY_POINTS = "nori_dyn.measurements"
 
@@ -45,17 +45,4 @@ def measurement_types() -> dict[str, type[Measurement]]:
     Raises:
         SensorConfigError: a package offers something under the entry-point group that is not a sensor.
     """
-    types = dict(BUILT_IN)
-    for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            offered = entry.load()
-        except Exception as error:
-            raise SensorConfigError(
-                f"sensor '{entry.name}' of another package cannot be loaded from {entry.value}: {error}"
-            ) from error
-        if not (isinstance(offered, type) and issubclass(offered, Measurement)):
-            raise SensorConfigError(f"sensor '{entry.name}' ({entry.value}) is not a subclass of Measurement.")
-        if entry.name in types:
-            raise SensorConfigError(f"sensor '{entry.name}' ({entry.value}) has the name of another sensor.")
-        types[entry.name] = offered
-    return types
+    return types_by_name(ENTRY_POINTS, BUILT_IN, Measurement, "sensor", SensorConfigError)

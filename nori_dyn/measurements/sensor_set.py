@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from nori_dyn.errors import InvalidConfigError, NoriError, SensorConfigError, UnknownSensorNameError, named_contacts
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound
-from nori_dyn.measurements.config_errors import config_error
+from nori_dyn.measurements.config_errors import Schema, config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.linear_relation import LinearRelation
@@ -98,7 +98,7 @@ class SensorSet(Shown):
         try:
             config: Any = config_model().model_validate(data)
         except ValidationError as error:
-            raise config_error(error, data, config_model(), "a set of sensors") from None
+            raise config_error(error, data, Schema(config_model(), "a set of sensors")) from None
         contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
         if not config.from_model:
             return SensorSet(config.name, tuple(config.measurements), config.source, config.dynamics, contacts)

@@ -94,9 +94,7 @@ def assemble(
     """
     if base not in ("fixed", "floating"):
         raise ModelError(f"base must be 'fixed' or 'floating', not {base!r}.")
-    if isinstance(locked, str):
-        locked = (locked,)
-    locked = dict.fromkeys(locked, 0.0) if not isinstance(locked, Mapping) else dict(locked)
+    locked = positions_of(locked)
     check_inertias(links, strict)
     order = _topological_order(name, links, joints)
     for joint_name in locked:
@@ -158,6 +156,12 @@ def assemble(
         gravity=gravity,
         notes=(*notes, *notes_on_limits(joint_names, models)),
     )
+
+
+def positions_of(locked: str | Sequence[str] | Mapping[str, float]) -> dict[str, float]:
+    """Return the positions [rad or m] at which joints are frozen: zero where only their names are given."""
+    names = (locked,) if isinstance(locked, str) else locked
+    return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, 0.0)
 
 
 def _check_kept(name: str, joints: Sequence[JointData], kept: Sequence[str], locked: Mapping[str, float]) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import nori_dyn as nd
 from tests.robots import ROBOTS, load, pinocchio_model
-from tests.tolerances import SOLVED, assert_close
+from tests.tolerances import RECURSION, SOLVED, assert_close
+from tests.trees import random_state
 
 N_STATES = 10
 AXIS = np.array([0.48, -0.6, 0.64])
@@ -188,10 +189,60 @@ def test_what_is_no_robot_is_refused():
     symbolic = SimpleNamespace(**dict.fromkeys(names), lowerPositionLimit=np.array([], dtype=object))
     with pytest.raises(nd.errors.ModelError, match="over doubles"):
         nd.interop.from_pinocchio(symbolic)
-    heavy = pin.buildSampleModelManipulator()
-    heavy.armature = np.full(heavy.nv, 0.1)
-    with pytest.warns(nd.NoriWarning, match="ignored: armature"):
-        nd.interop.from_pinocchio(heavy)
+
+
+def test_armature_friction_and_mimic_joints_become_components():
+    model = pin.buildSampleModelHumanoid(True)
+    model.armature = np.concatenate([np.full(6, 0.3), np.linspace(0.1, 0.5, model.nv - 6)])
+    model.damping = np.full(model.nv, 0.2)
+    tree = nd.interop.from_pinocchio(model)
+    assert {c.type for c in tree.components} == {"rotor"}
+    assert "damping and dry friction left out: friction=True takes them in" in tree.notes
+    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"], ordering="recursive").solver("numpy")
+    q, qd, qdd = random_state(tree, 4)[:3]
+    peer = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd)
+    tau = solver.solve(q, qd, np.concatenate([qdd, np.zeros(solver.inputs.y.size - tree.nv)])).tau
+    ours = nd.interop.to_pinocchio_order(tree, model, q, qd, qdd, tau).tau
+    assert_close(ours, pin.rnea(model, model.createData(), peer.q, peer.qd, peer.qdd), RECURSION)
+    assert nd.interop.from_pinocchio(model, components=False).components == ()
+    assert [c.type for c in nd.interop.from_pinocchio(model, components=False, friction=True).components] == [
+        "friction"
+    ]
+    model.armature[:6] = np.arange(6.0)
+    with pytest.warns(nd.NoriWarning, match="ignored: armature of joint 'root_joint', whose freedoms have different"):
+        nd.interop.from_pinocchio(model)
+
+
+def test_mimic_joints_are_coupled(tmp_path):
+    """The joint that the others follow moves as in the model without freedoms of theirs."""
+    links = "".join(
+        f'<link name="{name}"><inertial><origin xyz="0.1 0.2 0.3"/><mass value="2"/>'
+        '<inertia ixx="1" ixy="0.1" ixz="0" iyy="2" iyz="0" izz="1.5"/></inertial></link>'
+        for name in ("base", "a", "b", "c")
+    )
+    joint = (
+        '<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/><origin xyz="0 0.3 0.2" rpy="0.4 0 0.1"/>'
+    )
+    limit = '<axis xyz="0 1 1"/><limit lower="-2" upper="2" effort="1" velocity="1"/>'
+    path = tmp_path / "mimics.urdf"
+    path.write_text(
+        f'<robot name="mimics">{links}{joint.format("j", "revolute", "base", "a")}{limit}</joint>'
+        + f'{joint.format("k", "revolute", "a", "b")}{limit}<mimic joint="j" multiplier="-2" offset="0.3"/></joint>'
+        + f'{joint.format("l", "prismatic", "b", "c")}{limit}<mimic joint="j" multiplier="0.5"/></joint></robot>'
+    )
+    model = pin.buildModelFromUrdf(str(path), mimic=True)
+    data = model.createData()
+    for tree in (nd.interop.from_pinocchio(model), nd.load_urdf(path, mimic="coupled")):
+        assert [c.type for c in tree.components] == ["coupling", "coupling"]
+        solver = nd.plan(nd.System(tree, "forward_dynamics"), outputs=["qdd"], ordering="recursive").solver("numpy")
+        rate = np.array([1.0, -2.0, 0.5])
+        q, qd = np.array([0.4, 0.3 - 0.8, 0.2]), 0.7 * rate
+        tau = np.array([3.0, 0.5, -2.0])
+        pin.crba(model, data, q[:1])
+        bias = pin.rnea(model, data, q[:1], qd[:1], np.zeros(1))
+        expected = (rate @ tau - bias) / data.M[0, 0]
+        found = solver.solve(q, qd, np.concatenate([tau, np.zeros(solver.inputs.y.size - 3)])).qdd
+        assert_close(found, expected * rate, SOLVED)
 
 
 def test_unreal_inertias_are_named():

@@ -21,6 +21,7 @@ from nori_dyn.model.joints import FORCE, MOTION
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system import plugins
 from nori_dyn.system.builder import System
 from tests.oracles import chart, derivative, newton_euler, poses
 from tests.tolerances import PEER, RECURSION, ROUNDING, SECOND_DIFFERENCES, SOLVED, assert_close
@@ -633,7 +634,7 @@ class _Entry:
     ],
 )
 def test_what_other_packages_offer_wrongly_is_refused(monkeypatch, entry, message):
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [entry])
     with pytest.raises(SensorConfigError, match=message):
         registry.measurement_types.__wrapped__()
 
@@ -642,7 +643,7 @@ def test_other_packages_may_offer_sensors(monkeypatch):
     class Other(registry.JointTorque):
         pass
 
-    monkeypatch.setattr(registry, "entry_points", lambda group: [_Entry("other", Other)])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [_Entry("other", Other)])
     assert registry.measurement_types.__wrapped__()["other"] is Other
 
 

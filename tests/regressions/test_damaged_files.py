@@ -99,9 +99,23 @@ def test_mujoco_writes_no_log_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.xml").write_text(MODEL.format("armature='-1'", 1))
     with pytest.warns(nd.NoriWarning) as told:
-        nd.load_mjcf("odd.xml")
+        nd.load_mjcf("odd.xml", components=False)
     assert "MuJoCo: Inertia matrix is too close to singular" in str(told[0].message)
     assert os.listdir() == ["odd.xml"]
+
+
+@pytest.mark.filterwarnings("ignore::nori_dyn.NoriWarning")
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("armature='-1'", "rotor of 'joint0': its inertia is -1"),
+        ("damping='-1'", "friction of 'joint0': its viscous is -1"),
+    ],
+)
+def test_a_joint_with_a_negative_number_is_refused(tmp_path, attribute, message):
+    (tmp_path / "odd.xml").write_text(MODEL.format(attribute, 1))
+    with pytest.raises(nd.errors.ModelError, match=rf"odd\.xml: the {message}, and it cannot be negative"):
+        nd.load_mjcf(tmp_path / "odd.xml")
 
 
 @pytest.mark.parametrize("mass", ["1e60", "inf", "nan"])

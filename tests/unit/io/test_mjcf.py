@@ -205,23 +205,76 @@ def test_a_floating_base_that_makes_no_sense(write, world, fragment):
 # What is ignored, and what is wrong
 
 
+FREE = f'<body><joint name="j" type="free" {{}}/>{GEOM}</body>'
+HINGE = f'<body><joint name="j"/>{GEOM}<site name="s"/></body><body><joint name="k"/>{GEOM}<site name="t"/></body>'
+
+
 @pytest.mark.parametrize(
-    ("attributes", "more", "names"),
+    ("world", "more", "names"),
     [
-        ('armature="1"', "", "armature"),
-        ('damping="1" frictionloss="1"', "", "joint damping, joint friction"),
-        ('stiffness="1"', "", "joint stiffness"),
-        ("", '<equality><joint joint1="j"/></equality>', "equality constraints"),
-        ("", '<tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>', "tendons"),
-        ("", '<option density="1"/>', "fluid forces"),
+        (FREE.format('armature="1"'), "", "armature of the free joint 'j'"),
+        (
+            FREE.format('damping="1" frictionloss="1" stiffness="1"'),
+            "",
+            "friction .*'j', stiffness of the free joint 'j'",
+        ),
+        (FREE.format("").replace("<body>", '<body gravcomp="1">'), "", "gravity compensation"),
+        (HINGE, '<option density="1"/>', "fluid forces"),
+        (
+            HINGE,
+            '<tendon><fixed name="f" stiffness="1" frictionloss="2" springlength="0 1"><joint joint="j" coef="1"/>'
+            "</fixed></tendon>",
+            r"frictionloss of tendon 'f', stiffness of tendon 'f' \(it is slack over a range\)",
+        ),
+        (
+            HINGE,
+            '<tendon><spatial name="p"><site site="s"/><site site="t"/><pulley divisor="2"/><site site="s"/>'
+            '<site site="t"/></spatial></tendon>',
+            r"tendon 'p' \(it branches at a pulley\)",
+        ),
+        (
+            HINGE,
+            '<tendon><spatial name="p"><site site="s"/><geom geom="drum"/><site site="t"/></spatial></tendon>'
+            '<worldbody><geom name="drum" type="sphere" size="0.1"/></worldbody>',
+            r"tendon 'p' \(it wraps around a geom\)",
+        ),
+        (
+            HINGE,
+            '<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed><fixed name="g"><joint joint="k" coef="1"/>'
+            '</fixed></tendon><equality><tendon name="e" tendon1="f" tendon2="g" polycoef="0 1 1 0 0"/></equality>',
+            "equality constraint 'e' of two tendons",
+        ),
     ],
 )
-def test_one_warning_for_what_is_ignored(write, attributes, more, names):
-    path = write(f'<body><joint name="j" {attributes}/>{GEOM}</body>', more)
-    with pytest.warns(NoriWarning, match=f"robot 'test': ignored: {names}. The equations are those") as caught:
+def test_one_warning_for_what_is_ignored(write, world, more, names):
+    path = write(world, more)
+    with pytest.warns(NoriWarning, match=f"robot 'test': ignored: {names}.*The equations are without") as caught:
         load_mjcf(path)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+    assert load_mjcf(path, components=False).components == ()
+
+
+def test_constraints_that_hold_nothing_are_noted(write):
+    more = (
+        '<equality><connect name="off" active="false" body1="a" anchor="0 0 0"/>'
+        '<weld name="one" body1="a" body2="tip"/><weld name="led" body1="a" body2="hand"/></equality>'
+    )
+    mocap = '<body name="hand" mocap="true"/>'
+    world = f'<body name="a"><joint name="j"/>{GEOM}<body name="tip"/></body>{mocap}'
+    tree = load_mjcf(write(world, more))
+    assert tree.components == ()
+    assert [note for note in tree.notes if "equality" in note] == [
+        "equality constraint 'off' is not active at first, and left out",
+        "equality constraint 'one' left out: both ends are on one link",
+        "equality constraint 'led' left out: it is to a mocap body, which is led from outside",
+    ]
+
+
+def test_options_turn_components_off(write):
+    world = f'<body><joint name="j" damping="1" stiffness="1" frictionloss="1" armature="1"/>{GEOM}</body>'
+    flags = '<option><flag spring="disable" damper="disable" frictionloss="disable"/></option>'
+    assert [c.type for c in load_mjcf(write(world, flags)).components] == ["rotor"]
 
 
 def test_wrong_files(write, tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.errors import FileFormatError, ModelError, NoriError, NoriWarning, UnknownModelNameError
 from nori_dyn.io.urdf import load_urdf
-from nori_dyn.io.urdf_document import UrdfInertial, UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, read_urdf
+from nori_dyn.io.urdf_document import UrdfInertial, UrdfJoint, UrdfLink, UrdfMimic, UrdfOrigin, UrdfRobot, read_urdf
 from nori_dyn.model.cleaning import Cleaner, last_unit
 from nori_dyn.model.joints import Continuous, Free, Planar, Prismatic, Revolute
 
@@ -190,8 +190,60 @@ def test_mimic_joints_can_be_refused_or_locked(write):
     with pytest.raises(ModelError, match=r"robot\.urdf: robot 'test' has mimic joints: follower\. Lock them"):
         load_urdf(write(MIMIC), mimic="refuse")
     assert load_urdf(write(MIMIC), mimic="refuse", locked=("follower",)).nv == 1
-    with pytest.raises(ModelError, match="'independent' or 'refuse', not 'copy'"):
+    with pytest.raises(ModelError, match="'independent', 'coupled' or 'refuse', not 'copy'"):
         load_urdf(write(MIMIC), mimic="copy")
+
+
+def test_mimic_joints_can_be_coupled(write):
+    tree = load_urdf(write(MIMIC.replace('multiplier="2"', 'multiplier="2" offset="0.1"')), mimic="coupled")
+    (coupling,) = tree.components
+    assert (coupling.joint, coupling.of, coupling.offset) == ("follower", {"j": 2.0}, 0.1)
+    (held,) = load_urdf(write(MIMIC), mimic="coupled", locked={"j": 0.4}).components
+    assert (held.joint, held.of, held.offset) == ("follower", {}, 0.8)
+    assert load_urdf(write(MIMIC), mimic="coupled", locked="follower").components == ()
+    with pytest.raises(ModelError, match=r"unknown joint that 'follower' mimics 'jj'.*Did you mean 'j'"):
+        load_urdf(write(MIMIC.replace('mimic joint="j"', 'mimic joint="jj"')), mimic="coupled")
+    with pytest.raises(ModelError, match="joint 'follower' is coupled with itself"):
+        load_urdf(write(MIMIC.replace('mimic joint="j"', 'mimic joint="follower"')), mimic="coupled")
+
+
+# What the file has beside rigid bodies
+
+GEARED = (
+    MIMIC.replace('"arm"/>\n', '"arm"/>')
+    .replace('<child link="arm"/>', '<child link="arm"/><dynamics damping="0.5" friction="0.2"/>')
+    .replace('<child link="finger"/>', '<child link="finger"/><dynamics damping="0.0"/>')
+)
+TRANSMISSION = (
+    '<transmission name="t"><joint name="{}"/><actuator name="m"><mechanicalReduction>50</mechanicalReduction>{}'
+    "</actuator></transmission>"
+)
+
+
+def test_friction_is_left_out_and_noted_unless_asked_for(write):
+    path = write(GEARED.replace("<mimic", "<mimicks"))
+    tree = load_urdf(path)
+    assert tree.components == ()
+    assert "friction of 1 joint left out: components=True takes it in" in tree.notes
+    (friction,) = load_urdf(path, components=True).components
+    assert (friction.joints, friction.viscous, friction.coulomb) == ("j", 0.5, 0.2)
+    assert load_urdf(path, components=True, locked="j").components == ()
+    with pytest.raises(ModelError, match=r"friction of 'j': its viscous is -0.5, and it cannot be negative"):
+        load_urdf(write(GEARED.replace("0.5", "-0.5")), components=True)
+    with pytest.raises(FileFormatError, match=r"robot\.urdf: joint 'j': its <dynamics> has damping='x'"):
+        load_urdf(write(GEARED.replace("0.5", "x")), components=True)
+
+
+def test_transmissions_with_a_rotor(write):
+    drake = TRANSMISSION.format("j", '<drake:rotor_inertia value="2e-5"/>')
+    tree = load_urdf(write(GEARED + drake + TRANSMISSION.format("follower", "")), components=True)
+    (rotor,) = (c for c in tree.components if c.type == "rotor")
+    assert (rotor.joints, rotor.inertia, rotor.gear) == ("j", 2e-5, 50.0)
+    assert "transmissions that tell no inertia of a rotor left out: follower" in tree.notes
+    for inertia, message in (("-1", "cannot be negative"), ("x", "'x' is not a number")):
+        wrong = TRANSMISSION.format("j", f"<rotorInertia>{inertia}</rotorInertia>")
+        with pytest.raises(FileFormatError, match=message):
+            load_urdf(write(GEARED + wrong), components=True)
 
 
 # Cleaning
@@ -544,7 +596,7 @@ def test_the_document_is_what_the_file_says(write):
                 axis=(1, 0, 0),
                 lower=None,
                 upper=2,
-                mimic="k",
+                mimic=UrdfMimic("k", multiplier=3),
             ),
         ),
     )

@@ -1,0 +1,120 @@
+"""The components of a URDF: friction of <dynamics>, couplings of <mimic>, rotors of <transmission>."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from nori_dyn.components import Coupling, Friction, Rotor
+from nori_dyn.components.base import Component
+from nori_dyn.components.building import joint_components
+from nori_dyn.errors import FileFormatError, UnknownModelNameError
+from nori_dyn.io.urdf_document import UrdfJoint, UrdfRobot, not_numbers, where
+from nori_dyn.io.xml_file import Element, read_xml
+
+ROTOR = ("rotor_inertia", "rotorInertia")
+"""Elements of a transmission for the inertia of a rotor; URDF itself has none, Drake's is the first."""
+
+GEAR = ("gear_ratio", "mechanicalReduction")
+
+
+@dataclass(frozen=True, slots=True)
+class Transmission:
+    """A <transmission> of one joint.
+
+    Attributes:
+        joint: its name.
+        gear: turns of the motor for one of the joint.
+        inertia: of the rotor [kg m^2]; None where the file has none.
+    """
+
+    joint: str
+    gear: float
+    inertia: float | None
+
+
+def frictions(robot: UrdfRobot, moving: Collection[str]) -> Iterator[Component]:
+    """Yield the friction of joints that move.
+
+    Raises:
+        FileFormatError: a number that is none.
+        ModelError: a negative number.
+    """
+    return joint_components(
+        (joint.name, Friction, {"viscous": _value(joint, "damping"), "coulomb": _value(joint, "friction")})
+        for joint in robot.joints
+        if joint.name in moving
+    )
+
+
+def _value(joint: UrdfJoint, what: Literal["damping", "friction"]) -> float:
+    text: str = getattr(joint, what)
+    problem = not_numbers(text, 1)
+    if problem:
+        raise FileFormatError(f"joint '{joint.name}': its <dynamics> has {what}='{text}': {problem}.")
+    return float(text)
+
+
+def couplings(robot: UrdfRobot, moving: Collection[str], locked: Mapping[str, float]) -> Iterator[Coupling]:
+    """Yield what mimic joints follow; a joint that follows one that is locked, or fixed, is held where that puts it.
+
+    Raises:
+        UnknownModelNameError: there is no such joint.
+    """
+    names = [joint.name for joint in robot.joints]
+    for joint in robot.joints:
+        mimic = joint.mimic
+        if mimic is None or joint.name not in moving:
+            continue
+        if mimic.joint not in names:
+            raise UnknownModelNameError(
+                f"joint that '{joint.name}' mimics", mimic.joint, names, f"robot '{robot.name}'"
+            )
+        if mimic.joint in moving:
+            of, offset = {mimic.joint: mimic.multiplier}, mimic.offset
+        else:
+            of, offset = {}, mimic.offset + mimic.multiplier * locked.get(mimic.joint, 0.0)
+        yield Coupling.model_validate({"joint": joint.name, "of": of, "offset": offset})
+
+
+def rotors(transmissions: tuple[Transmission, ...], moving: Collection[str]) -> Iterator[Rotor]:
+    """Yield the rotors of moving joints."""
+    for found in transmissions:
+        if found.inertia is not None and found.joint in moving:
+            yield Rotor(joints=found.joint, inertia=found.inertia, gear=found.gear)
+
+
+def read_transmissions(path: str | os.PathLike[str]) -> tuple[Transmission, ...]:
+    """Return the transmissions of a URDF that are of one joint each, in the order of the file.
+
+    The gear is a <mechanicalReduction>, or Drake's <gear_ratio>, wherever it is in a transmission; a rotor's inertia
+    a <rotor_inertia> or <rotorInertia>, as an attribute `value` or as text.
+
+    Raises:
+        FileFormatError: a number that is none, or a negative inertia.
+    """
+    found = []
+    for element in read_xml(path).findall("transmission"):
+        joints = [joint.get("name") for joint in element.findall("joint")]
+        if len(joints) != 1 or not joints[0]:
+            continue  # a differential says what it couples in a way of its own
+        gear, inertia = _number(path, element, GEAR), _number(path, element, ROTOR)
+        if inertia is not None and inertia < 0:
+            raise FileFormatError(f"{where(path, element)}: a rotor's inertia of {inertia:g}: it cannot be negative.")
+        found.append(Transmission(joints[0], 1.0 if gear is None else gear, inertia))
+    return tuple(found)
+
+
+def _number(path: str | os.PathLike[str], transmission: Element, tags: tuple[str, ...]) -> float | None:
+    """Return the number in the first element with one of some names, whatever their prefix; None without one."""
+    for tag in tags:
+        for element in transmission.iter():
+            if str(element.tag).rpartition("}")[2].rpartition(":")[2] == tag:
+                text = element.get("value") or (element.text or "").strip()
+                problem = not_numbers(text, 1)
+                if problem:
+                    raise FileFormatError(f"{where(path, element)}: <{tag}> is '{text}': {problem}.")
+                return float(text)
+    return None

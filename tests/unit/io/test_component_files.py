@@ -1,0 +1,111 @@
+"""Files of components: what they say reaches the robot, and what is wrong in them is told with file and line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.bench.urdf import urdf_of
+from nori_dyn.components import Loop, Rotor
+from nori_dyn.components.registry import component_types
+from nori_dyn.errors import FileFormatError, ModelError
+from nori_dyn.io.component_files import components_schema_json
+from nori_dyn.system import plugins
+
+MINE = """
+name: mine
+components:
+  - {type: rotor, joints: all, inertia: 2.0e-5, gear: 100}
+  - {type: loop, frames: [link_link3, link_link1], constrains: point}
+  - {type: coupling, joint: joint2, of: {joint1: 0.5}}
+  - {type: tendon, name: rope, through: [link_link3, link_link1]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(urdf_of(nd.autotree(3)))
+    (tmp_path / "mine.yaml").write_text(MINE)
+    return tmp_path
+
+
+def test_a_file_adds_to_the_robot(folder):
+    tree = nd.load_urdf("arm.urdf", components="mine.yaml")
+    assert (
+        tree.components
+        == nd.load_components("mine.yaml")
+        == nd.load_robot("arm.urdf", components="mine.yaml").components
+    )
+    assert [c.name for c in tree.components] == ["", "link_link3_link_link1", "joint2_joint1", "rope"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "components: [{type: lop}]",
+            r"wrong.yaml:1: at components\[0\].type: unknown component type 'lop'. Did you mean 'loop'",
+        ),
+        ("components:\n  - {joints: all}", "wrong.yaml:2: .* it lacks 'type', which says what component it is"),
+        (
+            "components:\n  - type: rotor\n    joints: all\n    inertia: -1",
+            "wrong.yaml:4: .*greater than or equal to 0",
+        ),
+        (
+            "components:\n  - {type: rotor, joint: all, inertia: 1}",
+            "'joint' is no field of rotor. Did you mean 'joints'",
+        ),
+        ("components:\n  - {type: loop, frames: [a], constrains: point}", "wrong.yaml:2: .*at least 2 items"),
+        ("sensors: []", "a file of components"),
+        ("[]", "It says `components:`, a list"),
+        ("components: [", "is not YAML"),
+        ("components: [{type: rotor, joints: {match: 'x.*'}, inertia: 1}]", "matches the pattern 'x"),
+        ("components: [{type: rotor, joints: joint4, inertia: 1}]", "wrong.yaml: .*unknown moving joint 'joint4'"),
+        ("components: [{type: coupling, joint: joint1, of: {joint1: 1}}]", "'joint1' is coupled with itself"),
+    ],
+)
+def test_what_is_wrong_is_told(folder, content, message):
+    (folder / "wrong.yaml").write_text(content)
+    with pytest.raises(ModelError, match=message):
+        nd.load_urdf("arm.urdf", components="wrong.yaml")
+
+
+def test_a_component_on_a_locked_joint(folder):
+    (folder / "motor.yaml").write_text("components: [{type: rotor, joints: [joint2], inertia: 1}]")
+    with pytest.raises(ModelError, match="joint 'joint2' is locked: leave it out there, or do not lock it"):
+        nd.load_urdf("arm.urdf", components="motor.yaml", locked=["joint2"])
+
+
+def test_no_file(folder):
+    with pytest.raises(FileFormatError, match="no such file"):
+        nd.load_components("absent.yaml")
+
+
+def test_other_packages_may_offer_components(monkeypatch):
+    class Entry:
+        name, value = "mine", "package:Mine"
+
+        def load(self):
+            return offered
+
+    class Mine(Rotor):
+        pass
+
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [Entry()] if group == "nori_dyn.components" else [])
+    offered: type = Mine
+    assert component_types.__wrapped__()["mine"] is Mine
+    offered = int
+    with pytest.raises(ModelError, match=r"component 'mine' .* is not a subclass of Component"):
+        component_types.__wrapped__()
+
+
+def test_the_schema_names_every_component():
+    text = json.dumps(json.loads(components_schema_json()))
+    assert all(f'"{name}"' in text for name in component_types())
+
+
+def test_names_are_made_of_what_is_between():
+    assert Loop(frames=["rod end", "wall"], constrains="pose").name == "rod_end_wall"
