@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from nori_dyn.api.system import System
 from nori_dyn.api.verification import verify
 from nori_dyn.errors import NoriError, NoriWarning, PlanError
@@ -22,12 +24,13 @@ from nori_dyn.io.plan_files import (
     permutation_of,
     plan_from_text,
     plan_to_text,
+    system_of,
     tree_of,
     tried_orderings,
 )
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.orderings.registry import orderings_named
-from nori_dyn.planning.outputs import resolve_outputs
+from nori_dyn.planning.outputs import determined_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.program.export.files import CExport
@@ -231,10 +234,11 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> P
     Raises:
         PlanError: an output that the system does not have, or no permutations.
     """
+    system = system_of(system, data)
     n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
     return Plan(
         system=system,
-        outputs=resolve_outputs(system, outputs),
+        outputs=determined_outputs(system, outputs, np.array(data.undetermined, dtype=np.intp)),
         ordering=data.ordering,
         row_permutation=permutation_of(data.row_permutation, n, "row permutation"),
         column_permutation=permutation_of(data.column_permutation, n, "column permutation"),
@@ -243,4 +247,5 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> P
         regrouped=data.regrouped,
         tried=tried_orderings(data),
         seed=data.seed,
+        undetermined=np.array(data.undetermined, dtype=np.intp),
     )

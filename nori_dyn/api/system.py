@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from nori_dyn.io.sensor_configs import load_sensors
@@ -10,6 +11,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system import builder
 from nori_dyn.system.equation import Sensors
 from nori_dyn.system.given import check_sensors, check_tree
+from nori_dyn.system.repeats import Repeat
 
 Named: TypeAlias = str | os.PathLike[str]
 """The name of a shipped set of sensors, or a YAML file."""
@@ -35,6 +37,7 @@ class System(builder.System):
     Args:
         tree: the robot.
         sensors: the set of sensors: as `nd.sensors` returns it, or what `nd.sensors` takes.
+        repeats: rows of loops that repeat others wherever the robot is closed: planning leaves them out.
 
     Raises:
         WrongKindError: not a robot, or no sensors.
@@ -49,9 +52,9 @@ class System(builder.System):
         ((40, 40), ('qdd:joint1', 'qdd:joint2'))
     """
 
-    def __init__(self, tree: KinematicTree, sensors: Sensors | Named) -> None:
+    def __init__(self, tree: KinematicTree, sensors: Sensors | Named, repeats: Sequence[Repeat] = ()) -> None:
         check_tree(tree, "nd.System", "sensors")
         if isinstance(sensors, str | os.PathLike):
             sensors = load_sensors(sensors)
         check_sensors(sensors, "nd.System")
-        super().__init__(tree, sensors)
+        super().__init__(tree, sensors, repeats)

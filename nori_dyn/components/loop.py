@@ -196,8 +196,8 @@ class HeldTogether:
         if self.is_point:
             return self.rows(at)
         whole = HeldTogether(self.frames, np.eye(6), None)
-        turned = self.T.T @ _log_rate(self._displacement(X))
-        return {key: turned @ block for key, block in whole.rows(at).items()}
+        turned = matmul(self.T.T, _log_rate(self._displacement(X)))
+        return {key: matmul(turned, block) for key, block in whole.rows(at).items()}
 
     def _displacement(self, X: Transform) -> Array:
         """Return the twist (6, ...) that leads from B to A in a second: the logarithm of the pose of A in B.
@@ -226,10 +226,12 @@ def _whole_turn(half_way: Floats, E: Floats) -> Floats:
 
 
 def _log_rate(twist: Floats) -> Floats:
-    """Return what velocities (6,) of A against B, in A, make of the logarithm of their pose (6, 6).
+    """Return what velocities (6,) of A against B, in A, make of the logarithm of their pose (6, 6, ...).
 
     Source: the inverse of the right Jacobian of SE(3), which is the integral of exp(-s ad) over s from 0 to 1.
     """
-    ad = cross_motion_matrix(twist)
-    integrated = la.expm(np.block([[-ad, np.eye(6)], [np.zeros((6, 12))]]))[:6, 6:]
-    return np.asarray(np.linalg.inv(integrated))
+    ad = np.moveaxis(cross_motion_matrix(twist), (0, 1), (-2, -1))
+    both = np.zeros((*ad.shape[:-2], 12, 12))
+    both[..., :6, :6], both[..., :6, 6:] = -ad, np.eye(6)
+    inverse: Floats = np.linalg.inv(la.expm(both)[..., :6, 6:]).astype(float)
+    return np.moveaxis(inverse, (-2, -1), (0, 1))

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from nori_dyn.algebra.crossing import as_transform
-from nori_dyn.algebra.spatial import zeros
+from nori_dyn.algebra.spatial import matmul, spread, zeros
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.paths import path
 from nori_dyn.system.equation import Equation
@@ -145,14 +145,15 @@ class HeldConstraint(Multiplier):
         return self.constraint.gap(at)
 
     def gap_rate(self, at: Kinematics) -> Array:
-        """Return what velocities make of the gap (rows, nv), see `Closing`."""
-        tree = at.tree
-        J = np.zeros((len(self.unknown.components), tree.nv))
+        """Return what velocities make of the gap (rows, nv, ...), see `Closing`."""
+        tree, batch = at.tree, at.q.shape[1:]
+        J = np.zeros((len(self.unknown.components), tree.nv, *batch))
         for key, block in self.constraint.gap_rows(at).items():
             if key.kind == "qdd":
-                J[:, tree.v_slices[key.body]] += block
+                J[:, tree.v_slices[key.body]] += spread(block, block.shape[:2], batch)
                 continue
             for i in path(tree.parents, key.body):
-                J[:, tree.v_slices[i]] += block @ at.S[i]
-                block = block @ as_transform(at.X_up[i]).motion_matrix()
+                moved = matmul(block, at.S[i])
+                J[:, tree.v_slices[i]] += spread(moved, moved.shape[:2], batch)
+                block = matmul(block, as_transform(at.X_up[i]).motion_matrix())
         return J

@@ -22,6 +22,8 @@ from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
 from nori_dyn.planning.search import Stability
+from nori_dyn.system.builder import System
+from nori_dyn.system.repeats import Repeat
 
 FORMAT = "nori_dyn plan"
 VERSION = 4
@@ -38,6 +40,7 @@ class _Data(BaseModel):
 
 
 Content = TypeVar("Content", bound=BaseModel)
+Of = TypeVar("Of", bound=System)
 
 
 class TransformData(_Data):
@@ -106,6 +109,14 @@ class CandidateData(_Data):
     stability: StabilityData
 
 
+class RepeatData(_Data):
+    """A row of a loop or coupling that is left out."""
+
+    equation: NonNegativeInt
+    row: NonNegativeInt
+    is_zero: bool
+
+
 class OrderData(_Data):
     """What was planned for a system, by its fingerprint."""
 
@@ -118,6 +129,8 @@ class OrderData(_Data):
     regrouped: bool
     candidates: list[CandidateData] = Field(min_length=1)
     seed: NonNegativeInt
+    repeats: list[RepeatData] = []
+    undetermined: list[NonNegativeInt] = []
 
 
 class PlanData(OrderData):
@@ -155,6 +168,8 @@ def order_data(plan: EliminationPlan) -> OrderData:
         regrouped=plan.regrouped,
         candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.tried],
         seed=plan.seed,
+        repeats=[RepeatData(**asdict(repeat)) for repeat in plan.system.repeats],
+        undetermined=plan.undetermined.tolist(),
     )
 
 
@@ -222,6 +237,21 @@ def tree_of(data: TreeData) -> KinematicTree:
         gravity=tuple(data.gravity),  # type: ignore[arg-type]
         notes=tuple(data.notes),
     )
+
+
+def system_of(system: Of, data: OrderData) -> Of:
+    """Return a system without the rows that its plan leaves out.
+
+    Raises:
+        PlanError: a row, or an undetermined unknown, that the system does not have.
+    """
+    rows = set(system.closing_rows)
+    for repeat in data.repeats:
+        if (repeat.equation, repeat.row) not in rows:
+            raise PlanError(f"it leaves out row {repeat.row} of component equation {repeat.equation}: there is none.")
+    if max(data.undetermined, default=0) >= system.shape[1]:
+        raise PlanError("its undetermined unknowns are not those of its system.")
+    return system.without([Repeat(**repeat.model_dump()) for repeat in data.repeats]) if data.repeats else system
 
 
 def tried_orderings(data: OrderData) -> tuple[TriedOrdering, ...]:

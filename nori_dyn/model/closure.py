@@ -5,7 +5,7 @@ Source: docs/design.md, 2.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import overload
 
 import numpy as np
@@ -19,6 +19,9 @@ from nori_dyn.typing import Floats, Indices
 CLOSED = 1e-9
 """A gap of less than this [m or rad] is closed but for rounding."""
 
+TIGHT = 1e-13
+"""A gap of less than this is not made smaller."""
+
 STEPS = 60
 """Steps of Newton's method, at most; it takes five to ten where it succeeds."""
 
@@ -28,8 +31,13 @@ HALVINGS = 12
 LEAST_SHARE = 1e-9
 """Share of the largest singular value below which a direction of the gap is taken as one that another one repeats."""
 
-DRAWS = 200
-"""Random configurations that are tried to be closed."""
+DRAWS = 20
+"""Times that random configurations are drawn to be closed, so many more than wanted each time: `SPARE`."""
+
+SPARE = 8
+
+MOST_OUTSIDE = 3
+"""Closed configurations out of the joints' room, as a multiple of those wanted, after which no others are sought."""
 
 
 @overload
@@ -66,7 +74,10 @@ def closed(
         [ 0.5 -1. ]
     """
     moving = np.arange(tree.nv) if free is None else _freedoms(tree, free)
-    q = _project(tree, tree.normalised(checked("q", q, (tree.nq,))), moving)
+    Q, sizes = _project(tree, tree.normalised(checked("q", q, (tree.nq,)))[:, None], moving)
+    q = Q[:, 0]
+    if sizes[0] > CLOSED:
+        raise _not_closed(tree, np.abs(gaps(positions(tree, q))), "stays open by", " at the least")
     if qd is None:
         return q
     qd = checked("qd", qd, (tree.nv,)).copy()
@@ -85,62 +96,82 @@ def gaps(at: Kinematics) -> Floats:
 
 
 def gap_rate(at: Kinematics) -> Floats:
-    """Return what velocities make of the gaps where they are closed (rows, nv)."""
-    return np.concatenate([np.zeros((0, at.tree.nv)), *(part.gap_rate(at) for part in at.tree.closing_parts)])
+    """Return what velocities make of the gaps (rows, nv, ...)."""
+    none = np.zeros((0, at.tree.nv, *at.q.shape[1:]))
+    return np.concatenate([none, *(part.gap_rate(at) for part in at.tree.closing_parts)])
 
 
-def random_closed(tree: KinematicTree, draw: Callable[[], Floats]) -> Floats:
-    """Return a closed configuration (nq,) next to a random one: within the joints' room, if such a one is soon found.
+def random_closed(tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
+    """Return closed configurations (n, nq) next to random ones: within the joints' room, if such are soon found.
 
     Args:
         tree: the robot.
-        draw: returns a random configuration (nq,).
+        rng: a generator.
+        n: how many.
 
     Raises:
         NotClosedError: none of many can be closed.
     """
+    within: list[Floats] = []
     outside: list[tuple[float, Floats]] = []
-    error: NotClosedError | None = None
+    nearest = tree.neutral_configuration()
+    least = np.inf
     for _ in range(DRAWS):
-        try:
-            q = _project(tree, draw(), np.arange(tree.nv))
-        except NotClosedError as failed:
-            error = failed if error is None or failed.gap < error.gap else error
-            continue
-        beyond = _beyond_limits(tree, q)
-        if not beyond:
-            return q
-        outside.append((beyond, q))
-        if len(outside) > DRAWS // 10:
+        Q, sizes = _project(tree, np.array([tree.draw(rng) for _ in range(n + SPARE)]).T, np.arange(tree.nv), n)
+        if sizes.min() < least:
+            least, nearest = float(sizes.min()), Q[:, sizes.argmin()]
+        for q in Q.T[sizes <= CLOSED]:
+            beyond = _beyond_limits(tree, q)
+            if beyond:
+                outside.append((beyond, q))
+            else:
+                within.append(q)
+        if len(within) >= n or len(outside) > MOST_OUTSIDE * n:
             break
-    if not outside:
-        assert error is not None
-        raise error
-    return min(outside, key=lambda found: found[0])[1]
+    if not within and not outside:
+        raise _not_closed(tree, np.abs(gaps(positions(tree, nearest))), "stays open by", " at the least")
+    outside.sort(key=lambda found: found[0])
+    found = [*within, *(q for _, q in outside)]
+    return np.array([found[k % len(found)] for k in range(n)])
 
 
-def _project(tree: KinematicTree, q: Floats, moving: Indices) -> Floats:
-    """Return the closed configuration next to one, by moving some freedoms."""
-    at = positions(tree, q)
-    gap = gaps(at)
-    for _ in range(STEPS if len(gap) else 0):
-        size = float(np.linalg.norm(gap))
-        step = np.zeros(tree.nv)
-        step[moving] = -np.linalg.lstsq(gap_rate(at)[:, moving], gap, LEAST_SHARE)[0]
-        step *= min(1.0, 1.0 / max(np.abs(step).max(initial=0.0), 1e-300))  # at most a radian, or a metre, at a time
+def _project(tree: KinematicTree, Q: Floats, moving: Indices, enough: int = 1) -> tuple[Floats, Floats]:
+    """Return the closed configurations next to some (nq, N), by moving some freedoms, and their largest gaps (N,).
+
+    When enough of them are closed the others are left as they are.
+    """
+    Q = Q.copy()
+    gap = gaps(positions(tree, Q))
+    left = np.arange(Q.shape[1])  # those that still come nearer
+    for _ in range(STEPS):
+        left = left[np.abs(gap[:, left]).max(axis=0, initial=0.0) > TIGHT]
+        if not len(left) or Q.shape[1] - len(left) >= enough:
+            break
+        at = positions(tree, Q[:, left])
+        J = np.moveaxis(gap_rate(at)[:, moving], 2, 0)
+        step = np.zeros((tree.nv, len(left)))
+        step[moving] = -(np.linalg.pinv(J, LEAST_SHARE) @ gap[:, left].T[:, :, None])[:, :, 0].T
+        step /= np.maximum(1.0, np.abs(step).max(axis=0))  # at most a radian, or a metre, at a time
+        before = np.linalg.norm(gap[:, left], axis=0)
+        trying = np.arange(len(left))
         for _ in range(HALVINGS):
-            tried = tree.integrate(q, step)
-            at_tried = positions(tree, tried)
-            found = gaps(at_tried)
-            if np.linalg.norm(found) < size:
+            own = left[trying]
+            tried = _integrated(tree, Q[:, own], step[:, trying])
+            found = gaps(positions(tree, tried))
+            nearer = np.linalg.norm(found, axis=0) < before[trying]
+            Q[:, own[nearer]], gap[:, own[nearer]] = tried[:, nearer], found[:, nearer]
+            trying = trying[~nearer & (before[trying] > CLOSED)]
+            if not len(trying):
                 break
-            step = step / 2
-        else:
-            break
-        q, at, gap = tried, at_tried, found
-    if np.abs(gap).max(initial=0.0) > CLOSED:
-        raise _not_closed(tree, np.abs(gap), "stays open by", " at the least")
-    return q
+            step[:, trying] /= 2
+        after = np.linalg.norm(gap[:, left], axis=0)
+        left = left[after < before]
+    return Q, np.abs(gap).max(axis=0, initial=0.0)
+
+
+def _integrated(tree: KinematicTree, Q: Floats, steps: Floats) -> Floats:
+    """Return configurations (nq, N) moved by steps (nv, N)."""
+    return np.array([tree.integrate(q, step) for q, step in zip(Q.T, steps.T, strict=True)]).T
 
 
 def _not_closed(tree: KinematicTree, sizes: Floats, does: str, unit: str) -> NotClosedError:

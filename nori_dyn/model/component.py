@@ -50,4 +50,4 @@ class Closing(Protocol):
         """Return how far the robot is from closed (rows, ...) [m, rad]: all zero where it is."""
 
     def gap_rate(self, at: Kinematics) -> Array:
-        """Return what velocities make of the gap (rows, nv)."""
+        """Return what velocities make of the gap (rows, nv, ...)."""

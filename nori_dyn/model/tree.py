@@ -286,14 +286,21 @@ class KinematicTree(Shown):
             >>> print(np.round(nd.autotree(3).random_configuration(0), 2))
             [ 0.86 -1.45 -2.88]
         """
+        q: Floats = self.random_configurations(1, rng)[0]
+        return q
+
+    def random_configurations(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
+        """Return random configurations (n, nq), each as `random_configuration` returns it: quicker with loops."""
         from nori_dyn.model.closure import random_closed
 
         rng = np.random.default_rng(rng)
+        if self.closing_parts:
+            return random_closed(self, rng, n)
+        return np.array([self.draw(rng) for _ in range(n)]).reshape(n, self.nq)
 
-        def draw() -> Floats:
-            return np.concatenate([joint.random(rng) for joint in self.joints])
-
-        return random_closed(self, draw) if self.closing_parts else draw()
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Return a random configuration (nq,), whose loops and couplings may be open."""
+        return np.concatenate([joint.random(rng) for joint in self.joints])
 
     @cached_property
     def closing_parts(self) -> tuple[Closing, ...]:

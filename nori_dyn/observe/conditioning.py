@@ -173,7 +173,7 @@ def configurations_of(system: System, given: Any, n: int, seed: int) -> Floats:
     if n < 1:
         raise InputError(f"n is {n}: there must be at least one configuration to look at.")
     rng = np.random.default_rng(seed)
-    return np.array([tree.random_configuration(rng) for _ in range(n)])
+    return tree.random_configurations(n, rng)
 
 
 Assessed: TypeAlias = tuple[Indices, Floats, Floats]

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, PlanError, UnknownOutputError
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import KINDS, OF_JOINTS, SPATIAL, Kind, Variable
 from nori_dyn.typing import Indices
+
+SHOWN = 4
+"""Names in a message, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,37 @@ def _resolve(system: System, name: str) -> Output:
     if frame.on_world:
         raise PlanError(f"output '{name}': '{owner}' is fixed to the world, which has no {kind}.")
     return Output(name, kind, frame.link, None if owner in tree.names else frame.X, owner)
+
+
+def determined_outputs(system: System, names: Sequence[str] | None, undetermined: Indices) -> tuple[Output, ...]:
+    """Return what the names stand for; None stands for all that is determined.
+
+    A kind of which only some variables are determined then becomes these, one by one.
+
+    Raises:
+        UnknownOutputError: a kind, link, joint or frame that does not exist.
+        PlanError: one that is not determined.
+    """
+    found = resolve_outputs(system, names)
+    lost = [v for v in system.variables if np.isin(undetermined, numbers_in([v.slice])).any()]
+    if not lost:
+        return found
+    determined: list[Output] = []
+    for output in found:
+        own = [v for v in lost if output.covers(v)]
+        if own and names is not None:
+            raise PlanError(
+                f"output '{output.name}': the sensors do not determine {', '.join(v.name for v in own[:SHOWN])}"
+                f"{', ...' if len(own) > SHOWN else ''}: rows of a loop repeat others wherever it is closed, so that "
+                "forces in it may be anything. Leave the output out, constrain the loop in fewer directions, or add a "
+                "load cell, a linear_relation on the loop's wrench."
+            )
+        if not own:
+            determined.append(output)
+        elif not output.owner:
+            kept = [v for v in system.variables if output.covers(v) and v not in lost]
+            determined.extend(Output(v.name, v.kind, v.body, None, v.owner) for v in kept)
+    return tuple(determined)
 
 
 def output_columns(system: System, outputs: Sequence[Output]) -> Indices:

@@ -10,7 +10,7 @@ Source: Nori, problem 2 and remark 4; docs/design.md, 4.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar
 
@@ -25,7 +25,8 @@ from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.markowitz import markowitz
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.orderings.registry import AUTO, orderings_named
-from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
+from nori_dyn.planning.outputs import Output, determined_outputs, output_columns, resolve_outputs
+from nori_dyn.planning.repeats import settle
 from nori_dyn.planning.search import Burden, LiftedProgram, Search, Stability, burden
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.planning.summary import plan_document
@@ -90,6 +91,8 @@ class EliminationPlan(Shown):
         regrouped: whether inertia is moved across joints in it, see `internal_links`.
         tried: what each ordering tried leads to, the chosen one first.
         seed: the seed of everything random.
+        undetermined: columns of d that no sensor tells, and no output may show: forces in loops whose rows repeat
+            others, see `settle`.
         traced: the refined system, where planning has left it: it need not be traced again. No file holds it.
     """
 
@@ -103,6 +106,7 @@ class EliminationPlan(Shown):
     regrouped: bool
     tried: tuple[TriedOrdering, ...]
     seed: int
+    undetermined: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     traced: RefinedSystem | None = None
 
     def __repr__(self) -> str:
@@ -181,11 +185,15 @@ def make_plan(
     Raises:
         SystemShapeError: too few or too many rows.
         SingularSystemError: no unique solution at any configuration.
+        NotClosedError: loops that cannot be closed.
         PlanError: an unknown ordering or output.
         MissingExtraError: the ordering needs an extra that is not installed.
     """
     methods = orderings_named(ordering)
-    resolved = resolve_outputs(system, outputs)
+    resolve_outputs(system, outputs)
+    settled = settle(system, seed)
+    system = settled.system
+    resolved = determined_outputs(system, outputs, settled.undetermined)
     check_shape(system)
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, resolved), seed)
@@ -230,6 +238,7 @@ def make_plan(
         regrouped=program.regrouped,
         tried=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
+        undetermined=_freeze(settled.undetermined),
         traced=search.refined(program),
     )
 

@@ -5,11 +5,14 @@ In natural units a robot with links from grams to tonnes is not badly scaled.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from nori_dyn.algebra.matching import structural_rank
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
@@ -39,7 +42,7 @@ def sample_entries(
     """
     tree = system.tree
     rng = np.random.default_rng(seed)
-    Q = np.array([tree.random_configuration(rng) for _ in range(n)])
+    Q = _closed(tree, seed, n) if tree.closing_parts else tree.random_configurations(n, rng)
     Qd, Y = (np.zeros((n, k)) if at_rest else rng.normal(size=(n, k)) for k in (tree.nv, system.ny))
     W = np.tile(system.weights, (n, 1))
     for row in system.rows:
@@ -90,3 +93,11 @@ def natural_scaling(system: System, symbolic: SymbolicSystem, seed: int) -> tupl
 
 def _power_of_two(size: Floats) -> Floats:
     return np.asarray(np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0)))))
+
+
+@lru_cache(maxsize=8)
+def _closed(tree: KinematicTree, seed: int, n: int) -> Floats:
+    """Return random closed configurations (n, nq), which each problem of a plan asks for anew."""
+    Q = tree.random_configurations(n, seed)
+    Q.flags.writeable = False
+    return Q

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from nori_dyn.algebra.ranges import numbers
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.search import Stability
 from nori_dyn.system.summary import robot_in_words
@@ -12,6 +13,8 @@ from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.planning.planner import EliminationPlan, TriedOrdering
+    from nori_dyn.system.builder import System
+    from nori_dyn.system.variables import Variable
 
 MOST_OUTPUTS = 24
 """Names of outputs that are shown."""
@@ -31,12 +34,26 @@ def plan_document(plan: EliminationPlan) -> Document:
         ("robot", robot_in_words(system)),
         ("sensors", f"{unbroken(system.sensors.name)}: {system.ny:,} readings a tick"),
         ("system", size),
+        ("left out", _left_out(system)),
+        ("not told", listed((v.name for v in undetermined(plan)), MOST_OUTPUTS)),
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
         ("ordering", plan.ordering),
         ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs"),
         ("stability", _in_words(plan.stability)),
     )
     return Document((Facts(facts), costs_table(plan.tried)))
+
+
+def undetermined(plan: EliminationPlan) -> list[Variable]:
+    """Return the variables that no sensor tells, and no output may show."""
+    lost = set(plan.undetermined.tolist())
+    return [v for v in plan.system.variables if not lost.isdisjoint(numbers(v.slice))]
+
+
+def _left_out(system: System) -> str:
+    """Return the rows of loops that repeat others; "" where there are none."""
+    names = system.repeated_names
+    return f"{listed(names, MOST_OUTPUTS)}: they repeat others wherever the robot is closed" if names else ""
 
 
 def _in_words(stability: Stability) -> str:

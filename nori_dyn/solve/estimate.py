@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nori_dyn.errors import NotRequestedError
+from nori_dyn.model.closure import gaps
+from nori_dyn.model.kinematics import positions
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.backends.base import Found, Solution
 from nori_dyn.program.layout import output_parts
@@ -34,6 +36,7 @@ class Estimate(Shown):
         found: what a backend found, for one state or for N; it becomes the estimate's own.
         backend: see above.
         turned: whether outputs in the coordinates of a frame are turned already; they are turned in place otherwise.
+        q: the configurations (..., nq), of a robot with loops or couplings; None otherwise.
 
     Example:
         >>> plan = nd.plan(nd.System(nd.autotree(2), "forward_dynamics"), outputs=["qdd", "a:link2"])
@@ -42,13 +45,16 @@ class Estimate(Shown):
         [-2.54  9.33] (6,)
     """
 
-    __slots__ = ("_found", "_layout", "_values", "backend")
+    __slots__ = ("_found", "_layout", "_q", "_values", "backend")
 
-    def __init__(self, layout: Layout, found: Found, backend: str, turned: bool = False) -> None:
+    def __init__(
+        self, layout: Layout, found: Found, backend: str, turned: bool = False, q: Floats | None = None
+    ) -> None:
         self._layout = layout
         self._found = found
         self._values: Mapping[str, Floats] | None = layout.read(found[0]) if layout.turns and not turned else None
         self.backend = backend
+        self._q = q
 
     def __repr__(self) -> str:
         n = np.count_nonzero(self.singular)
@@ -91,6 +97,17 @@ class Estimate(Shown):
         found: Booleans | np.bool_ = np.isnan(self._found[0]).any(axis=-1)
         return found
 
+    @property
+    def gap(self) -> Floats | float:
+        """How far loops and couplings are from closed (...) [m or rad]: what is estimated presumes that they are.
+
+        Zero for robots without any.
+        """
+        tree = self.system.tree
+        Q = np.zeros((*np.shape(self.singular), tree.nq)) if self._q is None else self._q
+        found: Floats | float = np.abs(gaps(positions(tree, Q.T))).max(axis=0, initial=0.0)[()]
+        return found
+
     @staticmethod
     def joined(parts: Sequence[Estimate], places: Sequence[Indices]) -> Estimate:
         """Return the estimate of N states, of which each part has some.
@@ -101,7 +118,8 @@ class Estimate(Shown):
         """
         order = np.argsort(np.concatenate(places))
         fields = [np.concatenate(each)[order] for each in zip(*(part._found for part in parts), strict=True)]
-        return Estimate(parts[0]._layout, Solution(*fields), parts[0].backend, turned=True)
+        q = np.concatenate([part._q for part in parts if part._q is not None] or [np.zeros((len(order), 0))])[order]
+        return Estimate(parts[0]._layout, Solution(*fields), parts[0].backend, turned=True, q=q if q.size else None)
 
     @property
     def values(self) -> Mapping[str, Floats]:

@@ -115,6 +115,7 @@ class Solver(Shown):
             self._backend = make_backend(backend, plan, check_residual)
         self._quick = self._backend.quick
         self._is_ranged = plan.system.ranges is not None
+        self._closes = bool(plan.system.tree.closing_parts)
         self._name = self._backend.name
         self._layout = Layout(plan.system, plan.outputs)
         tree = plan.system.tree
@@ -199,7 +200,7 @@ class Solver(Shown):
         if not found[-1] >= RCOND_LIMIT:
             state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[-1])
             raise singular_at(self.system, state[0], rcond, weights=state[3] if state[3:] else None)
-        return Estimate(self._layout, found, self._name)
+        return Estimate(self._layout, found, self._name, q=np.array(q, dtype=float) if self._closes else None)
 
     def solve_batch(
         self,
@@ -251,4 +252,4 @@ class Solver(Shown):
                 where = f"state {k} of {len(rcond)}" + (f", and at {more} more" if more else "")
                 each = states[3][k] if states[3:] else None
                 raise singular_at(system, states[0][k], float(rcond[k]), where, each)
-        return Estimate(self._layout, solution, self._name)
+        return Estimate(self._layout, solution, self._name, q=np.array(Q, dtype=float) if self._closes else None)

@@ -16,6 +16,9 @@ from nori_dyn.typing import Floats
 if TYPE_CHECKING:
     from nori_dyn.solve.estimate import Estimate
 
+NOT_CLOSED = 1e-6
+"""Gap of a loop [m or rad] that is told as such."""
+
 MOST_JOINTS = 60
 MOST_LINKS = 10
 """Joints and links that are shown, of larger robots, where lines have a width."""
@@ -40,6 +43,12 @@ def trust(estimate: Estimate) -> Iterator[tuple[str, str]]:
     largest = number(checked.max(), 2) if len(checked) else "not checked"
     yield ("worst residual" if N else "residual"), f"{largest}, relative" if len(checked) else largest
     yield "fell back", _counted(fell_back, N, "to fresh pivots")
+    if estimate.system.tree.closing_parts:
+        gap = float(np.max(np.atleast_1d(np.asarray(estimate.gap)), initial=0.0))
+        yield (
+            "gap of loops",
+            f"{number(gap, 2)} m or rad{'' if gap < NOT_CLOSED else ': this presumes closed ones, see nd.closed'}",
+        )
     if singular.any():
         yield "singular", _counted(singular, N, "no unique solution, and so nan")
 

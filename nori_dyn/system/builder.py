@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.ranges import width
 from nori_dyn.errors import SensorConfigError
+from nori_dyn.model.component import Closing
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.assembly import Entries, assemble
@@ -21,6 +22,7 @@ from nori_dyn.system.fit import check_bias, check_sigma, columns_of
 from nori_dyn.system.inputs import configuration, reading, unweighed_state, weighting
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
+from nori_dyn.system.repeats import Repeat, without_repeats
 from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, RowKey, SensorRow
 from nori_dyn.system.summary import system_document
 from nori_dyn.system.variables import KINDS, ComponentKey, Kind, Variable, VariableKey, component_names, tree_variables
@@ -36,14 +38,16 @@ class System(Shown):
     Args:
         tree: the robot.
         sensors: the set of sensors.
+        repeats: rows of components that repeat others wherever the robot is closed, and are left out.
 
     Raises:
         SensorConfigError: sensors that name what the robot does not have.
     """
 
-    def __init__(self, tree: KinematicTree, sensors: Sensors) -> None:
+    def __init__(self, tree: KinematicTree, sensors: Sensors, repeats: Sequence[Repeat] = ()) -> None:
         self.tree = tree
         self.sensors = sensors
+        self.repeats = tuple(repeats)
         self.parts = parts_of(tree)
         of_sensors = sensors.equations(tree)
         variables = tuple(tree_variables(tree, act_on_joints(self.parts), added_unknowns(self.parts, of_sensors)))
@@ -51,7 +55,7 @@ class System(Shown):
         self._columns = {v.key: v.slice for v in variables}
         sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
         motion = newton_euler(tree, self.parts, sigma)
-        of_parts = (equation for part in self.parts for equation in part.equations)
+        of_parts = without_repeats(*self._component_equations(), self.repeats)
         equations: dict[RowKey, Equation] = {equation.key: equation for equation in motion}
         equations |= {ComponentRow(k): equation for k, equation in enumerate(of_parts)}
         equations |= {SensorRow(k): equation for k, equation in enumerate(of_sensors)}
@@ -64,6 +68,37 @@ class System(Shown):
         weights = [np.array(s)[: width(row.weights)] ** -2.0 for row, s in zip(self.rows, sigmas, strict=True) if s]
         self.weights: Floats = np.concatenate([np.zeros(0), *weights])
         self.weights.flags.writeable = False
+
+    def _component_equations(self) -> tuple[list[Equation], list[ComponentKey | None]]:
+        """Return the equations of all components, and for each the force of its constraint where it has one."""
+        pairs = [(equation, part) for part in self.parts for equation in part.equations]
+        forces = [part.unknowns[0].key if isinstance(part, Closing) else None for _, part in pairs]
+        return [equation for equation, _ in pairs], forces
+
+    def without(self, repeats: Sequence[Repeat]) -> Self:
+        """Return the system without rows of components that repeat others."""
+        return type(self)(self.tree, self.sensors, repeats)
+
+    @cached_property
+    def closing_rows(self) -> tuple[tuple[int, int], ...]:
+        """For each row of the gaps of loops and couplings the number of its equation of a component, and its own."""
+        equations, forces = self._component_equations()
+        numbered = enumerate(zip(equations, forces, strict=True))
+        return tuple((k, row) for k, (e, force) in numbered if force for row in range(len(e.components)))
+
+    @property
+    def repeated_names(self) -> tuple[str, ...]:
+        """The names of the rows that are left out: "loop:bar.my"."""
+        equations, _ = self._component_equations()
+        named = [component_names(equation.name, equation.components) for equation in equations]
+        return tuple(named[repeat.equation][repeat.row] for repeat in self.repeats)
+
+    def multiplier_column(self, repeat: Repeat) -> int:
+        """Return the column of the force along a row that repeats others."""
+        key = self._component_equations()[1][repeat.equation]
+        assert key is not None
+        start: int = self.column(*key).start
+        return start + repeat.row
 
     def _row_blocks(
         self, equations: Mapping[RowKey, Equation], sigmas: Sequence[tuple[float, ...] | None]

@@ -234,7 +234,7 @@ def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
     """
     system = plan.system
     rng = np.random.default_rng(plan.seed)
-    Q = np.array([system.tree.random_configuration(rng) for _ in range(PIVOT_STATES)])
+    Q = system.tree.random_configurations(PIVOT_STATES, rng)
     states = [Q, np.zeros((PIVOT_STATES, system.tree.nv)), np.zeros((PIVOT_STATES, system.ny))]
     return [*states, np.tile(system.weights, (PIVOT_STATES, 1))] if system.is_weighted else states
 

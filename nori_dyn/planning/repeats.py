@@ -1,0 +1,105 @@
+"""Which rows of loops and couplings repeat others wherever the robot is closed, and which forces nothing tells.
+
+Source: docs/design.md, 2.5; own derivation (tests/unit/planning/test_repeats.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+
+from nori_dyn.algebra.ranges import numbers_in
+from nori_dyn.model.closure import gap_rate
+from nori_dyn.model.kinematics import positions
+from nori_dyn.system.builder import System
+from nori_dyn.system.repeats import Repeat
+from nori_dyn.system.sources import natural_sizes, over_sources
+from nori_dyn.typing import Floats, Indices
+
+LOOKS = 6
+"""Closed configurations at which ranks are taken; the largest counts."""
+
+RANK_TOLERANCE = 1e-8
+"""Singular values below this share of the largest are taken as zero."""
+
+MOVED = 1e-7
+"""Share of the largest number of a vector below which others are taken for rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """A system without rows that repeat others.
+
+    Attributes:
+        system: the system.
+        undetermined: the columns of d that depend on forces that nothing tells, and that are taken as zero.
+    """
+
+    system: System
+    undetermined: Indices
+
+
+def settle(system: System, seed: int = 0) -> Settled:
+    """Return a system without the rows of its loops and couplings that repeat others at closed configurations.
+
+    Raises:
+        NotClosedError: its loops cannot be closed.
+    """
+    nothing = np.zeros(0, dtype=np.intp)
+    if not system.tree.closing_parts:
+        return Settled(system, nothing)
+    Q = system.tree.random_configurations(LOOKS, seed)
+    repeats = _find_repeats(system, Q)
+    if not repeats:
+        return Settled(system, nothing)
+    left = system.without(repeats)
+    looks = [_unseen(left, q) for q in Q]
+    unseen = min(looks, key=lambda d: d.shape[1])
+    places = [left.multiplier_column(repeat) for repeat in repeats]
+    of_forces = unseen[places]
+    n_free = _rank(of_forces)
+    _, _, order = la.qr(of_forces.T, mode="economic", pivoting=True)
+    free = set(order[:n_free].tolist()) if n_free else set()
+    told = [Repeat(repeat.equation, repeat.row, k in free) for k, repeat in enumerate(repeats)]
+    settled = system.without(told)
+    if not free:
+        return Settled(settled, nothing)
+    moved = np.zeros(system.shape[1], dtype=bool)
+    for d in (look for look in looks if look.shape[1] == unseen.shape[1]):
+        size = np.abs(d).max(axis=1, initial=0.0)
+        moved |= size > MOVED * size.max(initial=1e-300)
+    return Settled(settled, np.flatnonzero(moved))
+
+
+def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
+    """Return the rows that depend on others at closed configurations (N, nq)."""
+    tree = system.tree
+    J = gap_rate(positions(tree, Q.T))
+    sizes = np.linalg.norm(J, axis=1, keepdims=True)
+    J = J / np.where(sizes > 0, sizes, 1.0)
+    ranks = [_rank(J[:, :, k]) for k in range(len(Q))]
+    best = int(np.argmax(ranks))
+    if ranks[best] == len(J):
+        return []
+    _, _, order = la.qr(J[:, :, best].T, mode="economic", pivoting=True)
+    dependent = np.sort(order[ranks[best] :]).tolist()
+    places = system.closing_rows
+    return [Repeat(equation, row, is_zero=False) for equation, row in (places[k] for k in dependent)]
+
+
+def _unseen(system: System, q: Floats) -> Floats:
+    """Return the vectors (n, k) that all rows take to zero at a configuration q (nq,), in natural units."""
+    soft = numbers_in(row.slice for row in system.rows if row.is_dynamic and not row.is_exact)
+    sizes = natural_sizes(system)
+    at = over_sources(system, sizes, system.D(q), free=soft)
+    _, values, V = la.svd(at.M, full_matrices=True)
+    rank = int(np.sum(values > RANK_TOLERANCE * values.max(initial=0.0)))
+    d = at.X @ V[rank:].T
+    return np.asarray(d / sizes.unknowns[:, None])
+
+
+def _rank(rows: Floats) -> int:
+    values = la.svdvals(rows) if rows.size else np.zeros(0)
+    return int(np.sum(values > RANK_TOLERANCE * max(1.0, values.max(initial=0.0))))

@@ -1,0 +1,119 @@
+"""Rows of loops and couplings that repeat others wherever the robot is closed, and what stands in their place.
+
+The out-of-plane rows of a planar four-bar are an example: the hinges say the same already. Such a row is left out. The
+force along it is then told by sensors, or by nothing, and is taken as zero.
+
+Source: docs/design.md, 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import ComponentKey, VariableKey
+from nori_dyn.typing import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A row that repeats others.
+
+    Attributes:
+        equation: number of its equation among those of the components.
+        row: its number there.
+        is_zero: whether no sensor tells the force along it, which is taken as zero instead.
+    """
+
+    equation: int
+    row: int
+    is_zero: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutRepeats:
+    """The rows of a constraint without those that repeat others: an equation.
+
+    Attributes:
+        whole: all its rows.
+        multiplier: its force, a number for each of them.
+        repeats: what is left out.
+    """
+
+    whole: Equation
+    multiplier: ComponentKey
+    repeats: tuple[Repeat, ...]
+
+    is_measured: ClassVar[bool] = False
+    sigma: ClassVar[None] = None
+
+    @property
+    def name(self) -> str:
+        """The equation's name."""
+        return self.whole.name
+
+    @property
+    def source(self) -> str:
+        """Where it stands in the literature."""
+        return self.whole.source
+
+    @property
+    def group(self) -> str:
+        """The component's type."""
+        return self.whole.group
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The name of each row that is left."""
+        return tuple(self.whole.components[k] for k in self._rows)
+
+    @property
+    def _rows(self) -> list[int]:
+        """The rows that are left, and those in whose place a force is zero."""
+        out = {repeat.row for repeat in self.repeats if not repeat.is_zero}
+        return [k for k in range(len(self.whole.components)) if k not in out]
+
+    @property
+    def _zeros(self) -> list[tuple[int, int]]:
+        """The places of the rows in which a force is zero, and the number of that force."""
+        zeros = {repeat.row for repeat in self.repeats if repeat.is_zero}
+        return [(place, row) for place, row in enumerate(self._rows) if row in zeros]
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        found = {key: self._left_of(block) for key, block in self.whole.blocks(at).items()}
+        if self._zeros:
+            force = np.zeros((len(self._rows), len(self.whole.components)))
+            for place, row in self._zeros:
+                force[place, row] = 1.0
+            found[self.multiplier] = force
+        return found
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        return self._left_of(self.whole.bias(at, y))
+
+    def _left_of(self, rows: Array) -> Array:
+        left: Array = rows[self._rows]  # a copy
+        left[[place for place, _ in self._zeros]] = 0.0
+        return left
+
+
+def without_repeats(
+    equations: Sequence[Equation], multipliers: Sequence[ComponentKey | None], repeats: Sequence[Repeat]
+) -> list[Equation]:
+    """Return the equations of components without rows that repeat others.
+
+    Args:
+        equations: all of them.
+        multipliers: for each its force, if it has one of its own.
+        repeats: what is left out.
+    """
+    found: list[Equation] = []
+    for number, (equation, multiplier) in enumerate(zip(equations, multipliers, strict=True)):
+        own = tuple(repeat for repeat in repeats if repeat.equation == number)
+        found.append(WithoutRepeats(equation, multiplier, own) if own and multiplier else equation)
+    return found

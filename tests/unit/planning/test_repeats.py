@@ -1,0 +1,157 @@
+"""Rows of loops that repeat others: left out, and what nothing tells is named instead of shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform, spatial_inertia
+from nori_dyn.components import Coupling, Loop
+from nori_dyn.errors import NotClosedError, NotRequestedError, PlanError
+from nori_dyn.model.joints import Revolute
+from nori_dyn.model.synthetic import random_tree
+from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.planning.repeats import settle
+from nori_dyn.system.builder import System
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+
+FREE = {"type": "external_wrench", "links": "all", "value": 0}
+TORQUES = {"type": "joint_torque", "joints": "all"}
+LENGTHS = (0.3, 1.0, 0.7)
+GROUND = 1.1
+
+
+def four_bar(constrains: object, *others: object, ground: float = GROUND) -> KinematicTree:
+    """Return a planar four-bar in space, about z: a crank that carries the coupler, and a rocker, held by a pin."""
+
+    def at(x: float) -> Transform:
+        return Transform(np.eye(3), np.array([x, 0.0, 0.0]))
+
+    I = [
+        spatial_inertia(1.0 + k, np.array([x / 2, 0.0, 0.0]), np.diag([0.01, 0.1, 0.1])) for k, x in enumerate(LENGTHS)
+    ]
+    pin = Loop.model_validate({"name": "pin", "frames": ["tip", "end"], "constrains": constrains})
+    return KinematicTree(
+        name="four_bar",
+        names=("crank", "coupler", "rocker"),
+        joint_names=("j1", "j2", "j3"),
+        parents=(-1, 0, -1),
+        joints=(Revolute((0.0, 0.0, 1.0)),) * 3,
+        X_tree=(at(0.0), at(LENGTHS[0]), at(ground)),
+        I=np.array(I),
+        frames={"tip": Frame(1, at(LENGTHS[1])), "end": Frame(2, at(LENGTHS[2]))},
+        gravity=(0.0, -9.81, 0.0),
+        components=(pin, *others),  # type: ignore[arg-type]
+    )
+
+
+def closed_state(tree: KinematicTree, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return nd.closed(tree, tree.random_configuration(rng), rng.normal(size=tree.nv))
+
+
+def least_squares(system: System, q: np.ndarray, qd: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the smallest d that all rows agree with, whether they repeat each other or not."""
+    D, b = system.D(q).toarray(), system.b(q, qd, y)
+    d = np.linalg.lstsq(D, -b, 1e-10)[0]
+    assert np.abs(D @ d + b).max() < 1e-9
+    return d
+
+
+@pytest.mark.parametrize(
+    ("constrains", "repeated"),
+    [
+        (["fx", "fy"], 0),
+        ("point", 1),
+        ("hinge", 3),
+        (["mx", "fx", "fy"], 1),
+    ],
+    ids=str,
+)
+def test_a_planar_four_bar_in_space_repeats_what_its_hinges_say(constrains, repeated):
+    tree = four_bar(constrains)
+    system = System(tree, sensor_set(TORQUES, FREE))
+    settled = settle(system)
+    assert len(settled.system.repeats) == repeated
+    q, qd = closed_state(tree)
+    y = np.array([1.0, 2.0, 3.0])
+    D = settled.system.D(q).toarray()
+    assert np.linalg.matrix_rank(D, 1e-10) == len(D) == D.shape[1]
+    d = np.linalg.solve(D, -settled.system.b(q, qd, y))
+    told = np.delete(np.arange(len(d)), settled.undetermined)
+    assert_close(d[told], least_squares(system, q, qd, y)[told], SOLVED)
+
+
+def test_what_nothing_tells_is_no_output_and_is_named():
+    system = nd.System(four_bar("hinge"), sensor_set(TORQUES, FREE))
+    plan = nd.plan(system, ordering="recursive", cache=False)
+    assert [output.name for output in plan.outputs] == ["a", "tau", "fx", "qdd"]
+    with pytest.raises(PlanError, match=r"output 'f:crank': the sensors do not determine f:crank: .*load cell"):
+        nd.plan(system, outputs=["f:crank"], cache=False)
+    estimate = plan.solver("numpy").solve(*closed_state(system.tree), np.zeros(3))
+    with pytest.raises(NotRequestedError, match="'loop:pin' was not requested"):
+        _ = estimate["loop:pin"]
+    text = str(plan)
+    assert "loop:pin.mx, loop:pin.my, loop:pin.fz: they repeat others" in text
+    assert "f:crank, f:coupler, f:rocker, loop:pin" in text
+
+
+def test_load_cells_in_the_loop_tell_what_is_left():
+    cells = [
+        {"type": "linear_relation", "name": c, "terms": {f"loop:pin.{c}": 1}, "value": None} for c in ("mx", "my", "fz")
+    ]
+    tree = four_bar("hinge")
+    system = System(tree, sensor_set(TORQUES, FREE, *cells))
+    settled = settle(system)
+    assert [repeat.is_zero for repeat in settled.system.repeats] == [False] * 3
+    assert not len(settled.undetermined)
+    q, qd = closed_state(tree)
+    y = np.array([1.0, 2.0, 3.0, 0.5, -0.5, 4.0])
+    D, b = settled.system.D(q).toarray(), settled.system.b(q, qd, y)
+    assert_close(np.linalg.solve(D, -b), least_squares(system, q, qd, y), SOLVED)
+
+
+def test_one_load_cell_of_three_leaves_two_forces():
+    cell = {"type": "linear_relation", "name": "cell", "terms": {"loop:pin.my": 1}, "value": None}
+    settled = settle(System(four_bar("hinge"), sensor_set(TORQUES, FREE, cell)))
+    assert sorted(repeat.is_zero for repeat in settled.system.repeats) == [False, True, True]
+    n, m = settled.system.shape
+    assert n == m
+
+
+def test_a_coupling_that_says_what_another_says():
+    again = Coupling(name="again", joint="joint3", of={"joint1": -4.0})
+    first, second = (
+        Coupling(name=f"c{k}", joint=f"joint{k + 1}", of={f"joint{k}": s}) for k, s in ((1, 2.0), (2, -2.0))
+    )
+    tree = random_tree(4, seed=3, kinds=("revolute",)).replace(components=(first, second, again))
+    settled = settle(System(tree, sensor_set(TORQUES, FREE)))
+    assert len(settled.system.repeats) == 1
+    q, qd = closed_state(tree)
+    y = np.arange(4.0)
+    D, b = settled.system.D(q).toarray(), settled.system.b(q, qd, y)
+    columns = np.concatenate([np.arange(s.start, s.stop) for s in (settled.system.column("qdd", i) for i in range(4))])
+    expected = least_squares(System(tree, sensor_set(TORQUES, FREE)), q, qd, y)
+    assert_close(np.linalg.solve(D, -b)[columns], expected[columns], SOLVED)
+
+
+def test_a_loop_that_cannot_be_closed_is_told_with_its_gap():
+    with pytest.raises(NotClosedError, match=r"'loop:pin' stays open by 0\.\d+ .*Begin nearer") as told:
+        nd.plan(nd.System(four_bar(["fx", "fy"], ground=2.5), sensor_set(TORQUES, FREE)), cache=False)
+    assert told.value.part == "loop:pin"
+    assert 0.5 / np.sqrt(2) <= told.value.gap <= 0.5 + 1e-6  # the larger component of half a metre
+
+
+def test_the_gap_of_an_open_state_is_on_its_estimate():
+    tree = four_bar(["fx", "fy"])
+    solver = nd.plan(nd.System(tree, sensor_set(TORQUES, FREE)), ordering="recursive", cache=False).solver("numpy")
+    q, qd = closed_state(tree)
+    assert solver.solve(q, qd, np.zeros(3)).gap < 1e-9
+    open_q = q + np.array([0.0, 0.0, 1e-3])
+    assert solver.solve(open_q, qd, np.zeros(3)).gap == pytest.approx(0.7e-3, rel=0.5)
+    assert "gap of loops" in str(solver.solve(open_q, qd, np.zeros(3)))
+    batch = solver.solve_batch(np.array([q, open_q]), np.array([qd, qd]), np.zeros((2, 3)))
+    assert batch.gap.shape == (2,)
+    assert batch.gap[0] < 1e-9 < batch.gap[1]
