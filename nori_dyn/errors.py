@@ -388,10 +388,15 @@ class NoConfigurationError(NoriError):
         self.frames = tuple(frames)
         self.residual = residual
         some = f"only {found} configurations were" if found else "no configuration was"
+        advice = (
+            "Ask for other frames or normals, or load the robot with base='floating' if it should be free to move."
+            if frames
+            else "Its loops and couplings are open there: ask for another pose."
+        )
+        of_frames = f"with {', '.join(frames)} " if frames else ""
         super().__init__(
-            f"robot '{robot}': {some} found with {', '.join(frames)} {meaning}, within the joint "
-            f"limits; the nearest misses it by {residual:.1e} m or rad. Ask for other frames or normals, or load the "
-            "robot with base='floating' if it should be free to move."
+            f"robot '{robot}': {some} found {of_frames}{meaning}, within the joint limits; the nearest misses it by "
+            f"{residual:.1e} m or rad. {advice}"
         )
 
 

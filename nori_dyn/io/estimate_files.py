@@ -78,7 +78,7 @@ def _quote(label: str) -> str:
 
 def _output_labels(system: System, name: str) -> list[str]:
     (output,) = resolve_outputs(system, [name])
-    own = [v for v in system.variables if v.kind == output.kind and output.body in (None, v.body)]
+    own = [v for v in system.variables if output.covers(v)]
     if output.body is None:
         return [label for v in own for label in v.component_names]
     return list(component_names(name, own[0].components))

@@ -1,9 +1,9 @@
 """What to add where sensors do not suffice: a small set of further ones that determines what is missing.
 
 Each candidate reads numbers of d: a torque, an acceleration, a wrench. What the sensors leave open is a space of
-changes of d, and what a candidate settles of it is the rank of its rows on that space: exactly, over the prime field,
-for almost all q, and numerically at special poses. Ranks are submodular, so that the greedy choice, looked for lazily,
-is good, and the largest ranks of single candidates bound how few can do.
+changes of d, and what a candidate settles of it is the rank of its rows on that space (`undetermined.py`). Ranks are
+submodular, so that the greedy choice, looked for lazily, is good, and the largest ranks of single candidates bound how
+few can do.
 
 Source: Minoux (1978), Accelerated greedy algorithms, for the order of the looks; own derivation otherwise
 (tests/unit/observe/test_additions.py).
@@ -13,27 +13,22 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.joints import FORCE, Free
 from nori_dyn.observe.contacts import Readings, place_of, wrench_readings
-from nori_dyn.observe.field import FieldVector, Span
 from nori_dyn.observe.generic import GenericRank
 from nori_dyn.observe.null_space import list_names
+from nori_dyn.observe.undetermined import NumericallyOpen, Open
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import Variable
-from nori_dyn.typing import Floats
 
 MOST_LOOKS = 3000
 """Most looks at what a candidate settles: a search that takes more is given up."""
-
-SETTLED = 1e-7
-"""Share of the largest number below which one is taken as zero at a pose."""
 
 TYPES = (
     "joint_acceleration",
@@ -42,6 +37,7 @@ TYPES = (
     "accelerometer",
     "angular_accelerometer",
     "force_torque",
+    "linear_relation",
 )
 """What may be added; of those that read as many numbers, the first is preferred."""
 
@@ -54,7 +50,7 @@ class Addable:
         words: what it is: "a torque sensor in l_knee".
         entry: the same as sensor configs have it.
         type: its kind in words, by which others like it are counted: "a torque sensor in".
-        place: the joint, link or frame.
+        place: the joint, link, frame or component.
         n: how many numbers it reads; 0 where something is known without a sensor.
         columns: the numbers of d that are known with it.
     """
@@ -84,73 +80,6 @@ class Addition:
     others: tuple[Addable, ...]
 
 
-class Open(Protocol):
-    """What is not determined, of which sensors settle some."""
-
-    @property
-    def dimension(self) -> int:
-        """How many independent combinations are open."""
-
-    def gain(self, columns: Sequence[int]) -> int:
-        """Return how many of them are settled by reading some numbers of d."""
-
-    def settle(self, columns: Sequence[int]) -> None:
-        """Read some numbers of d."""
-
-
-@dataclass(slots=True)
-class ExactlyOpen:
-    """What is open for almost all q, over the field.
-
-    Attributes:
-        remainders: by number of d what the sensors leave of it; absent ones are determined.
-        total: how many independent combinations the sensors leave open.
-        settled: what was read since.
-    """
-
-    remainders: Mapping[int, FieldVector]
-    total: int
-    settled: Span = field(default_factory=Span)
-
-    @property
-    def dimension(self) -> int:
-        return self.total - self.settled.dimension
-
-    def gain(self, columns: Sequence[int]) -> int:
-        return Span.of(self.settled.remainder(self.remainders.get(k, {})) for k in columns).dimension
-
-    def settle(self, columns: Sequence[int]) -> None:
-        self.settled.extend(self.remainders.get(k, {}) for k in columns)
-
-
-@dataclass(slots=True)
-class NumericallyOpen:
-    """What is open at a pose.
-
-    Attributes:
-        changes: changes of d that no row sees, a basis (n, dimension).
-    """
-
-    changes: Floats
-
-    @property
-    def dimension(self) -> int:
-        return int(self.changes.shape[1])
-
-    def gain(self, columns: Sequence[int]) -> int:
-        return self.dimension - int(self._left(columns).shape[1])
-
-    def settle(self, columns: Sequence[int]) -> None:
-        self.changes = self.changes @ self._left(columns)
-
-    def _left(self, columns: Sequence[int]) -> Floats:
-        """Return the combinations (dimension, n) of changes that reading some numbers of d does not see."""
-        size = np.abs(self.changes).max(axis=0)
-        seen = self.changes[list(columns)] / size
-        seen[np.abs(seen) < SETTLED] = 0.0
-        return np.asarray(la.null_space(seen, rcond=SETTLED) / size[:, None])
-
-
 def additions(
     system: System, generic: GenericRank, poses: Sequence[Sequence[Mapping[str, float]]]
 ) -> tuple[Addition, ...]:
@@ -162,13 +91,13 @@ def additions(
         poses: at special poses the changes of d that no row sees, by the names of its numbers.
     """
     found = []
-    if generic.open:
-        always = ExactlyOpen(generic.open, system.shape[1] - generic.rank)
-        found.append(_addition(_addables(system, generic.open), [always], at_poses=False))
+    always = set(np.flatnonzero(generic.moved).tolist())
+    if always:
+        found.append(_addition(_addables(system, always), [generic.open.copy()], at_poses=False))
     if poses and None not in found:
         at_poses = [_open_at_pose(system, vectors) for vectors in poses]
-        moved = {int(k) for part in at_poses for k in np.flatnonzero(part.changes.any(axis=1))} | generic.open.keys()
-        parts: list[Open] = [ExactlyOpen(generic.open, system.shape[1] - generic.rank), *at_poses]
+        moved = {int(k) for part in at_poses for k in np.flatnonzero(part.changes.any(axis=1))} | always
+        parts: list[Open] = [generic.open.copy(), *at_poses]
         found.append(_addition(_addables(system, moved), parts, at_poses=True))
     known = [one for one in found if one is not None]
     if len(known) == 2 and known[0].sensors == known[1].sensors:
@@ -225,6 +154,9 @@ def _addables(system: System, moved: Collection[int]) -> tuple[Addable, ...]:
 
 def _yield_addables(system: System, variable: Variable, readings: Readings) -> Iterator[Addable]:
     """Yield what may be added to know a variable, or some of it."""
+    if variable.key.component:
+        yield from _yield_cells(variable)
+        return
     columns, owner = tuple(numbers(variable.slice)), variable.owner
     joint = system.tree.joints[variable.body]
     moved_by = system.tree.joint_names[variable.body]
@@ -251,6 +183,15 @@ def _yield_addables(system: System, variable: Variable, readings: Readings) -> I
             yield known("external_wrench", words, place, columns, links=place, components=list(missing))
         else:
             yield known("external_wrench", "the external wrench, read or known, on", owner, columns, links=owner)
+
+
+def _yield_cells(variable: Variable) -> Iterator[Addable]:
+    """Yield what reads the numbers of a variable that a component adds, one by one."""
+    named = zip(numbers(variable.slice), variable.components, variable.component_names, strict=True)
+    for column, component, name in named:
+        words = f"a load cell that reads {component} of the" if component else "a load cell that reads the"
+        entry = {"type": "linear_relation", "name": f"read:{name}", "terms": {name: 1.0}, "value": None}
+        yield Addable(f"{words} {variable.words}", entry, words, variable.words, 1, (column,))
 
 
 def _find_unread(system: System, body: int, readings: Readings) -> tuple[str, tuple[str, ...]]:

@@ -15,12 +15,15 @@ import numpy as np
 from nori_dyn.observe.additions import MOST_LOOKS, Addable, Addition
 from nori_dyn.observe.null_space import SHOWN, Unseen, list_names
 from nori_dyn.observe.workspace import NEARLY_SINGULAR, describe_margins, describe_worst
-from nori_dyn.system.variables import SOURCES
-from nori_dyn.tables import number, unbroken
+from nori_dyn.system.rows import GIVEN
+from nori_dyn.tables import listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.observe.conditioning import Conditioning
     from nori_dyn.observe.report import ObservabilityReport, RankWhere
+
+OF_SEVERAL = ("a", "f", "fx", "loop")
+"""Kinds of variables that are of several numbers, each with a name of its own."""
 
 Level: TypeAlias = Literal["yes", "sometimes", "no"]
 
@@ -207,6 +210,8 @@ def _describe_pose(where: RankWhere, is_observable: bool) -> PoseLine:
         joints = [*dict.fromkeys(joint for part in where.unseen for joint in part.joints)]
         moved = [f"the external wrenches on {list_names(links)}"] if links else []
         moved += [f"the accelerations of {list_names(joints)}"] if joints else []
+        added = [*dict.fromkeys(name for part in where.unseen for name in part.added)]
+        moved += [f"the forces {list_names(added)}"] if added else []
         further = "" if is_observable else "further "
         combinations = f"{where.lost} {further}combination{'' if where.lost == 1 else 's'}"
         outcome = f"{combinations} of {' and '.join(moved)} not determined"
@@ -234,17 +239,28 @@ def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
     yield "robot", f"{unbroken(report.robot)}: {tree.n_links} links, {tree.nv} freedoms"
     yield "sensors", f"{unbroken(report.sensors)}: {report.system.ny:,} numbers read"
     yield "rank", f"{report.generic_rank:,} of {report.n_variables:,}{short}{numerical}{pattern}"
-    yield "exact", f"the verdict, but for a chance of {number(report.error, 1)}; what is said of poses is numerical"
+    if report.error is None:
+        yield "numerical", f"all ranks, {_describe_looks(report)}"
+    else:
+        yield "exact", f"the verdict, but for a chance of {number(report.error, 1)}; what is said of poses is numerical"
+    if report.skipped and report.system.tree.closing_parts:
+        yield "left out", f"poses at which no loop is closed: {listed(report.skipped)}"
+
+
+def _describe_looks(report: ObservabilityReport) -> str:
+    """Return where ranks were taken that are not exact, and how clearly they are told."""
+    told = f"; what counts is {number(report.gap, 1)} times larger than what is taken as zero"
+    return f"at closed configurations of the loops and couplings{told if np.isfinite(report.gap) else ''}"
 
 
 def by_variable(names: Iterable[str]) -> tuple[str, ...]:
     """Return numbers of d by their variables, with how many where there are several, sources first.
 
-    Names of links may have dots: only what is known to be of six numbers is taken together.
+    Names of links may have dots: only what is known to be of several numbers is taken together.
     """
     counts: dict[str, int] = {}
     for name in names:
-        variable = name.rpartition(".")[0] if name.partition(":")[0] in ("a", "f", "fx") else name
+        variable = name.rpartition(".")[0] if name.partition(":")[0] in OF_SEVERAL else name
         counts[variable] = counts.get(variable, 0) + 1
-    order = sorted(counts, key=lambda variable: variable.partition(":")[0] not in SOURCES)
+    order = sorted(counts, key=lambda variable: variable.partition(":")[0] in GIVEN)
     return tuple(f"{variable} ({counts[variable]})" if counts[variable] > 1 else variable for variable in order)

@@ -6,12 +6,14 @@ Schwartz-Zippel on a nonzero minor that is cleared of denominators joint by join
 row that reads one unknown, which has a larger rank if and only if the null space moves that unknown. So all of it is
 wrong with a probability below 1e-31 for a thousand unknowns; two points square that.
 
-Source: docs/design.md, 6.2; Schwartz (1980); own derivation (tests/unit/observe/test_generic.py).
+Of a robot with loops or couplings almost no q is closed, and where it is not, rows that repeat others are independent.
+So there rank and null space are taken in doubles, at closed configurations.
+
+Source: docs/design.md, 6.2; Schwartz (1980); own derivation (tests/unit/observe/test_generic.py, test_closed.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +22,11 @@ import scipy.sparse as sp
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.observe.exact import ExactSystem, exact_system
-from nori_dyn.observe.field import FieldVector, Span, field_rows
+from nori_dyn.observe.field import Span, field_rows
+from nori_dyn.observe.numeric import Reduction
+from nori_dyn.observe.undetermined import ExactlyOpen, NumericallyOpen, Open
 from nori_dyn.system.builder import System
-from nori_dyn.typing import Booleans
+from nori_dyn.typing import Booleans, Floats
 
 ENTRY_DEGREE = 8
 """Largest degree of an entry in the random numbers, cleared of denominators: at most 5, a free joint's."""
@@ -30,24 +34,32 @@ ENTRY_DEGREE = 8
 POINTS = 2
 """Number of random points of the field."""
 
+CLOSED = 6
+"""Number of closed configurations at which a robot with loops is looked at."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GenericRank:
-    """What holds for almost all q.
+    """What holds for almost all q; of a robot with loops or couplings, for almost all closed ones.
 
     Attributes:
         rank: the rank of D.
         structural_rank: largest number of nonzeros no two of which share a row or a column: a bound on the rank.
         moved: whether the null space moves each unknown (n,).
-        open: of each that it moves what the rows leave of it, by its column, at one point of the field.
-        error: bound on the probability that any of this is wrong.
+        open: what the rows leave open, at one point.
+        error: bound on the probability that any of this is wrong; None where it is numerical.
+        looks: closed configurations at which the rank is that, where it is numerical.
+        gap: there, how many times smaller singular values that are taken as zero are than others, at the least;
+            infinite at full rank, and where the rank is exact.
     """
 
     rank: int
     structural_rank: int
     moved: Booleans
-    open: Mapping[int, FieldVector]
-    error: float
+    open: Open
+    error: float | None
+    looks: tuple[Floats, ...] = ()
+    gap: float = np.inf
 
 
 def generic_rank(system: System, seed: int = 0) -> GenericRank:
@@ -55,8 +67,15 @@ def generic_rank(system: System, seed: int = 0) -> GenericRank:
 
     Args:
         system: the system; it may have any number of rows, weighed or not.
-        seed: seed of the random points.
+        seed: seed of the random points, or closed configurations.
+
+    Raises:
+        NotClosedError: loops that cannot be closed.
     """
+    return _rank_where_closed(system, seed) if system.tree.closing_parts else _exact_rank(system, seed)
+
+
+def _exact_rank(system: System, seed: int) -> GenericRank:
     n = system.shape[1]
     structural, found = 0, []
     for k in range(POINTS):
@@ -71,7 +90,23 @@ def generic_rank(system: System, seed: int = 0) -> GenericRank:
     at_rank = [left for other, left in found if other == rank]
     moved = np.zeros(n, dtype=bool)
     moved[[column for left in at_rank for column in left]] = True
-    return GenericRank(rank, structural, moved, at_rank[0], (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
+    open_ = ExactlyOpen(at_rank[0], n - rank)
+    return GenericRank(rank, structural, moved, open_, (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
+
+
+def _rank_where_closed(system: System, seed: int) -> GenericRank:
+    """Return the largest rank at some closed configurations, and what the null spaces there move."""
+    rng = np.random.default_rng(seed)
+    reduction = Reduction(system, seed)
+    samples = [system.tree.random_configuration(rng) for _ in range(CLOSED)]
+    found = reduction.ranks_at(samples)
+    rank = max(at.rank for at in found)
+    looks = tuple(q for q, at in zip(samples, found, strict=True) if at.rank == rank)
+    changes = [reduction.null_space(q, system.shape[1] - rank) for q in looks]
+    moved = np.any([d.any(axis=1) for d in changes], axis=0)
+    gap = min(at.gap for at in found if at.rank == rank)
+    structural = _structural_rank(exact_system(system, seed), seed)
+    return GenericRank(rank, structural, moved, NumericallyOpen(changes[0]), None, looks, gap)
 
 
 def _structural_rank(exact: ExactSystem, seed: int) -> int:

@@ -1,8 +1,8 @@
 """What sensors do not see: the null space of D as named vectors, taken apart into what is independent, and in words.
 
-External wrenches and joint accelerations determine everything else, so each null vector is told by those it moves.
-Links and joints that no null vector ties together are told apart. What is said of a group holds at every configuration
-at which it was looked at.
+External wrenches, joint accelerations and the forces that components add determine everything else, so each null vector
+is told by those of them, its sources, that it moves. Sources that no null vector ties together are told apart. What is
+said of a group holds at every configuration at which it was looked at.
 
 Source: own derivation (tests/unit/observe/test_null_space.py).
 """
@@ -24,7 +24,7 @@ from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.contacts import place_of, wrench_readings
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import Variable
+from nori_dyn.system.variables import Variable, kind_in_words
 from nori_dyn.typing import Booleans, Floats
 
 NEGLIGIBLE = 1e-7
@@ -39,8 +39,8 @@ class NullVector:
     """A change of d that no row sees.
 
     Attributes:
-        coefficients: how much each number of d changes by its name, "fx:l_sole.mz"; absent ones do not. External
-            wrenches and joint accelerations come first.
+        coefficients: how much each number of d changes by its name, "fx:l_sole.mz"; absent ones do not. Sources come
+            first.
         words: what it is, or belongs to.
     """
 
@@ -60,12 +60,14 @@ class Unseen:
         words: what it is.
         links: links whose external wrench it moves.
         joints: joints whose acceleration it moves.
+        added: names of variables of components that it moves, "loop:bar".
         vectors: a basis of it, at the first configuration looked at.
     """
 
     words: str
     links: tuple[str, ...]
     joints: tuple[str, ...]
+    added: tuple[str, ...]
     vectors: tuple[NullVector, ...]
 
     @property
@@ -76,16 +78,22 @@ class Unseen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """The vectors (n, k) of an independent part, and the variables fx and qdd that they move."""
+    """The vectors (n, k) of an independent part, and the sources that they move: fx, qdd, and those of components."""
 
     vectors: Floats
     wrenches: tuple[Variable, ...]
     accelerations: tuple[Variable, ...]
+    added: tuple[Variable, ...]
+
+    @property
+    def sources(self) -> tuple[Variable, ...]:
+        """All of them."""
+        return (*self.wrenches, *self.accelerations, *self.added)
 
     @property
     def key(self) -> tuple[int, ...]:
         """What tells it from the others of one configuration."""
-        return tuple(v.slice.start for v in (*self.wrenches, *self.accelerations))
+        return tuple(v.slice.start for v in self.sources)
 
 
 def unseen(
@@ -116,8 +124,8 @@ def unseen(
 
 
 def _groups(system: System, d: Floats) -> list[_Group]:
-    """Return vectors d (n, k) by the connected sets of links and joints whose fx and qdd they move."""
-    moved = [v for v in system.variables if v.kind in ("fx", "qdd") and d[v.slice].any()]
+    """Return vectors d (n, k) by the connected sets of sources that they move."""
+    moved = [v for v in system.variables if v.is_source and d[v.slice].any()]
     touched = [np.abs(d[v.slice]).max(axis=0) > 0 for v in moved]
     rows, columns = np.nonzero(touched)
     n, k = len(moved), d.shape[1]
@@ -127,20 +135,23 @@ def _groups(system: System, d: Floats) -> list[_Group]:
     for label in dict.fromkeys(labels[n:].tolist()):
         own = [v for v, part in zip(moved, labels[:n], strict=True) if part == label]
         wrenches, accelerations = (tuple(v for v in own if v.kind == kind) for kind in ("fx", "qdd"))
+        added = tuple(v for v in own if v.key.component)
         if own:
-            groups.append(_Group(d[:, labels[n:] == label], wrenches, accelerations))
+            groups.append(_Group(d[:, labels[n:] == label], wrenches, accelerations, added))
     return groups
 
 
 def _describe_group(system: System, group: _Group, looks: Sequence[tuple[Kinematics, list[_Group]]]) -> Unseen:
     """Return a group in words that hold wherever the same group was seen."""
     same = [(at, other) for at, others in looks for other in others if other.key == group.key]
-    if group.accelerations:
+    if group.added:
+        words = _describe_added(group)
+    elif group.accelerations:
         words = _describe_motion(system, group)
     else:
         words = _describe_wrenches(system, group, same)
     names = system.variable_names
-    order = [*numbers_in(v.slice for v in (*group.wrenches, *group.accelerations)).tolist(), *range(len(names))]
+    order = [*numbers_in(v.slice for v in group.sources).tolist(), *range(len(names))]
     vectors = []
     for d in group.vectors.T:
         shown = {names[k]: float(d[k]) for k in dict.fromkeys(order) if d[k] != 0.0}
@@ -149,6 +160,7 @@ def _describe_group(system: System, group: _Group, looks: Sequence[tuple[Kinemat
         words,
         tuple(v.owner for v in group.wrenches),
         tuple(v.owner for v in group.accelerations),
+        tuple(v.name for v in group.added),
         tuple(vectors),
     )
 
@@ -182,6 +194,27 @@ def _describe_motion(system: System, group: _Group) -> str:
     if len(idle) == len(group.accelerations):
         return what + ", on which no force depends: there is no inertia beyond"
     return what + ", with the forces that go with it" if len(joints) == 1 else what + ", with their forces"
+
+
+def _describe_added(group: _Group) -> str:
+    """Return what forces of components, and wrenches and accelerations with them, are not seen."""
+    k = group.vectors.shape[1]
+    alike: dict[tuple[str, str], list[str]] = {}
+    n_moved = 0
+    for variable in group.added:
+        moved = np.abs(group.vectors[variable.slice]).max(axis=1) > 0
+        n_moved += int(moved.sum())
+        components = ", ".join(name for name, there in zip(variable.components, moved, strict=True) if there)
+        alike.setdefault((variable.kind, "" if moved.all() else f"{components} of "), []).append(f"'{variable.owner}'")
+    parts = [f"{some}the {kind_in_words(kind)} {list_names(names)}" for (kind, some), names in alike.items()]
+    is_each = n_moved == k and not group.accelerations and not group.wrenches
+    if group.accelerations:
+        several = "s" if len(group.accelerations) > 1 else ""
+        parts.append(f"the acceleration{several} of {list_names([v.owner for v in group.accelerations])}")
+    if group.wrenches:
+        links = [v.owner for v in group.wrenches]
+        parts.append(f"the external {_plural('wrench', len(links))} on {list_names(links)}")
+    return list_names(parts) if is_each else f"{k} {_combinations(k)} of {list_names(parts)}"
 
 
 def _combinations(k: int) -> str:

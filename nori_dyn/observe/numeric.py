@@ -1,8 +1,8 @@
 """Rank and null space of a system at given configurations, in doubles.
 
-The equations of motion always determine a, f and tau from qdd and fx, by pivots of 1 in a triangular order (Nori,
-Property 1). What the other rows then say of qdd and fx is a small dense matrix M(q), brought to natural units: the rank
-of D is that of M and the 12 rows a body and one a freedom of the dynamics, and so is its null space.
+The equations of motion always determine a, f and tau from the sources (qdd, fx, and what components add), by pivots of
+1 in a triangular order (Nori, Property 1). What the other rows then say of the sources is a small dense matrix M(q),
+brought to natural units: the rank of D is that of M and the rows of the dynamics, and so is its null space.
 
 Source: own derivation (tests/unit/observe/test_numeric.py).
 """
@@ -24,7 +24,6 @@ from nori_dyn.observe.exact import exact_system
 from nori_dyn.observe.field import FieldVector, field_rows
 from nori_dyn.system.builder import System
 from nori_dyn.system.sources import NONE, Reduced, SourceSplit
-from nori_dyn.system.variables import KINDS
 from nori_dyn.typing import Booleans, Floats, Indices
 
 RANK_TOLERANCE = 1e-9
@@ -149,8 +148,7 @@ class Reduction:
     def null_space(self, q: Floats, dimension: int) -> Floats:
         """Return vectors (n, dimension) that D takes to zero at a configuration q (nq,).
 
-        Each has a 1 at an external wrench or joint acceleration at which all others have a 0, so that what is
-        independent stays apart.
+        Each has a 1 at a source at which all others have a 0, so that what is independent stays apart.
 
         Args:
             q: the configuration.
@@ -170,7 +168,7 @@ class Reduction:
         d[self.split.sources], d[self.split.others] = basis, X @ basis
         size = np.abs(X) @ np.abs(basis)
         d[self.split.others] *= np.abs(d[self.split.others]) > RANK_TOLERANCE * size
-        for kind in KINDS:  # rounding that is left of a sum that is zero
+        for kind in self.system.kinds:  # rounding that is left of a sum that is zero
             own = numbers_in(v.slice for v in self.system.variables if v.kind == kind)
             d[own] *= np.abs(d[own]) > RANK_TOLERANCE * np.abs(d[own]).max(axis=0)
         return d

@@ -1,6 +1,7 @@
 """Special poses: configurations at which frames are parallel, in one plane, on the ground, or joints at their limits.
 
-They are solved for, from random starts and within the joint limits. To add one: a function of the poses of frames that
+They are solved for, from random starts and within the joint limits; of a robot with loops or couplings they are closed.
+To add one: a function of the poses of frames that
 is zero where the condition holds, and an entry of `POSES`.
 
 Source: own derivation (tests/unit/observe/test_poses.py).
@@ -10,16 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.algebra.spatial import cross, matvec, spread, transpose
 from nori_dyn.errors import InputError, NoConfigurationError, UnknownPoseError
-from nori_dyn.model.kinematics import link_transforms, world_transforms
+from nori_dyn.model.closure import CLOSED, gaps
+from nori_dyn.model.kinematics import link_transforms, positions, world_transforms
 from nori_dyn.model.paths import path
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
 from nori_dyn.typing import Floats, Indices
+
+Draw: TypeAlias = Callable[[KinematicTree, np.random.Generator], Floats]
 
 Z_AXIS = (0.0, 0.0, 1.0)
 
@@ -68,7 +73,7 @@ class SpecialPose:
     meaning: str
     residual: Callable[[FramePoses], Floats] | None = None
     n_frames: int = 0
-    draw: Callable[[KinematicTree, np.random.Generator], Floats] | None = None
+    draw: Draw | None = None
 
 
 def _parallel(at: FramePoses) -> Floats:
@@ -100,6 +105,11 @@ def _at_zero(tree: KinematicTree, rng: np.random.Generator) -> Floats:
     return np.concatenate([*joints])
 
 
+def _closed(tree: KinematicTree, rng: np.random.Generator) -> Floats:
+    """Loops and couplings are closed, all else is anywhere."""
+    return tree.random_configuration(rng)
+
+
 def _at_limits(tree: KinematicTree, rng: np.random.Generator) -> Floats:
     """Every joint with limits at one of them, the others anywhere."""
     parts = []
@@ -114,6 +124,7 @@ POSES: dict[str, SpecialPose] = {
     "coplanar": SpecialPose("in one plane", _coplanar, 2),
     "flat": SpecialPose("upright on one level", _flat, 1),
     "double_support": SpecialPose("standing on the ground, a given distance apart", _double_support, 2),
+    "closed": SpecialPose("with loops and couplings closed", draw=_closed),
     "at_zero": SpecialPose("at the zero of every joint", draw=_at_zero),
     "at_limits": SpecialPose("at a limit of every joint", draw=_at_limits),
 }
@@ -144,7 +155,8 @@ def configurations_where(
 
     "parallel": the normals of the frames are, either way round. "coplanar": the frames lie in one plane. "flat": they
     are upright on one level. "double_support": they stand on the ground z = 0, the first two a given distance apart.
-    "at_zero" and "at_limits": the joints are at zero, or at a limit each; a free base is anywhere.
+    "at_zero" and "at_limits": the joints are at zero, or at a limit each; a free base is anywhere. "closed": nothing
+    else. Loops and couplings of the robot are closed at all of them.
 
     Args:
         tree: the robot.
@@ -159,6 +171,7 @@ def configurations_where(
         UnknownPoseError, UnknownModelNameError: there is no such condition, or no such frame.
         InputError: too few frames, or normals that do not fit.
         NoConfigurationError: the robot cannot be in such a pose.
+        NotClosedError: its loops cannot be closed at all.
 
     Example:
         >>> Q = nd.configurations_where(nd.autotree(3, skew=1.0), "parallel", ("link1", "link3"), n=2)
@@ -168,7 +181,7 @@ def configurations_where(
     pose = special_pose(condition)
     rng = np.random.default_rng(seed)
     if pose.draw is not None:
-        return np.array([pose.draw(tree, rng) for _ in range(n)]).reshape(n, tree.nq)
+        return _draw_closed(tree, condition, pose.draw, n, rng)
     given = (frames,) if isinstance(frames, str) else frames
     named = [NamedFrame(frame, tree.frame(frame)) if isinstance(frame, str) else frame for frame in given]
     problem = _PoseProblem.of(tree, condition, named, normals, distance)
@@ -187,6 +200,27 @@ def configurations_where(
     return np.array(found).reshape(n, tree.nq)
 
 
+def _draw_closed(tree: KinematicTree, condition: str, draw: Draw, n: int, rng: np.random.Generator) -> Floats:
+    """Return drawn configurations (n, nq) at which loops and couplings are closed.
+
+    Raises:
+        NoConfigurationError: too few of those drawn are closed.
+    """
+    found: list[Floats] = []
+    nearest = np.inf
+    for _ in range(STARTS * n if tree.closing_parts else n):
+        q = draw(tree, rng)
+        gap = float(np.abs(gaps(positions(tree, q))).max(initial=0.0))
+        nearest = min(nearest, gap)
+        if gap <= CLOSED:
+            found.append(q)
+        if len(found) == n:
+            break
+    if len(found) < n:
+        raise NoConfigurationError(tree.name, condition, special_pose(condition).meaning, (), nearest, len(found))
+    return np.array(found).reshape(n, tree.nq)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _PoseProblem:
     """A condition to be solved for the joints that carry its frames.
@@ -195,7 +229,7 @@ class _PoseProblem:
         tree: the robot.
         pose: the condition.
         frames: its frames.
-        carriers: the bodies that carry them.
+        carriers: the bodies that carry them; all, where loops and couplings are to be closed.
         normals: in the coordinates of each (frames, 3).
         distance: see `configurations_where`.
         free: the places in q of the numbers that are solved for.
@@ -234,6 +268,8 @@ class _PoseProblem:
             raise InputError(f"normals must be a direction for each of {len(names)} frames: {normals!r}.")
         frames = tuple(frame.frame for frame in named)
         carriers = tuple(sorted({i for frame in frames for i in path(tree.parents, frame.link)}))
+        if tree.closing_parts:  # these may need any joint
+            carriers = tuple(range(tree.n_links))
         free, limits = _free_numbers(tree, carriers)
         found = _PoseProblem(tree, pose, frames, carriers, directions / lengths, 0.0, free, limits)
         if distance is None:
@@ -243,9 +279,7 @@ class _PoseProblem:
 
     def poses(self, Q: Floats) -> FramePoses:
         """Return where the frames are at configurations Q (nq, N)."""
-        tree = self.tree
-        for part in tree.quaternions:
-            Q = np.concatenate([Q[: part.start], Q[part] / np.linalg.norm(Q[part], axis=0), Q[part.stop :]])
+        tree, Q = self.tree, self._normalised(Q)
         X_0 = world_transforms(tree, link_transforms(tree, Q, self.carriers))
         origins, normals = [], []
         for frame, normal in zip(self.frames, self.normals, strict=True):
@@ -254,10 +288,19 @@ class _PoseProblem:
             normals.append(spread(matvec(transpose(X.E), normal), (3,), Q.shape[1:]))
         return FramePoses(np.array(origins), np.array(normals), self.distance)
 
+    def _normalised(self, Q: Floats) -> Floats:
+        """Return configurations (nq, N) whose quaternions may be of any length with such of unit length."""
+        for part in self.tree.quaternions:
+            Q = np.concatenate([Q[: part.start], Q[part] / np.linalg.norm(Q[part], axis=0), Q[part.stop :]])
+        return Q
+
     def residual(self, Q: Floats) -> Floats:
-        """Return what is zero (k, N) where the condition holds, at configurations Q (nq, N)."""
+        """Return what is zero (k, N) where the condition holds and loops are closed, at configurations Q (nq, N)."""
         assert self.pose.residual is not None
-        return self.pose.residual(self.poses(Q))
+        holds = self.pose.residual(self.poses(Q))
+        if not self.tree.closing_parts:
+            return holds
+        return np.concatenate([holds, gaps(positions(self.tree, self._normalised(Q)))])
 
     def solve(self, q: Floats) -> tuple[Floats, float]:
         """Return a configuration (nq,) near q where the condition holds as well as it can, and by how much it fails."""

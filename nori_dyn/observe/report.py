@@ -72,9 +72,12 @@ class ObservabilityReport(Shown):
     Attributes:
         robot, sensors: their names.
         n_rows, n_variables: number of scalar equations and unknowns.
-        generic_rank: rank of D for almost all q, exactly.
+        generic_rank: rank of D for almost all q, exactly; of a robot with loops or couplings the largest at some closed
+            configurations, in doubles.
         structural_rank: what the pattern alone would allow.
-        error: bound on the probability that the generic rank, or what is not determined, is wrong.
+        error: bound on the probability that the generic rank, or what is not determined, is wrong; None where these are
+            numerical.
+        gap: where they are, how many times smaller than others singular values are that are taken as zero.
         numerical_rank: the largest rank found in doubles, at random configurations; below the generic rank where
             the sensors suffice in exact arithmetic only.
         unobservable: names of the numbers of d that are not determined for almost all q, "fx:l_sole.mz".
@@ -84,6 +87,7 @@ class ObservabilityReport(Shown):
         smallest_at: the smallest singular value that counts there, relative to the largest, in natural units (N,).
         gap_at: how many times smaller the next one is, which is taken as zero (N,); infinite at full rank.
         conditions: the rank at special poses.
+        skipped: special poses in words that were looked for unasked and that the robot cannot be in.
         additions: what to add so that d is determined at almost every pose, exactly, and, where that takes more, at the
             special poses as well; empty where nothing is missing, or so much that the search was given up.
         system: what it is of.
@@ -95,7 +99,8 @@ class ObservabilityReport(Shown):
     n_variables: int
     generic_rank: int
     structural_rank: int
-    error: float
+    error: float | None
+    gap: float
     numerical_rank: int
     unobservable: tuple[str, ...]
     unseen: tuple[Unseen, ...]
@@ -104,6 +109,7 @@ class ObservabilityReport(Shown):
     smallest_at: Floats
     gap_at: Floats
     conditions: tuple[RankWhere, ...]
+    skipped: tuple[str, ...]
     additions: tuple[Addition, ...]
     system: System
 
@@ -141,7 +147,8 @@ def observability(
     """Return whether the rows of a system determine d: for almost all q, and at special poses.
 
     The generic rank and the names in `unobservable` are exact: elimination over a prime field, no tolerance, wrong with
-    probability `error`. Ranks at configurations are numerical, in natural units.
+    probability `error`. Ranks at configurations are numerical, in natural units; of a robot with loops or couplings all
+    are, and taken at closed configurations: it can be at no others.
 
     Args:
         system: the system; it may have any number of rows, and those with a sigma count as rows.
@@ -157,6 +164,7 @@ def observability(
         InputError: configurations of the wrong shape, or not finite.
         UnknownPoseError: no special pose of that name.
         NoConfigurationError: a pose asked for that the robot cannot be in.
+        NotClosedError: loops that cannot be closed.
 
     Source: Nori VI, Property 3 and remark 5, for the problem; own derivation otherwise.
 
@@ -174,45 +182,48 @@ def observability(
     check_system(system, "nd.observability")
     tree = system.tree
     Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)
-    exact = generic_rank(system, seed)
+    generic = generic_rank(system, seed)
     n_variables = system.shape[1]
     reduction = Reduction(system, seed)
     rng = np.random.default_rng(seed)
-    samples = [tree.random_configuration(rng) for _ in range(LOOKS)]
+    samples = generic.looks[:LOOKS] or [tree.random_configuration(rng) for _ in range(LOOKS)]
     sampled = reduction.ranks_at(samples)
     at = reduction.ranks_at(Q)
-    deficiency = n_variables - exact.rank
+    deficiency = n_variables - generic.rank
     if where == "auto":
         wanted = _likely_poses(system) if deficiency <= MOST_UNSEEN else {}
     else:
         wanted = {name: frames or () for name, frames in (where or {}).items()}
-    conditions = []
+    conditions, skipped = [], []
     for name, frames in wanted.items():
         try:
             poses = configurations_where(tree, name, frames, n, seed)
         except NoConfigurationError:
             if where != "auto":
                 raise
+            skipped.append(special_pose(name).meaning)
             continue
         names = tuple(frame if isinstance(frame, str) else frame.name for frame in frames)
-        conditions.append(_rank_where(reduction, name, names, poses, exact.rank))
+        conditions.append(_rank_where(reduction, name, names, poses, generic.rank))
     return ObservabilityReport(
         robot=tree.name,
         sensors=system.sensors.name,
         n_rows=system.shape[0],
         n_variables=n_variables,
-        generic_rank=exact.rank,
-        structural_rank=exact.structural_rank,
-        error=exact.error,
+        generic_rank=generic.rank,
+        structural_rank=generic.structural_rank,
+        error=generic.error,
+        gap=generic.gap,
         numerical_rank=max(found.rank for found in sampled),
-        unobservable=tuple(name for name, moved in zip(system.variable_names, exact.moved, strict=True) if moved),
-        unseen=unseen(reduction, samples, deficiency, exact.moved),
+        unobservable=tuple(name for name, moved in zip(system.variable_names, generic.moved, strict=True) if moved),
+        unseen=unseen(reduction, samples, deficiency, generic.moved),
         configurations=Q,
         rank_at=_ranks(at),
         smallest_at=np.array([found.smallest for found in at]),
         gap_at=np.array([found.gap for found in at]),
         conditions=tuple(conditions),
-        additions=additions(system, exact, [_unseen_changes(c) for c in conditions if c.lost]),
+        skipped=tuple(skipped),
+        additions=additions(system, generic, [_unseen_changes(c) for c in conditions if c.lost]),
         system=system,
     )
 

@@ -15,7 +15,6 @@ from nori_dyn.placement.findings import describe_placement
 from nori_dyn.placement.purchase import Purchase
 from nori_dyn.placement.summary import choice_document
 from nori_dyn.system.given import check_tree
-from nori_dyn.system.variables import KINDS
 from nori_dyn.tables import Document, Shown
 from nori_dyn.tables.progress import Watched, progress_bar
 
@@ -128,5 +127,5 @@ def place(
             sensors=choices.sensor_set(chosen),
             costs={name: choices.costs[name] for name in chosen},
             exchanges=exchanges(problem, chosen),
-            bought=Purchase.of(choices, chosen, KINDS if outputs is None else outputs, None, CONFIGURATIONS, seed),
+            bought=Purchase.of(choices, chosen, outputs or choices.system.kinds, None, CONFIGURATIONS, seed),
         )

@@ -17,7 +17,7 @@ from nori_dyn.algebra.ranges import numbers, numbers_in, width
 from nori_dyn.errors import SingularSystemError, SystemShapeError
 from nori_dyn.system.builder import System
 from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes, over_sources
-from nori_dyn.system.variables import KINDS, Variable
+from nori_dyn.system.variables import Variable
 from nori_dyn.typing import Floats, Indices
 
 MOVED = 1e-6
@@ -229,7 +229,8 @@ def _advise_on_left_out(system: System, q: Floats, weights: Floats, vectors: Flo
 
 def _advise_on_pose(system: System, undetermined: Sequence[Variable]) -> str:
     """Return what to do where the configuration is at fault."""
-    kinds = [kind for kind in KINDS if kind not in {variable.kind for variable in undetermined}]
+    moved = {variable.kind for variable in undetermined}
+    kinds = [kind for kind in system.kinds if kind not in moved]
     advice = "The sensors suffice at almost all configurations: this one is at fault, as where a leg is stretched."
     if undetermined and kinds:
         shown = ", ".join(f"'{kind}'" for kind in kinds)

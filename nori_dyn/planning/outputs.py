@@ -11,7 +11,7 @@ from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import ModelError, PlanError, UnknownOutputError
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import KINDS, Kind, Variable
+from nori_dyn.system.variables import KINDS, OF_JOINTS, SPATIAL, Kind, Variable
 from nori_dyn.typing import Indices
 
 SHOWN = 4
@@ -35,6 +35,21 @@ class Output:
     body: int | None
     X: Transform | None = None
     owner: str = ""
+
+    @property
+    def is_spatial(self) -> bool:
+        """Whether it consists of spatial vectors of links."""
+        return self.kind in SPATIAL
+
+    @property
+    def is_of_joints(self) -> bool:
+        """Whether it consists of numbers of joints."""
+        return self.kind in OF_JOINTS
+
+    @property
+    def is_of_all_links(self) -> bool:
+        """Whether it is a spatial vector of each link."""
+        return self.body is None and self.is_spatial
 
     def covers(self, variable: Variable) -> bool:
         """Return whether a variable is, or is part of, what was asked for."""
@@ -74,7 +89,7 @@ def _resolve(system: System, name: str) -> Output:
         raise unknown
     if not owner:
         return Output(name, kind, None)
-    if kind not in ("a", "f", "fx"):
+    if kind not in SPATIAL:
         found = next((v for v in system.variables if v.kind == kind and v.owner == owner), None)
         if found is not None:
             return Output(name, kind, None if found.key.component else found.body, None, owner)

@@ -34,7 +34,7 @@ def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[Part]:
     start = 0
     for output in outputs:
         size = len(output_columns(system, [output]))
-        shape = (size // 6, 6) if output.body is None and output.kind in ("a", "f", "fx") else (size,)
+        shape = (size // 6, 6) if output.is_of_all_links else (size,)
         matrix = None
         if output.X is not None:
             turn = output.X.motion_matrix() if output.kind == "a" else output.X.force_matrix()

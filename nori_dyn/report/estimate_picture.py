@@ -30,8 +30,12 @@ WORDS = {
     "a": "acceleration of {}, gravity included",
     "tau": "joint torques tau",
     "qdd": "joint accelerations qdd",
+    "tau_J": "torques in the joints tau_J",
+    "loop": "internal wrench of loop {}",
+    "coupling": "forces of couplings",
+    "tendon": "forces of tendons",
 }
-"""What the kinds of variables are called."""
+"""What the kinds of variables are called; others are called by their kind."""
 
 HALVES = {
     **dict.fromkeys(FORCE[:3], "moment"),

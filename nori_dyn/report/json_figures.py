@@ -93,6 +93,7 @@ def report_json(
         "numerical_rank": report.numerical_rank,
         "deficiency": report.deficiency,
         "error": report.error,
+        "gap": report.gap if np.isfinite(report.gap) else None,
         "unobservable": list(report.unobservable),
         "unseen": _unseen(report.unseen),
         "conditions": [
@@ -108,6 +109,7 @@ def report_json(
             }
             for c, line in zip(report.conditions, said.poses, strict=True)
         ],
+        "skipped": list(report.skipped),
         "rank_at": [] if at_given is None else at_given.ranks.tolist(),
         "margin_at": [] if at_given is None else at_given.smallest.tolist(),
     }
@@ -120,6 +122,7 @@ def _unseen(parts: Sequence[Unseen]) -> list[dict[str, Any]]:
             "dimension": part.dimension,
             "links": list(part.links),
             "joints": list(part.joints),
+            "added": list(part.added),
             "vectors": [dict(vector.coefficients) for vector in part.vectors],
         }
         for part in parts

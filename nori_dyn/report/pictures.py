@@ -11,16 +11,20 @@ import numpy as np
 from nori_dyn.errors import MissingExtraError
 from nori_dyn.io.files import write_bytes
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.system.variables import KINDS
+from nori_dyn.system.variables import Kind, kind_in_words
 from nori_dyn.typing import Indices
 
-COLOURS = {"a": "#0072b2", "f": "#d55e00", "tau": "#009e73", "fx": "#999999", "qdd": "#cc79a7"}
+COLOURS = {"a": "#0072b2", "f": "#d55e00", "tau": "#009e73", "fx": "#999999", "qdd": "#cc79a7", "tau_J": "#56b4e9"}
+OTHERS = "#e69f00"
+"""The colour of what components add."""
+
 LABELS = {
     "a": "link accelerations a",
     "f": "joint wrenches f",
     "tau": "torques tau",
     "fx": "external wrenches fx",
     "qdd": "joint accelerations qdd",
+    "tau_J": "torques in the joints tau_J",
 }
 
 
@@ -41,9 +45,10 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     row_place, column_place = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
     row_place[plan.row_permutation] = np.arange(n)
     column_place[plan.column_permutation] = np.arange(n)
+    known = plan.system.kinds
     kinds = np.empty(n, dtype=np.intp)
     for variable in plan.system.variables:
-        kinds[variable.slice] = KINDS.index(variable.kind)
+        kinds[variable.slice] = known.index(variable.kind)
 
     work = plan.elimination()
     factor_rows = [p.row for p in work.pivots] + [p.row for p in work.pivots for _ in p.u]
@@ -65,18 +70,19 @@ def draw_plan(plan: EliminationPlan, path: str | Path) -> None:
     figure = Figure(figsize=(15, 6), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     for axes, (title, i, j, owner) in zip(figure.subplots(1, 3), panels, strict=True):
-        _spy(axes, title, n, i, j, kinds[owner])
+        _spy(axes, title, n, i, j, kinds[owner], known)
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(KINDS), frameon=False, markerscale=5)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(known), frameon=False, markerscale=5)
     figure.suptitle(f"{plan.system.tree.name}, {plan.system.sensors.name}: {n} equations and unknowns", fontsize=14)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     write_bytes(path, buffer.getvalue())
 
 
-def _spy(axes, title: str, n: int, i: Indices, j: Indices, kinds: Indices) -> None:  # type: ignore[no-untyped-def]
-    for k, kind in enumerate(KINDS):
+def _spy(axes, title: str, n: int, i: Indices, j: Indices, kinds: Indices, known: tuple[Kind, ...]) -> None:  # type: ignore[no-untyped-def]
+    for k, kind in enumerate(known):
         own = kinds == k
-        axes.plot(j[own], i[own], "s", markersize=1.1, markeredgewidth=0, color=COLOURS[kind], label=LABELS[kind])
+        colour, label = COLOURS.get(kind, OTHERS), LABELS.get(kind, kind_in_words(kind))
+        axes.plot(j[own], i[own], "s", markersize=1.1, markeredgewidth=0, color=colour, label=label)
     axes.set(title=f"{title}\n{len(i)} nonzeros", xlim=(-n / 80, n * 81 / 80), ylim=(n * 81 / 80, -n / 80))
     axes.set(aspect="equal", xlabel="column", ylabel="row")

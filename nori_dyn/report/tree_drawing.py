@@ -11,13 +11,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from nori_dyn.model.tree import WORLD, KinematicTree
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.report.link_marks import LinkReadings, Missing, Seen, readings_by_link, undetermined_by_link
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import KINDS, WORDS, Kind
+from nori_dyn.system.variables import Kind, kind_in_words
 from nori_dyn.tables import characters
 
 Point: TypeAlias = tuple[float, float]
@@ -88,6 +89,14 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
+class Tie:
+    """A loop, or another component that acts between links: the path between their nodes, and what it is."""
+
+    path: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class TreeDrawing:
     """A tree with its sensors and with what they do not determine.
 
@@ -96,6 +105,7 @@ class TreeDrawing:
         top: where the rows begin.
         world: centre of the node of the world.
         rows: the links.
+        ties: the loops and tendons between them.
         sensors, undetermined: headings of their columns.
         joints: where the names of joints begin.
         joints_heading: what stands above them.
@@ -108,6 +118,7 @@ class TreeDrawing:
     top: float
     world: tuple[float, float]
     rows: tuple[LinkRow, ...]
+    ties: tuple[Tie, ...]
     sensors: tuple[Heading, ...]
     undetermined: tuple[Heading, ...]
     joints: float
@@ -141,7 +152,7 @@ class _Columns:
         undetermined = {kind: middle + COLUMN * (k + 0.8) for k, kind in enumerate(kinds)}
         joints = middle + COLUMN * (len(kinds) + 0.6)
         lengths = {x: HEADING * characters(_words(group)) for group, x in sensors.items()}
-        lengths |= {x: HEADING * characters(WORDS[kind]) for kind, x in undetermined.items()}
+        lengths |= {x: HEADING * characters(kind_in_words(kind)) for kind, x in undetermined.items()}
         rise = max(lengths.values(), default=0.0) * math.sin(SLANT)
         reach = max((x + length * math.cos(SLANT) for x, length in lengths.items()), default=0.0)
         return _Columns(sensors, undetermined, joints, rise, max(reach, joints + HEADING * len(JOINTS)))
@@ -166,7 +177,7 @@ def tree_drawing(
     columns = _Columns.after(
         max(places[i][0] + 14 + CHARACTER * characters(elided(name)) for i, name in enumerate(tree.names)),
         [*dict.fromkeys(group for link in readings for group in link)],
-        [kind for kind in KINDS if any(kind in link for link in missing)],
+        [kind for kind in system.kinds if any(kind in link for link in missing)],
     )
     top = math.ceil(columns.rise) + 2 * MARGIN
     points = {i: (x, top + ROW * (k + 0.5)) for i, (x, k) in places.items()}
@@ -200,8 +211,9 @@ def tree_drawing(
         top=top,
         world=points[WORLD],
         rows=tuple(rows),
+        ties=tuple(_ties(system, points)),
         sensors=tuple(Heading(x, _words(group)) for group, x in columns.sensors.items()),
-        undetermined=tuple(Heading(x, WORDS[kind]) for kind, x in columns.undetermined.items()),
+        undetermined=tuple(Heading(x, kind_in_words(kind)) for kind, x in columns.undetermined.items()),
         joints=columns.joints,
         joints_heading=JOINTS,
         marks=frozenset(cell.mark for row in rows for cell in row.cells),
@@ -248,6 +260,22 @@ def _in_drawing_order(tree: KinematicTree) -> Iterator[tuple[int, int]]:
             waiting.extend((j, column + 1) for j in reversed(light))
 
 
+def _ties(system: System, points: Mapping[int, Point]) -> Iterator[Tie]:
+    """Yield what acts between links, drawn from each link on which it acts to the next."""
+    for part in system.parts:
+        links = [key.body for key in part.acts_on if key.gives == "f"]
+        ends = links if len(links) > 1 else [WORLD, *links]
+        for first, second in pairwise(ends):
+            names = ("the world" if i == WORLD else system.tree.names[i] for i in (first, second))
+            yield Tie(_tie(points[first], points[second]), f"{part.name}, between {' and '.join(names)}")
+
+
+def _tie(start: Point, end: Point) -> str:
+    """Return a path between two nodes that bends to the left of both."""
+    left, middle = min(start[0], end[0]) - MARGIN, (start[1] + end[1]) / 2
+    return f"M{start[0]:g} {start[1]:g}Q{left:g} {middle:g} {end[0]:g} {end[1]:g}"
+
+
 def _stem(parent: Point, child: Point) -> str:
     """Return the part of the way from a parent that the ways to its other children may share."""
     return f"M{parent[0]:g} {parent[1]:g}V{child[1] - ROW / 2:g}"
@@ -277,7 +305,7 @@ def _missing_cells(missing: Mapping[Kind, Missing], x: Mapping[Kind, float]) -> 
         mark: Literal["sometimes", "never"] = "never" if seen == "never" else "sometimes"
         where = "" if seen == "never" else ", at special poses"
         components = f" ({', '.join(parts)})" if all(parts) else ""
-        yield Cell(x[kind], mark, len(parts), f"{WORDS[kind]}{components} not determined{where}")
+        yield Cell(x[kind], mark, len(parts), f"{kind_in_words(kind)}{components} not determined{where}")
 
 
 def _worst(found: Iterable[Missing]) -> Seen:

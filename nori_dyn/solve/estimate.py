@@ -180,7 +180,7 @@ class Layout:
         system: the system.
         outputs: the outputs wanted.
         size: number of unknowns.
-        kinds: which of the five kinds of variables each output is, by its name.
+        kinds: which kind of variable each output is, by its name.
         turns: whether some output is in the coordinates of a frame, and so must be turned.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nori_dyn.planning.outputs import Output
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import KINDS, WORDS, Kind, Variable, component_names
+from nori_dyn.system.variables import OF_JOINTS, SPATIAL, WORDS, Kind, Variable, component_names
 from nori_dyn.tables import Document, Facts, Table, number, numbers, unbroken
 from nori_dyn.typing import Floats
 
@@ -63,7 +63,7 @@ def _counted(found: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], N: int | No
 def value_tables(
     system: System, outputs: Sequence[Output], values: Mapping[str, Floats], sigmas: Mapping[str, Floats] | None = None
 ) -> Iterator[Table]:
-    """Yield the values of outputs as tables: joints, then links, kind by kind; ranges where there are many states.
+    """Yield the values of outputs as tables: joints, links, components; ranges where there are many states.
 
     Args:
         system: the system.
@@ -71,21 +71,23 @@ def value_tables(
         values: by their names.
         sigmas: their standard deviations, where they are known.
     """
-    many = any(np.ndim(values[output.name]) > (2 if _is_of_all_links(output) else 1) for output in outputs)
+    many = any(np.ndim(values[output.name]) > (2 if output.is_of_all_links else 1) for output in outputs)
     if many:
         yield _ranges(system, outputs, values, "Range of each output")
         if sigmas is not None:
             yield _ranges(system, outputs, sigmas, "Range of each standard deviation")
         return
-    asked = [kind for kind in KINDS if any(output.kind == kind for output in outputs)]
-    joints = [kind for kind in ("tau", "qdd") if kind in asked]
+    joints = [kind for kind in OF_JOINTS if any(output.kind == kind for output in outputs)]
     if joints:
         yield _joint_table(system, outputs, joints, values, sigmas)
-    for kind in asked:
-        if kind not in ("tau", "qdd"):
+    for kind in SPATIAL:
+        if any(output.kind == kind for output in outputs):
             yield _link_table(system, outputs, kind, values, WORDS[kind].capitalize())
             if sigmas is not None:
                 yield _link_table(system, outputs, kind, sigmas, f"Standard deviation of {WORDS[kind]}")
+    others = [output for output in outputs if not output.is_of_joints and not output.is_spatial]
+    if others:
+        yield _component_table(system, others, values, sigmas)
 
 
 def _joint_table(
@@ -123,12 +125,27 @@ def _link_table(
     return Table(f"{title}, {kind} [{units}]", ("link", *variable.components), rows, most=MOST_LINKS)
 
 
+def _component_table(
+    system: System, outputs: Sequence[Output], values: Mapping[str, Floats], sigmas: Mapping[str, Floats] | None
+) -> Table:
+    """Return the table of what components add, a number a row."""
+    own = [variable for output in outputs for variable in _of(system, output)]
+    names = [unbroken(name) for variable in own for name in variable.component_names]
+    units = [unit for variable in own for unit in variable.units]
+    parts = (("value", values),) if sigmas is None else (("value", values), ("sigma", sigmas))
+    columns = {
+        heading: numbers([x for output in outputs for x in array[output.name].tolist()], 5) for heading, array in parts
+    }
+    rows = tuple(zip(names, *columns.values(), units, strict=True))
+    return Table("Components", ("what", *columns, "unit"), rows, left=(0, len(columns) + 1), most=MOST_JOINTS)
+
+
 def _ranges(system: System, outputs: Sequence[Output], values: Mapping[str, Floats], title: str) -> Table:
     """Return the range of each output over many states: of each joint, and of each component over all links."""
     rows = []
     for output in outputs:
         array = values[output.name]
-        if _is_of_all_links(output):
+        if output.is_of_all_links:
             first = next(_of(system, output))
             parts = [f"{output.kind}.{c}, all links" for c in first.components]
             columns, units = np.moveaxis(array, -1, 0), first.units
@@ -152,14 +169,10 @@ def _least_and_largest(column: Floats) -> Sequence[str]:
     return numbers([float(known.min()), float(np.median(known)), float(known.max())])
 
 
-def _is_of_all_links(output: Output) -> bool:
-    return output.body is None and output.kind not in ("tau", "qdd")
-
-
 def _of(system: System, output: Output) -> Iterator[Variable]:
     """Yield the variables that an output consists of."""
     for variable in system.variables:
-        if variable.kind == output.kind and output.body in (None, variable.body):
+        if output.covers(variable):
             yield variable
 
 

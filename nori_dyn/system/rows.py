@@ -83,8 +83,13 @@ class RowBlock:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether it is an equation of motion; others are of sensors, or of known values."""
+        """Whether it is an equation of motion; others are of components, of sensors, or of known values."""
         return isinstance(self.key, NewtonEuler)
+
+    @property
+    def is_sensor(self) -> bool:
+        """Whether it is of a sensor or a known value; others are equations of motion, or of components."""
+        return isinstance(self.key, SensorRow)
 
     @property
     def is_exact(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nori_dyn.system.variables import KINDS, WORDS
+from nori_dyn.system.variables import kind_in_words
 from nori_dyn.tables import Document, Facts, Table, listed, unbroken
 
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ def system_document(system: System) -> Document:
         for (is_dynamic, group), own in groups.items()
     )
     equations = Table("Equations", ("of", "rows", "readings", "known values", "weighed"), counted)
-    sizes = {kind: sum(len(v.components) for v in system.variables if v.kind == kind) for kind in KINDS}
-    unknowns = Table(
-        "Unknowns", ("kind", "what", "numbers"), tuple((k, WORDS[k], n) for k, n in sizes.items()), left=(0, 1)
-    )
+    sizes = {kind: sum(len(v.components) for v in system.variables if v.kind == kind) for kind in system.kinds}
+    in_words = tuple((unbroken(kind), kind_in_words(kind), n) for kind, n in sizes.items())
+    unknowns = Table("Unknowns", ("kind", "what", "numbers"), in_words, left=(0, 1))
     return Document((Facts(facts), equations, unknowns))
 
 
@@ -57,5 +56,5 @@ def _counts(own: Sequence[RowBlock]) -> tuple[int, int, int, int]:
     """Return how many rows some equations have, with readings, with known values, and that are weighed."""
     n = [len(row.equation.components) for row in own]
     read = sum(k for k, row in zip(n, own, strict=True) if row.equation.is_measured)
-    known = sum(k for k, row in zip(n, own, strict=True) if not row.equation.is_measured and not row.is_dynamic)
+    known = sum(k for k, row in zip(n, own, strict=True) if row.is_sensor and not row.equation.is_measured)
     return sum(n), read, known, sum(k for k, row in zip(n, own, strict=True) if not row.is_exact)

@@ -28,8 +28,18 @@ WORDS: Mapping[Kind, str] = {
     "fx": "external wrench",
     "qdd": "joint acceleration",
     LOAD: "torque in the joint",
+    "loop": "internal wrench of loop",
+    "coupling": "force of coupling",
+    "tendon": "force of tendon",
+    "offset": "offset of",
 }
-"""What the variables of a body are called; those that components add are called by their kind."""
+"""What variables are called; those of kinds that are not here are called by their kind."""
+
+SPATIAL: tuple[Kind, ...] = ("a", "f", "fx")
+"""Those that each link has as a spatial vector."""
+
+OF_JOINTS: tuple[Kind, ...] = ("tau", "qdd", LOAD)
+"""Those that have a number a freedom of each joint."""
 
 FORCES: tuple[Kind, ...] = ("f", "tau", "fx", LOAD)
 """Those that are forces; the others are accelerations."""
@@ -123,6 +133,12 @@ class Variable:
         return f"{self.kind}:{self.owner}"
 
     @property
+    def words(self) -> str:
+        """What it is, in a sentence: "internal wrench of loop 'bar'", "joint torque of l_knee"."""
+        owner = f"'{self.owner}'" if self.key.component else f"of {self.owner}"
+        return f"{kind_in_words(self.kind)} {owner}"
+
+    @property
     def group(self) -> int:
         """Variables of one group have one natural size: 2 body for its motions, 2 body + 1 for its forces."""
         return 2 * self.body + self.is_force
@@ -131,6 +147,11 @@ class Variable:
     def component_names(self) -> tuple[str, ...]:
         """The name of each number of the block: "fx:l_sole.mz", or the block's own for a scalar."""
         return component_names(self.name, self.components)
+
+
+def kind_in_words(kind: Kind) -> str:
+    """Return what the variables of a kind are called, whatever adds them."""
+    return WORDS.get(kind, kind)
 
 
 def component_names(name: str, components: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.export.routine import Routine
 from nori_dyn.program.export.statuses import STATUSES
 from nori_dyn.program.export.text import MARK, comment, rendered, table
+from nori_dyn.system.variables import LOAD
 
 ALL = {
     "a": "spatial accelerations of the links, angular [rad/s^2], then linear [m/s^2]",
@@ -24,6 +25,7 @@ ALL = {
     "tau": "joint torques and forces",
     "fx": "external wrenches on the links, couple [N m], then force [N]",
     "qdd": "joint accelerations, the time derivative of qd",
+    LOAD: "torques and forces in the joints: what the motors give less what rotors, friction and springs take",
 }
 ONE = {
     "a": "spatial acceleration of link {}",
@@ -31,6 +33,7 @@ ONE = {
     "tau": "torque or force of joint {}",
     "fx": "external wrench on link {}",
     "qdd": "acceleration of joint {}, the time derivative of its part of qd",
+    LOAD: "torque or force in joint {}: what its motor gives less what rotor, friction and spring take",
 }
 ACCELERATION = (
     "Gravity is included: at rest it is 1 g upwards. The linear part is the spatial one: for the acceleration of the "
@@ -219,10 +222,15 @@ def _output(interface: Interface, field: Field) -> Iterator[str]:
     tree, output = interface.tree, field.part.output
     kind, body, title = output.kind, output.body, comment_text(output.name)
     note = f" {ACCELERATION}" if kind == "a" else ""
-    if kind in ("tau", "qdd"):
+    own = [v for v in interface.systems[0].variables if output.covers(v)]
+    if output.is_of_joints:
         owner = "" if body is None else comment_text(tree.joint_names[body])
         yield f"{title}: {ALL[kind] if body is None else ONE[kind].format(owner)} ({len(field.places)})."
-        own = (v for v in interface.systems[0].variables if v.kind == kind and body in (None, v.body))
+        rows = (row for v in own for row in _joint_rows(v.owner, v.components, v.units))
+        yield from table((place, *row) for place, row in zip(field.places, rows, strict=True))
+        return
+    if not output.is_spatial:
+        yield f"{title}: {', '.join(comment_text(v.words) for v in own)} ({len(field.places)})."
         rows = (row for v in own for row in _joint_rows(v.owner, v.components, v.units))
         yield from table((place, *row) for place, row in zip(field.places, rows, strict=True))
         return

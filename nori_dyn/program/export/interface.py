@@ -12,13 +12,14 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.model.joints import FORCE, MOTION, Joint
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.export.names import comment_text, distinct_identifiers, enumerators
 from nori_dyn.program.export.text import numbers
 from nori_dyn.program.layout import Part, output_parts
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.system.variables import component_names
+from nori_dyn.system.variables import OF_JOINTS, SPATIAL, component_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class Interface:
         """Whether a sensor reads an acceleration or a wrench of a link."""
         at = positions(self.tree, self.tree.neutral_configuration())
         rows = (row for system in self.systems for row in system.measurements)
-        return any(key.kind in ("a", "f", "fx") for row in rows for key in row.equation.blocks(at))
+        return any(key.kind in SPATIAL for row in rows for key in row.equation.blocks(at))
 
     @property
     def neutral(self) -> dict[int, float]:
@@ -195,10 +196,15 @@ def _fields(plan: EliminationPlan, name: str) -> tuple[Field, ...]:
     fields = []
     for field, part in zip(distinct_identifiers([part.output.name for part in parts]), parts, strict=True):
         sizes = tuple(map(str, part.shape)) if part.shape != (1,) else ()
-        if part.output.body is None:
-            sizes = (f"{name.upper()}_{'NV' if part.output.kind in ('tau', 'qdd') else 'N_LINKS'}", *sizes[1:])
+        if is_whole(part.output) and (part.output.is_of_joints or part.output.is_spatial):
+            sizes = (f"{name.upper()}_{'NV' if part.output.is_of_joints else 'N_LINKS'}", *sizes[1:])
         fields.append(Field(field, part, sizes))
     return tuple(fields)
+
+
+def is_whole(output: Output) -> bool:
+    """Return whether an output is all variables of its kind."""
+    return output.body is None and not output.owner
 
 
 def enumeration(interface: Interface, group: str, names: Sequence[str], about: str) -> Enumeration:
@@ -216,15 +222,15 @@ def _enumerations(interface: Interface) -> list[Enumeration]:
         "Y": (inputs.measurement_names, "y"),
         "WEIGHT": (inputs.weight_names, "weights"),
     }
-    whole = {field.part.output.kind: field.name for field in interface.fields if field.part.output.body is None}
-    for kind in ("tau", "qdd"):
+    whole = {field.part.output.kind: field.name for field in interface.fields if is_whole(field.part.output)}
+    for kind in OF_JOINTS:
         if kind in whole:
             own = [v for v in interface.systems[0].variables if v.kind == kind]
             places = [f"{tree.joint_names[v.body]} {component}".rstrip() for v in own for component in v.components]
             named[kind.upper()] = (places, whole[kind])
     given = {key: (names, f"Places in {field}.") for key, (names, field) in named.items() if names}
     found = [enumeration(interface, key, names, about) for key, (names, about) in given.items()]
-    rows = [field for kind, field in whole.items() if kind in ("a", "f", "fx")]
+    rows = [field for kind, field in whole.items() if kind in SPATIAL]
     if rows:
         found.append(enumeration(interface, "LINK", tree.names, f"Rows of {', '.join(rows)}."))
     kinds = {field.part.output.kind for field in interface.fields}
@@ -252,10 +258,14 @@ def velocity_names(joint: Joint) -> list[str]:
 
 
 def known(system: System) -> Iterator[str]:
-    """Yield what sensors take as known, as lines of a comment."""
+    """Yield what components hold, and what sensors take as known, as lines of a comment."""
+    held = [comment_text(row.name) for row in system.rows if not row.is_dynamic and not row.is_sensor]
+    if held:
+        yield ""
+        yield f"Held, as accelerations: {', '.join(held)}. Whether q and qd fit them is not checked."
     known: dict[str, list[str]] = {}
     for row in system.rows:
-        if not row.is_dynamic and not row.equation.is_measured:
+        if row.is_sensor and not row.equation.is_measured:
             values = getattr(row.equation, "value", None) or ()
             each = values[:1] if len(set(values)) == 1 else values
             known.setdefault(" ".join(f"{value:g}" for value in each), []).append(comment_text(row.name))

@@ -87,7 +87,7 @@ def test_text_figures_and_page_say_the_same_of_poses_and_failures():
 )
 def test_what_becomes_of_poses(lost, ranks, outcome):
     report = nd.observability(ENOUGH)
-    unseen = (Unseen("internal", ("link1", "link3"), (), ()),) if lost else ()
+    unseen = (Unseen("internal", ("link1", "link3"), (), (), ()),) if lost else ()
     smallest = np.full(2, 1e-7 if not lost else 0.1)
     pose = replace(report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=smallest, unseen=unseen)
     (line,) = findings(replace(report, conditions=(pose,))).poses

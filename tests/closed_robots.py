@@ -1,0 +1,139 @@
+"""Small robots with components, for tests of what comes after the system: loops that repeat themselves, and others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import Transform, spatial_inertia
+from nori_dyn.components import Coupling, Friction, Loop, Rotor, Spring, Tendon
+from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute
+from nori_dyn.model.kinematics import link_transforms, world_transforms
+from nori_dyn.model.paths import path
+from nori_dyn.model.synthetic import random_tree
+from nori_dyn.model.tree import Frame, KinematicTree
+
+X_AXIS, Y_AXIS, Z_AXIS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+LENGTHS = {"crank": 0.4, "coupler": 0.9, "rocker": 0.7}
+GROUND = 1.0
+LEGS = 6
+
+
+def shifted(x: float, y: float = 0.0, z: float = 0.0) -> Transform:
+    return Transform(np.eye(3), np.array([x, y, z]))
+
+
+def rod(mass: float, length: float, axis: int = 0) -> np.ndarray:
+    """Return the inertia of a rod from its origin along an axis."""
+    I_com = mass * length**2 / 12 * np.eye(3) * 0.99
+    I_com[axis, axis] = mass * length**2 / 900
+    return spatial_inertia(mass, np.eye(3)[axis] * length / 2, I_com)
+
+
+def four_bar(constrains: object = "hinge") -> KinematicTree:
+    """Return a planar four-bar in space: all axes are z, and the loop holds what a hinge holds."""
+    return KinematicTree(
+        name="four_bar",
+        names=tuple(LENGTHS),
+        joint_names=("crank_joint", "elbow", "rocker_joint"),
+        parents=(-1, 0, -1),
+        joints=(Revolute(),) * 3,
+        X_tree=(shifted(0.0), shifted(LENGTHS["crank"]), shifted(GROUND)),
+        I=np.array([rod(length, length) for length in LENGTHS.values()]),
+        frames={f"{name}_end": Frame(i, shifted(length)) for i, (name, length) in enumerate(LENGTHS.items())},
+        components=(Loop(name="bar", frames=["coupler_end", "rocker_end"], constrains=constrains),),
+    )
+
+
+def stewart() -> KinematicTree:
+    """Return a Stewart platform: legs of a universal joint and a slide, held to the platform by their tips."""
+    names, joint_names, parents, X_tree, frames = [], [], [], [], {}
+    joints: list[Joint] = []
+    inertias = []
+    loops = []
+    for k in range(LEGS):
+        base, top = (radius * np.array([np.cos(a), np.sin(a), 0.0]) for radius, a in _corners(k))
+        first = len(names)
+        names += [f"cross{k}", f"cylinder{k}", f"rod{k}"]
+        joint_names += [f"swing{k}", f"tilt{k}", f"slide{k}"]
+        parents += [-1, first, first + 1]
+        joints += [Revolute(X_AXIS), Revolute(Y_AXIS), Prismatic(Z_AXIS)]
+        X_tree += [Transform(np.eye(3), base), Transform.identity(), shifted(0.0, 0.0, 0.8)]
+        inertias += [rod(0.1, 0.1, 2), rod(1.0, 0.5, 2), rod(0.5, 0.5, 2)]
+        frames[f"tip{k}"] = Frame(first + 2, Transform.identity())
+        frames[f"corner{k}"] = Frame(3 * LEGS, Transform(np.eye(3), top))
+        loops.append(Loop(name=f"leg{k}", frames=[f"tip{k}", f"corner{k}"], constrains="point"))
+    return KinematicTree(
+        name="stewart",
+        names=(*names, "platform"),
+        joint_names=(*joint_names, "base"),
+        parents=(*parents, -1),
+        joints=(*joints, Free()),
+        X_tree=(*X_tree, shifted(0.0, 0.0, 1.0)),
+        I=np.array([*inertias, spatial_inertia(5.0, np.zeros(3), np.diag([0.4, 0.4, 0.8]))]),
+        frames=frames,
+        components=tuple(loops),
+    )
+
+
+def _corners(k: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return radius and angle of a leg's foot and of its corner: feet in pairs, corners in other pairs."""
+    pair = 2 * np.pi / 3 * (k // 2)
+    side = 1 if k % 2 else -1
+    return (1.0, pair + side * 0.2), (0.5, pair + side * (np.pi / 3 - 0.2))
+
+
+def robot_with_all_components() -> KinematicTree:
+    """Return an arm of two limbs with one component of each kind, at least, and a loop that can be closed."""
+    tree = random_tree(7, seed=6, kinds=("revolute", "prismatic"))
+    tree = tree.replace(parents=(-1, 0, 0, 1, 1, 2, 2))
+    X = random_tree(2, seed=5).X_tree
+    q = np.linspace(-0.6, 0.8, tree.nq)
+    frames = {"tool": Frame(3, X[0]), "palm": Frame(6, X[1])}
+    frames["grip"] = _frame_that_meets(tree, q, Frame(4, X[0]), 5)
+    frames["hold"] = Frame(4, X[0])
+    return tree.replace(
+        name="components",
+        frames=frames,
+        components=(
+            Rotor(joints="all", inertia=1e-4, gear=30.0),
+            Friction(joints="all", viscous=0.1, coulomb=0.2, width=0.1),
+            Spring(joints="joint3", stiffness=4.0),
+            Coupling(name="belt", joint="joint7", of={"joint4": -0.5}),
+            Loop(name="bar", frames=["hold", "grip"], constrains=["fx", "fz"]),
+            Tendon(name="cable", through=["tool", "palm"]),
+        ),
+    )
+
+
+def _frame_that_meets(tree: KinematicTree, q: np.ndarray, frame: Frame, link: int) -> Frame:
+    """Return the frame on a link, or on the world, that is where another one is at a configuration."""
+    X_0 = world_transforms(tree, link_transforms(tree, q))
+    return Frame(link, frame.X @ X_0[frame.link] @ X_0[link].inverse())
+
+
+def random_mechanism(seed: int) -> KinematicTree:
+    """Return a random tree with loops that can be closed and that leave it some freedom; some are planar."""
+    rng = np.random.default_rng(seed)
+    if seed % 5 == 0:
+        return four_bar(("hinge", "pose", ["fx", "fy"], "point", ["mz", "fx"])[seed // 5 % 5] if seed else "hinge")
+    n = int(rng.integers(5, 8))
+    tree = random_tree(n, seed, kinds=("revolute", "prismatic", "helical", "spherical"), chain=0.4)
+    q = tree.random_configuration(rng)
+    frames: dict[str, Frame] = {}
+    loops: list[Loop] = []
+    used = 0
+    for k in range(int(rng.integers(1, 3))):
+        A = int(rng.integers(1, n))
+        B = int(rng.choice([-1, *(i for i in range(n) if i != A)]))
+        both = set(path(tree.parents, A)) ^ (set(path(tree.parents, B)) if B >= 0 else set())
+        freedoms = sum(tree.joints[i].nv for i in both)
+        most = min(freedoms - 1, tree.nv - 1 - used, 6)
+        if most < 1:
+            continue
+        directions = ["fx", "fy", "fz", "mx", "my", "mz"]
+        own = [str(name) for name in rng.permutation(directions)[: int(rng.integers(1, most + 1))]]
+        frames[f"a{k}"] = Frame(A, Transform(np.eye(3), rng.normal(size=3) / 4))
+        frames[f"b{k}"] = _frame_that_meets(tree, q, frames[f"a{k}"], B)
+        loops.append(Loop(name=f"loop{k}", frames=[f"a{k}", f"b{k}"], constrains=own))
+        used += len(own)
+    return tree.replace(frames=frames, components=tuple(loops))
