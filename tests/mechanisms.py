@@ -1,7 +1,7 @@
 """Mechanisms with closed loops, built by hand: bars, a Delta robot, a Stewart platform, a sprung leg, and Cassie.
 
-Each is closed at its neutral configuration (Cassie at that of its file), its loops have independent rows, and its links come depth first, which
-Pinocchio's algorithms on constraints ask for.
+Each is closed at its neutral configuration (Cassie at that of its file). Its loops have independent rows, and its links
+come depth first, which Pinocchio's algorithms on constraints ask for.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Component, Loop, Rotor, Spring, Tendon
 from nori_dyn.errors import NoriWarning
 from nori_dyn.io.mjcf import load_mjcf
+from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.closure import closed
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import WORLD, Frame, KinematicTree
+from nori_dyn.system.builder import System
 from tests.oracles import poses
 
 Floats = NDArray[np.float64]
@@ -201,13 +204,13 @@ DELTA_BASE, DELTA_ARM, DELTA_PLATFORM, DELTA_WIDTH = 0.2, 0.25, 0.06, 0.04
 
 DELTA_ARM_MASS, DELTA_PLATFORM_MASS = 0.4, 0.7
 DELTA_AZIMUTHS = 2 * np.pi / 3 * np.arange(3)
-DELTA_TILT, DELTA_HEIGHT = 0.4, -0.55
+DELTA_TILT, DELTA_REST = 0.4, np.array([0.0, 0.0, -0.55])
 
 
 def delta_platform() -> Link:
     """Return the platform of a Delta robot."""
     I = spatial_inertia(DELTA_PLATFORM_MASS, np.zeros(3), 1e-3 * np.diag([1.0, 1.0, 2.0]))
-    return Link("platform", None, Free(), (0, 0, DELTA_HEIGHT), np.eye(3), I)
+    return Link("platform", None, Free(), DELTA_REST, np.eye(3), I)
 
 
 def delta_arm(k: int) -> Link:
@@ -270,7 +273,7 @@ def light_delta() -> KinematicTree:
     return tree_of("light_delta", [delta_platform(), *map(delta_arm, range(3))], delta_frames(), held)
 
 
-STEWART_HEIGHT, STEWART_MASS = 0.8, 4.0
+STEWART_REST, STEWART_MASS = np.array([0.0, 0.0, 0.8]), 4.0
 STEWART_INERTIA = np.diag([0.11, 0.13, 0.2])
 STEWART_COM = np.array([0.02, -0.01, 0.05])
 BARREL, ROD = (0.25, 0.9), (0.3, 0.5)
@@ -298,10 +301,10 @@ def stewart() -> KinematicTree:
     """Return a Stewart platform: six legs that turn on universal joints, slide, and end in balls."""
     base, top = stewart_points()
     plate = spatial_inertia(STEWART_MASS, STEWART_COM, STEWART_INERTIA)
-    links = [Link("platform", None, Free(), (0, 0, STEWART_HEIGHT), np.eye(3), plate)]
+    links = [Link("platform", None, Free(), STEWART_REST, np.eye(3), plate)]
     frames, components = {}, []
     for k, (start, end) in enumerate(zip(base, top, strict=True)):
-        way = end + [0, 0, STEWART_HEIGHT] - start
+        way = end + STEWART_REST - start
         length = float(np.linalg.norm(way))
         links += on_universal(f"barrel{k}", None, start, leading(way, 2), slender(*BARREL), (X_AXIS, Y_AXIS))
         rod = slender(-ROD[0], ROD[1])
@@ -428,3 +431,11 @@ def welded_limbs(constrains: str, stabilisation: dict[str, float] | None = None)
     frames = {"l_hand": hand, "r_hand": Frame(12, Transform((R[12].T @ R[6]).T, place))}
     loop = Loop(name="grip", frames=["l_hand", "r_hand"], constrains=constrains, stabilisation=stabilisation)
     return tree.replace(frames=frames, components=(loop,))
+
+
+def forward_dynamics(tree: KinematicTree, q: Floats, qd: Floats, tau: Floats) -> tuple[Floats, dict[str, Floats]]:
+    """Return qdd (nv,), and all that components add by name, of forward dynamics: D d + b = 0 by plain sparse LU."""
+    system = System(tree, sensors("forward_dynamics"))
+    d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, tau))
+    qdd = np.concatenate([d[v.slice] for v in system.variables if v.kind == "qdd"])
+    return qdd, {v.name: d[v.slice] for v in system.variables if v.key.component}

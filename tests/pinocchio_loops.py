@@ -64,6 +64,6 @@ def _constraint(tree: KinematicTree, model: pin.Model, places: list, loop: Loop)
     constraint = pin.RigidConstraintModel(kind, model, *pairs, pin.ReferenceFrame.LOCAL)
     constraint.name = loop.name
     if loop.stabilisation is not None:
-        constraint.corrector.Kp[:] = loop.stabilisation.position
-        constraint.corrector.Kd[:] = loop.stabilisation.velocity
+        gains = loop.stabilisation.position, loop.stabilisation.velocity
+        constraint.setBaumgarteCorrectorParameters(pin.BaumgarteCorrectorParameters(*gains))
     return constraint
