@@ -11,12 +11,16 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.algebra.ranges import numbers_in
+from nori_dyn.errors import ModelError
 from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.kinematics import positions
 from nori_dyn.system.builder import System
 from nori_dyn.system.repeats import Repeat
 from nori_dyn.system.sources import natural_sizes, over_sources
 from nori_dyn.typing import Floats, Indices
+
+SHOWN = 4
+"""Names in a message, at most."""
 
 LOOKS = 6
 """Closed configurations at which ranks are taken; the largest counts."""
@@ -46,6 +50,7 @@ def settle(system: System, seed: int = 0) -> Settled:
 
     Raises:
         NotClosedError: its loops cannot be closed.
+        ModelError: they leave the robot no freedom.
     """
     nothing = np.zeros(0, dtype=np.intp)
     if not system.tree.closing_parts:
@@ -78,9 +83,15 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
     tree = system.tree
     J = gap_rate(positions(tree, Q.T))
     sizes = np.linalg.norm(J, axis=1, keepdims=True)
-    J = J / np.where(sizes > 0, sizes, 1.0)
+    J = J / np.where(sizes > RANK_TOLERANCE * sizes.max(), sizes, np.inf)  # what is left of a row of zeros is none
     ranks = [_rank(J[:, :, k]) for k in range(len(Q))]
     best = int(np.argmax(ranks))
+    if ranks[best] == tree.nv:
+        names = ", ".join(f"'{part.name}'" for part in tree.closing_parts[:SHOWN])
+        raise ModelError(
+            f"robot '{tree.name}': its loops and couplings ({names}{', ...' * (len(tree.closing_parts) > SHOWN)}) hold "
+            f"all of its {tree.nv} freedoms: it cannot move. Constrain fewer directions, or lock the joints when loading."
+        )
     if ranks[best] == len(J):
         return []
     _, _, order = la.qr(J[:, :, best].T, mode="economic", pivoting=True)

@@ -8,8 +8,10 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Coupling, Loop
-from nori_dyn.errors import NotClosedError, NotRequestedError, PlanError
+from nori_dyn.errors import ModelError, NotClosedError, NotRequestedError, PlanError
+from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.joints import Revolute
+from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import Frame, KinematicTree
 from nori_dyn.planning.repeats import settle
@@ -84,6 +86,19 @@ def test_a_planar_four_bar_in_space_repeats_what_its_hinges_say(constrains, repe
     assert_close(d[told], least_squares(system, q, qd, y)[told], SOLVED)
 
 
+def test_rows_that_are_nothing_but_rounding_repeat_others():
+    """In a plane that is no coordinate plane a row of zeros is one of 1e-16."""
+    tree = four_bar("point")
+    E = random_tree(1, seed=9).X_tree[0].E
+    X_tree = tuple(Transform(E @ X.E, E.T @ X.r) if tree.is_root(i) else X for i, X in enumerate(tree.X_tree))
+    tilted = tree.replace(X_tree=X_tree)
+    q, _ = closed_state(tilted)
+    row = gap_rate(positions(tilted, q))[2]
+    assert 0 < np.abs(row).max() < 1e-14
+    settled = settle(System(tilted, sensor_set(TORQUES, FREE)))
+    assert [repeat.row for repeat in settled.system.repeats] == [2]
+
+
 def test_what_nothing_tells_is_no_output_and_is_named():
     system = nd.System(four_bar("hinge"), sensor_set(TORQUES, FREE))
     plan = nd.plan(system, ordering="recursive", cache=False)
@@ -142,6 +157,11 @@ def test_a_loop_that_cannot_be_closed_is_told_with_its_gap():
         nd.plan(nd.System(four_bar(["fx", "fy"], ground=2.5), sensor_set(TORQUES, FREE)), cache=False)
     assert told.value.part == "loop:pin"
     assert 0.5 / np.sqrt(2) <= told.value.gap <= 0.5 + 1e-6  # the larger component of half a metre
+
+
+def test_loops_that_lock_the_robot_are_refused():
+    with pytest.raises(ModelError, match=r"its loops and couplings \('loop:pin'\) hold all of its 3 freedoms"):
+        nd.plan(nd.System(four_bar(["mz", "fx", "fy"]), sensor_set(TORQUES, FREE)), cache=False)
 
 
 def test_the_gap_of_an_open_state_is_on_its_estimate():
