@@ -90,7 +90,8 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
         more = ", ..." if len(tree.closing_parts) > SHOWN else ""
         names = ", ".join(f"'{part.name}'" for part in tree.closing_parts[:SHOWN]) + more
         raise ModelError(
-            f"robot '{tree.name}': its loops and couplings ({names}) hold all of its {tree.nv} freedoms: it cannot move. Constrain fewer directions, or lock the joints when loading."
+            f"robot '{tree.name}': its loops and couplings ({names}) hold all of its {tree.nv} freedoms: it cannot "
+            "move. Constrain fewer directions, or lock the joints when loading."
         )
     if ranks[best] == len(J):
         return []
