@@ -168,7 +168,7 @@ def order_data(plan: EliminationPlan) -> OrderData:
         regrouped=plan.regrouped,
         candidates=[CandidateData.model_validate(asdict(candidate)) for candidate in plan.tried],
         seed=plan.seed,
-        repeats=[RepeatData(**asdict(repeat)) for repeat in plan.system.repeats],
+        repeats=[RepeatData(**asdict(repeat)) for repeat in plan.system.of_components.repeats],
         undetermined=plan.undetermined.tolist(),
     )
 
@@ -245,7 +245,7 @@ def system_of(system: Of, data: OrderData) -> Of:
     Raises:
         PlanError: a row, or an undetermined unknown, that the system does not have.
     """
-    rows = set(system.closing_rows)
+    rows = set(system.of_components.closing)
     for repeat in data.repeats:
         if (repeat.equation, repeat.row) not in rows:
             raise PlanError(f"it leaves out row {repeat.row} of component equation {repeat.equation}: there is none.")

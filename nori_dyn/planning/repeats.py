@@ -15,7 +15,7 @@ from nori_dyn.errors import ModelError
 from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.kinematics import positions
 from nori_dyn.system.builder import System
-from nori_dyn.system.repeats import Repeat
+from nori_dyn.system.repeats import Repeat, multiplier_column
 from nori_dyn.system.sources import natural_sizes, over_sources
 from nori_dyn.typing import Floats, Indices
 
@@ -62,7 +62,7 @@ def settle(system: System, seed: int = 0) -> Settled:
     left = system.without(repeats)
     looks = [_unseen(left, q) for q in Q]
     unseen = min(looks, key=lambda d: d.shape[1])
-    places = [left.multiplier_column(repeat) for repeat in repeats]
+    places = [multiplier_column(left, repeat.equation, repeat.row) for repeat in repeats]
     of_forces = unseen[places]
     n_free = _rank(of_forces)
     _, _, order = la.qr(of_forces.T, mode="economic", pivoting=True)
@@ -97,7 +97,7 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
         return []
     _, _, order = la.qr(J[:, :, best].T, mode="economic", pivoting=True)
     dependent = np.sort(order[ranks[best] :]).tolist()
-    places = system.closing_rows
+    places = system.of_components.closing
     return [Repeat(equation, row, is_zero=False) for equation, row in (places[k] for k in dependent)]
 
 

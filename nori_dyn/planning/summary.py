@@ -52,7 +52,7 @@ def undetermined(plan: EliminationPlan) -> list[Variable]:
 
 def _left_out(system: System) -> str:
     """Return the rows of loops that repeat others; "" where there are none."""
-    names = system.repeated_names
+    names = system.of_components.repeated_names
     return f"{listed(names, MOST_OUTPUTS)}: they repeat others wherever the robot is closed" if names else ""
 
 

@@ -11,9 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nori_dyn.algebra.arrays import checked
-from nori_dyn.algebra.ranges import numbers, width
+from nori_dyn.algebra.ranges import width
 from nori_dyn.errors import SensorConfigError
-from nori_dyn.model.component import Closing
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.assembly import Entries, assemble
@@ -22,7 +21,7 @@ from nori_dyn.system.fit import check_bias, check_sigma, columns_of
 from nori_dyn.system.inputs import configuration, reading, unweighed_state, weighting
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
-from nori_dyn.system.repeats import Repeat, without_repeats
+from nori_dyn.system.repeats import ComponentRows, Repeat
 from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, RowKey, SensorRow
 from nori_dyn.system.summary import system_document
 from nori_dyn.system.variables import KINDS, ComponentKey, Kind, Variable, VariableKey, component_names, tree_variables
@@ -47,17 +46,16 @@ class System(Shown):
     def __init__(self, tree: KinematicTree, sensors: Sensors, repeats: Sequence[Repeat] = ()) -> None:
         self.tree = tree
         self.sensors = sensors
-        self.repeats = tuple(repeats)
         self.parts = parts_of(tree)
+        self.of_components = ComponentRows.of(self.parts, repeats)
         of_sensors = sensors.equations(tree)
         variables = tuple(tree_variables(tree, act_on_joints(self.parts), added_unknowns(self.parts, of_sensors)))
         self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
         self._columns = {v.key: v.slice for v in variables}
         sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
         motion = newton_euler(tree, self.parts, sigma)
-        of_parts = without_repeats(*self._component_equations(), self.repeats)
         equations: dict[RowKey, Equation] = {equation.key: equation for equation in motion}
-        equations |= {ComponentRow(k): equation for k, equation in enumerate(of_parts)}
+        equations |= {ComponentRow(k): equation for k, equation in enumerate(self.of_components.left)}
         equations |= {SensorRow(k): equation for k, equation in enumerate(of_sensors)}
         n_rows = sum(len(equation.components) for equation in equations.values())
         sigmas = [equation.sigma for equation in equations.values()]
@@ -69,51 +67,9 @@ class System(Shown):
         self.weights: Floats = np.concatenate([np.zeros(0), *weights])
         self.weights.flags.writeable = False
 
-    def _component_equations(self) -> tuple[list[Equation], list[ComponentKey | None]]:
-        """Return the equations of all components, and for each the force of its constraint where it has one."""
-        pairs = [(equation, part) for part in self.parts for equation in part.equations]
-        forces = [part.unknowns[0].key if isinstance(part, Closing) else None for _, part in pairs]
-        return [equation for equation, _ in pairs], forces
-
     def without(self, repeats: Sequence[Repeat]) -> Self:
         """Return the system without rows of components that repeat others."""
         return type(self)(self.tree, self.sensors, repeats)
-
-    @cached_property
-    def closing_rows(self) -> tuple[tuple[int, int], ...]:
-        """For each row of the gaps of loops and couplings the number of its equation of a component, and its own."""
-        equations, forces = self._component_equations()
-        numbered = enumerate(zip(equations, forces, strict=True))
-        return tuple((k, row) for k, (e, force) in numbered if force for row in range(len(e.components)))
-
-    @property
-    def repeated_names(self) -> tuple[str, ...]:
-        """The names of the rows that are left out: "loop:bar.my"."""
-        equations, _ = self._component_equations()
-        named = [component_names(equation.name, equation.components) for equation in equations]
-        return tuple(named[repeat.equation][repeat.row] for repeat in self.repeats)
-
-    def multiplier_column(self, repeat: Repeat) -> int:
-        """Return the column of the force along a row that repeats others."""
-        key = self._component_equations()[1][repeat.equation]
-        assert key is not None
-        start: int = self.column(*key).start
-        return start + repeat.row
-
-    @cached_property
-    def held_forces(self) -> Mapping[int, int]:
-        """The row of D of each force of a loop or coupling, by its column; of those that are zero there is none."""
-        _, forces = self._component_equations()
-        found: dict[int, int] = {}
-        for block in self.rows:
-            if not isinstance(block.key, ComponentRow) or (key := forces[block.key.number]) is None:
-                continue
-            repeats = {repeat.row: repeat for repeat in self.repeats if repeat.equation == block.key.number}
-            left = [k for k in range(width(self.column(*key))) if k not in repeats or repeats[k].is_zero]
-            for row, k in zip(numbers(block.slice), left, strict=True):
-                if k not in repeats:
-                    found[self.column(*key).start + k] = row
-        return found
 
     def _row_blocks(
         self, equations: Mapping[RowKey, Equation], sigmas: Sequence[tuple[float, ...] | None]

@@ -27,6 +27,7 @@ from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.model.kinematics import Kinematics, velocities, world_acceleration
 from nori_dyn.system.builder import System
 from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
+from nori_dyn.system.repeats import held_forces
 from nori_dyn.system.rows import Given, NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicState,
@@ -150,7 +151,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         original=original,
         n_variables=system.shape[1],
         definitions=definitions,
-        held={} if system.is_weighted else dict(system.held_forces),
+        held={} if system.is_weighted else held_forces(system),
         duals=duals,
         a=tuple(builder.a),
         f=tuple(builder.f),

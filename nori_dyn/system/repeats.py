@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from nori_dyn.model.component import Closing
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.system.equation import Equation
-from nori_dyn.system.variables import ComponentKey, VariableKey
+from nori_dyn.system.parts import Part
+from nori_dyn.system.rows import ComponentRow
+from nori_dyn.system.variables import ComponentKey, VariableKey, component_names
 from nori_dyn.typing import Array
+
+if TYPE_CHECKING:
+    from nori_dyn.system.builder import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +108,66 @@ class WithoutRepeats:
         return left
 
 
-def without_repeats(
-    equations: Sequence[Equation], multipliers: Sequence[ComponentKey | None], repeats: Sequence[Repeat]
-) -> list[Equation]:
-    """Return the equations of components without rows that repeat others.
+@dataclass(frozen=True, slots=True)
+class ComponentRows:
+    """The equations of all components, and which of their rows are left out.
 
-    Args:
-        equations: all of them.
-        multipliers: for each its force, if it has one of its own.
-        repeats: what is left out.
+    Attributes:
+        whole: the equations, with all their rows.
+        forces: for each the force of its constraint, where it has one of its own.
+        repeats: the rows that are left out.
     """
-    found: list[Equation] = []
-    for number, (equation, multiplier) in enumerate(zip(equations, multipliers, strict=True)):
-        own = tuple(repeat for repeat in repeats if repeat.equation == number)
-        found.append(WithoutRepeats(equation, multiplier, own) if own and multiplier else equation)
+
+    whole: tuple[Equation, ...]
+    forces: tuple[ComponentKey | None, ...]
+    repeats: tuple[Repeat, ...]
+
+    @staticmethod
+    def of(parts: Sequence[Part], repeats: Sequence[Repeat]) -> ComponentRows:
+        """Return the equations of some parts."""
+        pairs = [(equation, part) for part in parts for equation in part.equations]
+        forces = [part.unknowns[0].key if isinstance(part, Closing) else None for _, part in pairs]
+        return ComponentRows(tuple(equation for equation, _ in pairs), tuple(forces), tuple(repeats))
+
+    @property
+    def left(self) -> list[Equation]:
+        """The equations without rows that repeat others."""
+        found: list[Equation] = []
+        for number, (equation, force) in enumerate(zip(self.whole, self.forces, strict=True)):
+            own = tuple(repeat for repeat in self.repeats if repeat.equation == number)
+            found.append(WithoutRepeats(equation, force, own) if own and force else equation)
+        return found
+
+    @property
+    def closing(self) -> tuple[tuple[int, int], ...]:
+        """For each row of the gaps of loops and couplings the number of its equation, and its own."""
+        numbered = enumerate(zip(self.whole, self.forces, strict=True))
+        return tuple((k, row) for k, (e, force) in numbered if force for row in range(len(e.components)))
+
+    @property
+    def repeated_names(self) -> tuple[str, ...]:
+        """The names of the rows that are left out: "loop:bar.my"."""
+        named = [component_names(equation.name, equation.components) for equation in self.whole]
+        return tuple(named[repeat.equation][repeat.row] for repeat in self.repeats)
+
+
+def multiplier_column(system: System, equation: int, row: int) -> int:
+    """Return the column of the force along a row of a loop or coupling, by the number of its equation and its own."""
+    key = system.of_components.forces[equation]
+    assert key is not None
+    start: int = system.column(*key).start
+    return start + row
+
+
+def held_forces(system: System) -> dict[int, int]:
+    """Return the row of D of each force of a loop or coupling, by its column; of those that are zero there is none."""
+    repeats = {(repeat.equation, repeat.row): repeat for repeat in system.of_components.repeats}
+    first = {block.key.number: block.slice.start for block in system.rows if isinstance(block.key, ComponentRow)}
+    found: dict[int, int] = {}
+    for place in system.of_components.closing:
+        repeat = repeats.get(place)
+        if repeat is None:
+            found[multiplier_column(system, *place)] = first[place[0]]
+        if repeat is None or repeat.is_zero:
+            first[place[0]] += 1
     return found

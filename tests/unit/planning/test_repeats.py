@@ -76,7 +76,7 @@ def test_a_planar_four_bar_in_space_repeats_what_its_hinges_say(constrains, repe
     tree = four_bar(constrains)
     system = System(tree, sensor_set(TORQUES, FREE))
     settled = settle(system)
-    assert len(settled.system.repeats) == repeated
+    assert len(settled.system.of_components.repeats) == repeated
     q, qd = closed_state(tree)
     y = np.array([1.0, 2.0, 3.0])
     D = settled.system.D(q).toarray()
@@ -96,7 +96,7 @@ def test_rows_that_are_nothing_but_rounding_repeat_others():
     row = gap_rate(positions(tilted, q))[2]
     assert 0 < np.abs(row).max() < 1e-14
     settled = settle(System(tilted, sensor_set(TORQUES, FREE)))
-    assert [repeat.row for repeat in settled.system.repeats] == [2]
+    assert [repeat.row for repeat in settled.system.of_components.repeats] == [2]
 
 
 def test_what_nothing_tells_is_no_output_and_is_named():
@@ -120,7 +120,7 @@ def test_load_cells_in_the_loop_tell_what_is_left():
     tree = four_bar("hinge")
     system = System(tree, sensor_set(TORQUES, FREE, *cells))
     settled = settle(system)
-    assert [repeat.is_zero for repeat in settled.system.repeats] == [False] * 3
+    assert [repeat.is_zero for repeat in settled.system.of_components.repeats] == [False] * 3
     assert not len(settled.undetermined)
     q, qd = closed_state(tree)
     y = np.array([1.0, 2.0, 3.0, 0.5, -0.5, 4.0])
@@ -131,7 +131,7 @@ def test_load_cells_in_the_loop_tell_what_is_left():
 def test_one_load_cell_of_three_leaves_two_forces():
     cell = {"type": "linear_relation", "name": "cell", "terms": {"loop:pin.my": 1}, "value": None}
     settled = settle(System(four_bar("hinge"), sensor_set(TORQUES, FREE, cell)))
-    assert sorted(repeat.is_zero for repeat in settled.system.repeats) == [False, True, True]
+    assert sorted(repeat.is_zero for repeat in settled.system.of_components.repeats) == [False, True, True]
     n, m = settled.system.shape
     assert n == m
 
@@ -143,7 +143,7 @@ def test_a_coupling_that_says_what_another_says():
     )
     tree = random_tree(4, seed=3, kinds=("revolute",)).replace(components=(first, second, again))
     settled = settle(System(tree, sensor_set(TORQUES, FREE)))
-    assert len(settled.system.repeats) == 1
+    assert len(settled.system.of_components.repeats) == 1
     q, qd = closed_state(tree)
     y = np.arange(4.0)
     D, b = settled.system.D(q).toarray(), settled.system.b(q, qd, y)
