@@ -77,9 +77,9 @@ def check_components(tree: KinematicTree) -> None:
 def unsupported(tree: KinematicTree, part: Part, why: str) -> UnsupportedComponentError:
     """Return the error of a component that an algorithm does not take in."""
     return UnsupportedComponentError(
-        f"robot '{tree.name}' has '{part.name}'. {why} Plan this robot instead, "
-        "nd.plan(nd.System(tree, 'inverse_dynamics')) or 'forward_dynamics', 'hybrid_dynamics'; or leave the component "
-        "out: tree.replace(components=()).",
+        f"robot '{tree.name}' has '{part.name}'. {why} Plan the robot instead, nd.plan(nd.System(tree, "
+        "'forward_dynamics')) or with other sensors, which takes in all components; or leave this one out: "
+        "tree.replace(components=...).",
         part.name,
     )
 
