@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import zeros
+from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import UnsupportedComponentError
 from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.tree import KinematicTree
@@ -36,6 +36,10 @@ class JointTerms:
     tree: KinematicTree
     parts: tuple[Part, ...]
     J: Floats
+
+    def with_rotors(self, M: Array) -> Array:
+        """Return M + J for an inertia matrix M (nv, nv, ...) of rigid bodies."""
+        return add(M, self.J) if self.parts else M
 
     def force(self, q: Array, qd: Array) -> Array:
         """Return h (nv, ...) at q (nq, ...) and qd (nv, ...): friction and springs."""

@@ -54,6 +54,7 @@ PASSIVE = (
 )
 WITH_MOTORS = {
     "two_roots": TREES["two_roots"].replace(components=(*ROTORS, *PASSIVE)),
+    "fixed_joints": TREES["fixed_joints"].replace(components=(*ROTORS, *PASSIVE)),
     "limb": random_tree(6, seed=51, kinds=("revolute", "prismatic", "helical", "cylindrical")).replace(
         joints=tuple(
             random_tree(1, seed=k, kinds=(kind,)).joints[0]
