@@ -39,7 +39,8 @@ class Prior(Measurement):
     in a. A prior on these is `conventional: true`.
 
     Attributes:
-        variables: "all", or kinds ("a", "f", "tau", "fx", "qdd", "loop", ...) and names ("fx:l_sole").
+        variables: "all", or kinds ("a", "f", "tau", "fx", "qdd", "loop", ...) and names ("fx:l_sole"); offsets of
+            sensors have priors of their own.
         joints: whose f, tau and qdd a kind stands for; `actuated` leaves out those of free joints, which are no joints
             to BERDY.
         value: the mean, called `mean` in a config: one number, or one a component; null where it is an input, as a

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from nori_dyn.algebra.spatial import (
-    add,
     blocks,
     cross,
     cross_force_matrix,
@@ -131,7 +130,7 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
                 C[at_j, at_i] = transpose(turning + matmul(S_T, F_3))
                 M[at_j, at_i] = transpose(M[at_i, at_j])
                 Mdot[at_j, at_i] = transpose(Mdot[at_i, at_j])
-    return Coriolis(add(M, joint_terms(tree).J), Mdot, C)
+    return Coriolis(joint_terms(tree).with_rotors(M), Mdot, C)
 
 
 def times_C(tree: KinematicTree, q: Any, qd: Any, qd_r: Any, factorisation: str = "christoffel") -> Array:

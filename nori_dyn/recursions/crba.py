@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import add, matmul, transpose, zeros
+from nori_dyn.algebra.spatial import matmul, transpose, zeros
 from nori_dyn.errors import NotPositiveDefiniteError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import no_inertia
@@ -57,7 +57,7 @@ def crba(tree: KinematicTree, q: Any) -> Array:
             H[v[i], v[j]] = transpose(H[v[j], v[i]])
         if not tree.is_root(i):
             I_c[tree.parents[i]] = I_c[tree.parents[i]] + at.X_up[i].inertia_to_parent(I_c[i])
-    return add(H, joint_terms(tree).J)
+    return joint_terms(tree).with_rotors(H)
 
 
 def inertia_by_columns(tree: KinematicTree, q: Any) -> Array:

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nori_dyn.algebra.spatial import zeros
+from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import UnsupportedComponentError
 from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.tree import KinematicTree
@@ -36,6 +36,10 @@ class JointTerms:
     tree: KinematicTree
     parts: tuple[Part, ...]
     J: Floats
+
+    def with_rotors(self, M: Array) -> Array:
+        """Return M + J for an inertia matrix M (nv, nv, ...) of rigid bodies."""
+        return add(M, self.J) if self.parts else M
 
     def force(self, q: Array, qd: Array) -> Array:
         """Return h (nv, ...) at q (nq, ...) and qd (nv, ...): friction and springs."""
@@ -77,9 +81,9 @@ def check_components(tree: KinematicTree) -> None:
 def unsupported(tree: KinematicTree, part: Part, why: str) -> UnsupportedComponentError:
     """Return the error of a component that an algorithm does not take in."""
     return UnsupportedComponentError(
-        f"robot '{tree.name}' has '{part.name}'. {why} Plan this robot instead, "
-        "nd.plan(nd.System(tree, 'inverse_dynamics')) or 'forward_dynamics', 'hybrid_dynamics'; or leave the component "
-        "out: tree.replace(components=()).",
+        f"robot '{tree.name}' has '{part.name}'. {why} Plan the robot instead, nd.plan(nd.System(tree, "
+        "'forward_dynamics')) or with other sensors, which takes in all components; or leave this one out: "
+        "tree.replace(components=...).",
         part.name,
     )
 

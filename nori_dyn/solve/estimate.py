@@ -149,7 +149,7 @@ class Estimate(Shown):
 
     @property
     def tau(self) -> Floats:
-        """Joint torques (nv,) [N m or N]."""
+        """What the motors give at the joints (nv,) [N m or N]; "tau_J" is what is left behind rotor and friction."""
         return self["tau"]
 
     @property

@@ -13,12 +13,14 @@ import scipy.sparse.linalg as spla
 
 import nori_dyn as nd
 from nori_dyn.errors import UnsupportedComponentError
+from nori_dyn.model.joints import Free
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions import (
     aba,
     bias_force,
     christoffel,
+    com_coordinates,
     coriolis,
     coriolis_force,
     crba,
@@ -52,6 +54,7 @@ PASSIVE = (
 )
 WITH_MOTORS = {
     "two_roots": TREES["two_roots"].replace(components=(*ROTORS, *PASSIVE)),
+    "fixed_joints": TREES["fixed_joints"].replace(components=(*ROTORS, *PASSIVE)),
     "limb": random_tree(6, seed=51, kinds=("revolute", "prismatic", "helical", "cylindrical")).replace(
         joints=tuple(
             random_tree(1, seed=k, kinds=(kind,)).joints[0]
@@ -161,6 +164,18 @@ def test_matrices_have_the_inertia_of_rotors(tree):
     assert_close(times_C(tree, at.q, at.qd, at.qdd), times_C(bare, at.q, at.qd, at.qdd), ROUNDING)
     eye = np.broadcast_to(np.eye(tree.nv)[..., None], H.shape)
     assert_close(np.einsum("ijN,jkN->ikN", H, minverse(tree, at.q)), eye, SOLVED)
+
+
+def test_the_centre_of_mass_moves_apart_from_rotors_too():
+    flyer = autotree(4, skew=0.5)
+    flyer = flyer.replace(joints=(Free(), *flyer.joints[1:]), components=ROTORS[:1])
+    q, qd = flyer.random_configuration(np.random.default_rng(1)), np.ones(flyer.nv)
+    change = com_coordinates(flyer, q, qd)
+    M, _, C = coriolis(flyer, q, qd)
+    mass = flyer.I[:, 5, 5].sum()
+    for found, expected in ((change.inertia(M), mass * np.eye(3)), (change.coriolis(M, C), np.zeros((3, 3)))):
+        assert_close(found[:3], np.hstack([expected, np.zeros((3, flyer.nv - 3))]), RECURSION)
+        assert_close(found[3:, :3], np.zeros((flyer.nv - 3, 3)), RECURSION)
 
 
 def test_a_massless_link_moves_with_a_rotor():
