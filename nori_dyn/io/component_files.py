@@ -86,8 +86,8 @@ def with_components(
     except UnknownNameError as error:
         if error.name in locked:
             raise ModelError(
-                f"{os.fspath(components)}: joint '{error.name}' is locked, and no component can act on it. Leave it out "
-                "there, or do not lock it."
+                f"{os.fspath(components)}: joint '{error.name}' is locked, and no component can act on it. Leave it "
+                "out there, or do not lock it."
             ) from None
         error.args = (f"{os.fspath(components)}: {error}",)
         raise
