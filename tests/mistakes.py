@@ -42,6 +42,11 @@ def config(*lines: str) -> str:
     return "name: mine\nmeasurements:\n" + "".join(f"  - {line}\n" for line in lines)
 
 
+def parts(*lines: str) -> str:
+    return "components:\n" + "".join(f"  - {line}\n" for line in lines)
+
+
+INFO = "nori-dyn info arm.urdf --components mine.yaml"
 OTHERS = ("{type: joint_acceleration, joints: all}", "{type: external_wrench, links: all, value: 0}")
 PLAN = "nori-dyn plan arm.urdf --sensors mine.yaml"
 SOLVE = "nori-dyn solve --plan arm.plan --input log.csv --out tau.csv"
@@ -128,6 +133,35 @@ MISTAKES = {
         ),
         Mistake("A window that has no middle", f"{SOLVE} --differentiate 10 --dt 0.01"),
         Mistake("A log that is no table", SOLVE.replace("log.csv", "log.txt")),
+    ),
+    "Components of a robot": (
+        Mistake("A type that does not exist", INFO, "mine.yaml", parts("{type: lop, frames: [link3, link1]}")),
+        Mistake("A field that does not exist", INFO, "mine.yaml", parts("{type: rotor, joint: all, inertia: 2.0e-5}")),
+        Mistake("A negative inertia", INFO, "mine.yaml", parts("{type: rotor, joints: all, inertia: -2.0e-5}")),
+        Mistake(
+            "A motor on a locked joint",
+            f"{INFO} --lock joint2",
+            "mine.yaml",
+            parts("{type: rotor, joints: joint2, inertia: 2.0e-5}"),
+        ),
+        Mistake(
+            "A joint coupled with itself",
+            INFO,
+            "mine.yaml",
+            parts("{type: coupling, joint: joint2, of: {joint2: 0.5}}"),
+        ),
+        Mistake(
+            "A loop between frames of one link",
+            INFO,
+            "mine.yaml",
+            parts("{type: loop, frames: [link2, link2], constrains: point}"),
+        ),
+        Mistake(
+            "A loop between frames that cannot meet",
+            "nori-dyn plan arm.urdf --sensors forward_dynamics --components mine.yaml",
+            "mine.yaml",
+            parts("{type: loop, frames: [link2, base], constrains: point}"),
+        ),
     ),
     "Python": (
         Mistake("A robot where a system is wanted", "nd.plan(nd.autotree(3))"),

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import nori_dyn as nd
+from nori_dyn.components.config import components_of
 from nori_dyn.program.compiler import find_compiler
 from tests.exported import checked, compile_c
 
@@ -42,9 +43,12 @@ def test_the_lines_of_python_run(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", pages_with("yaml"))
-def test_the_sensor_configs_are_valid(page):
+def test_the_configs_are_valid(page):
     for text in blocks(page, "yaml"):
         config = yaml.safe_load(text)
+        if "components" in config:
+            assert components_of(config)
+            continue
         config = {key: part for key, part in config.items() if key in ("name", "measurements", "contacts")}
         assert nd.SensorSet.from_dict(config).measurements
 

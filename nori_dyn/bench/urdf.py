@@ -25,7 +25,8 @@ def link_name(name: str) -> str:
 def urdf_of(tree: KinematicTree) -> str:
     """Return a tree of joints of one freedom, on a fixed base or on a free root link, as the text of a URDF.
 
-    Continuous joints become revolute ones without limits that matter. A massless link has no inertia.
+    Continuous joints become revolute ones without limits that matter. A massless link has no inertia. Components are
+    left out.
 
     Raises:
         ModelError: a joint of another kind, or a free joint that is not the root's, or starts from elsewhere.

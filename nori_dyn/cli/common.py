@@ -17,6 +17,7 @@ from nori_dyn.tables import unbroken
 if TYPE_CHECKING:
     from nori_dyn.api.plan_set import PlanSet
     from nori_dyn.measurements.sensor_set import SensorSet
+    from nori_dyn.model.tree import KinematicTree
 
 Robot = Annotated[
     str,
@@ -36,6 +37,15 @@ Keep = Annotated[
         "carry a force-torque sensor.",
     ),
 ]
+Components = Annotated[
+    str | None,
+    typer.Option(
+        "--components",
+        metavar="FILE|own|none",
+        help="Motors, friction, couplings, loops: those of a YAML file beside those of the robot's file; 'own' for the "
+        "latter alone, 'none' for bare rigid bodies. Without it, those of an MJCF model and none of a URDF.",
+    ),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse inertias that no distribution of mass has.")]
 
 
@@ -46,9 +56,24 @@ class Base(StrEnum):
     FLOATING = "floating"
 
 
-def kept(keep: Sequence[str] | None) -> Sequence[str]:
-    """Return what `load_robot` takes as kept."""
-    return "sensors" if keep == ["sensors"] else tuple(keep or ())
+def load(
+    robot: str,
+    base: Base,
+    lock: Sequence[str] | None,
+    keep: Sequence[str] | None,
+    components: str | None,
+    strict: bool,
+) -> KinematicTree:
+    """Return the robot that the options name.
+
+    Raises:
+        NoriError: what `load_robot` refuses.
+    """
+    from nori_dyn.io.robots import load_robot
+
+    kept = "sensors" if keep == ["sensors"] else tuple(keep or ())
+    taken = {"own": True, "none": False}.get(components, components) if components is not None else None
+    return load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept, components=taken, strict=strict)
 
 
 def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
@@ -83,13 +108,16 @@ def next_command(*words: str | Path) -> str:
     return unbroken(f"Next: nori-dyn {' '.join(shlex.quote(str(word)) for word in words)}")
 
 
-def robot_options(base: Base, lock: Sequence[str] | None, keep: Sequence[str] | None) -> tuple[str, ...]:
+def robot_options(
+    base: Base, lock: Sequence[str] | None, keep: Sequence[str] | None, components: str | None
+) -> tuple[str, ...]:
     """Return the options by which another command loads the same robot."""
     named = () if base is Base.FIXED else ("--base", base.value)
     return (
         *named,
         *(w for joint in lock or () for w in ("--lock", joint)),
         *(w for j in keep or () for w in ("--keep", j)),
+        *(() if components is None else ("--components", components)),
     )
 
 

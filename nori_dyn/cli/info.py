@@ -9,12 +9,13 @@ import typer
 
 from nori_dyn.cli.common import (
     Base,
+    Components,
     Json,
     Keep,
     Lock,
     Strict,
     is_planned,
-    kept,
+    load,
     next_command,
     plan_set_json,
     print_json,
@@ -38,6 +39,7 @@ def info(
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
+    components: Components = None,
     strict: Strict = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="List the sensors of the robot's file by name.")] = False,
     frames: Annotated[
@@ -51,12 +53,12 @@ def info(
     Example: nori-dyn info panda.urdf
     """
     from nori_dyn.api.plan_set import load_plans
-    from nori_dyn.io.robots import load_robot, model_sensors
+    from nori_dyn.io.robots import model_sensors
 
     if is_planned(what):
         _show_plans(load_plans(what), as_json)
         return
-    tree = load_robot(what, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+    tree = load(what, base, lock, keep, components, strict)
     if frames and not as_json:
         show(_frames(tree))
         return
@@ -67,7 +69,7 @@ def info(
     _show_tree(tree, sensors, problem, verbose, as_json)
     if not as_json and any(sensor.entry for sensor in sensors):
         walks = any(sensor.type == "accelerometer" for sensor in sensors)  # an arm on a table needs none
-        options = robot_options(Base.FLOATING if walks else base, lock, keep or ["sensors"])
+        options = robot_options(Base.FLOATING if walks else base, lock, keep or ["sensors"], components)
         show(next_command("observe", what, "--sensors", "own_sensors", *options))
 
 

@@ -10,12 +10,13 @@ import typer
 
 from nori_dyn.cli.common import (
     Base,
+    Components,
     Json,
     Keep,
     Lock,
     in_contact,
     is_planned,
-    kept,
+    load,
     missing_sensors,
     next_command,
     print_json,
@@ -64,6 +65,7 @@ def observe(
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
+    components: Components = None,
     contacts: Annotated[
         str | None,
         typer.Option(help="The contacts that are closed, where the sensors have contacts: l_foot,r_foot, or none."),
@@ -114,7 +116,6 @@ def observe(
     """
     from nori_dyn.api.system import System
     from nori_dyn.io.logs import read_configurations
-    from nori_dyn.io.robots import load_robot
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.model.joints import notes_on_limits
     from nori_dyn.observe.conditioning import conditioning
@@ -138,7 +139,7 @@ def observe(
     elif sensors is None:
         raise missing_sensors()
     else:
-        tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+        tree = load(robot, base, lock, keep, components, strict)
         known = load_sensors(sensors, robot, tree)
     system = System(tree, in_contact(known, contacts))
     resolve_outputs(system, wanted)  # before anything is computed
@@ -172,7 +173,7 @@ def observe(
         raise typer.Exit(1)
     if sensors is not None and not as_json:
         chosen = () if contacts is None else ("--contacts", contacts)
-        options = *robot_options(base, lock, keep), *chosen, "--outputs", outputs
+        options = *robot_options(base, lock, keep, components), *chosen, "--outputs", outputs
         show(next_command("plan", robot, "--sensors", sensors, *options))
 
 

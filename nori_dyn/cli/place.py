@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nori_dyn.cli.common import Base, Json, Keep, Lock, Robot, Strict, kept, next_command, print_json, robot_options
+from nori_dyn.cli.common import (
+    Base,
+    Components,
+    Json,
+    Keep,
+    Lock,
+    Robot,
+    Strict,
+    load,
+    next_command,
+    print_json,
+    robot_options,
+)
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
@@ -47,6 +59,7 @@ def place_(
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
+    components: Components = None,
     seconds: Annotated[float, typer.Option(help="Time to prove that nothing is cheaper.")] = SECONDS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     strict: Strict = False,
@@ -58,7 +71,6 @@ def place_(
     """
     import yaml
 
-    from nori_dyn.io.robots import load_robot
     from nori_dyn.io.sensor_configs import load_candidates
     from nori_dyn.placement.design import best_sensors
     from nori_dyn.placement.selection import place
@@ -69,7 +81,7 @@ def place_(
         if file is not None:
             check_writable(file)
     wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
-    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+    tree = load(robot, base, lock, keep, components, strict)
     choose_from = load_candidates(candidates, robot, tree)
     found: Placement | Design
     with progress_bar("placement") as stage:
@@ -88,7 +100,9 @@ def place_(
     if out is None:
         show(found.shown(), "To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`.")
         return
-    then = next_command("plan", robot, "--sensors", out, *robot_options(base, lock, keep), "--outputs", outputs)
+    then = next_command(
+        "plan", robot, "--sensors", out, *robot_options(base, lock, keep, components), "--outputs", outputs
+    )
     show(found.shown(), f"Sensors written to {unbroken(str(out))}.", then)
 
 

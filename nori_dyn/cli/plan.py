@@ -10,13 +10,14 @@ import typer
 
 from nori_dyn.cli.common import (
     Base,
+    Components,
     Json,
     Keep,
     Lock,
     Robot,
     Strict,
     in_contact,
-    kept,
+    load,
     missing_sensors,
     next_command,
     plan_set_json,
@@ -43,6 +44,7 @@ def plan(
     base: Base = Base.FIXED,
     lock: Lock = None,
     keep: Keep = None,
+    components: Components = None,
     contacts: Annotated[
         str | None,
         typer.Option(
@@ -69,7 +71,6 @@ def plan(
     from nori_dyn.api.plan import plan as make_plan
     from nori_dyn.api.plan_set import plan_set
     from nori_dyn.api.system import System
-    from nori_dyn.io.robots import load_robot
     from nori_dyn.io.sensor_configs import load_sensors
     from nori_dyn.report.json_figures import plan_json
 
@@ -77,7 +78,7 @@ def plan(
         raise missing_sensors()
     if out is not None:
         check_writable(out)
-    tree = load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept(keep), strict=strict)
+    tree = load(robot, base, lock, keep, components, strict)
     known = load_sensors(sensors, robot, tree)
     if out is None:
         out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")

@@ -85,8 +85,10 @@ def with_components(
         return tree.replace(components=(*tree.components, *more))
     except UnknownNameError as error:
         if error.name in locked:
-            hint = f"joint '{error.name}' is locked: leave it out there, or do not lock it"
-            raise ModelError(f"{os.fspath(components)}: {error} But {hint}.") from None
+            raise ModelError(
+                f"{os.fspath(components)}: joint '{error.name}' is locked, and no component can act on it. Leave it "
+                "out there, or do not lock it."
+            ) from None
         error.args = (f"{os.fspath(components)}: {error}",)
         raise
     except NoriError as error:

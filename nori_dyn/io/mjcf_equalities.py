@@ -76,14 +76,19 @@ class EqualityReader:
         are_sites = m.eq_objtype[number] == int(places.mujoco.mjtObj.mjOBJ_SITE)
         if any(places.is_led(int(m.site_bodyid[end]) if are_sites else end) for end in ends):
             return "it is to a mocap body, which is led from outside"
-        frames = [places.site(end) if are_sites else f"{name}/{places.name('body', end)}" for end in ends]
-        if not are_sites:
-            for frame, end, (position, quaternion) in zip(frames, ends, on_bodies, strict=True):
-                places.frames[frame] = places.on_body(end, np.array(position), quaternion)
-        first, second = (places.frame(frame) for frame in frames)
+        if are_sites:
+            own = {name: places.frame(name) for name in map(places.site, ends)}
+        else:
+            frames = (
+                places.on_body(end, np.array(r), quaternion)
+                for end, (r, quaternion) in zip(ends, on_bodies, strict=True)
+            )
+            own = {f"{name}/{places.name('body', end)}": frame for end, frame in zip(ends, frames, strict=True)}
+        first, second = own.values()
         if first.link == second.link:
             return "both ends are on one link"
-        ordered = frames[::-1] if first.on_world else frames
+        places.frames.update({} if are_sites else own)
+        ordered = [*own][::-1] if first.on_world else [*own]
         return Loop.model_validate({"name": places.component_name(name), "frames": ordered, "constrains": held})
 
     def _joint(self, number: int, name: str) -> Coupling | str:

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, 
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.errors import NoriError, PlanError
+from nori_dyn.components.config import components_of
+from nori_dyn.errors import InvalidConfigError, NoriError, PlanError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import JOINTS, Joint
 from nori_dyn.model.tree import Frame, KinematicTree
@@ -77,6 +78,7 @@ class TreeData(_Data):
     frames: dict[str, FrameData]
     gravity: Vector
     notes: list[str]
+    components: list[dict[str, Any]] = []
 
 
 class CostData(_Data):
@@ -224,7 +226,15 @@ def unsealed(text: str | bytes, format: str, model: type[Content], what: str, ma
 
 
 def tree_of(data: TreeData) -> KinematicTree:
-    """Return the kinematic tree of a plan file."""
+    """Return the kinematic tree of a plan file.
+
+    Raises:
+        PlanError: components that are none.
+    """
+    try:
+        components = components_of({"components": data.components})
+    except InvalidConfigError as error:
+        raise PlanError(f"its tree is wrong {error}") from None
     return KinematicTree(
         name=data.name,
         names=tuple(data.names),
@@ -236,6 +246,7 @@ def tree_of(data: TreeData) -> KinematicTree:
         frames={name: Frame(frame.link, _transform(frame.X)) for name, frame in data.frames.items()},
         gravity=tuple(data.gravity),  # type: ignore[arg-type]
         notes=tuple(data.notes),
+        components=components,
     )
 
 
@@ -294,7 +305,7 @@ def _checksum(body: dict[str, Any]) -> str:
 
 def tree_data(tree: KinematicTree) -> dict[str, Any]:
     """Return the data of a kinematic tree, as `tree_of` takes them."""
-    return _tree_data(tree).model_dump()
+    return _tree_data(tree).model_dump(exclude_defaults=True)
 
 
 def _tree_data(tree: KinematicTree) -> TreeData:
@@ -309,6 +320,7 @@ def _tree_data(tree: KinematicTree) -> TreeData:
         frames={name: FrameData(link=f.link, X=_transform_data(f.X)) for name, f in tree.frames.items()},
         gravity=list(tree.gravity),
         notes=list(tree.notes),
+        components=[component.to_dict() for component in tree.components],
     )
 
 

@@ -62,8 +62,9 @@ def plan_json(plan: EliminationPlan) -> dict[str, Any]:
 
 
 def tree_json(tree: KinematicTree) -> dict[str, Any]:
-    """Return the sizes of a robot as JSON."""
-    return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv}
+    """Return the sizes of a robot, and its components, as JSON."""
+    components = [component.to_dict() for component in tree.components]
+    return {"robot": tree.name, "n_links": tree.n_links, "nq": tree.nq, "nv": tree.nv, "components": components}
 
 
 def report_json(

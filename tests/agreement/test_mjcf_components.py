@@ -7,12 +7,14 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+import scipy.sparse.linalg as spla
 
 import nori_dyn as nd
 from nori_dyn.model.closure import gap_rate, gaps
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
+from tests.oracles import derivative
 from tests.robots import mujoco_state
 from tests.tolerances import PEER, SOLVED, assert_close
 
@@ -140,8 +142,9 @@ def test_friction_of_joints_that_move_fast(write):
 
 
 def single(tree: KinematicTree, name: str) -> KinematicTree:
-    """Return a robot of whose components one is left."""
-    return tree.replace(components=[c for c in tree.components if c.name == name])
+    """Return a robot on which one constraint holds, and all that acts without one."""
+    held = [c for c in tree.components if c.type in ("loop", "coupling") or getattr(c, "role", "") == "held"]
+    return tree.replace(components=[c for c in tree.components if c not in held or c.name == name])
 
 
 @pytest.mark.parametrize("name", ["pin", "to_world", "sites", "curve", "held", "stiff_belt", "two_belts", "rod"])
@@ -179,6 +182,41 @@ def constrained(write, name: str, closed: bool = False):
     data.qpos[:], _, _ = mujoco_state(tree, model, q, np.zeros(tree.nv), np.zeros(tree.nv))
     mujoco.mj_forward(model, data)
     return tree, model, q, data
+
+
+@pytest.mark.parametrize(
+    "name", ["pin", "to_world", "sites", "glue", "curve", "held", "stiff_belt", "two_belts", "rod"]
+)
+def test_motion_under_a_constraint(write, name):
+    """What MuJoCo's rows and joint forces say together, where they hold without being soft."""
+    tree, model, q, data = constrained(write, name, closed=True)
+    rng = np.random.default_rng(6)
+    q, qd = nd.closed(tree, q, rng.normal(size=tree.nv))
+    tau = rng.normal(size=tree.nv)
+
+    def rows(t: float) -> Floats:
+        there = tree.integrate(q, qd, t)
+        data.qpos[:], _, _ = mujoco_state(tree, model, there, 0 * qd, 0 * qd)
+        mujoco.mj_forward(model, data)
+        return data.efc_J.reshape(-1, model.nv) @ freedoms(tree, model, there).T
+
+    J, drift = rows(0.0), derivative(rows) @ qd
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+
+    def forces(qdd: Floats) -> Floats:
+        data.qpos[:], data.qvel[:], data.qacc[:] = mujoco_state(tree, model, q, qd, qdd)
+        mujoco.mj_inverse(model, data)
+        return freedoms(tree, model, q) @ data.qfrc_inverse
+
+    bias = forces(0 * qd)
+    H = np.array([forces(e) - bias for e in np.eye(tree.nv)]).T
+    n = len(J)
+    right = np.concatenate([tau - bias, -drift])
+    expected = np.linalg.lstsq(np.block([[H, -J.T], [J, np.zeros((n, n))]]), right)[0][: tree.nv]
+    system = nd.System(tree, "forward_dynamics")
+    d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, tau))
+    found = np.concatenate([d[system.column("qdd", i)] for i in range(tree.n_links)])
+    assert_close(found, expected, SOLVED)
 
 
 def test_locked_joints_take_their_components_along(write):

@@ -161,6 +161,24 @@ def test_tables_fit_a_terminal(run, panda_plan, monkeypatch):
         assert max(map(len, output.splitlines())) <= 80
 
 
+def test_components_of_a_file_and_of_the_robot(run, tmp_path):
+    (tmp_path / "motors.yaml").write_text("components: [{type: rotor, joints: all, inertia: 0.5}]")
+
+    def types(*options):
+        status, output, _ = run("info", PANDA, "--json", *FINGERS, *options)
+        assert status == 0
+        return [component["type"] for component in json.loads(output)["components"]]
+
+    assert types() == types("--components", "none") == []
+    assert types("--components", "own") == ["friction"]
+    assert types("--components", tmp_path / "motors.yaml") == ["friction", "rotor"]
+    options = ("--sensors", "inverse_dynamics", "--components", tmp_path / "motors.yaml", "--out", tmp_path / "p.plan")
+    status, output, _ = run("plan", PANDA, *FINGERS, *options)
+    assert status == 0
+    assert nd.Plan.load(tmp_path / "p.plan").system.tree.components[1].inertia == 0.5
+    assert '"rotor"' in run("schema", "--components")[1]
+
+
 @pytest.mark.parametrize("command", ["plan", "solve", "info", "observe", "export", "demo", "schema"])
 def test_every_command_has_help_with_an_example(run, command):
     status, output, _ = run(command, "--help")

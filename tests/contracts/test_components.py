@@ -40,6 +40,7 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
     "spring": [{"joints": ["joint1", "joint4"], "stiffness": 7.0, "reference": 0.3}],
     "coupling": [
         {"joint": "joint4", "of": {"joint1": -0.5}},
+        {"joint": "joint5", "of": {}, "offset": 0.3},
         {"joint": "joint7", "of": {"joint2": 0.5, "joint6": [0.4, 0.3, -0.2]}, "offset": 0.1},
     ],
     "loop": [

@@ -69,6 +69,30 @@ def test_outputs_in_frames_and_limits_survive(tmp_path):
     np.testing.assert_array_equal(solved(other)["fx:tip"], solved(one)["fx:tip"])
 
 
+def test_components_survive(tmp_path):
+    parts = (
+        nd.components.Rotor(joints="all", inertia=0.1, gear=2),
+        nd.components.Coupling(joint="joint2", of={"joint1": [0.5, 0.1]}),
+        nd.components.Loop(frames=["link3", "hook"], constrains=["fx"], stabilisation={"position": 4.0}),
+    )
+    hook = nd.autotree(3).frame("link1")
+    tree = nd.autotree(3).replace(frames={"hook": hook}, components=parts)
+    one = nd.plan(system(tree, "forward_dynamics"), cache=False, ordering="recursive")
+    one.save(tmp_path / "plan")
+    other = nd.Plan.load(tmp_path / "plan")
+    assert other.system.tree.components == parts
+    np.testing.assert_array_equal(solved(other)["loop:link3_hook"], solved(one)["loop:link3_hook"])
+    content = json.loads((tmp_path / "plan").read_text())
+    content["tree"]["components"][0]["inertia"] = -1.0
+    with pytest.raises(nd.errors.PlanError, match=r"its tree is wrong at components\[0\].inertia"):
+        load(tmp_path, content)
+
+
+def test_a_robot_without_components_is_written_as_ever(tmp_path):
+    nd.plan(system(), cache=False).save(tmp_path / "plan")
+    assert "components" not in json.loads((tmp_path / "plan").read_text())["tree"]
+
+
 def test_planning_again_is_a_look_up(counted):
     first, second = nd.plan(system()), nd.plan(system())
     assert len(counted) == 1

@@ -75,7 +75,7 @@ def test_what_is_wrong_is_told(folder, content, message):
 
 def test_a_component_on_a_locked_joint(folder):
     (folder / "motor.yaml").write_text("components: [{type: rotor, joints: [joint2], inertia: 1}]")
-    with pytest.raises(ModelError, match="joint 'joint2' is locked: leave it out there, or do not lock it"):
+    with pytest.raises(ModelError, match=r"motor\.yaml: joint 'joint2' is locked, and no component can act on it"):
         nd.load_urdf("arm.urdf", components="motor.yaml", locked=["joint2"])
 
 

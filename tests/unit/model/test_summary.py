@@ -19,6 +19,22 @@ def test_a_tree_as_text():
     assert "note: " in text
 
 
+def test_components_are_listed():
+    parts = (
+        nd.components.Rotor(joints="all", inertia=2e-5, gear=100),
+        nd.components.Coupling(joint="joint2", of={"joint1": 0.5}),
+        nd.components.Tendon(name="flexor", joints={"joint1": 0.01, "joint3": 0.02}, stiffness=200),
+        nd.components.Friction(joints=[f"joint{k}" for k in range(1, 7)], viscous=1),
+    )
+    text = " ".join(nd.autotree(6).replace(components=parts).shown().text(80).split())
+    assert "rotor all inertia 2.00e-05, gear 100" in text
+    assert "coupling joint2_joint1 joint2 of joint1 0.500" in text
+    assert "tendon flexor joint1 0.0100, joint3 0.0200 stiffness 200" in text
+    assert "friction joint1, joint2, joint3, joint4 viscous 1" in text
+    assert "and 2 more" in text
+    assert "Components" not in str(nd.autotree(3))
+
+
 def test_long_robots_are_folded_unless_there_is_room():
     tree = nd.autotree(75)
     lines = str(tree).splitlines()
