@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.matching import structural_rank
+from nori_dyn.algebra.ranks import CLEAR, largest_clear
 from nori_dyn.observe.exact import ExactSystem, exact_system
 from nori_dyn.observe.field import Span, field_rows
 from nori_dyn.observe.numeric import Reduction
@@ -34,7 +35,7 @@ ENTRY_DEGREE = 8
 POINTS = 2
 """Number of random points of the field."""
 
-CLOSED = 6
+CLOSED = 8
 """Number of closed configurations at which a robot with loops is looked at."""
 
 
@@ -96,15 +97,16 @@ def _exact_rank(system: System, seed: int) -> GenericRank:
 
 def _rank_where_closed(system: System, seed: int) -> GenericRank:
     """Return the largest rank at some closed configurations, and what the null spaces there move."""
-    rng = np.random.default_rng(seed)
     reduction = Reduction(system, seed)
-    samples = [system.tree.random_configuration(rng) for _ in range(CLOSED)]
-    found = reduction.ranks_at(samples)
-    rank = max(at.rank for at in found)
-    looks = tuple(q for q, at in zip(samples, found, strict=True) if at.rank == rank)
+    samples = system.tree.random_configurations(CLOSED, seed)
+    ranks = reduction.ranks_at(samples)
+    rank = largest_clear([at.rank for at in ranks], [at.clarity for at in ranks])
+    found = [(at, q) for at, q in zip(ranks, samples, strict=True) if at.rank == rank]
+    clear = [(at, q) for at, q in found if at.clarity >= CLEAR] or found
+    looks = tuple(q for _, q in clear)
     changes = [reduction.null_space(q, system.shape[1] - rank) for q in looks]
     moved = np.any([d.any(axis=1) for d in changes], axis=0)
-    gap = min(at.gap for at in found if at.rank == rank)
+    gap = min(at.gap for at, _ in clear)
     structural = _structural_rank(exact_system(system, seed), seed)
     return GenericRank(rank, structural, moved, NumericallyOpen(changes[0]), None, looks, gap)
 

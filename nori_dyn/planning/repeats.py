@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.algebra.ranges import numbers_in
+from nori_dyn.algebra.ranks import clear_rank, largest_clear
 from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.kinematics import positions
 from nori_dyn.system.builder import System
@@ -19,7 +20,7 @@ from nori_dyn.system.sources import natural_sizes, over_sources
 from nori_dyn.typing import Floats, Indices
 
 LOOKS = 6
-"""Closed configurations at which ranks are taken; the largest counts."""
+"""Closed configurations at which ranks are taken; the largest that is clear counts."""
 
 RANK_TOLERANCE = 1e-8
 """Singular values below this share of the largest are taken as zero."""
@@ -77,14 +78,15 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
     """Return the rows that depend on others at closed configurations (N, nq)."""
     tree = system.tree
     J = gap_rate(positions(tree, Q.T))
-    sizes = np.linalg.norm(J, axis=1, keepdims=True)
+    sizes = np.linalg.norm(J, axis=1).max(axis=1)[:, None, None]  # one that is small at some of them stays so
     J = J / np.where(sizes > 0, sizes, 1.0)
-    ranks = [_rank(J[:, :, k]) for k in range(len(Q))]
-    best = int(np.argmax(ranks))
-    if ranks[best] == len(J):
+    found = [clear_rank(_relative(J[:, :, k]), RANK_TOLERANCE) for k in range(len(Q))]
+    rank = largest_clear(*zip(*found, strict=True))
+    if rank == len(J):
         return []
+    best = max(range(len(Q)), key=lambda k: (found[k][0] == rank, found[k][1]))
     _, _, order = la.qr(J[:, :, best].T, mode="economic", pivoting=True)
-    dependent = np.sort(order[ranks[best] :]).tolist()
+    dependent = np.sort(order[rank:]).tolist()
     places = system.closing_rows
     return [Repeat(equation, row, is_zero=False) for equation, row in (places[k] for k in dependent)]
 
@@ -101,5 +103,10 @@ def _unseen(system: System, q: Floats) -> Floats:
 
 
 def _rank(rows: Floats) -> int:
+    return clear_rank(_relative(rows), RANK_TOLERANCE)[0]
+
+
+def _relative(rows: Floats) -> Floats:
+    """Return singular values relative to the largest, or to 1 where that is larger."""
     values = la.svdvals(rows) if rows.size else np.zeros(0)
-    return int(np.sum(values > RANK_TOLERANCE * max(1.0, values.max(initial=0.0))))
+    return np.asarray(values / max(1.0, values.max(initial=0.0)))
