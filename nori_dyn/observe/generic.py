@@ -95,20 +95,44 @@ def _exact_rank(system: System, seed: int) -> GenericRank:
     return GenericRank(rank, structural, moved, open_, (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
 
 
-def _rank_where_closed(system: System, seed: int) -> GenericRank:
-    """Return the largest rank at some closed configurations, and what the null spaces there move."""
-    reduction = Reduction(system, seed)
-    samples = system.tree.random_configurations(CLOSED, seed)
+@dataclass(frozen=True, slots=True, eq=False)
+class ClosedLooks:
+    """Closed configurations that are nothing special.
+
+    Attributes:
+        rank: the rank of D there.
+        configurations: where it is that, as clearly as can be (N, nq).
+        gap: how many times smaller singular values that are taken as zero are than others there, at the least.
+    """
+
+    rank: int
+    configurations: tuple[Floats, ...]
+    gap: float
+
+
+def closed_looks(reduction: Reduction, seed: int) -> ClosedLooks:
+    """Return random closed configurations of a robot at which the rank of its system is as large as at almost all.
+
+    Raises:
+        NotClosedError: loops that cannot be closed.
+    """
+    samples = reduction.system.tree.random_configurations(CLOSED, seed)
     ranks = reduction.ranks_at(samples)
     rank = largest_clear([at.rank for at in ranks], [at.clarity for at in ranks])
     found = [(at, q) for at, q in zip(ranks, samples, strict=True) if at.rank == rank]
     clear = [(at, q) for at, q in found if at.clarity >= CLEAR] or found
-    looks = tuple(q for _, q in clear)
-    changes = [reduction.null_space(q, system.shape[1] - rank) for q in looks]
+    return ClosedLooks(rank, tuple(q for _, q in clear), min(at.gap for at, _ in clear))
+
+
+def _rank_where_closed(system: System, seed: int) -> GenericRank:
+    """Return the rank at closed configurations, and what the null spaces there move."""
+    reduction = Reduction(system, seed)
+    looks = closed_looks(reduction, seed)
+    changes = [reduction.null_space(q, system.shape[1] - looks.rank) for q in looks.configurations]
     moved = np.any([d.any(axis=1) for d in changes], axis=0)
-    gap = min(at.gap for at, _ in clear)
     structural = _structural_rank(exact_system(system, seed), seed)
-    return GenericRank(rank, structural, moved, NumericallyOpen(changes[0]), None, looks, gap)
+    open_ = NumericallyOpen(changes[0])
+    return GenericRank(looks.rank, structural, moved, open_, None, looks.configurations, looks.gap)
 
 
 def _structural_rank(exact: ExactSystem, seed: int) -> int:

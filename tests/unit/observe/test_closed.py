@@ -91,6 +91,23 @@ def test_load_cells_in_the_rods_of_a_stewart_platform_tell_the_forces_of_its_leg
     assert not not_told(*(f"loop:leg{k}.fz" for k in range(LEGS)))
 
 
+def test_sensors_are_placed_where_loops_are_closed():
+    cells = [read(f"loop:{name}.{c}") for name in ("middle", "end") for c in ("fx", "fy")]
+    candidates = nd.placement.Candidates.from_dict(
+        {
+            "name": "shop",
+            "measurements": [KNOWN],
+            "candidates": {"measurements": [TORQUES, *({**cell, "sigma": 0.1} for cell in cells)]},
+            "costs": {"joint_torque": 1.0, "linear_relation": 3.0},
+        }
+    )
+    tree = parallel_cranks()
+    found = nd.place(tree, candidates, outputs=None)
+    assert found.is_optimal
+    assert found.cost == 4 * 1.0 + 3.0  # all torques and one load cell: the cranks share what they carry
+    assert nd.observability(nd.System(tree, found.sensors), where=None).is_observable
+
+
 def some_sensors(tree: nd.KinematicTree, seed: int) -> System:
     """Return a system whose sensors may or may not suffice."""
     rng = np.random.default_rng(seed)
