@@ -6,8 +6,9 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Coupling, Friction, Loop, Rotor, Spring, Tendon
-from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute
-from nori_dyn.model.kinematics import link_transforms, world_transforms
+from nori_dyn.model.closure import gap_rate
+from nori_dyn.model.joints import FORCE, Free, Joint, Prismatic, Revolute
+from nori_dyn.model.kinematics import link_transforms, positions, world_transforms
 from nori_dyn.model.paths import path
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import Frame, KinematicTree
@@ -16,6 +17,8 @@ X_AXIS, Y_AXIS, Z_AXIS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 LENGTHS = {"crank": 0.4, "coupler": 0.9, "rocker": 0.7}
 GROUND = 1.0
 LEGS = 6
+ENDS = ("middle", "end")
+FAR_FROM_SINGULAR = 0.05
 
 
 def shifted(x: float, y: float = 0.0, z: float = 0.0) -> Transform:
@@ -41,6 +44,26 @@ def four_bar(constrains: object = "hinge") -> KinematicTree:
         I=np.array([rod(length, length) for length in LENGTHS.values()]),
         frames={f"{name}_end": Frame(i, shifted(length)) for i, (name, length) in enumerate(LENGTHS.items())},
         components=(Loop(name="bar", frames=["coupler_end", "rocker_end"], constrains=constrains),),
+    )
+
+
+def parallel_cranks() -> KinematicTree:
+    """Return three parallel cranks on one bar: where they are closed the third one says what the others say."""
+    crank, bar = rod(0.4, 0.4), rod(1.0, 1.0)
+    middle, end = (Loop(name=name, frames=[f"{name}_on_bar", f"{name}_tip"], constrains=["fx", "fy"]) for name in ENDS)
+    return KinematicTree(
+        name="parallel_cranks",
+        names=("crank", "bar", *ENDS),
+        joint_names=("crank_joint", "pin", *(f"{name}_joint" for name in ENDS)),
+        parents=(-1, 0, -1, -1),
+        joints=(Revolute(),) * 4,
+        X_tree=(shifted(0.0), shifted(0.4), shifted(0.5), shifted(1.0)),
+        I=np.array([crank, bar, crank, crank]),
+        frames={
+            **{f"{name}_on_bar": Frame(1, shifted(x)) for name, x in zip(ENDS, (0.5, 1.0), strict=True)},
+            **{f"{name}_tip": Frame(2 + k, shifted(0.4)) for k, name in enumerate(ENDS)},
+        },
+        components=(middle, end),
     )
 
 
@@ -115,25 +138,27 @@ def random_mechanism(seed: int) -> KinematicTree:
     """Return a random tree with loops that can be closed and that leave it some freedom; some are planar."""
     rng = np.random.default_rng(seed)
     if seed % 5 == 0:
-        return four_bar(("hinge", "pose", ["fx", "fy"], "point", ["mz", "fx"])[seed // 5 % 5] if seed else "hinge")
+        return parallel_cranks() if seed % 25 == 0 else four_bar(("hinge", ["fx", "fy"], "point")[seed // 5 % 3])
     n = int(rng.integers(5, 8))
     tree = random_tree(n, seed, kinds=("revolute", "prismatic", "helical", "spherical"), chain=0.4)
     q = tree.random_configuration(rng)
-    frames: dict[str, Frame] = {}
-    loops: list[Loop] = []
-    used = 0
-    for k in range(int(rng.integers(1, 3))):
+    wanted = int(rng.integers(1, 3))
+    for k in range(50):
+        if len(tree.components) == wanted:
+            break
         A = int(rng.integers(1, n))
         B = int(rng.choice([-1, *(i for i in range(n) if i != A)]))
         both = set(path(tree.parents, A)) ^ (set(path(tree.parents, B)) if B >= 0 else set())
-        freedoms = sum(tree.joints[i].nv for i in both)
-        most = min(freedoms - 1, tree.nv - 1 - used, 6)
+        most = min(sum(tree.joints[i].nv for i in both) - 1, 6)
         if most < 1:
             continue
-        directions = ["fx", "fy", "fz", "mx", "my", "mz"]
-        own = [str(name) for name in rng.permutation(directions)[: int(rng.integers(1, most + 1))]]
-        frames[f"a{k}"] = Frame(A, Transform(np.eye(3), rng.normal(size=3) / 4))
-        frames[f"b{k}"] = _frame_that_meets(tree, q, frames[f"a{k}"], B)
-        loops.append(Loop(name=f"loop{k}", frames=[f"a{k}", f"b{k}"], constrains=own))
-        used += len(own)
-    return tree.replace(frames=frames, components=tuple(loops))
+        own = [str(name) for name in rng.permutation(FORCE)[: int(rng.integers(1, most + 1))]]
+        end = Frame(A, Transform(np.eye(3), rng.normal(size=3) / 4))
+        tried = tree.replace(
+            frames={**tree.frames, f"a{k}": end, f"b{k}": _frame_that_meets(tree, q, end, B)},
+            components=(*tree.components, Loop(name=f"loop{k}", frames=[f"a{k}", f"b{k}"], constrains=own)),
+        )
+        J = gap_rate(positions(tried, q))
+        if len(J) < tree.nv and np.linalg.svd(J, compute_uv=False)[-1] > FAR_FROM_SINGULAR:
+            tree = tried
+    return tree

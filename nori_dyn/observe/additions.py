@@ -187,11 +187,10 @@ def _yield_addables(system: System, variable: Variable, readings: Readings) -> I
 
 def _yield_cells(variable: Variable) -> Iterator[Addable]:
     """Yield what reads the numbers of a variable that a component adds, one by one."""
-    named = zip(numbers(variable.slice), variable.components, variable.component_names, strict=True)
-    for column, component, name in named:
-        words = f"a load cell that reads {component} of the" if component else "a load cell that reads the"
-        entry = {"type": "linear_relation", "name": f"read:{name}", "terms": {name: 1.0}, "value": None}
-        yield Addable(f"{words} {variable.words}", entry, words, variable.words, 1, (column,))
+    words = "a load cell that reads"
+    for column, name in zip(numbers(variable.slice), variable.component_names, strict=True):
+        entry = {"type": "linear_relation", "name": f"cell:{name}", "terms": {name: 1.0}, "value": None}
+        yield Addable(f"{words} {name}", entry, words, name, 1, (column,))
 
 
 def _find_unread(system: System, body: int, readings: Readings) -> tuple[str, tuple[str, ...]]:

@@ -3,7 +3,8 @@
 External wrenches and joint accelerations determine a, f and tau by the equations of motion, pivots of 1 in a triangular
 order (Nori, Property 1). So every measured row, and every number of d, is a row vector over them; and whether sensors
 determine something is whether its vector lies in the span of theirs. At a random point of a large prime field that is
-exact for almost all q, without a tolerance.
+exact for almost all q, without a tolerance. Vectors of doubles, at a closed configuration of a robot with loops, span
+spaces by the same elimination, with a tolerance and the largest number as pivot.
 
 Source: docs/design.md, 6.2; own derivation (tests/unit/observe/test_field.py).
 """
@@ -21,6 +22,12 @@ from nori_dyn.system.builder import System
 
 FieldVector: TypeAlias = Mapping[int, int]
 """The coefficients of a row vector over the field that are not zero, by column."""
+
+Vector: TypeAlias = Mapping[int, int | float]
+"""The coefficients of a row vector that are not zero, by column: ints are of the field, others are doubles."""
+
+REAL_ZERO = 1e-9
+"""Doubles below this are zero, in vectors whose largest number is 1 to begin with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,16 +76,18 @@ def field_rows(system: System, exact: ExactSystem) -> FieldRows:
 
 @dataclass(slots=True)
 class Span:
-    """A space of row vectors over the field, grown one vector at a time.
+    """A space of row vectors, all over the field or all of doubles, grown one vector at a time.
 
     Attributes:
         basis: vectors by their pivot: a 1 there, and a 0 at the pivots of all others.
+        end: columns from this one on only say how vectors came about, and are no pivots; None where there are none.
     """
 
-    basis: dict[int, FieldVector] = field(default_factory=dict)
+    basis: dict[int, Vector] = field(default_factory=dict)
+    end: int | None = None
 
     @staticmethod
-    def of(rows: Iterable[FieldVector]) -> Span:
+    def of(rows: Iterable[Vector]) -> Span:
         """Return the span of some vectors."""
         span = Span()
         span.extend(rows)
@@ -91,23 +100,24 @@ class Span:
 
     def copy(self) -> Span:
         """Return one that grows on its own."""
-        return Span(dict(self.basis))
+        return Span(dict(self.basis), self.end)
 
-    def remainder(self, row: FieldVector) -> FieldVector:
+    def remainder(self, row: Vector) -> Vector:
         """Return what is left of a vector modulo the space: zero at every pivot; empty where it lies in the space."""
         left = dict(row)
         for pivot in row.keys() & self.basis.keys():
             _subtract(left, row[pivot], self.basis[pivot])
         return left
 
-    def add(self, row: FieldVector) -> bool:
+    def add(self, row: Vector) -> bool:
         """Add a vector, and return whether it was new."""
         left = self.remainder(row)
-        if not left:
+        own = [column for column in left if self.end is None or column < self.end]
+        if not own:
             return False
-        pivot = min(left)
-        scale = pow(left[pivot], -1, PRIME)
-        new = {column: value * scale % PRIME for column, value in left.items()}
+        pivot = max(own, key=lambda column: abs(left[column])) if is_real(left) else min(own)
+        scale = _inverse(left[pivot])
+        new = {column: scaled for column, value in left.items() if (scaled := _reduced(value * scale))}
         for other, vector in self.basis.items():
             if pivot in vector:
                 changed = dict(vector)
@@ -116,16 +126,32 @@ class Span:
         self.basis[pivot] = new
         return True
 
-    def extend(self, rows: Iterable[FieldVector]) -> int:
+    def extend(self, rows: Iterable[Vector]) -> int:
         """Add vectors, and return how many were new."""
         return sum([self.add(row) for row in rows])
 
 
-def _subtract(row: dict[int, int], factor: int, other: FieldVector) -> None:
+def is_real(row: Vector) -> bool:
+    """Return whether a vector, which is not empty, is of doubles."""
+    return isinstance(next(iter(row.values())), float)
+
+
+def _inverse(x: int | float) -> int | float:
+    return 1.0 / x if isinstance(x, float) else pow(x, -1, PRIME)
+
+
+def _reduced(x: int | float) -> int | float:
+    """Return a number of the field by its smallest representative; a double as it is, or zero."""
+    if isinstance(x, float):
+        return x if abs(x) > REAL_ZERO else 0.0
+    return x % PRIME
+
+
+def _subtract(row: dict[int, int | float], factor: int | float, other: Vector) -> None:
     """Subtract a multiple of a vector from another, in place."""
     for column, value in other.items():
-        left = (row.get(column, 0) - factor * value) % PRIME
+        left = _reduced(row.get(column, 0) - factor * value)
         if left:
             row[column] = left
         else:
-            del row[column]
+            row.pop(column, None)

@@ -243,6 +243,8 @@ def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
         yield "numerical", f"all ranks, {_describe_looks(report)}"
     else:
         yield "exact", f"the verdict, but for a chance of {number(report.error, 1)}; what is said of poses is numerical"
+    if report.repeated:
+        yield "repeated", f"{listed(report.repeated)}: other rows say the same wherever loops and couplings are closed"
     if report.skipped and report.system.tree.closing_parts:
         yield "left out", f"poses at which no loop is closed: {listed(report.skipped)}"
 

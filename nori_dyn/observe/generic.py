@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.matching import structural_rank
+from nori_dyn.algebra.ranks import CLEAR, largest_clear
 from nori_dyn.observe.exact import ExactSystem, exact_system
 from nori_dyn.observe.field import Span, field_rows
 from nori_dyn.observe.numeric import Reduction
@@ -34,7 +35,7 @@ ENTRY_DEGREE = 8
 POINTS = 2
 """Number of random points of the field."""
 
-CLOSED = 6
+CLOSED = 8
 """Number of closed configurations at which a robot with loops is looked at."""
 
 
@@ -94,19 +95,44 @@ def _exact_rank(system: System, seed: int) -> GenericRank:
     return GenericRank(rank, structural, moved, open_, (n * ENTRY_DEGREE * (n + 1) / PRIME) ** POINTS)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClosedLooks:
+    """Closed configurations that are nothing special.
+
+    Attributes:
+        rank: the rank of D there.
+        configurations: where it is that, as clearly as can be (N, nq).
+        gap: how many times smaller singular values that are taken as zero are than others there, at the least.
+    """
+
+    rank: int
+    configurations: tuple[Floats, ...]
+    gap: float
+
+
+def closed_looks(reduction: Reduction, seed: int) -> ClosedLooks:
+    """Return random closed configurations of a robot at which the rank of its system is as large as at almost all.
+
+    Raises:
+        NotClosedError: loops that cannot be closed.
+    """
+    samples = reduction.system.tree.random_configurations(CLOSED, seed)
+    ranks = reduction.ranks_at(samples)
+    rank = largest_clear([at.rank for at in ranks], [at.clarity for at in ranks])
+    found = [(at, q) for at, q in zip(ranks, samples, strict=True) if at.rank == rank]
+    clear = [(at, q) for at, q in found if at.clarity >= CLEAR] or found
+    return ClosedLooks(rank, tuple(q for _, q in clear), min(at.gap for at, _ in clear))
+
+
 def _rank_where_closed(system: System, seed: int) -> GenericRank:
-    """Return the largest rank at some closed configurations, and what the null spaces there move."""
-    rng = np.random.default_rng(seed)
+    """Return the rank at closed configurations, and what the null spaces there move."""
     reduction = Reduction(system, seed)
-    samples = [system.tree.random_configuration(rng) for _ in range(CLOSED)]
-    found = reduction.ranks_at(samples)
-    rank = max(at.rank for at in found)
-    looks = tuple(q for q, at in zip(samples, found, strict=True) if at.rank == rank)
-    changes = [reduction.null_space(q, system.shape[1] - rank) for q in looks]
+    looks = closed_looks(reduction, seed)
+    changes = [reduction.null_space(q, system.shape[1] - looks.rank) for q in looks.configurations]
     moved = np.any([d.any(axis=1) for d in changes], axis=0)
-    gap = min(at.gap for at in found if at.rank == rank)
     structural = _structural_rank(exact_system(system, seed), seed)
-    return GenericRank(rank, structural, moved, NumericallyOpen(changes[0]), None, looks, gap)
+    open_ = NumericallyOpen(changes[0])
+    return GenericRank(looks.rank, structural, moved, open_, None, looks.configurations, looks.gap)
 
 
 def _structural_rank(exact: ExactSystem, seed: int) -> int:

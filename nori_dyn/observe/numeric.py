@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from nori_dyn.algebra.arrays import checked, numeric
 from nori_dyn.algebra.ranges import numbers_in
+from nori_dyn.algebra.ranks import clear_rank
 from nori_dyn.errors import InputError
 from nori_dyn.observe.exact import exact_system
 from nori_dyn.observe.field import FieldVector, field_rows
@@ -41,11 +42,13 @@ class RankAt:
         rank: the rank of D.
         smallest: smallest singular value of M that is not taken as zero, relative to the largest.
         gap: how many times the largest that is taken as zero is smaller than that; infinite where none is.
+        clarity: how clearly it is told, see `clear_rank`.
     """
 
     rank: int
     smallest: float
     gap: float
+    clarity: float
 
 
 class Reduction:
@@ -86,8 +89,8 @@ class Reduction:
         """Return the factors of the rows and columns of M that bring their largest entries to size 1, on the whole."""
         rng = np.random.default_rng(seed)
         tree = self.system.tree
-        samples = (np.abs(self.at(tree.random_configuration(rng)).M) for _ in range(SCALING_SAMPLES))
-        size = np.max([*samples], axis=0)
+        samples = [tree.draw(rng) for _ in range(SCALING_SAMPLES)]
+        size = np.max([np.abs(found.M) for found in self.at_each(np.array(samples))], axis=0)
         rows, columns = np.ones(len(self.split.measured)), np.ones(len(self.split.sources))
         if not size.size:
             return rows, columns
@@ -128,12 +131,12 @@ class Reduction:
         values = la.svdvals(self._scale(M)) if M.size else np.zeros(0)
         largest = values[0] if values.size and values[0] > 0 else 1.0
         values = np.concatenate([values, np.zeros(len(self.split.sources) - len(values))]) / largest
-        kept = int(np.sum(values > RANK_TOLERANCE))
+        kept, clarity = clear_rank(values, RANK_TOLERANCE)
         smallest = float(values[kept - 1]) if kept else 1.0
         dropped = float(values[kept]) if kept < len(values) else None
         floor = np.finfo(float).eps
         gap = np.inf if dropped is None else smallest / max(dropped, floor)
-        return RankAt(n - len(self.split.sources) + kept, smallest, float(gap))
+        return RankAt(n - len(self.split.sources) + kept, smallest, float(gap), clarity)
 
     def ranks_at(self, configurations: Iterable[Floats]) -> tuple[RankAt, ...]:
         """Return the rank at each configuration (N, nq)."""

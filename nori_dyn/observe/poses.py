@@ -190,7 +190,7 @@ def configurations_where(
     for start in range(STARTS * max(n, 1)):
         if len(found) == n or (start >= STARTS and not found):
             break
-        q, residual = problem.solve(tree.random_configuration(rng))
+        q, residual = problem.solve(tree.draw(rng))
         nearest = min(nearest, residual) if not found else nearest
         if residual <= PRECISION:
             found.append(q)

@@ -8,31 +8,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.observe.exact import exact_system
-from nori_dyn.observe.field import FieldVector, Span, field_rows
+from nori_dyn.observe.field import REAL_ZERO, Span, Vector, field_rows
+from nori_dyn.observe.generic import closed_looks
+from nori_dyn.observe.numeric import Reduction
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowKey
+from nori_dyn.typing import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Readings:
-    """Rows of sensors and outputs over the field, modulo the rows that are known.
+    """Rows of sensors and outputs, modulo the rows that are known.
 
     Attributes:
         sensors: by name the rows of each sensor, those left out that say nothing new.
         outputs: by name the row of each number of d that is asked for; empty where it is known.
     """
 
-    sensors: Mapping[str, tuple[FieldVector, ...]]
-    outputs: Mapping[str, FieldVector]
+    sensors: Mapping[str, tuple[Vector, ...]]
+    outputs: Mapping[str, Vector]
 
 
 def readings(
     system: System, outputs: Sequence[str] | None = None, sensors: Mapping[RowKey, str] | None = None, seed: int = 0
 ) -> Readings:
-    """Return what sensors and outputs say beyond the rows that are no sensor's, for almost all q.
+    """Return what sensors and outputs say beyond the rows that are no sensor's, for almost all q, or all closed ones.
 
     Args:
         system: the robot with its sensors.
@@ -44,18 +49,44 @@ def readings(
     Raises:
         UnknownOutputError: an output that does not exist.
     """
-    rows = field_rows(system, exact_system(system, seed))
+    measured, variables = _rows(system, seed)
     if sensors is None:
         sensors = {row.key: row.name for row in system.measurements}
     columns = output_columns(system, resolve_outputs(system, outputs)).tolist()
-    own: dict[str, list[FieldVector]] = {}
+    own: dict[str, list[Vector]] = {}
     known = Span()
     for row in system.sensor_rows:
-        vectors = [rows.measured[k] for k in numbers(row.slice)]
+        vectors = [measured[k] for k in numbers(row.slice)]
         if row.key in sensors:
             own.setdefault(sensors[row.key], []).extend(vectors)
         else:
             known.extend(vectors)
     found = {name: tuple(filter(None, map(known.remainder, vectors))) for name, vectors in own.items()}
     names = system.variable_names
-    return Readings(found, {names[k]: known.remainder(rows.variables[k]) for k in dict.fromkeys(columns)})
+    return Readings(found, {names[k]: known.remainder(variables[k]) for k in dict.fromkeys(columns)})
+
+
+def _rows(system: System, seed: int) -> tuple[Mapping[int, Vector], Mapping[int, Vector]]:
+    """Return the vectors over the sources of the rows that are measured, and of the numbers of d, by their number.
+
+    They are those at a random point of the field, or of doubles at a closed configuration.
+    """
+    if not system.tree.closing_parts:
+        rows = field_rows(system, exact_system(system, seed))
+        return rows.measured, rows.variables
+    reduction = Reduction(system, seed)
+    found = reduction.at(closed_looks(reduction, seed).configurations[0])
+    split, n_sources = reduction.split, len(reduction.split.sources)
+    of_sources = dict(zip(split.sources.tolist(), np.eye(n_sources), strict=True))
+    of_others = dict(zip(split.others.tolist(), found.X * reduction.column_scale, strict=True))
+    of_measured = dict(zip(split.measured.tolist(), found.M * reduction.column_scale, strict=True))
+    return _vectors(of_measured), _vectors(of_sources | of_others)
+
+
+def _vectors(rows: Mapping[int, Floats]) -> dict[int, Vector]:
+    """Return rows as vectors whose largest number is 1."""
+    found: dict[int, Vector] = {}
+    for k, row in rows.items():
+        scaled = row / (np.abs(row).max(initial=0.0) or 1.0)
+        found[k] = {int(c): float(scaled[c]) for c in np.flatnonzero(np.abs(scaled) > REAL_ZERO)}
+    return found

@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.errors import InputError
-from nori_dyn.observe.field import FieldVector, Span
+from nori_dyn.observe.field import Span, Vector, is_real
 from nori_dyn.observe.readings import Readings, readings
 from nori_dyn.observe.summary import redundancy_document
 from nori_dyn.system.builder import System
@@ -68,6 +68,8 @@ def redundancy(
     progress: Watched = None,
 ) -> Redundancy:
     """Return which sensors may fail without losing an output: exactly, for almost all q.
+
+    Of a robot with loops or couplings that is numerical, at a closed configuration that is nothing special.
 
     A sensor is all rows of one name that take a reading; rows of a known value cannot fail.
 
@@ -126,9 +128,9 @@ class _Parity:
     """
 
     columns: Mapping[str, range]
-    parity: Sequence[FieldVector]
-    outputs: Mapping[str, FieldVector]
-    any_output: FieldVector
+    parity: Sequence[Vector]
+    outputs: Mapping[str, Vector]
+    any_output: Vector
 
     @staticmethod
     def of(found: Readings, seed: int) -> _Parity:
@@ -139,16 +141,13 @@ class _Parity:
             columns[name] = range(start, start + len(rows))
             start += len(rows)
         first = 1 + max((column for rows in found.sensors.values() for row in rows for column in row), default=0)
-        span = Span()
-        parity: list[FieldVector] = []
+        span = Span(end=first)
+        parity: list[Vector] = []
         for k, row in enumerate(itertools.chain(*found.sensors.values())):
-            tagged = {**row, first + k: 1}
-            left = span.remainder(tagged)
-            if min(left) < first:
-                span.add(tagged)
-            else:
-                parity.append({column - first: value for column, value in left.items()})
-        outputs: dict[str, FieldVector] = {}
+            tagged = {**row, first + k: type(next(iter(row.values())))(1)}
+            if not span.add(tagged):
+                parity.append({column - first: value for column, value in span.remainder(tagged).items()})
+        outputs: dict[str, Vector] = {}
         for name, row in found.outputs.items():
             left = span.remainder(row)
             if min(left, default=first) >= first:
@@ -175,15 +174,16 @@ class _Parity:
         return span
 
 
-def _part(row: FieldVector, columns: set[int]) -> FieldVector:
+def _part(row: Vector, columns: set[int]) -> Vector:
     return {column: row[column] for column in columns if column in row}
 
 
-def _combine(rows: Iterable[FieldVector], rng: random.Random) -> FieldVector:
+def _combine(rows: Iterable[Vector], rng: random.Random) -> Vector:
     """Return a random combination of row vectors."""
-    total: dict[int, int] = {}
-    for row in rows:
-        factor = rng.randrange(1, PRIME)
+    total: dict[int, int | float] = {}
+    for row in filter(None, rows):
+        factor = rng.uniform(0.5, 1.0) if is_real(row) else rng.randrange(1, PRIME)
         for column, value in row.items():
-            total[column] = (total.get(column, 0) + factor * value) % PRIME
+            added = total.get(column, 0) + factor * value
+            total[column] = added if isinstance(added, float) else added % PRIME
     return total

@@ -17,6 +17,7 @@ from nori_dyn.observe.null_space import NullVector, Unseen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.observe.summary import report_document
+from nori_dyn.planning.repeats import settle
 from nori_dyn.system.builder import System
 from nori_dyn.system.given import check_system
 from nori_dyn.tables import Document, Shown
@@ -87,6 +88,7 @@ class ObservabilityReport(Shown):
         smallest_at: the smallest singular value that counts there, relative to the largest, in natural units (N,).
         gap_at: how many times smaller the next one is, which is taken as zero (N,); infinite at full rank.
         conditions: the rank at special poses.
+        repeated: names of rows of loops and couplings that say what others say wherever these are closed.
         skipped: special poses in words that were looked for unasked and that the robot cannot be in.
         additions: what to add so that d is determined at almost every pose, exactly, and, where that takes more, at the
             special poses as well; empty where nothing is missing, or so much that the search was given up.
@@ -109,6 +111,7 @@ class ObservabilityReport(Shown):
     smallest_at: Floats
     gap_at: Floats
     conditions: tuple[RankWhere, ...]
+    repeated: tuple[str, ...]
     skipped: tuple[str, ...]
     additions: tuple[Addition, ...]
     system: System
@@ -185,8 +188,7 @@ def observability(
     generic = generic_rank(system, seed)
     n_variables = system.shape[1]
     reduction = Reduction(system, seed)
-    rng = np.random.default_rng(seed)
-    samples = generic.looks[:LOOKS] or [tree.random_configuration(rng) for _ in range(LOOKS)]
+    samples = generic.looks[:LOOKS] or tuple(tree.random_configurations(LOOKS, seed))
     sampled = reduction.ranks_at(samples)
     at = reduction.ranks_at(Q)
     deficiency = n_variables - generic.rank
@@ -223,6 +225,7 @@ def observability(
         gap_at=np.array([found.gap for found in at]),
         conditions=tuple(conditions),
         skipped=tuple(skipped),
+        repeated=settle(system, seed).system.of_components.repeated_names,
         additions=additions(system, generic, [_unseen_changes(c) for c in conditions if c.lost]),
         system=system,
     )

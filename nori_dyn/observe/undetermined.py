@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.observe.field import FieldVector, Span
+from nori_dyn.observe.field import Span, Vector
 from nori_dyn.typing import Floats
 
 SETTLED = 1e-7
@@ -46,7 +46,7 @@ class ExactlyOpen:
         settled: what was read since.
     """
 
-    remainders: Mapping[int, FieldVector]
+    remainders: Mapping[int, Vector]
     total: int
     settled: Span = field(default_factory=Span)
 

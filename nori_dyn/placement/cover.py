@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nori_dyn.errors import NoPlacementError
-from nori_dyn.observe.field import FieldVector, Span
+from nori_dyn.observe.field import Span, Vector
 from nori_dyn.observe.readings import readings
 from nori_dyn.placement.candidates import Choices
 from nori_dyn.program.silence import silent_stdout
@@ -54,9 +54,9 @@ class CoverProblem:
     """
 
     choices: Choices
-    rows: Mapping[str, tuple[FieldVector, ...]]
-    outputs: Mapping[str, FieldVector]
-    targets: tuple[FieldVector, ...]
+    rows: Mapping[str, tuple[Vector, ...]]
+    outputs: Mapping[str, Vector]
+    targets: tuple[Vector, ...]
     rng: random.Random = field(default_factory=random.Random)
 
     @staticmethod

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.algebra.ranges import numbers_in
+from nori_dyn.algebra.ranks import clear_rank, largest_clear
 from nori_dyn.errors import ModelError
 from nori_dyn.model.closure import gap_rate
 from nori_dyn.model.kinematics import positions
@@ -23,7 +24,7 @@ SHOWN = 4
 """Names in a message, at most."""
 
 LOOKS = 6
-"""Closed configurations at which ranks are taken; the largest counts."""
+"""Closed configurations at which ranks are taken; the largest that is clear counts."""
 
 RANK_TOLERANCE = 1e-8
 """Singular values below this share of the largest are taken as zero."""
@@ -82,21 +83,22 @@ def _find_repeats(system: System, Q: Floats) -> list[Repeat]:
     """Return the rows that depend on others at closed configurations (N, nq)."""
     tree = system.tree
     J = gap_rate(positions(tree, Q.T))
-    sizes = np.linalg.norm(J, axis=1, keepdims=True)
+    sizes = np.linalg.norm(J, axis=1).max(axis=1)[:, None, None]  # one that is small at some of them stays so
     J = J / np.where(sizes > RANK_TOLERANCE * sizes.max(), sizes, np.inf)  # what is left of a row of zeros is none
-    ranks = [_rank(J[:, :, k]) for k in range(len(Q))]
-    best = int(np.argmax(ranks))
-    if ranks[best] == tree.nv:
+    found = [clear_rank(_relative(J[:, :, k]), RANK_TOLERANCE) for k in range(len(Q))]
+    rank = largest_clear(*zip(*found, strict=True))
+    if rank == tree.nv:
         more = ", ..." if len(tree.closing_parts) > SHOWN else ""
         names = ", ".join(f"'{part.name}'" for part in tree.closing_parts[:SHOWN]) + more
         raise ModelError(
             f"robot '{tree.name}': its loops and couplings ({names}) hold all of its {tree.nv} freedoms: it cannot "
             "move. Constrain fewer directions, or lock the joints when loading."
         )
-    if ranks[best] == len(J):
+    if rank == len(J):
         return []
+    best = max(range(len(Q)), key=lambda k: (found[k][0] == rank, found[k][1]))
     _, _, order = la.qr(J[:, :, best].T, mode="economic", pivoting=True)
-    dependent = np.sort(order[ranks[best] :]).tolist()
+    dependent = np.sort(order[rank:]).tolist()
     places = system.of_components.closing
     return [Repeat(equation, row, is_zero=False) for equation, row in (places[k] for k in dependent)]
 
@@ -113,5 +115,10 @@ def _unseen(system: System, q: Floats) -> Floats:
 
 
 def _rank(rows: Floats) -> int:
+    return clear_rank(_relative(rows), RANK_TOLERANCE)[0]
+
+
+def _relative(rows: Floats) -> Floats:
+    """Return singular values relative to the largest, or to 1 where that is larger."""
     values = la.svdvals(rows) if rows.size else np.zeros(0)
-    return int(np.sum(values > RANK_TOLERANCE * max(1.0, values.max(initial=0.0))))
+    return np.asarray(values / max(1.0, values.max(initial=0.0)))

@@ -23,7 +23,7 @@ _FORMATS = {
     Op.MUL: "{0} * {1}",
     Op.NEG: "-{0}",
     Op.RECIPROCAL: "1.0 / {0}",
-    Op.SQRT: "ROOT({0})",
+    Op.SQRT: "{root}({0})",
     Op.OPAQUE: "{0}",
 }
 
@@ -77,6 +77,7 @@ class Notation:
         real: the type of a number.
         fill: a number of that type from a double, `{0}`.
         rarely: what stands before functions that are called where steps are not small.
+        root: the function that takes square roots of such numbers.
     """
 
     inputs: Sequence[str]
@@ -85,6 +86,7 @@ class Notation:
     real: str = "real"
     fill: str = "(real){{0}} + {0}"
     rarely: str = "RARELY "
+    root: str = "ROOT"
 
 
 class Writer:
@@ -202,7 +204,8 @@ class Writer:
             lines = [f"{rarely}static void chunk{chunk}({notation.parameters}) {{"]
             for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-                lines.append(f"const {notation.real} {self._local(i)} = {_FORMATS[graph.ops[i]].format(*operands)};")
+                value = _FORMATS[graph.ops[i]].format(*operands, root=notation.root)
+                lines.append(f"const {notation.real} {self._local(i)} = {value};")
                 lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
             if chunk == last:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():

@@ -110,6 +110,7 @@ def report_json(
             }
             for c, line in zip(report.conditions, said.poses, strict=True)
         ],
+        "repeated": list(report.repeated),
         "skipped": list(report.skipped),
         "rank_at": [] if at_given is None else at_given.ranks.tolist(),
         "margin_at": [] if at_given is None else at_given.smallest.tolist(),

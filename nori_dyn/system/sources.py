@@ -41,7 +41,7 @@ class NaturalSizes:
 
 
 def natural_sizes(system: System, seed: int = 0) -> NaturalSizes:
-    """Return the natural sizes of a system; `seed` is that of the configuration at which rows are looked at."""
+    """Return the natural sizes of a system; `seed` is that of a configuration, closed or not, for its rows."""
     tree = system.tree
     masses = tree.I[:, 5, 5]
     least = LEAST_MASS * float(masses.sum()) or 1.0
@@ -50,7 +50,7 @@ def natural_sizes(system: System, seed: int = 0) -> NaturalSizes:
     for variable in system.variables:
         if variable.is_force:
             unknowns[variable.slice] = carried[variable.body]
-    rows = abs(system.D(tree.random_configuration(seed))) @ unknowns
+    rows = abs(system.D(tree.draw(np.random.default_rng(seed)))) @ unknowns
     return NaturalSizes(unknowns, np.where(rows > 0, rows, 1.0))
 
 

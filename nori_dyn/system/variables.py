@@ -133,12 +133,6 @@ class Variable:
         return f"{self.kind}:{self.owner}"
 
     @property
-    def words(self) -> str:
-        """What it is, in a sentence: "internal wrench of loop 'bar'", "joint torque of l_knee"."""
-        owner = f"'{self.owner}'" if self.key.component else f"of {self.owner}"
-        return f"{kind_in_words(self.kind)} {owner}"
-
-    @property
     def group(self) -> int:
         """Variables of one group have one natural size: 2 body for its motions, 2 body + 1 for its forces."""
         return 2 * self.body + self.is_force

@@ -17,7 +17,7 @@ from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.export.routine import Routine
 from nori_dyn.program.export.statuses import STATUSES
 from nori_dyn.program.export.text import MARK, comment, rendered, table
-from nori_dyn.system.variables import LOAD
+from nori_dyn.system.variables import LOAD, kind_in_words
 
 ALL = {
     "a": "spatial accelerations of the links, angular [rad/s^2], then linear [m/s^2]",
@@ -230,7 +230,8 @@ def _output(interface: Interface, field: Field) -> Iterator[str]:
         yield from table((place, *row) for place, row in zip(field.places, rows, strict=True))
         return
     if not output.is_spatial:
-        yield f"{title}: {', '.join(comment_text(v.words) for v in own)} ({len(field.places)})."
+        words = (f"{kind_in_words(v.kind)} {comment_text(v.owner)}" for v in own)
+        yield f"{title}: {', '.join(words)} ({len(field.places)})."
         rows = (row for v in own for row in _joint_rows(v.owner, v.components, v.units))
         yield from table((place, *row) for place, row in zip(field.places, rows, strict=True))
         return

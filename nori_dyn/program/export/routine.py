@@ -110,7 +110,7 @@ def notation(interface: Interface, number: int, outputs: Sequence[str], struct: 
         places[part] = [f"w[{4 * turn + k}]" for k in range(4)]
     name = interface.name
     parameters = f"const {name}_inputs *restrict in, double *restrict w, {name}_{struct} *restrict out"
-    return Notation(places, outputs, parameters, "double", "{0}", rarely="")
+    return Notation(places, outputs, parameters, "double", "{0}", rarely="", root="sqrt")
 
 
 def statements(writer: Writer, interface: Interface, number: int) -> dict[str, Any]:

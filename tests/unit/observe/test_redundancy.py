@@ -9,10 +9,14 @@ import pytest
 
 from nori_dyn.errors import InputError, PlanError
 from nori_dyn.model.synthetic import autotree
+from nori_dyn.observe.generic import closed_looks
+from nori_dyn.observe.numeric import Reduction
 from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.system.builder import System
+from tests.closed_robots import four_bar, parallel_cranks, random_mechanism
 from tests.systems import ACCELERATIONS, INVERSE, sensor_set
 
+KNOWN = {"type": "external_wrench", "links": "all", "value": 0}
 CHOICES = [
     {"type": "joint_acceleration", "joints": "all"},
     {"type": "joint_torque", "joints": "all"},
@@ -67,6 +71,28 @@ def test_failing_sets_by_brute_force(seed):
     alone = {some: gone for some, gone in expected.items() if len(some) == 1}
     assert {(name,): set(gone) for name, gone in found.lost.items()} == alone
     assert set(found.spare) == {name for name in names if (name,) not in expected}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tree", [four_bar(), parallel_cranks(), random_mechanism(8)], ids=lambda tree: tree.name)
+def test_failing_sets_of_closed_robots_by_brute_force(tree):
+    passive = {"type": "joint_torque", "joints": "all"}
+    motion = {"type": "joint_acceleration", "joints": list(tree.joint_names[:2])}
+    cells = [
+        {"type": "linear_relation", "name": name, "terms": {name: 1}, "value": None}
+        for name in System(tree, sensor_set(KNOWN)).variable_names
+        if name.startswith("loop")
+    ]
+    system = System(tree, sensor_set(passive, motion, KNOWN, *cells[:3]))
+    q = closed_looks(Reduction(system), seed=1).configurations[0]
+    found = redundancy(system, ("tau",), size=2)
+    missing = undetermined(system, q)
+    names = [row.name for row in system.measurements]
+    assert found.sensors == tuple(names)  # rows of loops are none
+    for k in (1, 2):
+        for some in itertools.combinations(names, k):
+            loses = bool(undetermined(system, q, some) - missing)
+            assert loses == any(set(failing) <= set(some) for failing in found.failing_sets), some
 
 
 def test_every_sensor_of_a_square_system_is_critical():

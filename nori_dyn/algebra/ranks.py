@@ -1,0 +1,35 @@
+"""Ranks in doubles: how many singular values count, how clearly, and which of several ranks is that of almost all.
+
+Where a mechanism is next to a singular configuration, singular values are small that are not small elsewhere, or that
+are zero wherever it is closed: such a rank is told least clearly, and does not count where others are clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nori_dyn.typing import Floats
+
+CLEAR = 1e4
+"""How many times larger than what is taken as zero, and than the tolerance, singular values of a clear rank are."""
+
+
+def clear_rank(values: Floats, tolerance: float) -> tuple[int, float]:
+    """Return the rank that singular values tell, and how clearly: how far they stay from the tolerance and each other.
+
+    Args:
+        values: relative to what is large, in descending order (n,).
+        tolerance: what is taken as zero.
+    """
+    rank = int(np.sum(values > tolerance))
+    smallest = float(values[rank - 1]) if rank else 1.0
+    dropped = float(values[rank]) if rank < len(values) else 0.0
+    return rank, smallest / max(dropped, tolerance)
+
+
+def largest_clear(ranks: Sequence[int], clarities: Sequence[float]) -> int:
+    """Return the largest of the ranks that are clear, or of all where none is."""
+    clear = [rank for rank, clarity in zip(ranks, clarities, strict=True) if clarity >= CLEAR]
+    return max(clear or ranks)

@@ -1,0 +1,165 @@
+"""Robots with loops: ranks at closed configurations, what repeats, what is not seen, and what to add."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import NoConfigurationError, NotClosedError
+from nori_dyn.model.closure import gaps
+from nori_dyn.model.kinematics import positions
+from nori_dyn.observe.generic import generic_rank
+from nori_dyn.system.builder import System
+from nori_dyn.system.sources import natural_sizes
+from tests.closed_robots import LEGS, four_bar, parallel_cranks, random_mechanism, stewart
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+
+KNOWN = {**WRENCHES, "value": 0}
+MECHANISMS = 50
+ZERO = 1e-9
+"""Singular values of D in natural units, relative to the largest, below which they are zero."""
+
+CLEAR = 1e3
+"""How many times larger others are where a configuration is nothing special."""
+
+
+def read(name: str) -> dict[str, object]:
+    """Return a load cell for a number of d."""
+    return {"type": "linear_relation", "name": f"cell:{name}", "terms": {name: 1}, "value": None}
+
+
+def test_a_four_bar_in_space_repeats_three_rows_and_does_not_tell_three_forces():
+    report = nd.observability(nd.System(four_bar(), sensor_set(TORQUES, KNOWN)))
+    assert report.deficiency == 3
+    assert report.repeated == ("loop:bar.mx", "loop:bar.my", "loop:bar.fz")
+    assert [part.words for part in report.unseen] == ["mx, my, fz of the internal wrench of loop 'bar'"]
+    assert report.unseen[0].added == ("loop:bar",)
+    out_of_plane = {
+        f"{what}.{c}" for what in ("loop:bar", "f:crank", "f:coupler", "f:rocker") for c in ("mx", "my", "fz")
+    }
+    assert set(report.unobservable) == out_of_plane
+    assert report.error is None
+    assert report.gap > 1e9
+
+
+def test_a_report_on_a_closed_robot_says_how_ranks_were_taken():
+    said = str(nd.observability(nd.System(four_bar(), sensor_set(TORQUES, KNOWN))))
+    words = " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 80
+    assert "at closed configurations of the loops and couplings" in words
+    assert "loop:bar.mx, loop:bar.my, loop:bar.fz: other rows say the same" in words
+    assert "poses at which no loop is closed: at the zero of every joint" in words
+
+
+def test_rows_that_are_independent_where_loops_are_open_repeat_where_they_are_closed():
+    system = nd.System(parallel_cranks(), sensor_set(TORQUES, KNOWN))
+    report = nd.observability(system, where=None)
+    open_ = np.random.default_rng(0).normal(size=4)
+    assert np.linalg.matrix_rank(system.D(open_).toarray(), ZERO) == system.shape[1]
+    assert (report.generic_rank, report.deficiency) == (system.shape[1] - 1, 1)
+    assert len(report.repeated) == 1
+    assert [part.words for part in report.unseen] == ["1 combination of the internal wrench of loop 'middle' and 'end'"]
+    assert not any(name.startswith("qdd") for name in report.unobservable)
+
+
+def test_what_is_added_makes_the_set_suffice():
+    system = nd.System(parallel_cranks(), sensor_set(TORQUES, KNOWN))
+    (found,) = nd.observability(system, where=None).additions
+    assert [sensor.words for sensor in found.sensors] == ["a load cell that reads loop:middle.fx"]
+    for sensor in (*found.sensors, *found.others):
+        more = sensor_set(TORQUES, KNOWN, dict(sensor.entry))
+        assert nd.observability(nd.System(system.tree, more), where=None).is_observable
+
+
+def test_load_cells_in_the_rods_of_a_stewart_platform_tell_the_forces_of_its_legs():
+    unloaded = {**KNOWN, "links": {"except": "platform"}}
+    passive = {**TORQUES, "joints": {"match": "(swing|tilt).*|base"}, "value": 0}
+    motion = {**ACCELERATIONS, "joints": "base"}
+    tree = stewart()
+
+    def not_told(*cells: str) -> set[str]:
+        system = System(tree, sensor_set(unloaded, passive, motion, *map(read, cells)))
+        moved = generic_rank(system).moved
+        return {name for name, there in zip(system.variable_names, moved, strict=True) if there}
+
+    forces = {f"tau:slide{k}" for k in range(LEGS)}
+    before, with_one = not_told(), not_told("loop:leg0.fz")
+    assert forces < before
+    assert any(name.startswith("fx:platform") for name in before)
+    assert forces - with_one == {"tau:slide0"}
+    assert not not_told(*(f"loop:leg{k}.fz" for k in range(LEGS)))
+
+
+def test_sensors_are_placed_where_loops_are_closed():
+    cells = [read(f"loop:{name}.{c}") for name in ("middle", "end") for c in ("fx", "fy")]
+    candidates = nd.placement.Candidates.from_dict(
+        {
+            "name": "shop",
+            "measurements": [KNOWN],
+            "candidates": {"measurements": [TORQUES, *({**cell, "sigma": 0.1} for cell in cells)]},
+            "costs": {"joint_torque": 1.0, "linear_relation": 3.0},
+        }
+    )
+    tree = parallel_cranks()
+    found = nd.place(tree, candidates, outputs=None)
+    assert found.is_optimal
+    assert found.cost == 4 * 1.0 + 3.0  # all torques and one load cell: the cranks share what they carry
+    assert nd.observability(nd.System(tree, found.sensors), where=None).is_observable
+
+
+def some_sensors(tree: nd.KinematicTree, seed: int) -> System:
+    """Return a system whose sensors may or may not suffice."""
+    rng = np.random.default_rng(seed)
+    torques = {**TORQUES, "joints": [name for name in tree.joint_names if rng.random() < 0.8]}
+    motion = {**ACCELERATIONS, "joints": [name for name in tree.joint_names if rng.random() < 0.3]}
+    unloaded = {**KNOWN, "links": [name for name in tree.names if rng.random() < 0.9]}
+    return System(tree, sensor_set(*(e for e in (torques, motion, unloaded) if e.get("joints", e.get("links")))))
+
+
+def rank_by_singular_values(system: System, configurations: np.ndarray) -> tuple[int, set[str]]:
+    """Return the rank of the dense D, and what it does not determine, at the clearest of some configurations."""
+    sizes = natural_sizes(system)
+    best: tuple[float, int, np.ndarray] | None = None
+    for q in configurations:
+        D = system.D(q).toarray() * sizes.unknowns / sizes.rows[:, None]
+        _, values, V = np.linalg.svd(D)
+        values = np.concatenate([values, np.zeros(len(V) - len(values))]) / values[0]
+        rank = int(np.sum(values > ZERO))
+        clear = values[rank - 1] / max(ZERO, values[rank] if rank < len(values) else 0.0)
+        if best is None or clear > CLEAR > best[0] or (clear > CLEAR and rank > best[1]):
+            best = clear, rank, np.abs(V[rank:]).max(axis=0, initial=0.0)
+    assert best is not None
+    names = np.array(system.variable_names)
+    return best[1], set(names[best[2] > 1e-7].tolist())
+
+
+@pytest.mark.slow
+def test_ranks_are_those_of_singular_values_on_random_mechanisms():
+    looked_at = 0
+    seed = 0
+    while looked_at < MECHANISMS:
+        seed += 1
+        tree = random_mechanism(seed)
+        try:
+            Q = tree.random_configurations(4, seed)
+        except NotClosedError:
+            continue
+        looked_at += 1
+        system = some_sensors(tree, seed)
+        found = generic_rank(system, seed)
+        rank, moved = rank_by_singular_values(system, Q)
+        names = {name for name, there in zip(system.variable_names, found.moved, strict=True) if there}
+        assert (seed, found.rank, names) == (seed, rank, moved)
+        assert found.gap > 100, seed
+
+
+@pytest.mark.parametrize(("condition", "frames"), [("closed", ()), ("parallel", ("link2", "link5")), ("at_limits", ())])
+def test_special_poses_are_closed(condition, frames):
+    tree = random_mechanism(8)
+    if condition == "at_limits":
+        with pytest.raises(NoConfigurationError, match=r"joint. Its|open there: ask for another pose"):
+            nd.configurations_where(four_bar(), "at_zero", n=2)
+        return
+    Q = nd.configurations_where(tree, condition, frames, n=3)
+    assert np.abs(gaps(positions(tree, Q.T))).max() < 1e-9
