@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.bench.measure import Run
-from nori_dyn.bench.peers.base import SWAP, Peer, is_floating, load, single_joints
+from nori_dyn.bench.peers.base import SWAP, Peer, UnsuitableError, is_floating, load, single_joints
 from nori_dyn.bench.robots import Robot, States
 from nori_dyn.bench.urdf import urdf_of
+from nori_dyn.components.loop import Loop
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats, Indices
 
@@ -70,6 +71,44 @@ def _forward(robot: Robot, states: States) -> Run:
     at, q, v, tau = _state(robot, states)
     aba, model, data = at.pin.aba, at.model, at.data
     return Run(lambda: aba(model, data, q, v, tau), lambda: at.back(aba(model, data, q, v, tau)))
+
+
+def _with_loops(robot: Robot, states: States) -> tuple[Prepared, tuple[Any, ...]]:
+    """Return a robot with loops that hold points together, and the arguments of its constrained algorithms.
+
+    Raises:
+        UnsuitableError: another component.
+    """
+    at, q, v, tau = _state(robot, states)
+    pin, model, data, tree = at.pin, at.model, at.data, robot.tree
+    constraints, found = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for loop in tree.components:
+        if not isinstance(loop, Loop) or loop.constrains != "point":
+            raise UnsuitableError(f"a {loop.type}: it is given loops that hold points together")
+        ends: list[Any] = []
+        for frame in map(tree.frame, loop.frames):
+            ends += [model.getJointId(tree.joint_names[frame.link]), pin.SE3(frame.X.E.T, frame.X.r)]
+        constraints.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *ends, pin.ReferenceFrame.LOCAL))
+    found.extend([constraint.createData() for constraint in constraints])
+    return at, (model, data, q, v, tau, constraints, found)
+
+
+def _constrained(robot: Robot, states: States) -> Run:
+    """Return a run of forward dynamics with loops by a sparse factorisation, in one step: no row repeats another."""
+    at, arguments = _with_loops(robot, states)
+    model, data, *_, constraints, found = arguments
+    at.pin.initConstraintDynamics(model, data, constraints, found)
+    solve = at.pin.constraintDynamics
+    return Run(lambda: solve(*arguments), lambda: at.back(solve(*arguments)))
+
+
+def _constrained_bodies(robot: Robot, states: States) -> Run:
+    """Return a run of the same by articulated bodies, with early elimination of the loops."""
+    at, arguments = _with_loops(robot, states)
+    model, data, *_, constraints, _ = arguments
+    at.pin.computeJointMinimalOrdering(model, data, constraints)
+    solve, settings = at.pin.lcaba, at.pin.ProximalSettings(1e-10, 1e-6, 20)
+    return Run(lambda: solve(*arguments, settings), lambda: at.back(solve(*arguments, settings)))
 
 
 def _parallel(name: str, threads: int) -> Callable[[Robot, States], Run]:
@@ -135,6 +174,7 @@ PEER = Peer(
     {
         "inverse_dynamics": _inverse,
         "forward_dynamics": _forward,
+        "constrained_dynamics": _constrained,
         "inverse_dynamics batch": _parallel("rneaInParallel", 1),
         "forward_dynamics batch": _parallel("abaInParallel", 1),
         "rnea": _inverse,
@@ -146,6 +186,8 @@ PEER = Peer(
         "aba derivatives": _matrix(lambda at, q, v, y: at.pin.computeABADerivatives(at.model, at.data, q, v, y)),
     },
 )
+
+LOOPS = Peer("Pinocchio LCABA", "pin", MODULE, {"constrained_dynamics": _constrained_bodies})
 
 THREADED = Peer(
     "Pinocchio, 2 threads",

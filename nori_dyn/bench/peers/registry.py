@@ -10,6 +10,7 @@ PEERS: dict[str, Peer] = {
     for peer in (
         pinocchio.PEER,
         pinocchio.THREADED,
+        pinocchio.LOOPS,
         mujoco.PEER,
         idyntree.PEER,
         drake.PEER,

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from nori_dyn.bench.suites import batch, coriolis, counts, estimation, jitter, planning, recursions, scaling, tick
+from nori_dyn.bench.suites import (
+    batch,
+    coriolis,
+    counts,
+    estimation,
+    jitter,
+    loops,
+    planning,
+    recursions,
+    scaling,
+    tick,
+)
 from nori_dyn.bench.suites.base import Suite
 
-MODULES = (tick, batch, estimation, recursions, coriolis, planning, scaling, jitter, counts)
+MODULES = (tick, batch, estimation, recursions, coriolis, planning, scaling, jitter, loops, counts)
 
 SUITES: dict[str, Suite] = {module.SUITE.name: module.SUITE for module in MODULES}

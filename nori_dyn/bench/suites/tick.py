@@ -37,7 +37,8 @@ def planned(robot: Robot, problem: str) -> Plan:
     return plan(System(robot.tree, sensors(problem)), outputs=(PROBLEMS[problem],))
 
 
-def _own(planned: Plan, problem: str, states: States) -> dict[str, Run]:
+def own_runs(planned: Plan, problem: str, states: States) -> dict[str, Run]:
+    """Return a tick and a call with its checks, of a plan of a problem."""
     solver = planned.solver()
     q, qd, y = states.q[0], states.qd[0], states.y[0]
     solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = q, qd, y
@@ -64,7 +65,7 @@ def measure(options: Options, progress: Progress) -> list[Record]:
             peers, skipped = runs_of(registry.PEERS.values(), problem, robot, states)
             case = {**robot.case, "problem": problem}
             counts = {"operations": made.cost.total}
-            records.append(compare(case, counts, _own(made, problem, states), peers, skipped, options.budget))
+            records.append(compare(case, counts, own_runs(made, problem, states), peers, skipped, options.budget))
     return records
 
 

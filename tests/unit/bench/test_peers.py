@@ -8,18 +8,22 @@ import pytest
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.bench.measure import TOLERANCE, difference
+from nori_dyn.bench.mechanisms import biped
 from nori_dyn.bench.peers.base import UnsuitableError
 from nori_dyn.bench.peers.registry import PEERS
 from nori_dyn.bench.robots import Robot, random_states
 from nori_dyn.bench.urdf import urdf_of
 from nori_dyn.errors import ModelError
+from nori_dyn.model.closure import gap_rate, gaps
 from nori_dyn.model.joints import Free
+from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
+from tests.mechanisms import forward_dynamics
 
 ARM = random_tree(4, 1, kinds=("revolute",))
 TREES = {
@@ -37,6 +41,24 @@ EXPECTED = {
     "minverse": lambda tree, q, qd, y: minverse(tree, q),
     "coriolis": lambda tree, q, qd, y: coriolis(tree, q, qd).C @ qd,
 }
+
+
+@pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if "constrained_dynamics" in peer.tasks])
+def test_a_peer_moves_the_biped_with_loops_as_we_do(name):
+    tree = biped()
+    states = random_states(tree, 1, 0)
+    found = PEERS[name].tasks["constrained_dynamics"](Robot("x", "floating", tree), states)
+    expected, _ = forward_dynamics(tree, states.q[0], states.qd[0], states.y[0])
+    assert difference(found.answer(), expected) < TOLERANCE
+
+
+def test_the_bipeds_loops_are_closed_at_its_neutral_configuration_and_none_of_their_rows_repeats_others():
+    tree = biped()
+    at = positions(tree, tree.neutral_configuration())
+    assert np.abs(gaps(at)).max() < 1e-12
+    rates = np.linalg.svd(gap_rate(at), compute_uv=False)
+    assert rates[-1] > 1e-2 * rates[0]
+    assert len(rates) == 12
 
 
 @pytest.mark.parametrize("base", TREES)
