@@ -27,7 +27,7 @@ def test_components_are_listed():
         nd.components.Friction(joints=[f"joint{k}" for k in range(1, 7)], viscous=1),
     )
     text = " ".join(nd.autotree(6).replace(components=parts).shown().text(80).split())
-    assert "rotor all inertia 2.00e-05, gear 100" in text
+    assert "rotor all inertia 2e-5, gear 100" in text
     assert "coupling joint2_joint1 joint2 of joint1 0.500" in text
     assert "tendon flexor joint1 0.0100, joint3 0.0200 stiffness 200" in text
     assert "friction joint1, joint2, joint3, joint4 viscous 1" in text
