@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nori_dyn.observe.conditioning import Conditioning
     from nori_dyn.observe.report import ObservabilityReport, Where
 
-POSES = ("parallel", "coplanar", "flat", "double_support", "at_zero", "at_limits")
+POSES = ("parallel", "coplanar", "flat", "double_support", "closed", "at_zero", "at_limits")
 """The special poses of `nori_dyn.observe.poses`."""
 
 SWEPT = 200

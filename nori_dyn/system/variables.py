@@ -31,7 +31,7 @@ WORDS: Mapping[Kind, str] = {
     "loop": "internal wrench of loop",
     "coupling": "force of coupling",
     "tendon": "force of tendon",
-    "offset": "offset of",
+    "offset": "offset of sensor",
 }
 """What variables are called; those of kinds that are not here are called by their kind."""
 
