@@ -72,8 +72,8 @@ def test_outputs_in_frames_and_limits_survive(tmp_path):
 def test_components_survive(tmp_path):
     parts = (
         nd.components.Rotor(joints="all", inertia=0.1, gear=2),
-        nd.components.Coupling(joint="joint2", of={"joint1": [0.5, 0.1]}),
-        nd.components.Loop(frames=["link3", "hook"], constrains=["fx"], stabilisation={"position": 4.0}),
+        nd.components.Coupling(joint="joint2", of={"joint1": 0.5}),
+        nd.components.Tendon(name="bar", through=["link3", "hook"], role="passive", stiffness=4.0, damping=0.5),
     )
     hook = nd.autotree(3).frame("link1")
     tree = nd.autotree(3).replace(frames={"hook": hook}, components=parts)
@@ -81,7 +81,7 @@ def test_components_survive(tmp_path):
     one.save(tmp_path / "plan")
     other = nd.Plan.load(tmp_path / "plan")
     assert other.system.tree.components == parts
-    np.testing.assert_array_equal(solved(other)["loop:link3_hook"], solved(one)["loop:link3_hook"])
+    np.testing.assert_array_equal(solved(other)["coupling:joint2_joint1"], solved(one)["coupling:joint2_joint1"])
     content = json.loads((tmp_path / "plan").read_text())
     content["tree"]["components"][0]["inertia"] = -1.0
     with pytest.raises(nd.errors.PlanError, match=r"its tree is wrong at components\[0\].inertia"):
