@@ -59,7 +59,8 @@ class Loop(NamedComponent):
         T^T (a_A - AXB a_B + v_rel x AXB v_B) = 0,   v_rel = v_A - AXB v_B
 
     A and B are the frames, on two links or on one and the world, and the columns of T the directions in which they
-    are held. The wrench T z acts on the first frame, and its opposite on the second.
+    are held. The wrench T z acts on the first frame, and its opposite on the second. Where no turn is held and a point
+    may slide, as with constrains: [fz] on a plane, both act at the point of the second frame.
 
         - {type: loop, name: bar, frames: [rod_end, crank_end], constrains: point}
 
@@ -150,11 +151,22 @@ class HeldTogether:
         """Whether no direction is held in which the frames turn: then only their origins matter."""
         return not self.T[:3].any()
 
+    @property
+    def _free(self) -> Floats:
+        """The projection (3, 3) onto the directions in which a point may slide; zeros where the point is held."""
+        along = self.T[3:]
+        return np.eye(3) - along @ np.linalg.pinv(along)
+
     def _places(self, at: Kinematics) -> tuple[Transform, Transform, Transform]:
-        """Return X_A, X_B from the coordinates of the links, and AXB; without the gap where only points are held."""
+        """Return X_A, X_B from the coordinates of the links, and AXB.
+
+        Where only points are held, X_A goes to where the point of B is, as far as it has slid in the axes of A.
+        """
         A, B = self.frames
         X_A, X_B = at.tree.constant(A.X), at.tree.constant(B.X)
         X = X_A @ transform_between(at, A.link, B.link) @ X_B.inverse()
+        if self.is_point and self._free.any():
+            X_A = Transform(np.eye(3), -matvec(self._free, matvec(X.E, X.r))) @ X_A
         return X_A, X_B, X
 
     def _used(self, X: Transform) -> Transform:
@@ -177,7 +189,9 @@ class HeldTogether:
         v_B = zeros((6,), at.v[A.link]) if B.on_world else carry.apply_motion(at.v[B.link])
         relative = v_A - v_B
         if self.is_point:
-            terms = join(0 * relative[:3], cross(v_A[:3], v_A[3:]) - cross(v_B[:3], v_B[3:]))
+            sliding = -matvec(self._free, relative[3:])
+            turning = cross(v_A[:3], v_A[3:] + 2 * sliding) - cross(v_B[:3], v_B[3:])
+            terms = join(0 * relative[:3], turning)
         else:
             terms = cross_motion(relative, v_B)
         if B.on_world:

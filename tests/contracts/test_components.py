@@ -47,6 +47,8 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
         {"frames": ["left", "right"], "constrains": "point"},
         {"frames": ["left", "right"], "constrains": "point", "stabilisation": BAUMGARTE},
         {"frames": ["left", "right"], "constrains": ["mx", "my", "fx", "fy"]},
+        {"frames": ["left", "right"], "constrains": ["fx"]},
+        {"frames": ["left", "wall"], "constrains": ["fy", "fz"]},
         {"frames": ["right", "wall"], "constrains": "hinge"},
         {"frames": ["left", "wall"], "constrains": "pose"},
         {"frames": ["left", "right"], "constrains": TILTED_SLIDER},
