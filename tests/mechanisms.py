@@ -1,30 +1,24 @@
-"""Mechanisms with closed loops, built by hand: bars, a Delta robot, a Stewart platform, a sprung leg, and Cassie.
+"""Mechanisms with closed loops, built by hand: bars, a Delta robot, a Stewart platform, a sprung leg.
 
-Each is closed at its neutral configuration (Cassie at that of its file). Its loops have independent rows, and its links
+Each is closed at its neutral configuration. Its loops have independent rows, and its links
 come depth first, which Pinocchio's algorithms on constraints ask for.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pytest
 import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Component, Loop, Rotor, Spring, Tendon
-from nori_dyn.errors import NoriWarning
-from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.model.closure import closed
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute
-from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import WORLD, Frame, KinematicTree
 from nori_dyn.system.builder import System
@@ -38,9 +32,6 @@ DOWN = (0.0, -9.81, 0.0)
 
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 1.0, 0.8, 0.9
 """Lengths of the bars of the four-bar linkage [m]; by Grashof's rule its crank turns fully."""
-
-MJCF_MODELS = Path(__file__).resolve().parents[2] / "shared" / "data" / "mjcf"
-"""Models of others, beside the repository: tests that read them skip where they are not."""
 
 
 class Link(NamedTuple):
@@ -314,57 +305,12 @@ def stewart() -> KinematicTree:
     return tree_of("stewart", links, frames, components)
 
 
-CASSIE_LOOPS = {
-    f"{side}-{rod}": (f"{side}-{rod}", f"{side}-{other}", reach)
-    for side in ("left", "right")
-    for rod, other, reach in (("plantar-rod", "foot", 0.35012), ("achilles-rod", "heel-spring", 0.5012))
-}
-"""What `equality` says: the rod, the link that it ends on, and how far along the rod [m]."""
-
-CASSIE_ROTORS = {"hip-roll": 0.038125, "hip-yaw": 0.038125, "hip-pitch": 0.09344, "knee": 0.09344, "foot": 0.01225}
-CASSIE_SPRINGS = {"shin": 1500.0, "heel-spring": 1250.0}
 CASSIE_REST = {"joint2": 1.01} | {
     f"{side}-{joint}": np.deg2rad(angle)
     for side in ("left", "right")
     for joint, angle in (("knee", -45), ("tarsus", 58))
 }
-"""Positions of joints in the pose of the file, where `equality` says that its loops are closed: their `ref`."""
-
-
-def mjcf_model(name: str) -> Path:
-    """Return the path of a model of others; the test skips where it is not."""
-    path = MJCF_MODELS / name
-    if not path.is_file():
-        pytest.skip(f"{name} is not beside the repository")
-    return path
-
-
-@lru_cache
-def cassie() -> KinematicTree:
-    """Return Cassie on a floating base: four loops, springs and rotors; see `at_rest`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoriWarning)
-        bare = load_mjcf(mjcf_model("cassie.xml")).replace(components=())
-    at, X = positions(bare, at_rest(bare)), []
-    for i in range(bare.n_links):
-        X.append(at.X_up[i] if bare.is_root(i) else at.X_up[i] @ X[bare.parents[i]])
-    frames, components = dict(bare.frames), []
-    for name, (rod, other, reach) in CASSIE_LOOPS.items():
-        first, second = bare.link(rod), bare.link(other)
-        end = shift((reach, 0, 0))
-        frames |= {f"{name}:1": Frame(first, end), f"{name}:2": Frame(second, end @ X[first] @ X[second].inverse())}
-        held = (
-            ["fx", "fy"] if "plantar" in name else "point"
-        )  # three parallel hinges: the third row repeats nothing new
-        components.append(Loop(name=name, frames=[f"{name}:1", f"{name}:2"], constrains=held))
-    sides = ("left", "right")
-    components += [
-        Rotor(joints=[f"{side}-{joint}" for side in sides], inertia=inertia) for joint, inertia in CASSIE_ROTORS.items()
-    ]
-    components += [
-        Spring(joints=[f"{side}-{joint}" for side in sides], stiffness=k) for joint, k in CASSIE_SPRINGS.items()
-    ]
-    return bare.replace(frames=frames, components=tuple(components))
+"""Positions of Cassie's joints in the pose of its file, where its loops are closed: their `ref`."""
 
 
 def at_rest(tree: KinematicTree) -> Floats:
@@ -381,43 +327,6 @@ def closed_state(tree: KinematicTree, seed: int, spread: float = 0.15) -> tuple[
     rng = np.random.default_rng(seed)
     near = tree.integrate(at_rest(tree), spread * rng.normal(size=tree.nv))
     return *closed(tree, near, rng.normal(size=tree.nv)), 10 * rng.normal(size=tree.nv)
-
-
-@lru_cache
-def cassie_leg() -> KinematicTree:
-    """Return the left leg of Cassie on a pelvis that is fixed to the world."""
-    whole = cassie()
-    own = whole.subtree(whole.link("left-hip-roll"))
-    new = {i: k for k, i in enumerate(own)}
-    components = []
-    for component in whole.components:
-        if not isinstance(component, Loop):
-            component = component.model_copy(update={"joints": [n for n in component.joints if n.startswith("left")]})
-        elif not component.name.startswith("left"):
-            continue
-        components.append(component)
-    return KinematicTree(
-        "cassie_leg",
-        tuple(whole.names[i] for i in own),
-        tuple(whole.joint_names[i] for i in own),
-        tuple(new.get(whole.parents[i], WORLD) for i in own),
-        tuple(whole.joints[i] for i in own),
-        tuple(whole.X_tree[i] for i in own),
-        whole.I[list(own)],
-        {name: Frame(new[frame.link], frame.X) for name, frame in whole.frames.items() if frame.link in new},
-        components=tuple(components),
-    )
-
-
-@lru_cache
-def cassie_on_one_foot() -> KinematicTree:
-    """Return Cassie with its left foot welded to the ground, where it is at rest."""
-    tree = cassie()
-    R, o = poses(tree, at_rest(tree))
-    foot = tree.link("left-foot")
-    frames = dict(tree.frames) | {"ground": Frame(WORLD, Transform(R[foot].T, o[foot]))}
-    weld = Loop(name="stance", frames=["left-foot", "ground"], constrains="pose")
-    return tree.replace(frames=frames, components=(*tree.components, weld))
 
 
 def welded_limbs(constrains: str, stabilisation: dict[str, float] | None = None) -> KinematicTree:

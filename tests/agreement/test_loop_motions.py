@@ -16,17 +16,8 @@ from nori_dyn.model.joints import Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.solver import Solver
-from tests.mechanisms import (
-    CASSIE_REST,
-    COUPLER,
-    cassie_leg,
-    closed_state,
-    delta,
-    five_bar,
-    four_bar,
-    sprung_leg,
-    stewart,
-)
+from tests.cassie import cassie_leg
+from tests.mechanisms import CASSIE_REST, COUPLER, closed_state, delta, five_bar, four_bar, sprung_leg, stewart
 from tests.oracles import masses, newton_euler
 
 SECONDS = 10.0

@@ -8,17 +8,13 @@ import pytest
 
 from nori_dyn.components import Loop
 from nori_dyn.model.tree import KinematicTree
+from tests.cassie import CASSIE_SPRINGS, cassie, cassie_leg, cassie_on_one_foot, mjcf_model
 from tests.mechanisms import (
-    CASSIE_SPRINGS,
-    cassie,
-    cassie_leg,
-    cassie_on_one_foot,
     closed_state,
     delta,
     five_bar,
     forward_dynamics,
     four_bar,
-    mjcf_model,
     sprung_leg,
     stewart,
     welded_limbs,
