@@ -186,12 +186,13 @@ class HeldTogether:
         X_A, X_B, X = self._places(at)
         carry = self._used(X) @ X_B
         v_A = X_A.apply_motion(at.v[A.link])
-        v_B = zeros((6,), at.v[A.link]) if B.on_world else carry.apply_motion(at.v[B.link])
+        of_B = zeros((6,), at.v[A.link]) if B.on_world else X_B.apply_motion(at.v[B.link])
+        v_B = self._used(X).apply_motion(of_B)
         relative = v_A - v_B
         if self.is_point:
             sliding = -matvec(self._free, relative[3:])
-            turning = cross(v_A[:3], v_A[3:] + 2 * sliding) - cross(v_B[:3], v_B[3:])
-            terms = join(0 * relative[:3], turning)
+            turning_B = matvec(X.E, cross(of_B[:3], of_B[3:]))
+            terms = join(0 * relative[:3], cross(v_A[:3], v_A[3:] + 2 * sliding) - turning_B)
         else:
             terms = cross_motion(relative, v_B)
         if B.on_world:

@@ -28,7 +28,7 @@ from nori_dyn.model.kinematics import Kinematics, velocities, world_acceleration
 from nori_dyn.system.builder import System
 from nori_dyn.system.optimality import NoisyRow, Optimality, WeighedRow, Weighing, optimality, weighing
 from nori_dyn.system.repeats import held_forces
-from nori_dyn.system.rows import Given, NewtonEuler
+from nori_dyn.system.rows import ComponentRow, Given, NewtonEuler
 from nori_dyn.system.trace import (
     SymbolicState,
     SymbolicSystem,
@@ -128,7 +128,9 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     for i in range(system.tree.n_links):
         builder.balance_body(i)
     if system.parts:
-        builder.add_parts(velocities(system.tree, state.q, state.qd))
+        at = velocities(system.tree, state.q, state.qd)
+        builder.add_parts(at)
+        builder.bias_of_components(at)
     original = trace(system, state=state)  # after the cheap expressions, so that it finds them
     builder.add_measurements(original)
     symbolic = symbolic_system(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
@@ -194,6 +196,7 @@ class _Builder:
         self.a = [self._unknowns(group) for group in motion]
         self.f = [self._unknowns(group + 1) for group in motion]
         self.external: list[Columns] = []
+        self.held_rows: set[int] = set()
         self.w: list[Array] = []
         self.v: list[Array] = []
 
@@ -344,6 +347,23 @@ class _Builder:
                 for row, x in zip(rows, matvec(turn, part.bias(key, at).astype(object)), strict=True):
                     self.b[row] = self.b[row] + x
 
+    def bias_of_components(self, at: Kinematics) -> None:
+        """Set what the rows of components are beside accelerations, at the velocities of the frames here.
+
+        Where points are held, linear velocities cancel against those in spatial accelerations: what is left is what the
+        rows say of links that turn on the spot. Written first, it is found under its fingerprint.
+        """
+        turns = [link.C.T for link in self.links]
+        own = zip(turns, self.w, self.v, strict=True)
+        v = tuple(join(matvec(C, w), matvec(C, v)) for C, w, v in own)
+        moving = replace(at, v=v)
+        turning = replace(at, v=tuple(join(v[:3], np.zeros(3)) for v in v))
+        for block in self.system.rows:
+            if isinstance(block.key, ComponentRow):
+                block.equation.bias(turning, self.state.y[block.y])
+                self._set_bias(tuple(numbers(block.slice)), block.equation.bias(moving, self.state.y[block.y]))
+                self.held_rows.update(numbers(block.slice))
+
     def _over_expressions(self, M: Array) -> Array:
         """Return a matrix of doubles as constants of the graph."""
         found = np.empty(M.shape, dtype=object)
@@ -376,12 +396,13 @@ class _Builder:
     def add_measurements(self, original: SymbolicSystem) -> None:
         """Add the rows of the sensors, which are those of the original system.
 
-        What is weighed reads what the body has in its internal frame instead.
+        What is weighed reads what the body has in its internal frame instead, and so do loops: the accelerations there
+        are those of points, and where points are held together no linear velocity is needed.
         """
         sensed = frozenset(numbers_in(row.slice for row in self.system.sensor_rows).tolist())
-        for row in sensed:
+        for row in sensed - self.held_rows:
             self.b[row] = original.b[row]
-        weighed = self.given_weighing.weights
+        inner = {*self.given_weighing.weights, *self.held_rows}
         inside: dict[int, list[tuple[int, Expr]]] = {}
         for (row, column), entry in self.entries.items():
             inside.setdefault(row, []).append((column, entry))
@@ -389,7 +410,7 @@ class _Builder:
             if row not in sensed:
                 continue
             definition = self.definitions.get(column)
-            if row not in weighed or definition is None:
+            if row not in inner or definition is None:
                 accumulate(self.entries, (row, column), entry)
                 continue
             for other, factor in inside[definition]:
