@@ -48,7 +48,7 @@ class System(Shown):
         self.sensors = sensors
         self.parts = parts_of(tree)
         self.of_components = ComponentRows.of(self.parts, repeats)
-        of_sensors = sensors.equations(tree)
+        of_sensors = list(sensors.equations(tree))
         variables = tuple(tree_variables(tree, act_on_joints(self.parts), added_unknowns(self.parts, of_sensors)))
         self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
         self._columns = {v.key: v.slice for v in variables}

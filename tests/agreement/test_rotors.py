@@ -28,6 +28,8 @@ class Armoured(Case):
 
     def __init__(self, name: str, base: str) -> None:
         super().__init__(name, base, N)
+        self.model = self.model.copy()  # others are given the same one
+        self.data = self.model.createData()
         inertias = rotors(self.tree)
         for i, inertia in inertias.items():
             number = self.model.getJointId(self.tree.joint_names[i])
