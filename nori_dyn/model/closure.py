@@ -104,6 +104,8 @@ def gap_rate(at: Kinematics) -> Floats:
 def random_closed(tree: KinematicTree, rng: np.random.Generator, n: int) -> Floats:
     """Return closed configurations (n, nq) next to random ones: within the joints' room, if such are soon found.
 
+    Where many draws close fewer than n, these are repeated.
+
     Args:
         tree: the robot.
         rng: a generator.
@@ -145,7 +147,8 @@ def _project(tree: KinematicTree, Q: Floats, moving: Indices, enough: int = 1) -
     left = np.arange(Q.shape[1])  # those that still come nearer
     for _ in range(STEPS):
         left = left[np.abs(gap[:, left]).max(axis=0, initial=0.0) > TIGHT]
-        if not len(left) or Q.shape[1] - len(left) >= enough:
+        n_closed = np.count_nonzero(np.abs(np.delete(gap, left, axis=1)).max(axis=0, initial=0.0) <= CLOSED)
+        if not len(left) or n_closed >= enough:
             break
         at = positions(tree, Q[:, left])
         J = np.moveaxis(gap_rate(at)[:, moving], 2, 0)

@@ -7,7 +7,8 @@ import numpy as np
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.builder import System
-from nori_dyn.system.refined import Columns, RefinedSystem
+from nori_dyn.system.massless_frames import Columns
+from nori_dyn.system.refined import RefinedSystem
 from nori_dyn.system.variables import Kind, VariableKey
 from nori_dyn.typing import Indices
 

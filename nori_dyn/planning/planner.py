@@ -190,7 +190,7 @@ def make_plan(
         MissingExtraError: the ordering needs an extra that is not installed.
     """
     methods = orderings_named(ordering)
-    resolve_outputs(system, outputs)
+    resolve_outputs(system, outputs)  # wrong names are told before loops are closed
     settled = settle(system, seed)
     system = settled.system
     resolved = determined_outputs(system, outputs, settled.undetermined)

@@ -15,7 +15,8 @@ from nori_dyn.algebra.expressions import Expr, Op, accumulate
 from nori_dyn.algebra.planar import planar_congruence
 from nori_dyn.planning.elimination import Elimination, Expressions
 from nori_dyn.planning.orderings.problem import Ordering
-from nori_dyn.system.refined import RefinedSystem, Turn
+from nori_dyn.system.massless_frames import Turn
+from nori_dyn.system.refined import RefinedSystem
 from nori_dyn.system.trace import SymbolicSystem
 
 GROWTH = 1e10
