@@ -112,7 +112,11 @@ class CsvSource(Source):
     def _parse(self, piece: Piece, columns: Sequence[int]) -> Floats:
         """Return the numbers (N, columns) of a piece."""
         n, content = piece
-        if n > self._head.data and len(content) > LARGE and (table := _parse_large(content, self._head, columns)) is not None:
+        if (
+            n > self._head.data
+            and len(content) > LARGE
+            and (table := _parse_large(content, self._head, columns)) is not None
+        ):
             return table
         rows = _rows(_lines(self.path, piece), self._head)
         if not rows:
