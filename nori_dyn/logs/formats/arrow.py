@@ -148,14 +148,14 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_list(kind: Any) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _varies(kind: Any) -> bool:
     """Return whether only samples tell how many numbers there are."""
     if pa.types.is_struct(kind):
         return any(_varies(each.type) for each in kind)
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _columns(name: str, kind: Any, sample: Any) -> list[str]:
