@@ -8,11 +8,13 @@ import numpy as np
 from scipy.signal import savgol_filter
 
 from nori_dyn.errors import InputError
-from nori_dyn.solve.plausibility.motion import step
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Booleans, Floats
 
 SMOOTHING_ORDER = 3
 """Order of the Savitzky-Golay polynomial that differentiates velocities."""
+
+JUMP = 5.0
+"""Usual steps of time from which on what is before and after are not of one motion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +35,21 @@ class Differentiation:
         if self.dt is not None and not 0 < self.dt < np.inf:
             raise InputError(f"the time between samples must be positive, not {self.dt} s.")
 
-    def apply(self, qd: Floats, t: Floats | None = None) -> Floats:
-        """Return the derivative of velocities (N, nv) at times (N,), where these are known.
+    def apply(self, qd: Floats, dt: float) -> Floats:
+        """Return the derivative of velocities (N, nv), dt [s] apart.
 
         Raises:
-            InputError: fewer samples than the window, or nothing says how far apart they are.
+            InputError: fewer samples than the window.
         """
         if len(qd) < self.window:
             raise InputError(f"the log has {len(qd)} samples, fewer than the window of {self.window}.")
-        dt = step(t) if self.dt is None and t is not None else self.dt
-        if dt is None:
-            raise InputError(
-                "to differentiate, the time between samples must be known: the log has no column 't' that "
-                "increases. Give it: --dt 0.001, in seconds."
-            )
         return np.asarray(savgol_filter(qd, self.window, SMOOTHING_ORDER, deriv=1, delta=dt, axis=0))
+
+    def across(self, t: Floats, dt: float) -> Booleans:
+        """Return which of the derivatives at times (N,) are over a window in which time jumps (N,)."""
+        jumps = np.flatnonzero((np.diff(t) > JUMP * dt) | (np.diff(t) < 0))
+        found = np.zeros(len(t), dtype=bool)
+        half = self.window // 2
+        for k in jumps.tolist():
+            found[max(k - half + 1, 0) : k + half + 1] = True
+        return found
