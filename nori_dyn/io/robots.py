@@ -20,6 +20,7 @@ from nori_dyn.io.model_sensors import ModelSensor
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.io.urdf_sensors import urdf_sensors
 from nori_dyn.io.xml_file import read_xml
+from nori_dyn.model.inertia import Inertias
 from nori_dyn.model.tree import KinematicTree
 
 Loader: TypeAlias = Callable[..., KinematicTree]
@@ -44,6 +45,7 @@ def load_robot(
     kept: Sequence[str] = (),
     components: bool | str | os.PathLike[str] | None = None,
     mimic: Literal["independent", "coupled", "refuse"] | None = None,
+    inertias: Inertias = "as_given",
     strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
@@ -62,7 +64,11 @@ def load_robot(
         components: True takes in those of the file, False leaves them out, and the path of a YAML file adds those that
             it describes to the file's; None takes in those of an MJCF model, and leaves out those of a URDF.
         mimic: what to do with mimic joints; URDF only.
-        strict: refuse inertias that violate the triangle inequality instead of warning.
+        inertias: what to make of inertias that no distribution of mass has, since a principal moment is negative or
+            larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
+            some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
+            and `notes` say so; "refuse" raises.
+        strict: the same as inertias="refuse".
         gravity: [m/s^2] in world axes; None is 9.81 downwards, or what an MJCF model says.
         clean: remove rounding, as `load_urdf` and `load_mjcf` do.
 
@@ -75,7 +81,14 @@ def load_robot(
         >>> panda = nd.load_robot("panda_description", base="floating")  # doctest: +SKIP
     """
     path, root = _found(robot)
-    options: dict[str, Any] = {"base": base, "locked": locked, "kept": kept, "strict": strict, "clean": clean}
+    options: dict[str, Any] = {
+        "base": base,
+        "locked": locked,
+        "kept": kept,
+        "inertias": inertias,
+        "strict": strict,
+        "clean": clean,
+    }
     if root == "robot":
         options["mimic"] = mimic
     if components is not None:
