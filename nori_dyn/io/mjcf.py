@@ -64,10 +64,8 @@ def load_mjcf(
             with a force or torque sensor in the model.
         components: True takes in those of the model, False gives the bare rigid bodies; the path of a YAML file
             (see `load_components`) adds those that it describes to the model's.
-        inertias: what to make of inertias that no distribution of mass has, since a principal moment is negative or
-            larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
-            some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
-            and `notes` say so; "refuse" raises.
+        inertias: what to make of inertias that no distribution of mass has, as of `load_urdf`. MuJoCo refuses them
+            itself; a model with `<compiler balanceinertia="true"/>` makes them spheres.
         strict: the same as inertias="refuse".
         gravity: [m/s^2] in world axes; None takes the model's.
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions.

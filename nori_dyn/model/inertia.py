@@ -62,7 +62,9 @@ def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[
     """
     odd = [link for link in links if not check_inertia(link.name, link.mass, link.com, link.I_com)]
     if odd and inertias == "refuse":
-        raise ModelError(f"{_not_physical(odd)} Correct them, or load with inertias='nearest' and without strict.")
+        raise ModelError(
+            f"{_not_physical(odd)} Correct them, or load with inertias='nearest' (--inertias nearest) and without strict."
+        )
     if inertias == "nearest":
         names = {link.name for link in odd}
         links = [replace(link, I_com=nearest_physical(link.I_com)) if link.name in names else link for link in links]

@@ -83,6 +83,11 @@ def test_the_walk_finds_robots():
     assert {*WITHOUT_LINKS, *ONE_BODY, *NEGATIVE} <= FILES.keys()
 
 
+def test_each_has_a_name():
+    named = {robot.path for robot in nd.robots().robots if robot.path is not None}
+    assert named == {path for file, path in FILES.items() if file not in WITHOUT_LINKS}
+
+
 @pytest.mark.parametrize(("file", "base"), LOADABLE)
 def test_inverse_dynamics(file, base):
     tree, model = loaded(file, base), peer(file, base)
