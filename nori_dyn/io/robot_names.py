@@ -124,8 +124,8 @@ def robots() -> Robots:
         >>> known = nd.robots()
         >>> "panda" in known, known["panda"].package  # doctest: +SKIP
         (True, 'example-robot-data')
-        >>> known.similar("pandas")  # doctest: +SKIP
-        ('panda', 'panda_mj_description', 'panda_collision', 'panda_description')
+        >>> known.similar("kuka")  # doctest: +SKIP
+        ('iiwa14_description', 'iiwa14_mj_description', 'iiwa7_description', 'iiwa7_epfl_description')
     """
     described = _described_robots()
     absent = [package for package in PACKAGES if robots_folder(package) is None]

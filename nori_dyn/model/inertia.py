@@ -32,7 +32,7 @@ MOST_LINKS = 8
 """Links that a message lists; others are counted."""
 
 
-def treatment(inertias: str, strict: bool) -> Inertias:
+def treatment(inertias: Inertias, strict: bool) -> Inertias:
     """Return what is made of inertias that no distribution of mass has, from the arguments of a loader.
 
     Args:
@@ -46,7 +46,7 @@ def treatment(inertias: str, strict: bool) -> Inertias:
         raise ModelError(f"inertias must be 'as_given', 'nearest' or 'refuse', not {inertias!r}.")
     if strict and inertias == "nearest":
         raise ModelError("strict refuses the inertias that 'nearest' would mend: leave out one of the two.")
-    return "refuse" if strict else inertias  # type: ignore[return-value]
+    return "refuse" if strict else inertias
 
 
 def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[LinkData], list[LinkData]]:
@@ -62,12 +62,11 @@ def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[
     """
     odd = [link for link in links if not check_inertia(link.name, link.mass, link.com, link.I_com)]
     if odd and inertias == "refuse":
-        raise ModelError(
-            f"{_not_physical(odd)} Correct them, or load with inertias='nearest' (--inertias nearest) and without strict."
-        )
+        way_out = "load with inertias='nearest' (--inertias nearest) and without strict"
+        raise ModelError(f"{_not_physical(odd)} Correct them, or {way_out}.")
     if inertias == "nearest":
-        names = {link.name for link in odd}
-        links = [replace(link, I_com=nearest_physical(link.I_com)) if link.name in names else link for link in links]
+        unreal = {id(link) for link in odd}
+        links = [replace(link, I_com=nearest_physical(link.I_com)) if id(link) in unreal else link for link in links]
     return list(links), odd
 
 
@@ -84,8 +83,8 @@ def warn_of_links(odd: Sequence[LinkData], tree: KinematicTree, file: str, stack
     is_hurt = eigenvalues[:, 0] < -TOLERANCE * eigenvalues[:, -1]
     hurt = [f"'{name}'" for name, is_it in zip(tree.names, is_hurt, strict=True) if is_it]
     effect = (
-        f"the inertia of {_listed(hurt)}, all that is fixed to it included, is not positive "
-        "definite: inverse dynamics follows the numbers, and forward dynamics may have no meaning"
+        f"the inertia of {_listed(hurt)}, with all that is fixed to it, is below zero about some axis: inverse "
+        "dynamics follows the numbers, and forward dynamics may have no meaning"
         if hurt
         else "the equations of motion still hold"
     )

@@ -164,7 +164,9 @@ def test_a_negative_moment_of_a_small_part_does_not_hurt_what_carries_it():
 
 def test_a_moving_link_of_negative_inertia_is_named():
     links, joints = rod(ODD["two negative"])
-    with pytest.warns(NoriWarning, match="the inertia of 'rod', all that is fixed to it included, is not positive"):
+    with pytest.warns(
+        NoriWarning, match="the inertia of 'rod', with all that is fixed to it, is below zero about some axis"
+    ):
         assemble("rod", links, joints)
 
 
