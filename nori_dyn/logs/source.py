@@ -1,0 +1,140 @@
+"""What a log is, whatever its format: streams of columns, each on a clock of its own, read in blocks."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from nori_dyn.typing import Floats
+
+BLOCK = 65_536
+"""Samples of a block, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What a log holds on one clock: a table, a topic, a group of arrays of one length.
+
+    Attributes:
+        name: its name, "/joint_states"; "" for the only table of a file.
+        columns: the full names of its columns of numbers, each once in the whole log: "tau_J[0]",
+            "/joint_states.position:panda_joint1", "/imu.angular_velocity.x".
+        clock: the column with its times, where there is one; of messages that of their stamps, or of the log.
+        samples: how many it has, where that is known without reading them.
+        units: the units of columns, where the file tells them.
+        kind: what it is, where the file tells: "sensor_msgs/msg/JointState".
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    clock: str | None = None
+    samples: int | None = None
+    units: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Samples of one stream that follow each other.
+
+    Attributes:
+        stream: the name of the stream.
+        first: the number of the first of them, from 0 at the beginning of the stream.
+        values: the columns (n,) that were asked for, in that order; nan where there is no number.
+    """
+
+    stream: str
+    first: int
+    values: tuple[Floats, ...]
+
+    def __len__(self) -> int:
+        return len(self.values[0])
+
+
+class Source(ABC):
+    """A log that is open. It reads what it is asked for, and holds no more of the file than a few blocks.
+
+    Laws, tested over the registry in tests/contracts/test_log_formats.py:
+    the blocks of a stream follow each other without a gap and have `samples` samples in all where that is known; the
+    blocks of several streams come in about the order of their times; reading from `first` on gives what reading all
+    gives from there; a file that is damaged raises `FileFormatError`, before or while it is read, never another error.
+
+    Attributes:
+        path: the file.
+        streams: what it holds.
+        metadata: what the file says of itself.
+        reading: what a progress bar says of the way: "rows", "messages".
+    """
+
+    path: Path
+    streams: tuple[Stream, ...]
+    metadata: Mapping[str, str] = MappingProxyType({})
+
+    @abstractmethod
+    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+        """Yield the wanted columns of streams, {stream: columns}, in blocks of at most `BLOCK` samples.
+
+        Args:
+            wanted: at least one column of each stream that is wanted.
+            first: how many samples to leave out at the beginning, of a log with one stream.
+
+        Raises:
+            FileFormatError: the file is damaged; says where.
+        """
+
+    def place(self, stream: str, sample: int) -> str:
+        """Return where a sample stands: "log.csv:17", "log.npz, sample 15" (from 0)."""
+        return f"{self.path}, sample {sample}" + (f" of {stream}" if stream else "")
+
+    def done(self) -> float | None:
+        """Return the share of the file that has been read, where that is known."""
+        return None
+
+    def close(self) -> None:  # noqa: B027  (most sources hold nothing open)
+        """Let go of the file."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def columns(self) -> Mapping[str, Stream]:
+        """The stream of each column."""
+        return {column: stream for stream in self.streams for column in stream.columns}
+
+
+def suggestion(columns: Iterable[str], name: str, known: Iterable[str] = ()) -> str:
+    """Return a sentence on what there is instead of a column; columns of known kinds are none that it could be."""
+    columns = list(columns)
+    others = [each for each in columns if re.split(r"[:\[]", each)[0] not in known]
+    close = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
+    if close:
+        return f"Did you mean its column '{close[0]}'?"
+    names = together(columns)
+    return f"Its columns are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+
+
+TIMES = ("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps")
+"""What times are called, in small letters or capitals."""
+
+
+def clock_among(columns: Iterable[str]) -> str | None:
+    """Return the column that holds the times of a table, by its name."""
+    return next((name for name in columns if name.lower() in TIMES), None)
+
+
+def together(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names with those that differ by a number or a joint alone told together: "q_d (7 columns)"."""
+    counts: dict[str, int] = {}
+    for name in names:
+        kind = re.sub(r"(\[\d+\]|:[^.\[]*)$", "", name)
+        counts[kind] = counts.get(kind, 0) + 1
+    return tuple(name if n == 1 else f"{name} ({n} columns)" for name, n in counts.items() if name)

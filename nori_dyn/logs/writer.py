@@ -1,0 +1,139 @@
+"""Files of estimates, whatever their format: what is written, with its names and units, and how it is written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+import numpy as np
+
+from nori_dyn.logs.source import Source
+from nori_dyn.typing import Floats
+
+TIME = "t"
+"""What the times of estimates are called [s]."""
+
+SIGMA = "sigma:"
+"""How the names of standard deviations begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing that is estimated, or said of an estimate.
+
+    Attributes:
+        name: "tau", "fx", "fx:l_sole", "sigma:tau", "residual", "fell_back", "p_value".
+        shape: the shape of one sample: () or (nv,) or (n_links, 6).
+        labels: the name of each number: "tau:l_knee", "fx:l_sole.mx".
+        units: its unit each; "" where it has none.
+        kind: the kind of variable, "tau", "fx", "a", ...; "" of what is said of an estimate.
+        owners: the joint or link of each row: of (nv,) the joint of each number, of (n_links, 6) the links.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    kind: str = ""
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a file of estimates holds.
+
+    Attributes:
+        fields: what is written of each sample, beside its time.
+        has_time: whether the times of samples are known.
+        metadata: `nori_dyn.fingerprint` of the plan, `nori_dyn.version`, `nori_dyn.robot`, `nori_dyn.sensors`, and so
+            on: text.
+    """
+
+    fields: tuple[Field, ...]
+    has_time: bool
+    metadata: Mapping[str, str]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of all columns, the time first where it is known."""
+        return (*((TIME,) if self.has_time else ()), *(label for each in self.fields for label in each.labels))
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The unit of each column."""
+        return (*(("s",) if self.has_time else ()), *(unit for each in self.fields for unit in each.units))
+
+
+class Writer(ABC):
+    """A file of estimates that is being written.
+
+    Laws, tested over the registry in tests/contracts/test_log_formats.py:
+    what is written is read back by the `Source` of the same format, to the last bit, with its names, units and
+    metadata; what several parts hold one after the other, `join` gives as one file.
+
+    Args:
+        path: the file.
+        schema: what it holds.
+
+    Attributes:
+        source: what reads such files.
+        checkpoint: samples after which a part may be closed, so that a run that is killed can go on from there; None
+            where a file must be written at once.
+    """
+
+    source: ClassVar[type[Source]]
+    checkpoint: ClassVar[int | None] = 1 << 20
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        self.path, self.schema = path, schema
+
+    @abstractmethod
+    def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        """Write samples.
+
+        Args:
+            t: their times (n,) [s], where they are known.
+            values: each field (n, *shape), by name.
+
+        Raises:
+            OSError: the disk is full, or the like.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is left, so that the file is whole."""
+
+    @classmethod
+    def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:
+        """Write one file of all that several parts hold, with flat memory where the format allows it."""
+        with cls(path, schema) as whole:
+            for part in parts:
+                with cls.source(part) as log:
+                    for block in log.read({"": schema.labels}):
+                        whole.write(*of_table(schema, np.column_stack(block.values)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def flat(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> Floats:
+    """Return samples as a table (n, columns), the time first where it is known."""
+    parts = [values[each.name].reshape(-1, len(each.labels)) for each in schema.fields]
+    return np.column_stack([*([] if t is None else [t]), *parts])
+
+
+def of_table(schema: Schema, table: Floats) -> tuple[Floats | None, dict[str, Floats]]:
+    """Return the times and the fields of samples that stand in a table (n, columns)."""
+    t = table[:, 0] if schema.has_time else None
+    column, values = int(schema.has_time), {}
+    for each in schema.fields:
+        values[each.name] = table[:, column : column + len(each.labels)].reshape(len(table), *each.shape)
+        column += len(each.labels)
+    return t, values
