@@ -119,6 +119,7 @@ class Writer(ABC):
     @classmethod
     def beside(cls, path: Path, schema: Schema) -> None:
         """Write beside a file what the file itself cannot say; called before the file appears under its final name."""
+        return None  # most formats say all of it in the file
 
     def __enter__(self) -> Self:
         return self
