@@ -6,6 +6,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,8 @@ import scipy.io  # noqa: E402
 from mcap.reader import make_reader  # noqa: E402
 from mcap.writer import CompressionType, IndexType  # noqa: E402
 from mcap.writer import Writer as McapFile  # noqa: E402
+from pyarrow import feather as pa_feather  # noqa: E402
+from pyarrow import parquet as pq  # noqa: E402
 from rosbags.highlevel import AnyReader  # noqa: E402
 from rosbags.rosbag1 import Writer as Bag1  # noqa: E402
 from rosbags.rosbag2 import StoragePlugin  # noqa: E402
@@ -91,7 +94,7 @@ def lists(path: Path) -> Columns:
     within = [{"x": float(x), "ok": True} for x in q[:, 0]]
     whole = [None if k == 7 else k for k in range(N)]
     content = {"time": ns, "q": fixed, "tau": some, "imu": within, "k": whole, "text": ["a"] * N}
-    pa.parquet.write_table(pa.table(content), path, row_group_size=100)
+    pq.write_table(pa.table(content), path, row_group_size=100)
     tau[5] = np.nan
     many = {f"{key}[{k}]": array[:, k] for key, array in (("q", q), ("tau", tau)) for k in range(3)}
     k = np.where(np.arange(N) == 7, np.nan, np.arange(N))
@@ -99,7 +102,7 @@ def lists(path: Path) -> Columns:
 
 
 def feather(path: Path) -> Columns:
-    pa.feather.write_feather(pa.table(table()), path, chunksize=100)
+    pa_feather.write_feather(pa.table(table()), path, chunksize=100)
     return table()
 
 
@@ -363,7 +366,8 @@ def test_what_is_cut_off_is_refused_or_read_as_far_as_it_is_whole_with_a_warning
                 names = [name for name in expected if name in stream.columns]
                 found = read(source, stream.name, names)
         except FileFormatError as error:
-            assert str(cut) in str(error)
+            if str(cut) not in str(error):
+                pytest.fail(str(error))
             return
     is_text = cut.suffix in (".csv", ".tsv", ".txt")  # a text table may end anywhere
     at_end = share > 0.99 and format_of(cut).name not in ("NPZ", "Parquet")  # an index that nobody needs
@@ -458,7 +462,7 @@ def test_what_is_written_is_read_to_the_last_bit_with_names_units_and_metadata(t
         bounds = (0, 0, 130, N)  # the first part is empty
         files = [
             write(tmp_path / f"part-{k}{ending}", schema, t, values, begin, end)
-            for k, (begin, end) in enumerate(zip(bounds, bounds[1:], strict=False))
+            for k, (begin, end) in enumerate(pairwise(bounds))
         ]
         writer_of(out).join(files, out, schema)
     writer_of(out).beside(out, schema)
@@ -514,7 +518,7 @@ def test_pandas_reads_tables(out):
     pd.testing.assert_frame_equal(pd.read_csv(out[".csv"]), expected, check_exact=True, check_dtype=False)
     pd.testing.assert_frame_equal(pd.read_parquet(out[".parquet"]), expected, check_exact=True)
     pd.testing.assert_frame_equal(pd.read_feather(out[".arrow"]), expected, check_exact=True)
-    field = pa.parquet.read_schema(out[".parquet"])
+    field = pq.read_schema(out[".parquet"])
     assert field.field("tau:hip").metadata == {b"unit": b"N m"}
     assert field.metadata[b"nori_dyn.fingerprint"] == b"0123abcd"
 
