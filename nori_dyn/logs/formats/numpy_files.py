@@ -54,9 +54,12 @@ class NpzSource(ArraySource):
             for m in members
             if m.dtype.kind not in "US"
         ]
+        self._members = members
         super().__init__(path, series, metadata)
 
     def close(self) -> None:
+        for member in self._members:
+            member.close()
         self._archive.close()
 
 
@@ -80,6 +83,11 @@ class Member:
         """Return all of it."""
         with self._archive.open(self._info) as file:
             return npy.read_array(file, allow_pickle=False)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
 
     def take(self, axis: int, start: int, stop: int) -> Array:
         """Return a part of it; forward is quick."""
