@@ -233,8 +233,10 @@ class _Walk:
                     for key in own:
                         names = self._dimension(inner, below + key)
                 else:
+                    before = dict(self.places) if size > LONGEST else self.places
                     for k in range(size):
-                        self.message(inner, below + own[k] if k < LONGEST else "", ())
+                        self.message(inner, below + own[min(k, LONGEST - 1)], ())
+                    self.places = before
         return names
 
     def _dimension(self, kind: str, path: str) -> tuple[str, ...]:

@@ -35,6 +35,9 @@ from nori_dyn.typing import Floats
 LOOKED = 10
 """Messages of a topic that are looked at to learn which columns it has."""
 
+LARGE = 100_000
+"""Bytes of a message from which on one of them is looked at: a picture or a cloud, whose lengths are of no interest."""
+
 WAITING = 1 << 25
 """Bytes of messages that wait to be decoded, at most."""
 
@@ -116,6 +119,8 @@ class MessageSource(Source):
                     if name == ABOUT and topic.kind == ABOUT_KIND:
                         about = read_about(data, encoding)
                     topic.look(data)
+                    if len(data) > LARGE:
+                        break
             except MalformedMessage as error:
                 refused[name] = str(error)
                 del self._topics[name]
