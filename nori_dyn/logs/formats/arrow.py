@@ -45,6 +45,8 @@ class ArrowSource(Source):
                 if column in self._places:
                     raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
                 self._places[column] = each.name
+        if not self._places:
+            raise FileFormatError(f"{path}: holds no columns of numbers.")
         of_columns = {column: units[name] for column, name in self._places.items() if units[name]}
         times = next((each.name for each in schema if pa.types.is_timestamp(each.type)), None)
         clock = clock_among(self._places) or times

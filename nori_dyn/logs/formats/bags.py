@@ -88,6 +88,20 @@ class BagSource(MessageSource):
         return (data for _, _, data in islice(self.messages([name]), LOOKED))
 
 
+def open_folder(path: Path) -> Source:
+    """Return the log in the folder of a bag of ROS 2; where that is one MCAP file, as such.
+
+    Raises:
+        FileFormatError: it cannot be read, or is no bag.
+    """
+    files = sorted(each for each in path.iterdir() if each.name != "metadata.yaml") if path.is_dir() else []
+    if len(files) == 1 and files[0].suffix == ".mcap":
+        from nori_dyn.logs.formats.mcap_files import McapSource
+
+        return McapSource(files[0])
+    return BagSource(path)
+
+
 class Bag1Source(BagSource):
     """A bag of ROS 1."""
 
