@@ -131,7 +131,7 @@ def line(bins: Bins, x: Floats, scale: Scale) -> str:
     """Return the path of a line through numbers (N,), infinite ones left out."""
     x = np.where(np.isfinite(x), x, np.nan)
     first, second = np.append(x, np.nan)[bins.extremes(x)].T
-    return " ".join(_segments(bins, scale.at(first), scale.at(second)))
+    return "".join(_segments(bins, scale.at(first), scale.at(second)))
 
 
 def _segments(bins: Bins, first: Floats, second: Floats) -> Iterator[str]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.estimate_picture import HALVES, Line
-from nori_dyn.report.log_verdict import LOW, Verdict, facts, verdict
+from nori_dyn.report.log_verdict import LOW, Verdict, counted, facts, verdict
 from nori_dyn.report.recorded import Recorded, chosen
 from nori_dyn.report.suspicions import Suspicion, alarm, misfit, window_probabilities
-from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots, Strip
+from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
 from nori_dyn.tables import number, unbroken
 from nori_dyn.typing import Floats
@@ -149,7 +149,8 @@ def _rank(suspicion: Suspicion) -> str:
 
 def _suspected(own: Sequence[Suspicion]) -> str:
     first = sum(each.is_first for each in own)
-    return f"suspect in {len(own)} windows, the clearest in {first}; {number(max(s.strength for s in own), 2)} sigma"
+    at_most = f"{number(max(each.strength for each in own), 2)} sigma at most"
+    return f"suspect in {counted(len(own), 'window')}, the clearest in {first}; {at_most}"
 
 
 # ------------------------------------------------------------------------------------------ the plots
@@ -167,13 +168,11 @@ def _residuals(log: Recorded) -> Draft:
             by_sensor.setdefault(sensor, []).append(k)
     ratio = misfit(log.diagnosis)
     if np.isfinite(ratio).any():
-        curve = Curve("chi-square / degrees of freedom", np.log10(np.maximum(ratio, 1e-6)))
-        panels.append(Panel("All readings together, log10 of chi-square over what is to be expected", "", (curve,), level=0.0))
+        curve = Curve("chi-square over its expectation", np.log10(np.maximum(ratio, 1e-6)))
+        panels.append(Panel("All readings together", "log10", (curve,), level=0.0))
     everyone = {s: [(e.first, e.stop, _rank(e)) for e in log.suspicions if e.fault.sensor == s] for s in by_sensor}
-    suspects = list(log.suspects)
     size = {sensor: float(np.nanmean(z[:, own] ** 2)) for sensor, own in by_sensor.items()}
-    order = sorted(by_sensor, key=lambda s: (suspects.index(s) if s in suspects else len(suspects), -size[s]))
-    for sensor in order:
+    for sensor in sorted(by_sensor, key=lambda sensor: (_suspicion(log, sensor), -size[sensor])):
         readings = [(log.diagnosis.readings[k], z[:, k]) for k in by_sensor[sensor]]
         curves = tuple(Curve(_component(name, sensor) or "residual", x) for name, x in readings)
         rms = f"rms {number(np.sqrt(size[sensor]), 2)} sigma"
@@ -184,6 +183,11 @@ def _residuals(log: Recorded) -> Draft:
         f"Sound sensors stay between the dashed lines, at {number(limit, 2)} sigma, in all but one log of a thousand.",
     )
     return "residuals", title, words, panels
+
+
+def _suspicion(log: Recorded, sensor: str) -> int:
+    """Return where a sensor is among the suspects; behind all where it is none."""
+    return list(log.suspects).index(sensor) if sensor in log.suspects else len(log.suspects)
 
 
 def _component(reading: str, sensor: str) -> str:
@@ -197,27 +201,32 @@ def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
         title, label = _place(name)
         groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
     panels = [Panel(title, unit, tuple(_curves(log, own))) for (title, unit), own in groups.items()]
+    panels.sort(key=lambda panel: all(is_constant(curve.x) for curve in panel.curves))  # known ones last
     words = []
     if log.deviations:
         words.append("The bands are two standard deviations to each side, as they follow from the sigmas of the sensors.")
-    if any(len(panel.curves) > len(own) for panel, own in zip(panels, groups.values(), strict=True)):
+    if any("measured" in curve.mark for panel in panels for curve in panel.curves):
         words.append("What a sensor read of the same is drawn beneath.")
     return "estimates", "Estimates", tuple(words), panels
 
 
 def _place(name: str) -> tuple[str, str]:
     """Return the panel of a number, and what it is called there."""
-    if name.partition(":")[0] in SPATIAL and name.rpartition(".")[2] in HALVES:
-        line = Line.of(name)
-        return line.panel, line.label
-    return name, "estimated"
+    owner, _, component = name.rpartition(".")
+    if component not in HALVES:
+        return name, "estimated"
+    if name.partition(":")[0] not in SPATIAL:
+        return f"{owner}: {HALVES[component]}", component
+    line = Line.of(name)
+    return line.panel, line.label
 
 
 def _curves(log: Recorded, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
     read = {name: x for name, _ in own if (x := _weighed(log, name)) is not None}
     for k, (name, label) in enumerate(own):
         if name in read:
-            yield Curve("measured" if len(own) == 1 else f"{label} measured", read[name], None, f"c{k} measured")
+            alone = len(own) == 1
+            yield Curve("measured" if alone else f"{label} measured", read[name], None, f"c{1 if alone else k} measured")
     for k, (name, label) in enumerate(own):
         yield Curve(label, log.estimates[name], log.deviations.get(name), f"c{k}")
 
@@ -235,12 +244,17 @@ def _readings(log: Recorded, names: Sequence[str]) -> Draft:
         for name, sensor in zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True):
             if name in log.told and name not in log.estimates:
                 groups.setdefault((sensor, log.units.get(name, "")), []).append(name)
-        for (sensor, unit), own in groups.items():
-            curves = []
-            for k, name in enumerate(own):
-                label = _component(name, sensor)
-                curves.append(Curve(f"{label} measured".strip(), log.readings[name], None, f"c{k} measured"))
-                curves.append(Curve(label or "estimated", log.told[name], None, f"c{k}"))
-            panels.append(Panel(unbroken(sensor), unit, tuple(sorted(curves, key=lambda curve: " " not in curve.mark))))
+        for (sensor, unit), own in sorted(groups.items(), key=lambda group: _suspicion(log, group[0][0])):
+            labels = [_component(name, sensor) for name in own]
+            marks = [f"c{k} measured" for k in range(len(own))] if len(own) > 1 else ["c1 measured"]
+            read = [
+                Curve(f"{label} measured".strip(), log.readings[name], None, mark)
+                for name, label, mark in zip(own, labels, marks, strict=True)
+            ]
+            told = [
+                Curve(label or "estimated", log.told[name], None, f"c{k}")
+                for k, (name, label) in enumerate(zip(own, labels, strict=True))
+            ]
+            panels.append(Panel(unbroken(sensor), unit, (*read, *told)))
     words = ("What each sensor read, and what it should have read by all sensors together.",)
     return "readings", "Other readings, measured and as estimated", words, panels

@@ -36,37 +36,46 @@ class Verdict:
 def verdict(log: Recorded) -> Verdict:
     """Return what is said of a log first."""
     odd = tuple(_odd(log))
+    unjudged = "Estimated; nothing checks the readings"
     if log.diagnosis is None:
-        known = "Estimated; nothing checks the readings"
-        return Verdict("sometimes", known, (log.unjudged, *odd))
-    if not np.any(np.asarray(log.diagnosis.degrees_of_freedom) > 0):
+        return Verdict("sometimes", unjudged, (log.unjudged, *odd))
+    spare = int(np.max(log.diagnosis.degrees_of_freedom))
+    if spare < 1:
         alone = "No reading is to spare, so that none checks another: what a sensor says is believed as it is."
-        return Verdict("sometimes", "Estimated; nothing checks the readings", (alone, *odd))
+        return Verdict("sometimes", unjudged, (alone, *odd))
+    fit = tuple(_fit(log))
     if not log.suspects:
-        level = "sometimes" if odd else "yes"
-        return Verdict(level, "The readings fit together", (*_fit(log), *odd))
+        return Verdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
     first, *others = log.suspects
-    heading = f"{unbroken(first)} does not fit the other sensors"
-    if len(others) >= MOST_NAMED:
-        heading = "The readings do not fit together"
     said = [_accusation(log, first, log.suspects[first])]
     if others:
         said.append(
-            f"Suspect in other windows: {listed(others, MOST_NAMED)}. A faulty sensor, a wrong model or sigmas that are too "
-            "small disturb the residuals of sound sensors too: only the clearest one of a window is marked as such."
+            f"Suspect as well: {listed(others, MOST_NAMED)}. A faulty sensor, a wrong model or sigmas that are too small "
+            "disturb the residuals of sound sensors too; only the clearest of a window is certain to be odd."
         )
-    return Verdict("no", heading, (*said, *_fit(log), *odd))
+    if spare == 1:
+        said.append("With one reading to spare it shows that something is off, but not which of the readings it is.")
+    windows = window_probabilities(log.diagnosis)
+    if min(p for _, _, p in windows) >= LOW / len(windows):
+        steady = (
+            "No residual is larger than the sigmas allow, but they do not average out as noise does: an offset, or a model "
+            "that is a little off. Standard deviations do not contain it."
+        )
+        return Verdict("sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *said, *fit, *odd))
+    vague = spare == 1 or len(others) >= MOST_NAMED
+    heading = "The readings do not fit together" if vague else f"{unbroken(first)} does not fit the other sensors"
+    return Verdict("no", heading, (*said, *fit, *odd))
 
 
 def _accusation(log: Recorded, sensor: str, own: tuple[Suspicion, ...]) -> str:
     worst = max(own, key=lambda each: each.strength)
     unit = log.units.get(worst.fault.reading, "")
     ends = (log.time[own[0].first], log.time[min(own[-1].stop, len(log)) - 1])
-    mean = f"{number(worst.fault.offset)} {unit}".strip()
+    mean = f"{number(worst.fault.offset, 2)} {unit}".strip()
     return (
-        f"{unbroken(sensor)}: in {len(own)} windows from {_moment(log, ends[0])} to {_moment(log, ends[1])}, at worst about "
-        f"{_moment(log, log.time[worst.first])}, where {unbroken(worst.fault.reading)} is off by {mean} on average and by "
-        f"{number(worst.strength, 2)} sigma at most."
+        f"{unbroken(sensor)}: in {counted(len(own), 'window')} from {_moment(log, ends[0])} to {_moment(log, ends[1])}, the "
+        f"worst about {_moment(log, log.time[worst.first])}, where {unbroken(worst.fault.reading)} is off by "
+        f"{number(worst.strength, 2)} sigma at most and by {mean} on average."
     )
 
 
@@ -100,12 +109,13 @@ def _odd(log: Recorded) -> Iterator[str]:
         yield f"Readings that are missing or saturated were left out: {', '.join(told)}{more} of {len(log):,} samples."
     if len(log.gaps):
         longest = float(np.diff(log.time).max())
-        yield f"The log has {_counted(len(log.gaps), 'gap')}, the longest of {number(longest)} s."
+        yield f"The log has {counted(len(log.gaps), 'gap')}, the longest of {number(longest)} s."
     if log.doubts:
-        yield f"{_counted(len(log.doubts), 'thing is', 'things are')} not likely about the log; see below."
+        yield f"{counted(len(log.doubts), 'thing is', 'things are')} not likely about the log; see below."
 
 
-def _counted(n: int, one: str, more: str = "") -> str:
+def counted(n: int, one: str, more: str = "") -> str:
+    """Return so many of something, as people write it."""
     return f"{n:,} {one if n == 1 else more or one + 's'}"
 
 

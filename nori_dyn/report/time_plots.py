@@ -219,3 +219,9 @@ def _in_words(panel: Panel) -> str:
         else:
             said.append(f"{curve.label}: nothing known")
     return f"{panel.title}: {'; '.join(said)}"
+
+
+def is_constant(x: Floats) -> bool:
+    """Return whether numbers, infinite ones left out, are all the same."""
+    x = _finite(x)
+    return not len(x) or float(np.ptp(x)) == 0.0

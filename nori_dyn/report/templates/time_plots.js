@@ -16,7 +16,7 @@ const points = path => {
   if (!lines.has(path)) {
     const found = [];
     let [x, y] = [0, 0];
-    for (const [, step, a, b] of path.getAttribute("d").matchAll(/([Ml ]|v)(-?\d+)(?: (-?\d+))?/g)) {
+    for (const [, step, a, b] of path.getAttribute("d").matchAll(/([Mlv])(-?\d+)(?: (-?\d+))?/g)) {
       if (step === "M") { [x, y] = [+a, +b]; found.push(null); } else if (step === "v") { y += +a; } else { x += +a; y += +b; }
       found.push([x, y]);
     }
