@@ -1,0 +1,325 @@
+"""A log as a Rerun recording: the robot as it moves, contact wrenches, estimates and readings, residuals, suspects.
+
+Entities: `robot/LINK` has where a link is in the world, `robot/LINK/fx/FRAME/force` and `moment` the wrench on a frame of
+it; `numbers/KIND/NAME/estimated` and `measured` are series, `residuals/SENSOR/COMPONENT` such in sigma; `said/...` are
+states: what was dropped, which sensors are suspects.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.errors import FileFormatError, MissingExtraError
+from nori_dyn.io.files import reason
+from nori_dyn.io.urdf_shapes import Shape, urdf_shapes
+from nori_dyn.model.joints import FORCE
+from nori_dyn.report.curves import Bins, kept
+from nori_dyn.report.log_verdict import facts, verdict
+from nori_dyn.report.recorded import Recorded, chosen
+from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
+from nori_dyn.report.time_plots import is_constant
+from nori_dyn.tables import spaced
+from nori_dyn.typing import Booleans, Floats
+
+POSES_PER_SECOND = 60.0
+MOST_POSES = 20_000
+"""Poses and arrows of a recording, at most; in between a viewer shows the last one."""
+
+MOST_NUMBERS = 20_000_000
+"""Numbers of all series, at most; of longer logs the smallest and largest of each of many bins are kept."""
+
+ARROW = 0.4
+"""Length of the longest arrow, as a share of how large the robot is."""
+
+MOST_VIEWS = 12
+"""Plots of a tab that is open at once, at most."""
+
+FINE = "-"
+"""The state of what is as it should be."""
+
+ESTIMATED, MEASURED, TURN, SUSPECT = (15, 92, 156), (179, 73, 30), (138, 63, 156), (200, 30, 30)
+
+
+def check_rerun() -> None:
+    """Check that recordings can be written.
+
+    Raises:
+        MissingExtraError: the extra is not installed.
+    """
+    if importlib.util.find_spec("rerun") is None:
+        raise MissingExtraError("a Rerun recording", "rerun")
+
+
+def save_recording(
+    log: Recorded, path: str | Path, names: Sequence[str] = (), robot: str | Path | None = None
+) -> tuple[str, ...]:
+    """Write a recording for the Rerun viewer, whole or not at all.
+
+    Args:
+        log: the log, run through a plan.
+        path: the file, .rrd.
+        names: estimates to write as series, as for the page; all when empty.
+        robot: the URDF with the meshes; without it links are drawn as capsules between joints.
+
+    Returns:
+        What is to be said of it: meshes that were not found.
+
+    Raises:
+        MissingExtraError: the extra `rerun` is not installed.
+        FileFormatError: the URDF cannot be read, or the file not written.
+    """
+    check_rerun()
+    import rerun as rr
+
+    shapes = () if robot is None else urdf_shapes(robot)
+    path = Path(path)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".partial-", dir=path.parent) as folder:
+            part = Path(folder) / "log.rrd"
+            with rr.RecordingStream("nori_dyn") as stream:
+                stream.save(part)
+                stream.send_recording_name(log.name)
+                notes = _write(_Recording(rr, stream, log, names), shapes)
+                stream.flush()
+                stream.disconnect()
+            part.replace(path)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written: {reason(error)}.") from None
+    return notes
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """What is being written."""
+
+    rr: Any
+    stream: Any
+    log: Recorded
+    names: Sequence[str]
+
+    def when(self, samples: Any) -> Any:
+        """Return the times of some samples."""
+        time = self.log.time[samples]
+        if self.log.start is None:
+            return self.rr.TimeColumn("sample", sequence=time.astype(np.int64))
+        return self.rr.TimeColumn("time", duration=time)
+
+    def at(self, sample: int) -> None:
+        """Set the time of what is written next."""
+        time = float(self.log.time[min(sample, len(self.log) - 1)])
+        if self.log.start is None:
+            self.stream.set_time("sample", sequence=int(time))
+        else:
+            self.stream.set_time("time", duration=time)
+
+    def entity(self, *parts: str) -> str:
+        """Return an entity whose parts may have any characters."""
+        return str(self.rr.new_entity_path([spaced(part) for part in parts]))
+
+    def write_series(self, parts: Sequence[str], x: Floats, samples: Any, colour: Sequence[int], name: str) -> None:
+        """Write numbers at some samples as a line."""
+        path = self.entity(*parts)
+        self.stream.log(path, self.rr.SeriesLines(colors=[list(colour)], names=[name]), static=True)
+        if len(samples):
+            self.stream.send_columns(
+                path, indexes=[self.when(samples)], columns=self.rr.Scalars.columns(scalars=x[samples])
+            )
+
+
+def _write(into: _Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
+    rr, stream, log = into.rr, into.stream, into.log
+    tree = log.system.tree
+    poses = _pose_samples(log)
+    stream.log(ROBOT, rr.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
+    extent = size(tree, log.q[0])
+    lost = log_shapes(rr, stream, tree, shapes, extent)
+    log_poses(rr, stream, tree, log.q[poses], into.when(poses))
+    _write_wrenches(into, poses, ARROW * extent)
+    series = list(_series(into))
+    count = int(np.clip(MOST_NUMBERS / (2 * max(1, len(series))), 500, len(log)))
+    bins = Bins.of(log.time, count)
+    for parts, x, colour, name in series:
+        into.write_series(parts, x, kept(bins, x), colour, name)
+    _write_states(into)
+    _write_suspects(into, extent)
+    _write_words(into)
+    stream.send_blueprint(_blueprint(into, {tuple(parts[:-1]) for parts, *_ in series}))
+    return (f"{lost} meshes of the URDF were not found: such links are drawn as capsules.",) if lost else ()
+
+
+def _pose_samples(log: Recorded) -> Any:
+    """Return the samples at which the robot is drawn: all, or as many as an eye can tell apart."""
+    span = float(log.time[-1] - log.time[0])
+    wanted = MOST_POSES if log.start is None else min(MOST_POSES, int(POSES_PER_SECOND * span) + 1)
+    if len(log) <= wanted or wanted < 2:
+        return np.arange(len(log))
+    targets = np.linspace(log.time[0], log.time[-1], wanted)
+    return np.unique(np.searchsorted(log.time, targets - 1e-9 * span).clip(0, len(log) - 1))
+
+
+# ------------------------------------------------------------------------------------------- wrenches
+
+
+def wrench_frames(log: Recorded) -> tuple[str, ...]:
+    """Return the links and frames whose external wrench is estimated, but those that nothing can touch."""
+    owners = dict.fromkeys(name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:"))
+    return tuple(each for each in owners if not all(is_constant(x) for x in _components(log.estimates, each)))
+
+
+def _components(numbers: Any, owner: str) -> list[Floats]:
+    return [numbers[f"fx:{owner}.{component}"] for component in FORCE]
+
+
+def _write_wrenches(into: _Recording, poses: Any, longest: float) -> None:
+    """Write the wrenches on links and frames as arrows: forces, and moments in another colour, all at one scale each."""
+    log, tree = into.log, into.log.system.tree
+    drawn: list[tuple[str, str, Floats, Sequence[int]]] = []
+    for owner in wrench_frames(log):
+        frame = tree.frame(owner)
+        link = tree.names[frame.link]
+        if owner != link:
+            into.stream.log(link_path(into.rr, link, "fx", owner), placed(into.rr, frame.X), static=True)
+        estimated = np.column_stack([x[poses] for x in _components(log.estimates, owner)])
+        drawn.append((link, owner, estimated, ESTIMATED))
+        if f"fx:{owner}.{FORCE[0]}" in log.told:
+            drawn.append((link, owner, np.column_stack([x[poses] for x in _components(log.readings, owner)]), MEASURED))
+    for what, part, colour in (("moment", slice(0, 3), TURN), ("force", slice(3, 6), None)):
+        scale = longest / max([_largest(x[:, part]) for _, _, x, _ in drawn] or [1.0])
+        for link, owner, x, own in drawn:
+            name = what if own is ESTIMATED else f"{what} measured"
+            path = link_path(into.rr, link, "fx", owner, name)
+            known = np.isfinite(x).all(axis=1)
+            shown = own if colour is None or own is MEASURED else colour
+            radius = 0.02 * longest
+            into.stream.log(path, into.rr.Arrows3D.from_fields(colors=[list(shown)], radii=[radius]), static=True)
+            columns = into.rr.Arrows3D.columns(vectors=scale * x[known, part])
+            into.stream.send_columns(path, indexes=[into.when(poses[known])], columns=columns)
+
+
+def _largest(x: Floats) -> float:
+    sizes = np.linalg.norm(x, axis=1)
+    return float(np.nanmax(sizes, initial=0.0)) or 1.0
+
+
+# --------------------------------------------------------------------------------------------- series
+
+
+def _series(into: _Recording) -> Iterator[tuple[tuple[str, ...], Floats, Sequence[int], str]]:
+    """Yield the series: their entity, numbers, colour and name."""
+    log = into.log
+    for name in chosen(tuple(log.estimates), into.names):
+        kind, _, rest = name.partition(":")
+        if name in log.told:
+            yield ("numbers", kind, rest or kind, "measured"), log.readings[name], MEASURED, f"{name} measured"
+        yield ("numbers", kind, rest or kind, "estimated"), log.estimates[name], ESTIMATED, name
+    if log.diagnosis is None:
+        return
+    for name in log.told:
+        if name not in log.estimates and not into.names:
+            kind, _, rest = name.partition(":")
+            yield ("numbers", kind, rest or kind, "measured"), log.readings[name], MEASURED, f"{name} measured"
+            yield ("numbers", kind, rest or kind, "estimated"), log.told[name], ESTIMATED, name
+    z = log.diagnosis.normalised
+    for k, (reading, sensor) in enumerate(zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True)):
+        if np.isfinite(z[:, k]).any():
+            component = reading.removeprefix(sensor).removeprefix(".") or "residual"
+            yield ("residuals", sensor, component), z[:, k], ESTIMATED, reading
+    yield ("fit", "p_value"), np.asarray(log.diagnosis.p_value, dtype=float), ESTIMATED, "p_value"
+
+
+# --------------------------------------------------------------------------------- states and suspects
+
+
+def _write_states(into: _Recording) -> None:
+    """Write what is said of samples as states that change."""
+    for label, flag in into.log.flags.items():
+        if flag.any():
+            _write_state(into, ("said", label), flag, "yes")
+
+
+def _write_state(into: _Recording, parts: Sequence[str], flag: Booleans, word: str) -> None:
+    changes = np.flatnonzero(np.diff(flag, prepend=not flag[0]))
+    for k in changes.tolist():
+        into.at(k)
+        into.stream.log(into.entity(*parts), into.rr.StateChange(state=word if flag[k] else FINE))
+    into.stream.reset_time()
+
+
+def _write_suspects(into: _Recording, extent: float) -> None:
+    """Write who is a suspect when: as a state, as a line of text, and as a red ball on its link."""
+    rr, log, tree = into.rr, into.log, into.log.system.tree
+    for sensor, own in log.suspects.items():
+        row = log.row(sensor)
+        bodies = [] if row is None else [key.body for key in row.equation.blocks(_still(log)) if key.body is not None]
+        ball = link_path(rr, tree.names[bodies[0]], "suspect", sensor) if bodies else None
+        end = None
+        for each in own:
+            into.at(each.first)
+            word = "clearest" if each.is_first else "disturbed"
+            into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=word))
+            if each.is_first:
+                text = f"{sensor} does not fit the others: {each.fault.reading} is {each.strength:.1f} sigma off at most"
+                into.stream.log(into.entity("suspects"), rr.TextLog(text, level="WARN"))
+            if ball is not None and end != each.first:
+                balls = rr.Points3D([[0.0, 0.0, 0.0]], radii=[0.06 * extent], colors=[list(SUSPECT)], labels=[sensor])
+                into.stream.log(ball, balls)
+            end = each.stop
+            if not any(other.first == end for other in own) and end < len(log):
+                into.at(end)
+                into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=FINE))
+                if ball is not None:
+                    into.stream.log(ball, rr.Clear(recursive=False))
+    into.stream.reset_time()
+
+
+def _still(log: Recorded) -> Any:
+    from nori_dyn.model.kinematics import velocities
+
+    tree = log.system.tree
+    return velocities(tree, log.q[0], np.zeros(tree.nv))
+
+
+def _write_words(into: _Recording) -> None:
+    said = verdict(into.log)
+    lines = [f"# {said.heading}", *said.sentences, *(f"- {doubt.message}" for doubt in into.log.doubts)]
+    lines += [f"- {name}: {words}" for name, words in facts(into.log)]
+    text = spaced("\n\n".join(line for line in lines if line))
+    into.stream.log("verdict", into.rr.TextDocument(text, media_type="text/markdown"), static=True)
+
+
+# ------------------------------------------------------------------------------------------ the layout
+
+
+def _blueprint(into: _Recording, groups: set[tuple[str, ...]]) -> Any:
+    """Return how a viewer lays it out: the robot and what is said on the left, plots on the right."""
+    import rerun.blueprint as rrb
+
+    log = into.log
+
+    def tab(title: str, root: str, order: Sequence[str]) -> Any:
+        views = [rrb.TimeSeriesView(origin=into.entity(*group), name="/".join(group[1:])) for group in map(tuple, order)]
+        return rrb.Grid(*views[:MOST_VIEWS], name=title) if views else None
+
+    kinds = dict.fromkeys(group[1] for group in sorted(groups) if group[0] == "numbers")
+    tabs = []
+    if log.diagnosis is not None:
+        sensors = [*log.suspects, *(s for s in dict.fromkeys(log.diagnosis.sensors) if s not in log.suspects)]
+        tabs.append(tab("residuals", "residuals", [("residuals", s) for s in sensors if ("residuals", s) in groups]))  # type: ignore[misc]
+    for kind in kinds:
+        own = [group for group in sorted(groups) if group[:2] == ("numbers", kind)]
+        tabs.append(tab(kind, kind, own))  # type: ignore[arg-type]
+    states = rrb.StateTimelineView(origin="/said", name="when")
+    left = rrb.Vertical(
+        rrb.Spatial3DView(origin=f"/{ROBOT}", name=log.system.tree.name),
+        rrb.Tabs(rrb.TextDocumentView(origin="/verdict", name="verdict"), states, rrb.TextLogView(origin="/suspects")),
+        row_shares=[2, 1],
+    )
+    shown = [each for each in tabs if each is not None]
+    return rrb.Blueprint(rrb.Horizontal(left, rrb.Tabs(*shown), column_shares=[1, 1]) if shown else left)
