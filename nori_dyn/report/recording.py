@@ -1,8 +1,8 @@
 """A log as a Rerun recording: the robot as it moves, contact wrenches, estimates and readings, residuals, suspects.
 
 Entities: `robot/LINK` has where a link is in the world, `robot/LINK/fx/FRAME/force` and `moment` the wrench on a frame of
-it; `numbers/KIND/NAME/estimated` and `measured` are series, `residuals/SENSOR/COMPONENT` such in sigma; `said/...` are
-states: what was dropped, which sensors are suspects.
+it; `numbers/KIND/OWNER/COMPONENT/estimated` and `measured` are series, `residuals/sigma/SENSOR/COMPONENT/residual` such in
+sigma; `said/...` are states: what was dropped, which sensors are suspects.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nori_dyn.io.files import reason
 from nori_dyn.io.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.model.joints import FORCE
 from nori_dyn.report.curves import Bins, kept
+from nori_dyn.report.estimate_picture import HALVES
 from nori_dyn.report.log_verdict import facts, verdict
 from nori_dyn.report.recorded import Recorded, chosen
 from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
@@ -123,14 +124,31 @@ class _Recording:
         """Return an entity whose parts may have any characters."""
         return str(self.rr.new_entity_path([spaced(part) for part in parts]))
 
-    def write_series(self, parts: Sequence[str], x: Floats, samples: Any, colour: Sequence[int], name: str) -> None:
+    def write_series(self, series: Series, samples: Any) -> None:
         """Write numbers at some samples as a line."""
-        path = self.entity(*parts)
-        self.stream.log(path, self.rr.SeriesLines(colors=[list(colour)], names=[name]), static=True)
+        path = self.entity(*series.entity)
+        colours = None if series.colour is None else [list(series.colour)]
+        self.stream.log(path, self.rr.SeriesLines(colors=colours, names=[series.name]), static=True)
         if len(samples):
-            self.stream.send_columns(
-                path, indexes=[self.when(samples)], columns=self.rr.Scalars.columns(scalars=x[samples])
-            )
+            columns = self.rr.Scalars.columns(scalars=series.x[samples])
+            self.stream.send_columns(path, indexes=[self.when(samples)], columns=columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Numbers that are drawn as a line.
+
+    Attributes:
+        entity: where it is; those that share all but the last two parts are drawn together.
+        x: the numbers (N,).
+        name: what the line is called.
+        colour: None for one of the viewer's choice.
+    """
+
+    entity: tuple[str, ...]
+    x: Floats
+    name: str
+    colour: tuple[int, int, int] | None = None
 
 
 def _write(into: _Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
@@ -145,12 +163,12 @@ def _write(into: _Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     series = list(_series(into))
     count = int(np.clip(MOST_NUMBERS / (2 * max(1, len(series))), 500, len(log)))
     bins = Bins.of(log.time, count)
-    for parts, x, colour, name in series:
-        into.write_series(parts, x, kept(bins, x), colour, name)
+    for each in series:
+        into.write_series(each, kept(bins, each.x))
     _write_states(into)
     _write_suspects(into, extent)
     _write_words(into)
-    stream.send_blueprint(_blueprint(into, {tuple(parts[:-1]) for parts, *_ in series}))
+    stream.send_blueprint(_blueprint(into, tuple(dict.fromkeys(each.entity[:-2] for each in series))))
     return (f"{lost} meshes of the URDF were not found: such links are drawn as capsules.",) if lost else ()
 
 
@@ -211,27 +229,33 @@ def _largest(x: Floats) -> float:
 # --------------------------------------------------------------------------------------------- series
 
 
-def _series(into: _Recording) -> Iterator[tuple[tuple[str, ...], Floats, Sequence[int], str]]:
-    """Yield the series: their entity, numbers, colour and name."""
+def _series(into: _Recording) -> Iterator[Series]:
+    """Yield the series."""
     log = into.log
     for name in chosen(tuple(log.estimates), into.names):
-        kind, _, rest = name.partition(":")
-        if name in log.told:
-            yield ("numbers", kind, rest or kind, "measured"), log.readings[name], MEASURED, f"{name} measured"
-        yield ("numbers", kind, rest or kind, "estimated"), log.estimates[name], ESTIMATED, name
+        yield from _compared(log, name, log.estimates[name])
     if log.diagnosis is None:
         return
-    for name in log.told:
-        if name not in log.estimates and not into.names:
-            kind, _, rest = name.partition(":")
-            yield ("numbers", kind, rest or kind, "measured"), log.readings[name], MEASURED, f"{name} measured"
-            yield ("numbers", kind, rest or kind, "estimated"), log.told[name], ESTIMATED, name
+    for name in () if into.names else log.told:
+        if name not in log.estimates:
+            yield from _compared(log, name, log.told[name])
     z = log.diagnosis.normalised
     for k, (reading, sensor) in enumerate(zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True)):
         if np.isfinite(z[:, k]).any():
             component = reading.removeprefix(sensor).removeprefix(".") or "residual"
-            yield ("residuals", sensor, component), z[:, k], ESTIMATED, reading
-    yield ("fit", "p_value"), np.asarray(log.diagnosis.p_value, dtype=float), ESTIMATED, "p_value"
+            yield Series(("residuals", "sigma", sensor, component, "residual"), z[:, k], reading)
+    yield Series(("fit", "p_value", "p", "p", "p_value"), np.asarray(log.diagnosis.p_value, dtype=float), "p_value")
+
+
+def _compared(log: Recorded, name: str, estimated: Floats) -> Iterator[Series]:
+    """Yield what is estimated of a number, and what was read of it."""
+    kind, _, rest = name.rpartition(":") if ":" in name else ("sensors", "", name)
+    owner, _, component = rest.rpartition(".") if rest.rpartition(".")[2] in HALVES else (rest, "", "")
+    entity = ("numbers", kind, owner or kind, component or "value")
+    alone = not component
+    if name in log.told:
+        yield Series((*entity, "measured"), log.readings[name], f"{name} measured", MEASURED if alone else None)
+    yield Series((*entity, "estimated"), estimated, name, ESTIMATED if alone else None)
 
 
 # --------------------------------------------------------------------------------- states and suspects
@@ -253,29 +277,28 @@ def _write_state(into: _Recording, parts: Sequence[str], flag: Booleans, word: s
 
 
 def _write_suspects(into: _Recording, extent: float) -> None:
-    """Write who is a suspect when: as a state, as a line of text, and as a red ball on its link."""
+    """Write who is a suspect when: as a state, as a line of text, and as a red ball on its link where it is clearest."""
     rr, log, tree = into.rr, into.log, into.log.system.tree
     for sensor, own in log.suspects.items():
         row = log.row(sensor)
         bodies = [] if row is None else [key.body for key in row.equation.blocks(_still(log)) if key.body is not None]
         ball = link_path(rr, tree.names[bodies[0]], "suspect", sensor) if bodies else None
-        end = None
+        states: dict[int, str] = {0: FINE}
         for each in own:
-            into.at(each.first)
-            word = "clearest" if each.is_first else "disturbed"
-            into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=word))
+            states[each.first] = "clearest" if each.is_first else "disturbed"
+            states.setdefault(each.stop, FINE)
             if each.is_first:
+                into.at(each.first)
                 text = f"{sensor} does not fit the others: {each.fault.reading} is {each.strength:.1f} sigma off at most"
-                into.stream.log(into.entity("suspects"), rr.TextLog(text, level="WARN"))
-            if ball is not None and end != each.first:
+                into.stream.log("suspects", rr.TextLog(text, level="WARN"))
+        before = FINE
+        for sample, state in sorted(states.items()):
+            into.at(sample)
+            into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=state))
+            if ball is not None and (state == "clearest") != (before == "clearest"):
                 balls = rr.Points3D([[0.0, 0.0, 0.0]], radii=[0.06 * extent], colors=[list(SUSPECT)], labels=[sensor])
-                into.stream.log(ball, balls)
-            end = each.stop
-            if not any(other.first == end for other in own) and end < len(log):
-                into.at(end)
-                into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=FINE))
-                if ball is not None:
-                    into.stream.log(ball, rr.Clear(recursive=False))
+                into.stream.log(ball, balls if state == "clearest" else rr.Clear(recursive=False))
+            before = state
     into.stream.reset_time()
 
 
@@ -297,29 +320,26 @@ def _write_words(into: _Recording) -> None:
 # ------------------------------------------------------------------------------------------ the layout
 
 
-def _blueprint(into: _Recording, groups: set[tuple[str, ...]]) -> Any:
+def _blueprint(into: _Recording, groups: Sequence[tuple[str, ...]]) -> Any:
     """Return how a viewer lays it out: the robot and what is said on the left, plots on the right."""
     import rerun.blueprint as rrb
 
     log = into.log
-
-    def tab(title: str, root: str, order: Sequence[str]) -> Any:
-        views = [rrb.TimeSeriesView(origin=into.entity(*group), name="/".join(group[1:])) for group in map(tuple, order)]
-        return rrb.Grid(*views[:MOST_VIEWS], name=title) if views else None
-
-    kinds = dict.fromkeys(group[1] for group in sorted(groups) if group[0] == "numbers")
-    tabs = []
-    if log.diagnosis is not None:
-        sensors = [*log.suspects, *(s for s in dict.fromkeys(log.diagnosis.sensors) if s not in log.suspects)]
-        tabs.append(tab("residuals", "residuals", [("residuals", s) for s in sensors if ("residuals", s) in groups]))  # type: ignore[misc]
-    for kind in kinds:
-        own = [group for group in sorted(groups) if group[:2] == ("numbers", kind)]
-        tabs.append(tab(kind, kind, own))  # type: ignore[arg-type]
-    states = rrb.StateTimelineView(origin="/said", name="when")
-    left = rrb.Vertical(
-        rrb.Spatial3DView(origin=f"/{ROBOT}", name=log.system.tree.name),
-        rrb.Tabs(rrb.TextDocumentView(origin="/verdict", name="verdict"), states, rrb.TextLogView(origin="/suspects")),
-        row_shares=[2, 1],
+    tabs: dict[str, list[tuple[str, ...]]] = {}
+    for group in sorted(groups, key=lambda group: (group[0] != "residuals", list(log.suspects).index(group[2]) if group[2] in log.suspects else len(log.suspects))):
+        tabs.setdefault("residuals" if group[0] == "residuals" else group[1], []).append(group)
+    plots = [
+        rrb.Grid(
+            *(rrb.TimeSeriesView(origin=into.entity(*group), name=spaced(group[2])) for group in own[:MOST_VIEWS]),
+            name=title,
+        )
+        for title, own in tabs.items()
+    ]
+    said = rrb.Tabs(
+        rrb.TextDocumentView(origin="/verdict", name="verdict"),
+        rrb.StateTimelineView(origin="/said", name="when"),
+        rrb.TextLogView(origin="/suspects", name="suspects"),
+        active_tab=0,
     )
-    shown = [each for each in tabs if each is not None]
-    return rrb.Blueprint(rrb.Horizontal(left, rrb.Tabs(*shown), column_shares=[1, 1]) if shown else left)
+    left = rrb.Vertical(rrb.Spatial3DView(origin=f"/{ROBOT}", name=log.system.tree.name), said, row_shares=[2, 1])
+    return rrb.Blueprint(rrb.Horizontal(left, rrb.Tabs(*plots, active_tab=0), column_shares=[1, 1]) if plots else left)
