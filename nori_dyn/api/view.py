@@ -15,6 +15,7 @@ from nori_dyn.errors import FileFormatError, InputError, WrongKindError
 from nori_dyn.io.files import check_writable, write_bytes
 from nori_dyn.logs.fields import schema_of
 from nori_dyn.logs.samples import contact_states
+from nori_dyn.planning.outputs import output_columns
 from nori_dyn.report.foxglove import save_foxglove_layout
 from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, Recorded, check_names
@@ -35,9 +36,9 @@ def view(
     """Write pictures of a log: what to look at before reading numbers.
 
     A page (.html) stands alone, and needs no library to be written or seen: a verdict in words, what happened when,
-    residuals by sensor in sigma with suspects marked, estimates with bands of two standard deviations, readings as they
-    were and as they should have been. A recording (.rrd, extra `rerun`) shows the robot as it moves, contact wrenches as
-    arrows, and the same series.
+    residuals by sensor in sigma with suspects marked, estimates with bands of two standard deviations, readings as
+    they were and as they should have been. A recording (.rrd, extra `rerun`) shows the robot as it moves, contact
+    wrenches as arrows, and the same series.
 
     Args:
         found: what `nd.estimate` returns; with `monitor=True` its readings are judged.
@@ -61,15 +62,17 @@ def view(
         >>> nd.view(nd.estimate("log.npz", plan), "log.html")
         ()
     """
-    if not isinstance(found, LogEstimate):
+    given: object = found
+    if not isinstance(given, LogEstimate):
         example = 'nd.view(nd.estimate("log.mcap", plan, monitor=True), "log.html")'
-        raise WrongKindError("nd.view", "what nd.estimate returns", found, example)
+        raise WrongKindError("nd.view", "what nd.estimate returns", given, example)
+    path = Path(path)
     check_picture(path)
     log = recorded(found)
     check_names(log, names)
-    if str(path).endswith(RECORDING):
-        return save_recording(log, path, names, robot)
-    write_bytes(Path(path), log_to_html(log, names).encode())
+    if path.suffix in RECORDING:
+        return save_recording(log, path, names, None if robot is None else Path(robot))
+    write_bytes(path, log_to_html(log, names).encode())
     return ()
 
 
@@ -93,19 +96,24 @@ def recorded(found: LogEstimate) -> Recorded:
     if not len(samples):
         raise InputError("there are no samples to draw.")
     systems = tuple(samples.record.systems.values())
-    t = samples.t
+    t, dt = samples.t, found.report.counts.dt
+    if t is None and dt is not None:
+        t = dt * samples.numbers
+    time = samples.numbers - samples.numbers[0] if t is None else t - t[0]
     unjudged = ""
     if found.diagnosis is None and len(systems) > 1:
         unjudged = "A plan set is for several contact states, and a monitor for one: nothing is judged."
     elif found.diagnosis is None and not systems[0].is_weighted:
         unjudged = "The sensors hold exactly. Give those a `sigma` that may be off, and more of them than needed."
+    elif found.diagnosis is None and systems[0].n_noise_weights:
+        unjudged = "The equations of motion have a sigma; readings are judged where they hold exactly."
     elif found.diagnosis is None:
         unjudged = "No monitor was asked for."
     return Recorded(
         name=found.schema.metadata.get("nori_dyn.log", "log"),
         systems=systems,
         outputs=estimate.outputs,
-        time=samples.numbers - float(samples.numbers[0]) if t is None else t - float(t[0]),
+        time=np.asarray(time, dtype=float),
         start=None if t is None else float(t[0]),
         q=samples.q,
         readings=dict(zip(samples.record.measurement_names, samples.y.T, strict=True)),
@@ -135,7 +143,11 @@ def _dropped(found: LogEstimate) -> Mapping[str, Booleans]:
     """Return in which samples each sensor was dropped that was at all."""
     samples, record = found.samples, found.samples.record
     lost = {f"{DROPPED}{name}": np.zeros(len(samples), dtype=bool) for name in found.report.dropped}
-    states = contact_states(samples) if samples.contacts is not None else {next(iter(record.systems)): np.arange(len(samples))}
+    states = (
+        contact_states(samples)
+        if samples.contacts is not None
+        else {next(iter(record.systems)): np.arange(len(samples))}
+    )
     for state, places in states.items():
         system = record.systems[state]
         flags = unusable(system, record.own_readings(state, samples.y[places]))
@@ -158,6 +170,11 @@ def _notes(found: LogEstimate) -> Iterator[str]:
             yield f"Of {stream.samples:,} samples of {what}: {', '.join(odd)}."
 
 
+def can_be_judged(plans: Plan | PlanSet) -> bool:
+    """Return whether a plan has a monitor: sensors with sigmas, and equations of motion without."""
+    return isinstance(plans, Plan) and plans.system.is_weighted and not plans.system.n_noise_weights
+
+
 def write_foxglove_layout(plans: Plan | PlanSet, path: str | os.PathLike[str]) -> None:
     """Write a layout of Foxglove for the topics that the estimates of a plan are written to.
 
@@ -165,7 +182,6 @@ def write_foxglove_layout(plans: Plan | PlanSet, path: str | os.PathLike[str]) -
         FileFormatError: the file cannot be written.
     """
     plan = plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
-    judged = isinstance(plans, Plan) and plan.system.is_weighted
-    whole = plan.computes_all if hasattr(plan, "computes_all") else True
-    schema = schema_of(plan.system, plan.outputs, True, whole, judged, {})
-    save_foxglove_layout(schema, path)
+    whole = len(set(output_columns(plan.system, plan.outputs).tolist())) == plan.system.shape[1]
+    schema = schema_of(plan.system, plan.outputs, True, whole, can_be_judged(plans), {})
+    save_foxglove_layout(schema, Path(path))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import named_contacts, next_command
+from nori_dyn.cli.common import named_contacts
 from nori_dyn.cli.solve import Missing, Singular
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -31,12 +31,14 @@ def view(
     robot: Annotated[
         str | None,
         typer.Option(
-            help="Of a recording: the URDF, or the name of a robot, whose meshes are drawn. Without it links are capsules."
+            help="Of a recording: the URDF, or the name of a robot, whose meshes are drawn; links are capsules without."
         ),
     ] = None,
     foxglove: Annotated[
         Path | None,
-        typer.Option(help="Write a layout of Foxglove for the topics of the plan's estimates as well, or alone: .json."),
+        typer.Option(
+            help="Write a layout of Foxglove for the topics of the plan's estimates as well, or alone: .json."
+        ),
     ] = None,
     backend: Annotated[str, typer.Option(help="As for `nori-dyn solve`.")] = "auto",
     differentiate: Annotated[int | None, typer.Option(metavar="WINDOW", help="As for `nori-dyn solve`.")] = None,
@@ -58,11 +60,10 @@ def view(
     Example: nori-dyn view --plan panda.plan --input log.csv --out log.html --differentiate 51 --dt 0.001
     """
     from nori_dyn.api.log_estimate import estimate
-    from nori_dyn.api.plan import Plan
     from nori_dyn.api.plan_set import load_plans
-    from nori_dyn.api.view import check_picture, write_foxglove_layout
+    from nori_dyn.api.view import can_be_judged, check_picture, write_foxglove_layout
     from nori_dyn.api.view import view as draw
-    from nori_dyn.io.robots import robot_file
+    from nori_dyn.io.robots import robot_by_name
     from nori_dyn.logs.log import read_log
 
     if foxglove is None and (input is None or out is None):
@@ -73,14 +74,13 @@ def view(
         check_picture(out)
     if foxglove is not None:
         check_writable(foxglove)
-    meshes = None if robot is None else robot_file(robot)
+    meshes = None if robot is None else Path(robot) if Path(robot).exists() else robot_by_name(robot)
     plans = load_plans(plan)
     if foxglove is not None:
         write_foxglove_layout(plans, foxglove)
         show(f"Layout for Foxglove written to {unbroken(str(foxglove))}.")
     if input is None or out is None:
         return
-    judged = isinstance(plans, Plan) and plans.is_judged
     closed = None if contacts is None else named_contacts(contacts)
     found = estimate(
         read_log(input, mapping),
@@ -89,7 +89,7 @@ def view(
         dt=dt,
         missing=missing.value,
         singular=singular.value,
-        monitor=judged,
+        monitor=can_be_judged(plans),
         backend=backend,
         contacts=closed,
     )

@@ -16,6 +16,9 @@ from nori_dyn.typing import Floats
 
 SCHEMES = ("package://", "model://", "file://")
 
+SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length")}
+"""The attributes with the sizes of what is no mesh."""
+
 SEARCHED = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 """Variables of the environment with folders of packages, beside the folders above the URDF itself."""
 
@@ -64,14 +67,13 @@ def _shapes(
     X, geometry = _place(visual.find("origin")), visual.find("geometry")
     for each in [] if geometry is None else geometry:
         if each.tag == "mesh":
-            size = _numbers(each.get("scale"), 3) or (1.0, 1.0, 1.0)
-            yield Shape(link, X, "mesh", size, mesh_file(path, each.get("filename", "")), colour)
-        elif each.tag == "box" and (size := _numbers(each.get("size"), 3)):
-            yield Shape(link, X, "box", size, None, colour)
-        elif each.tag == "sphere" and (size := _numbers(each.get("radius"), 1)):
-            yield Shape(link, X, "sphere", size, None, colour)
-        elif each.tag == "cylinder" and (size := _numbers(f"{each.get('radius')} {each.get('length')}", 2)):
-            yield Shape(link, X, "cylinder", size, None, colour)
+            scale = _numbers(each.get("scale"), 3) or (1.0, 1.0, 1.0)
+            yield Shape(link, X, "mesh", scale, mesh_file(path, each.get("filename", "")), colour)
+        elif each.tag in SIZES:
+            names = SIZES[each.tag]
+            size = _numbers(" ".join(each.get(name, "") for name in names), 3 if names == ("size",) else len(names))
+            if size is not None:
+                yield Shape(link, X, each.tag, size, None, colour)
 
 
 def mesh_file(urdf: Path, name: str) -> Path | None:
@@ -99,7 +101,9 @@ def _place(origin: Element | None) -> Transform:
     xyz = _numbers(origin.get("xyz"), 3) or (0.0, 0.0, 0.0)
     roll, pitch, yaw = _numbers(origin.get("rpy"), 3) or (0.0, 0.0, 0.0)
     E: Floats = (
-        axis_rotation((1.0, 0.0, 0.0), roll) @ axis_rotation((0.0, 1.0, 0.0), pitch) @ axis_rotation((0.0, 0.0, 1.0), yaw)
+        axis_rotation((1.0, 0.0, 0.0), roll)
+        @ axis_rotation((0.0, 1.0, 0.0), pitch)
+        @ axis_rotation((0.0, 0.0, 1.0), yaw)
     )
     return Transform(E, np.array(xyz))
 

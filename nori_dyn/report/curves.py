@@ -121,7 +121,7 @@ def ticks(low: float, high: float, about: int) -> list[tuple[str, float]]:
     found = []
     while first * step <= high + 1e-9 * step:
         x = first * step
-        is_plain = 1e-4 < step and max(abs(low), abs(high)) < 1e6
+        is_plain = step > 1e-4 and max(abs(low), abs(high)) < 1e6
         found.append((f"{x:.{decimals}f}" if is_plain else f"{x:.3g}", x))
         first += 1
     return found
@@ -162,9 +162,7 @@ def band(bins: Bins, low: Floats, high: Floats, scale: Scale) -> str:
             continue
         xs = np.concatenate([bins.at[run], bins.at[run][::-1]])
         ys = np.rint(np.concatenate([above[run], below[run][::-1]])).astype(np.intp)
-        steps = " ".join(
-            f"{dx} {dy}" for dx, dy in zip(np.diff(xs).tolist(), np.diff(ys).tolist(), strict=True)
-        )
+        steps = " ".join(f"{dx} {dy}" for dx, dy in zip(np.diff(xs).tolist(), np.diff(ys).tolist(), strict=True))
         parts.append(f"M{xs[0]} {ys[0]}l{steps}z")
     return "".join(parts)
 

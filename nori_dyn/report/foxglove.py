@@ -1,4 +1,4 @@
-"""A layout of Foxglove for the topics that estimates are written and published to: plots that need no clicking together.
+"""A layout of Foxglove for the topics that estimates are written and published to: plots ready to be looked at.
 
 The format is that of Foxglove's exported layouts: what each panel shows by its id, and how panels share the window.
 """
@@ -77,7 +77,12 @@ def _field(schema: Schema, name: str) -> Field | None:
 
 def _joints(schema: Schema) -> Tab | None:
     """Return the plot of the torques: `joint_states`, effort."""
-    owners = [owner for each in schema.fields if each.kind == "tau" and not each.name.startswith("sigma:") for owner in each.owners]
+    owners = [
+        owner
+        for each in schema.fields
+        if each.kind == "tau" and not each.name.startswith("sigma:")
+        for owner in each.owners
+    ]
     paths = [(f"{TOPICS}/joint_states.effort[{k}]", owner) for k, owner in enumerate(owners)]
     return ("Torques", [("Joint torques [N m or N]", paths)]) if paths else None
 
@@ -98,7 +103,10 @@ def _links(schema: Schema) -> Iterator[Tab]:
 
 def _trust(schema: Schema) -> Tab | None:
     """Return the plots of what is said of the estimates."""
-    words = {"p_value": "p value: small where readings do not fit together", "residual": "Relative residual of the equations"}
+    words = {
+        "p_value": "p value: small where readings do not fit together",
+        "residual": "Relative residual of the equations",
+    }
     plots = [(text, [(f"{TOPICS}/{name}.data[0]", name)]) for name, text in words.items() if _field(schema, name)]
     return ("Trust", plots) if plots else None
 

@@ -121,7 +121,9 @@ def _resolution(log: Recorded, plots: Plots) -> str:
         return "Every sample is drawn."
     n = number(len(log) / len(plots.bins.starts), 2)
     width = f"{number(plots.bins.width, 2)} {log.unit_of_time if log.start is not None else 'samples'}"
-    return f"Each point of a line stands for {width}, about {n} samples: the smallest and the largest of them are drawn."
+    return (
+        f"Each point of a line stands for {width}, about {n} samples: the smallest and the largest of them are drawn."
+    )
 
 
 # ------------------------------------------------------------------------------------- along the time
@@ -179,7 +181,7 @@ def _residuals(log: Recorded) -> Draft:
         note = f"{rms}; {_suspected(log.suspects[sensor])}." if sensor in log.suspects else f"{rms}."
         panels.append(Panel(unbroken(sensor), "sigma", curves, tuple(everyone[sensor]), limit, note=note))
     words = (
-        "Each is what the sensor read less what the others say it should have read, over what is to be expected of that. "
+        "Each is what the sensor read less what all of them say it should have, over what is to be expected of that. "
         f"Sound sensors stay between the dashed lines, at {number(limit, 2)} sigma, in all but one log of a thousand.",
     )
     return "residuals", title, words, panels
@@ -204,7 +206,9 @@ def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
     panels.sort(key=lambda panel: all(is_constant(curve.x) for curve in panel.curves))  # known ones last
     words = []
     if log.deviations:
-        words.append("The bands are two standard deviations to each side, as they follow from the sigmas of the sensors.")
+        words.append(
+            "The bands are two standard deviations to each side, as they follow from the sigmas of the sensors."
+        )
     if any("measured" in curve.mark for panel in panels for curve in panel.curves):
         words.append("What a sensor read of the same is drawn beneath.")
     return "estimates", "Estimates", tuple(words), panels
@@ -226,7 +230,9 @@ def _curves(log: Recorded, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
     for k, (name, label) in enumerate(own):
         if name in read:
             alone = len(own) == 1
-            yield Curve("measured" if alone else f"{label} measured", read[name], None, f"c{1 if alone else k} measured")
+            yield Curve(
+                "measured" if alone else f"{label} measured", read[name], None, f"c{1 if alone else k} measured"
+            )
     for k, (name, label) in enumerate(own):
         yield Curve(label, log.estimates[name], log.deviations.get(name), f"c{k}")
 

@@ -50,7 +50,7 @@ def verdict(log: Recorded) -> Verdict:
     said = [_accusation(log, first, log.suspects[first])]
     if others:
         said.append(
-            f"Suspect as well: {listed(others, MOST_NAMED)}. A faulty sensor, a wrong model or sigmas that are too small "
+            f"Suspect as well: {listed(others, MOST_NAMED)}. A faulty sensor, a wrong model or sigmas too small "
             "disturb the residuals of sound sensors too; only the clearest of a window is certain to be odd."
         )
     if spare == 1:
@@ -58,10 +58,12 @@ def verdict(log: Recorded) -> Verdict:
     windows = window_probabilities(log.diagnosis)
     if min(p for _, _, p in windows) >= LOW / len(windows):
         steady = (
-            "No residual is larger than the sigmas allow, but they do not average out as noise does: an offset, or a model "
-            "that is a little off. Standard deviations do not contain it."
+            "No residual is larger than the sigmas allow, but they do not average out as noise does: an offset, or a "
+            "model that is a little off. Standard deviations do not contain it."
         )
-        return Verdict("sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *said, *fit, *odd))
+        return Verdict(
+            "sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *said, *fit, *odd)
+        )
     vague = spare == 1 or len(others) >= MOST_NAMED
     heading = "The readings do not fit together" if vague else f"{unbroken(first)} does not fit the other sensors"
     return Verdict("no", heading, (*said, *fit, *odd))
@@ -72,9 +74,9 @@ def _accusation(log: Recorded, sensor: str, own: tuple[Suspicion, ...]) -> str:
     unit = log.units.get(worst.fault.reading, "")
     ends = (log.time[own[0].first], log.time[min(own[-1].stop, len(log)) - 1])
     mean = f"{number(worst.fault.offset, 2)} {unit}".strip()
+    when = f"from {_moment(log, ends[0])} to {_moment(log, ends[1])}"
     return (
-        f"{unbroken(sensor)}: in {counted(len(own), 'window')} from {_moment(log, ends[0])} to {_moment(log, ends[1])}, the "
-        f"worst about {_moment(log, log.time[worst.first])}, where {unbroken(worst.fault.reading)} is off by "
+        f"{unbroken(sensor)}: in {counted(len(own), 'window')} {when}, the worst about {_moment(log, log.time[worst.first])}, where {unbroken(worst.fault.reading)} is off by "
         f"{number(worst.strength, 2)} sigma at most and by {mean} on average."
     )
 
@@ -92,8 +94,8 @@ def _fit(log: Recorded) -> Iterator[str]:
         p = np.asarray(log.diagnosis.p_value)
         bad = int(np.count_nonzero(p < LOW))
         yield (
-            f"The residuals are {number(float(np.sqrt(np.median(ratio))), 2)} times as large as the sigmas say (median); "
-            f"in {bad:,} of {len(p):,} samples they contradict each other (p < {LOW:g})."
+            f"The residuals are {number(float(np.sqrt(np.median(ratio))), 2)} times as large as the sigmas say "
+            f"(median); in {bad:,} of {len(p):,} samples they contradict each other (p < {LOW:g})."
         )
 
 
@@ -143,3 +145,5 @@ def facts(log: Recorded) -> Iterator[tuple[str, str]]:
     for name in (SINGULAR, FELL_BACK):
         if name in log.flags:
             yield name, f"{int(np.count_nonzero(log.flags[name])):,} of {len(log):,} samples"
+    if log.notes:
+        yield "of the log", " ".join(log.notes)

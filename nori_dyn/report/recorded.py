@@ -8,6 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from nori_dyn.errors import UnknownOutputError
+from nori_dyn.observe.deviations import output_rows
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import output_parts
 from nori_dyn.report.suspicions import FALSE_ALARMS, Suspicion, suspicions
@@ -15,7 +17,6 @@ from nori_dyn.solve.diagnosis import Diagnosis, Fault
 from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
-from nori_dyn.observe.deviations import output_rows
 from nori_dyn.typing import Booleans, Floats, Indices
 
 GAP = 5.0
@@ -145,6 +146,18 @@ class Recorded:
     def row(self, sensor: str) -> RowBlock | None:
         """Return the rows of a sensor by its name."""
         return next((row for system in self.systems for row in system.rows if row.name == sensor), None)
+
+
+def check_names(log: Recorded, names: Sequence[str]) -> None:
+    """Check that there are estimates of all names.
+
+    Raises:
+        UnknownOutputError: there are none of one.
+    """
+    for name in names:
+        if not chosen(tuple(log.estimates), [name]):
+            known = dict.fromkeys(part for each in log.estimates for part in (each.rpartition(".")[0], each) if part)
+            raise UnknownOutputError("estimate", name, tuple(known), log.name)
 
 
 def chosen(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:

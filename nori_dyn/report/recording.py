@@ -1,8 +1,8 @@
 """A log as a Rerun recording: the robot as it moves, contact wrenches, estimates and readings, residuals, suspects.
 
-Entities: `robot/LINK` has where a link is in the world, `robot/LINK/fx/FRAME/force` and `moment` the wrench on a frame of
-it; `numbers/KIND/OWNER/COMPONENT/estimated` and `measured` are series, `residuals/sigma/SENSOR/COMPONENT/residual` such in
-sigma; `said/...` are states: what was dropped, which sensors are suspects.
+Entities: `robot/LINK` has where a link is in the world, `robot/LINK/fx/FRAME/force` and `moment` the wrench on a frame
+of it; `numbers/KIND/OWNER/COMPONENT/estimated` and `measured` are series, `residuals/sigma/SENSOR/COMPONENT/residual`
+such in sigma; `said/...` are states: what was dropped, which sensors are suspects.
 """
 
 from __future__ import annotations
@@ -187,7 +187,9 @@ def _pose_samples(log: Recorded) -> Any:
 
 def wrench_frames(log: Recorded) -> tuple[str, ...]:
     """Return the links and frames whose external wrench is estimated, but those that nothing can touch."""
-    owners = dict.fromkeys(name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:"))
+    owners = dict.fromkeys(
+        name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:")
+    )
     return tuple(each for each in owners if not all(is_constant(x) for x in _components(log.estimates, each)))
 
 
@@ -196,7 +198,7 @@ def _components(numbers: Any, owner: str) -> list[Floats]:
 
 
 def _write_wrenches(into: _Recording, poses: Any, longest: float) -> None:
-    """Write the wrenches on links and frames as arrows: forces, and moments in another colour, all at one scale each."""
+    """Write the wrenches on links and frames as arrows: forces, and moments in another colour, at one scale each."""
     log, tree = into.log, into.log.system.tree
     drawn: list[tuple[str, str, Floats, Sequence[int]]] = []
     for owner in wrench_frames(log):
@@ -277,7 +279,7 @@ def _write_state(into: _Recording, parts: Sequence[str], flag: Booleans, word: s
 
 
 def _write_suspects(into: _Recording, extent: float) -> None:
-    """Write who is a suspect when: as a state, as a line of text, and as a red ball on its link where it is clearest."""
+    """Write who is a suspect when: as a state, as a line of text, and as a red ball where it is the clearest."""
     rr, log, tree = into.rr, into.log, into.log.system.tree
     for sensor, own in log.suspects.items():
         row = log.row(sensor)
@@ -289,7 +291,9 @@ def _write_suspects(into: _Recording, extent: float) -> None:
             states.setdefault(each.stop, FINE)
             if each.is_first:
                 into.at(each.first)
-                text = f"{sensor} does not fit the others: {each.fault.reading} is {each.strength:.1f} sigma off at most"
+                text = (
+                    f"{sensor} does not fit the others: {each.fault.reading} is {each.strength:.1f} sigma off at most"
+                )
                 into.stream.log("suspects", rr.TextLog(text, level="WARN"))
         before = FINE
         for sample, state in sorted(states.items()):
@@ -326,7 +330,13 @@ def _blueprint(into: _Recording, groups: Sequence[tuple[str, ...]]) -> Any:
 
     log = into.log
     tabs: dict[str, list[tuple[str, ...]]] = {}
-    for group in sorted(groups, key=lambda group: (group[0] != "residuals", list(log.suspects).index(group[2]) if group[2] in log.suspects else len(log.suspects))):
+    for group in sorted(
+        groups,
+        key=lambda group: (
+            group[0] != "residuals",
+            list(log.suspects).index(group[2]) if group[2] in log.suspects else len(log.suspects),
+        ),
+    ):
         tabs.setdefault("residuals" if group[0] == "residuals" else group[1], []).append(group)
     plots = [
         rrb.Grid(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
@@ -43,7 +44,7 @@ def windows(n: int) -> Iterator[tuple[int, int]]:
     """Yield the windows of a log of n samples: the first of each, and the one after its last."""
     count = max(1, min(WINDOWS, n // SHORTEST))
     edges = np.linspace(0, n, count + 1).round().astype(int).tolist()
-    yield from zip(edges[:-1], edges[1:], strict=True)
+    yield from pairwise(edges)
 
 
 def suspicions(found: Diagnosis) -> tuple[Suspicion, ...]:
@@ -66,7 +67,7 @@ def alarm(found: Diagnosis) -> float:
 
 
 def misfit(found: Diagnosis) -> Floats:
-    """Return chi-square over its degrees of freedom (N,), 1 on average for sound sensors; nan where nothing is spare."""
+    """Return chi-square over its degrees of freedom (N,), 1 on average for sound sensors; nan where it has none."""
     freedom = np.asarray(found.degrees_of_freedom)
     return np.where(freedom > 0, found.chi_square / np.maximum(freedom, 1), np.nan)
 
