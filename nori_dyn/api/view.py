@@ -98,13 +98,13 @@ def recorded(found: LogEstimate) -> Recorded:
     systems = tuple(samples.record.systems.values())
     t, dt = samples.t, found.report.counts.dt
     if t is None and dt is not None:
-        t = dt * samples.numbers
+        t = np.asarray(dt * samples.numbers, dtype=float)
     time = samples.numbers - samples.numbers[0] if t is None else t - t[0]
     unjudged = ""
     if found.diagnosis is None and len(systems) > 1:
         unjudged = "A plan set is for several contact states, and a monitor for one: nothing is judged."
     elif found.diagnosis is None and not systems[0].is_weighted:
-        unjudged = "The sensors hold exactly. Give those a `sigma` that may be off, and more of them than needed."
+        unjudged = "The sensors hold exactly. Give a sigma to those that may be off, and have more than needed."
     elif found.diagnosis is None and systems[0].n_noise_weights:
         unjudged = "The equations of motion have a sigma; readings are judged where they hold exactly."
     elif found.diagnosis is None:

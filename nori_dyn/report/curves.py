@@ -108,7 +108,7 @@ class Scale:
 
     def ticks(self) -> tuple[tuple[str, float], ...]:
         """Return some round numbers, and how far down they are, from 0 to 1."""
-        return tuple((label, (self.high - x) / (self.high - self.low)) for label, x in ticks(self.low, self.high, 3))
+        return tuple((label, (self.high - x) / (self.high - self.low)) for label, x in ticks(self.low, self.high, 4))
 
 
 def ticks(low: float, high: float, about: int) -> list[tuple[str, float]]:

@@ -26,6 +26,9 @@ EACH_BIN = 11
 BINS = (200, 1000)
 """Fewest and most bins of a line."""
 
+ORDER = ("tau", "tau_J", "fx", "", "qdd", "f", "a")
+"""The kinds of estimates as they follow each other, what most people look for first; "" is any other."""
+
 SHOWN = 6
 """Panels of a section that are shown at once."""
 
@@ -203,7 +206,9 @@ def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
         title, label = _place(name)
         groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
     panels = [Panel(title, unit, tuple(_curves(log, own))) for (title, unit), own in groups.items()]
-    panels.sort(key=lambda panel: all(is_constant(curve.x) for curve in panel.curves))  # known ones last
+    kinds = [own[0][0].partition(":")[0] for own in groups.values()]
+    ranks = [(all(is_constant(c.x) for c in p.curves), _rank_of(kind)) for p, kind in zip(panels, kinds, strict=True)]
+    panels = [panels[k] for k in sorted(range(len(panels)), key=lambda k: ranks[k])]  # known ones last
     words = []
     if log.deviations:
         words.append(
@@ -212,6 +217,11 @@ def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
     if any("measured" in curve.mark for panel in panels for curve in panel.curves):
         words.append("What a sensor read of the same is drawn beneath.")
     return "estimates", "Estimates", tuple(words), panels
+
+
+def _rank_of(kind: str) -> int:
+    """Return how early a kind of estimates is drawn: what most people look for comes first."""
+    return ORDER.index(kind if kind in ORDER else "")
 
 
 def _place(name: str) -> tuple[str, str]:

@@ -75,9 +75,10 @@ def _accusation(log: Recorded, sensor: str, own: tuple[Suspicion, ...]) -> str:
     ends = (log.time[own[0].first], log.time[min(own[-1].stop, len(log)) - 1])
     mean = f"{number(worst.fault.offset, 2)} {unit}".strip()
     when = f"from {_moment(log, ends[0])} to {_moment(log, ends[1])}"
+    about = _moment(log, log.time[worst.first])
     return (
-        f"{unbroken(sensor)}: in {counted(len(own), 'window')} {when}, the worst about {_moment(log, log.time[worst.first])}, where {unbroken(worst.fault.reading)} is off by "
-        f"{number(worst.strength, 2)} sigma at most and by {mean} on average."
+        f"{unbroken(sensor)}: in {counted(len(own), 'window')} {when}, the worst about {about}, where "
+        f"{unbroken(worst.fault.reading)} is off by {number(worst.strength, 2)} sigma at most and by {mean} on average."
     )
 
 

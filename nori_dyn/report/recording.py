@@ -33,7 +33,7 @@ POSES_PER_SECOND = 60.0
 MOST_POSES = 20_000
 """Poses and arrows of a recording, at most; in between a viewer shows the last one."""
 
-MOST_NUMBERS = 20_000_000
+MOST_NUMBERS = 4_000_000
 """Numbers of all series, at most; of longer logs the smallest and largest of each of many bins are kept."""
 
 ARROW = 0.4

@@ -87,7 +87,7 @@ const draw = () => {
       const [least, most] = [+frame.dataset.low, +frame.dataset.high];
       const value = y => most - y / SIZE * (most - least);
       const [lowest, highest] = [value(bottom), value(top)];
-      put(frame.querySelector(".ys"), ticks(lowest, highest, 3), "top", x => (highest - x) / (highest - lowest));
+      put(frame.querySelector(".ys"), ticks(lowest, highest, 4), "top", x => (highest - x) / (highest - lowest));
     }
     svg.setAttribute("viewBox", `${view[0]} ${top} ${view[1] - view[0]} ${bottom - top}`);
   }
