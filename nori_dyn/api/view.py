@@ -18,6 +18,7 @@ from nori_dyn.logs.samples import contact_states
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.report.foxglove import save_foxglove_layout
 from nori_dyn.report.html import log_to_html
+from nori_dyn.report.log_verdict import counted
 from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, Recorded, check_names
 from nori_dyn.report.recording import check_rerun, save_recording
 from nori_dyn.system.inputs import unusable
@@ -165,7 +166,8 @@ def _notes(found: LogEstimate) -> Iterator[str]:
         what = f"stream {name}" if name else "the log"
         parts = [(stream.repeated, "at a time that was there already"), (stream.backwards, "at a time before others")]
         odd = [f"{n:,} {words}" for n, words in parts if n]
-        odd += [f"{stream.gaps:,} gaps, the longest of {number(stream.longest)} s"] if stream.gaps else []
+        if name and stream.gaps:
+            odd.append(f"{counted(stream.gaps, 'gap')}, the longest of {number(stream.longest)} s")
         if odd:
             yield f"Of {stream.samples:,} samples of {what}: {', '.join(odd)}."
 

@@ -139,7 +139,7 @@ def facts(log: Recorded) -> Iterator[tuple[str, str]]:
         yield "checked by nothing", listed(unchecked, MOST_NAMED) if unchecked else "none"
         least = min((p for _, _, p in window_probabilities(log.diagnosis)), default=1.0)
         yield "lowest p of a window", number(least, 2)
-    if log.residual is not None:
+    if log.residual is not None and not log.system.is_weighted:  # weighed equations do not hold exactly
         yield "largest equation residual", f"{number(log.residual, 2)}, relative to its terms"
     if log.start is not None:
         yield "gaps", f"{len(log.gaps):,}"
