@@ -10,6 +10,7 @@ from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
 from .io.component_files import load_components
 from .io.mjcf import load_mjcf
+from .io.robot_names import robots
 from .io.robots import load_robot
 from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
 from .io.urdf import load_urdf
@@ -102,6 +103,7 @@ __all__ = [
     "recursions",
     "redundancy",
     "rnea",
+    "robots",
     "save_html",
     "sensors",
     "sensors_from_model",

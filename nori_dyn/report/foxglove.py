@@ -1,6 +1,7 @@
 """A layout of Foxglove for the topics that estimates are written and published to: plots ready to be looked at.
 
-The format is that of Foxglove's exported layouts: what each panel shows by its id, and how panels share the window.
+The format is that of Foxglove's exported layouts: what each panel shows by its id, and how panels share the window. The
+topics are those of `nori_dyn.logs.estimate_messages`.
 """
 
 from __future__ import annotations
@@ -11,49 +12,54 @@ from pathlib import Path
 from typing import Any
 
 from nori_dyn.io.files import write_bytes
-from nori_dyn.logs.writer import Field, Schema
-from nori_dyn.model.joints import FORCE, MOTION
-
-TOPICS = "/nori_dyn"
-"""Where the topics of estimates are."""
+from nori_dyn.logs.estimate_messages import ACCEL, JOINT_STATE, WRENCH, EstimateMessages, Published
+from nori_dyn.logs.writer import SIGMA, Schema
 
 MOST_LINES = 12
-"""Lines of a panel, at most; others are there and switched off."""
+"""Lines of a panel that are drawn, at most; others are there and switched off."""
 
-VECTORS = {
-    **dict(zip(FORCE, ("torque.x", "torque.y", "torque.z", "force.x", "force.y", "force.z"), strict=True)),
-    **dict(zip(MOTION, ("angular.x", "angular.y", "angular.z", "linear.x", "linear.y", "linear.z"), strict=True)),
-}
-"""Where the components of a spatial vector are in WrenchStamped.wrench and AccelStamped.accel."""
+MOST_PANELS = 12
+"""Panels of a tab, at most: those of the first links."""
 
-OF_LINKS = {"fx": ("wrench", "wrench", FORCE), "a": ("accel", "accel", MOTION)}
-"""Of spatial vectors: the topic below `TOPICS`, the field of its messages, the components."""
+TABS = {JOINT_STATE: "Torques", WRENCH: "Wrenches", ACCEL: "Accelerations"}
+OTHERS, DEVIATIONS = "Trust", "Sigmas"
+"""What the tabs are called: by the kind of messages, and of what has no kind of its own."""
 
 
 def foxglove_layout(schema: Schema) -> dict[str, Any]:
-    """Return the layout for what a file of estimates holds."""
-    tabs = [tab for tab in (_joints(schema), *_links(schema), _trust(schema)) if tab is not None]
+    """Return the layout for what a file of estimates holds.
+
+    Raises:
+        MissingExtraError: the extra `logs` is not installed, which knows the messages.
+    """
+    labels = [label for each in schema.fields for label in each.labels]
     panels: dict[str, Any] = {}
-    shown = []
-    for title, plots in tabs:
-        ids = []
-        for name, paths in plots:
-            ids.append(f"Plot!{len(panels)}")
-            panels[ids[-1]] = _plot(name, paths)
-        shown.append({"title": title, "layout": _shared(ids, "column")})
-    panels["3D!robot"] = {"layers": {"grid": {"visible": True, "layerId": "foxglove.Grid", "instanceId": "grid"}}}
-    panels["Tab!plots"] = {"activeTabIdx": 0, "tabs": shown}
+    tabs: dict[str, list[str]] = {}
+    for published in EstimateMessages(schema).published:
+        own = [labels[k] for k in published.columns]
+        title = TABS.get(published.kind, DEVIATIONS if own[0].startswith(SIGMA) else OTHERS)
+        shown = tabs.setdefault(title, [])
+        if len(shown) < MOST_PANELS:
+            shown.append(f"Plot!{len(panels)}")
+            panels[shown[-1]] = _plot(published.topic, list(_lines(published, own)))
+    order = sorted(tabs, key=lambda title: [*TABS.values(), OTHERS, DEVIATIONS].index(title))
+    panels["Tab!estimates"] = {
+        "activeTabIdx": 0,
+        "tabs": [{"title": title, "layout": _shared(tabs[title], "column")} for title in order],
+    }
+    grid = {"visible": True, "layerId": "foxglove.Grid", "instanceId": "grid"}
+    panels["3D!robot"] = {"layers": {"grid": grid}}
     return {
         "configById": panels,
         "globalVariables": {},
         "userNodes": {},
         "playbackConfig": {"speed": 1},
-        "layout": {"first": "3D!robot", "second": "Tab!plots", "direction": "row", "splitPercentage": 35},
+        "layout": {"first": "3D!robot", "second": "Tab!estimates", "direction": "row", "splitPercentage": 35},
     }
 
 
-def save_foxglove_layout(schema: Schema, path: str | Path) -> None:
-    """Write the layout, whole or not at all.
+def save_foxglove_layout(schema: Schema, path: Path) -> None:
+    """Write the layout, whole or not at all; for errors see `foxglove_layout`.
 
     Raises:
         FileFormatError: the file cannot be written.
@@ -61,62 +67,22 @@ def save_foxglove_layout(schema: Schema, path: str | Path) -> None:
     write_bytes(path, (json.dumps(foxglove_layout(schema), indent=2) + "\n").encode())
 
 
-def message_paths(layout: dict[str, Any]) -> tuple[str, ...]:
-    """Return the paths that a layout draws: "/nori_dyn/joint_states.effort[3]"."""
-    plots = [panel for panel in layout["configById"].values() if "paths" in panel]
-    return tuple(path["value"] for plot in plots for path in plot["paths"])
+def _lines(published: Published, labels: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield where the numbers of a topic are, as Foxglove writes it, and what they are called.
+
+    Elements of arrays go by their names in our columns, and by their places there.
+    """
+    for k, (path, label) in enumerate(zip(published.paths, labels, strict=True)):
+        array, named, _ = path.partition(":")
+        yield f"{published.topic}{array}[{k}]" if named else published.topic + path, label
 
 
-Plot = tuple[str, list[tuple[str, str]]]
-Tab = tuple[str, list[Plot]]
-
-
-def _field(schema: Schema, name: str) -> Field | None:
-    return next((each for each in schema.fields if each.name == name), None)
-
-
-def _joints(schema: Schema) -> Tab | None:
-    """Return the plot of the torques: `joint_states`, effort."""
-    owners = [
-        owner
-        for each in schema.fields
-        if each.kind == "tau" and not each.name.startswith("sigma:")
-        for owner in each.owners
-    ]
-    paths = [(f"{TOPICS}/joint_states.effort[{k}]", owner) for k, owner in enumerate(owners)]
-    return ("Torques", [("Joint torques [N m or N]", paths)]) if paths else None
-
-
-def _links(schema: Schema) -> Iterator[Tab]:
-    """Yield the plots of the wrenches, and of the accelerations, of links."""
-    for kind, (topic, field, components) in OF_LINKS.items():
-        plots: list[Plot] = []
-        for each in schema.fields:
-            if each.kind != kind or each.name.startswith("sigma:"):
-                continue
-            for owner in each.owners:
-                paths = [(f"{TOPICS}/{topic}/{owner}.{field}.{VECTORS[c]}", c) for c in components]
-                plots.append((f"{kind}:{owner}", paths))
-        if plots:
-            yield {"fx": "Contact wrenches", "a": "Accelerations"}[kind], plots
-
-
-def _trust(schema: Schema) -> Tab | None:
-    """Return the plots of what is said of the estimates."""
-    words = {
-        "p_value": "p value: small where readings do not fit together",
-        "residual": "Relative residual of the equations",
-    }
-    plots = [(text, [(f"{TOPICS}/{name}.data[0]", name)]) for name, text in words.items() if _field(schema, name)]
-    return ("Trust", plots) if plots else None
-
-
-def _plot(title: str, paths: list[tuple[str, str]]) -> dict[str, Any]:
+def _plot(title: str, lines: list[tuple[str, str]]) -> dict[str, Any]:
     return {
         "title": title,
         "paths": [
-            {"value": path, "label": label, "enabled": k < MOST_LINES, "timestampMethod": "headerStamp"}
-            for k, (path, label) in enumerate(paths)
+            {"value": path, "label": label, "enabled": k < MOST_LINES, "timestampMethod": "receiveTime"}
+            for k, (path, label) in enumerate(lines)
         ],
         "showXAxisLabels": True,
         "showYAxisLabels": True,
@@ -139,5 +105,5 @@ def _shared(ids: list[str], direction: str) -> Any:
         "first": _shared(ids[:half], other),
         "second": _shared(ids[half:], other),
         "direction": direction,
-        "splitPercentage": 50,
+        "splitPercentage": round(100 * half / len(ids)),
     }
