@@ -63,7 +63,7 @@ def view(
     from nori_dyn.api.plan_set import load_plans
     from nori_dyn.api.view import can_be_judged, check_picture, write_foxglove_layout
     from nori_dyn.api.view import view as draw
-    from nori_dyn.io.robots import robot_by_name
+    from nori_dyn.io.robot_names import robot_by_name
     from nori_dyn.logs.log import read_log
 
     if foxglove is None and (input is None or out is None):

@@ -27,7 +27,7 @@ from nori_dyn.report.recorded import Recorded, chosen
 from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
 from nori_dyn.report.time_plots import is_constant
 from nori_dyn.tables import spaced
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.typing import Booleans, Floats, Indices
 
 POSES_PER_SECOND = 60.0
 MOST_POSES = 20_000
@@ -172,14 +172,11 @@ def _write(into: _Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     return (f"{lost} meshes of the URDF were not found: such links are drawn as capsules.",) if lost else ()
 
 
-def _pose_samples(log: Recorded) -> Any:
-    """Return the samples at which the robot is drawn: all, or as many as an eye can tell apart."""
+def _pose_samples(log: Recorded) -> Indices:
+    """Return the samples at which the robot is drawn: all, or every so many, as an eye can tell apart."""
     span = float(log.time[-1] - log.time[0])
     wanted = MOST_POSES if log.start is None else min(MOST_POSES, int(POSES_PER_SECOND * span) + 1)
-    if len(log) <= wanted or wanted < 2:
-        return np.arange(len(log))
-    targets = np.linspace(log.time[0], log.time[-1], wanted)
-    return np.unique(np.searchsorted(log.time, targets - 1e-9 * span).clip(0, len(log) - 1))
+    return np.arange(0, len(log), -(-len(log) // wanted))
 
 
 # ------------------------------------------------------------------------------------------- wrenches

@@ -52,9 +52,12 @@ class NpzSource(ArraySource):
             for m in members
             if m.dtype.kind not in "US"
         ]
+        self._members = members
         super().__init__(path, series, metadata)
 
     def close(self) -> None:
+        for each in self._members:  # an archive stays open as long as one of these is
+            each.close()
         self._archive.close()
 
 
@@ -73,6 +76,12 @@ class Member:
             raise ValueError(f"the array '{self.name}' is not as long as it says")
         self._row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         self._file: IO[bytes] | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def whole(self) -> Array:
         """Return all of it."""
