@@ -177,7 +177,7 @@ def _residuals(log: Recorded) -> Draft:
         panels.append(Panel("All readings together", "log10", (curve,), level=0.0))
     everyone = {s: [(e.first, e.stop, _rank(e)) for e in log.suspicions if e.fault.sensor == s] for s in by_sensor}
     size = {sensor: float(np.nanmean(z[:, own] ** 2)) for sensor, own in by_sensor.items()}
-    for sensor in sorted(by_sensor, key=lambda sensor: (_suspicion(log, sensor), -size[sensor])):
+    for sensor in sorted(by_sensor, key=lambda sensor: (log.rank(sensor), -size[sensor])):
         readings = [(log.diagnosis.readings[k], z[:, k]) for k in by_sensor[sensor]]
         curves = tuple(Curve(_component(name, sensor) or "residual", x) for name, x in readings)
         rms = f"rms {number(np.sqrt(size[sensor]), 2)} sigma"
@@ -188,11 +188,6 @@ def _residuals(log: Recorded) -> Draft:
         f"Sound sensors stay between the dashed lines, at {number(limit, 2)} sigma, in all but one log of a thousand.",
     )
     return "residuals", title, words, panels
-
-
-def _suspicion(log: Recorded, sensor: str) -> int:
-    """Return where a sensor is among the suspects; behind all where it is none."""
-    return list(log.suspects).index(sensor) if sensor in log.suspects else len(log.suspects)
 
 
 def _component(reading: str, sensor: str) -> str:
@@ -260,7 +255,7 @@ def _readings(log: Recorded, names: Sequence[str]) -> Draft:
         for name, sensor in zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True):
             if name in log.told and name not in log.estimates:
                 groups.setdefault((sensor, log.units.get(name, "")), []).append(name)
-        for (sensor, unit), own in sorted(groups.items(), key=lambda group: _suspicion(log, group[0][0])):
+        for (sensor, unit), own in sorted(groups.items(), key=lambda group: log.rank(group[0][0])):
             labels = [_component(name, sensor) for name in own]
             marks = [f"c{k} measured" for k in range(len(own))] if len(own) > 1 else ["c1 measured"]
             read = [

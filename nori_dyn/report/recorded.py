@@ -143,6 +143,10 @@ class Recorded:
         order = sorted(first, key=lambda sensor: (-sum(each.is_first for each in first[sensor]), sensor))
         return {sensor: tuple(first[sensor]) for sensor in order}
 
+    def rank(self, sensor: str) -> int:
+        """Return where a sensor is among the suspects; behind all of them where it is none."""
+        return list(self.suspects).index(sensor) if sensor in self.suspects else len(self.suspects)
+
     def row(self, sensor: str) -> RowBlock | None:
         """Return the rows of a sensor by its name."""
         return next((row for system in self.systems for row in system.rows if row.name == sensor), None)

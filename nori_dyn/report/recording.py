@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, MissingExtraError
 from nori_dyn.io.files import reason
 from nori_dyn.io.urdf_shapes import Shape, urdf_shapes
-from nori_dyn.model.joints import FORCE
 from nori_dyn.report.curves import Bins, kept
-from nori_dyn.report.estimate_picture import HALVES
-from nori_dyn.report.log_verdict import facts, verdict
-from nori_dyn.report.recorded import Recorded, chosen
-from nori_dyn.report.recording_robot import ROBOT, link_path, log_poses, log_shapes, placed, size
-from nori_dyn.report.time_plots import is_constant
-from nori_dyn.tables import spaced
-from nori_dyn.typing import Booleans, Floats, Indices
+from nori_dyn.report.recorded import Recorded
+from nori_dyn.report.recording_events import write_states, write_suspects, write_words
+from nori_dyn.report.recording_robot import ROBOT, log_poses, log_shapes, size
+from nori_dyn.report.recording_series import blueprint, series
+from nori_dyn.report.recording_stream import Recording
+from nori_dyn.report.recording_wrenches import write_wrenches
+from nori_dyn.typing import Indices
 
 POSES_PER_SECOND = 60.0
 MOST_POSES = 20_000
@@ -38,14 +35,6 @@ MOST_NUMBERS = 4_000_000
 
 ARROW = 0.4
 """Length of the longest arrow, as a share of how large the robot is."""
-
-MOST_VIEWS = 12
-"""Plots of a tab that is open at once, at most."""
-
-FINE = "-"
-"""The state of what is as it should be."""
-
-ESTIMATED, MEASURED, TURN, SUSPECT = (15, 92, 156), (179, 73, 30), (138, 63, 156), (200, 30, 30)
 
 
 def check_rerun() -> None:
@@ -87,7 +76,7 @@ def save_recording(
             with rr.RecordingStream("nori_dyn") as stream:
                 stream.save(part)
                 stream.send_recording_name(log.name)
-                notes = _write(_Recording(rr, stream, log, names), shapes)
+                notes = _write(Recording(rr, stream, log, names), shapes)
                 stream.flush()
                 stream.disconnect()
             part.replace(path)
@@ -96,62 +85,7 @@ def save_recording(
     return notes
 
 
-@dataclass(frozen=True, slots=True)
-class _Recording:
-    """What is being written."""
-
-    rr: Any
-    stream: Any
-    log: Recorded
-    names: Sequence[str]
-
-    def when(self, samples: Any) -> Any:
-        """Return the times of some samples."""
-        time = self.log.time[samples]
-        if self.log.start is None:
-            return self.rr.TimeColumn("sample", sequence=time.astype(np.int64))
-        return self.rr.TimeColumn("time", duration=time)
-
-    def at(self, sample: int) -> None:
-        """Set the time of what is written next."""
-        time = float(self.log.time[min(sample, len(self.log) - 1)])
-        if self.log.start is None:
-            self.stream.set_time("sample", sequence=int(time))
-        else:
-            self.stream.set_time("time", duration=time)
-
-    def entity(self, *parts: str) -> str:
-        """Return an entity whose parts may have any characters."""
-        return str(self.rr.new_entity_path([spaced(part) for part in parts]))
-
-    def write_series(self, series: Series, samples: Any) -> None:
-        """Write numbers at some samples as a line."""
-        path = self.entity(*series.entity)
-        colours = None if series.colour is None else [list(series.colour)]
-        self.stream.log(path, self.rr.SeriesLines(colors=colours, names=[series.name]), static=True)
-        if len(samples):
-            columns = self.rr.Scalars.columns(scalars=series.x[samples])
-            self.stream.send_columns(path, indexes=[self.when(samples)], columns=columns)
-
-
-@dataclass(frozen=True, eq=False)
-class Series:
-    """Numbers that are drawn as a line.
-
-    Attributes:
-        entity: where it is; those that share all but the last two parts are drawn together.
-        x: the numbers (N,).
-        name: what the line is called.
-        colour: None for one of the viewer's choice.
-    """
-
-    entity: tuple[str, ...]
-    x: Floats
-    name: str
-    colour: tuple[int, int, int] | None = None
-
-
-def _write(into: _Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
+def _write(into: Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     rr, stream, log = into.rr, into.stream, into.log
     tree = log.system.tree
     poses = _pose_samples(log)
@@ -159,16 +93,16 @@ def _write(into: _Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     extent = size(tree, log.q[0])
     lost = log_shapes(rr, stream, tree, shapes, extent)
     log_poses(rr, stream, tree, log.q[poses], into.when(poses))
-    _write_wrenches(into, poses, ARROW * extent)
-    series = list(_series(into))
-    count = int(np.clip(MOST_NUMBERS / (2 * max(1, len(series))), 500, len(log)))
+    write_wrenches(into, poses, ARROW * extent)
+    lines = list(series(into))
+    count = int(np.clip(MOST_NUMBERS / (2 * max(1, len(lines))), 500, len(log)))
     bins = Bins.of(log.time, count)
-    for each in series:
-        into.write_series(each, kept(bins, each.x))
-    _write_states(into)
-    _write_suspects(into, extent)
-    _write_words(into)
-    stream.send_blueprint(_blueprint(into, tuple(dict.fromkeys(each.entity[:-2] for each in series))))
+    for each in lines:
+        into.writeseries(each, kept(bins, each.x))
+    write_states(into)
+    write_suspects(into, extent)
+    write_words(into)
+    stream.sendblueprint(blueprint(into, tuple(dict.fromkeys(each.entity[:-2] for each in lines))))
     return (f"{lost} meshes of the URDF were not found: such links are drawn as capsules.",) if lost else ()
 
 
@@ -177,176 +111,3 @@ def _pose_samples(log: Recorded) -> Indices:
     span = float(log.time[-1] - log.time[0])
     wanted = MOST_POSES if log.start is None else min(MOST_POSES, int(POSES_PER_SECOND * span) + 1)
     return np.arange(0, len(log), -(-len(log) // wanted))
-
-
-# ------------------------------------------------------------------------------------------- wrenches
-
-
-def wrench_frames(log: Recorded) -> tuple[str, ...]:
-    """Return the links and frames whose external wrench is estimated, but those that nothing can touch."""
-    owners = dict.fromkeys(
-        name.removeprefix("fx:").rpartition(".")[0] for name in log.estimates if name.startswith("fx:")
-    )
-    return tuple(each for each in owners if not all(is_constant(x) for x in _components(log.estimates, each)))
-
-
-def _components(numbers: Any, owner: str) -> list[Floats]:
-    return [numbers[f"fx:{owner}.{component}"] for component in FORCE]
-
-
-def _write_wrenches(into: _Recording, poses: Any, longest: float) -> None:
-    """Write the wrenches on links and frames as arrows: forces, and moments in another colour, at one scale each."""
-    log, tree = into.log, into.log.system.tree
-    drawn: list[tuple[str, str, Floats, Sequence[int]]] = []
-    for owner in wrench_frames(log):
-        frame = tree.frame(owner)
-        link = tree.names[frame.link]
-        if owner != link:
-            into.stream.log(link_path(into.rr, link, "fx", owner), placed(into.rr, frame.X), static=True)
-        estimated = np.column_stack([x[poses] for x in _components(log.estimates, owner)])
-        drawn.append((link, owner, estimated, ESTIMATED))
-        if f"fx:{owner}.{FORCE[0]}" in log.told:
-            drawn.append((link, owner, np.column_stack([x[poses] for x in _components(log.readings, owner)]), MEASURED))
-    for what, part, colour in (("moment", slice(0, 3), TURN), ("force", slice(3, 6), None)):
-        scale = longest / max([_largest(x[:, part]) for _, _, x, _ in drawn] or [1.0])
-        for link, owner, x, own in drawn:
-            name = what if own is ESTIMATED else f"{what} measured"
-            path = link_path(into.rr, link, "fx", owner, name)
-            known = np.isfinite(x).all(axis=1)
-            shown = own if colour is None or own is MEASURED else colour
-            radius = 0.02 * longest
-            into.stream.log(path, into.rr.Arrows3D.from_fields(colors=[list(shown)], radii=[radius]), static=True)
-            columns = into.rr.Arrows3D.columns(vectors=scale * x[known, part])
-            into.stream.send_columns(path, indexes=[into.when(poses[known])], columns=columns)
-
-
-def _largest(x: Floats) -> float:
-    sizes = np.linalg.norm(x, axis=1)
-    return float(np.nanmax(sizes, initial=0.0)) or 1.0
-
-
-# --------------------------------------------------------------------------------------------- series
-
-
-def _series(into: _Recording) -> Iterator[Series]:
-    """Yield the series."""
-    log = into.log
-    for name in chosen(tuple(log.estimates), into.names):
-        yield from _compared(log, name, log.estimates[name])
-    if log.diagnosis is None:
-        return
-    for name in () if into.names else log.told:
-        if name not in log.estimates:
-            yield from _compared(log, name, log.told[name])
-    z = log.diagnosis.normalised
-    for k, (reading, sensor) in enumerate(zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True)):
-        if np.isfinite(z[:, k]).any():
-            component = reading.removeprefix(sensor).removeprefix(".") or "residual"
-            yield Series(("residuals", "sigma", sensor, component, "residual"), z[:, k], reading)
-    yield Series(("fit", "p_value", "p", "p", "p_value"), np.asarray(log.diagnosis.p_value, dtype=float), "p_value")
-
-
-def _compared(log: Recorded, name: str, estimated: Floats) -> Iterator[Series]:
-    """Yield what is estimated of a number, and what was read of it."""
-    kind, _, rest = name.rpartition(":") if ":" in name else ("sensors", "", name)
-    owner, _, component = rest.rpartition(".") if rest.rpartition(".")[2] in HALVES else (rest, "", "")
-    entity = ("numbers", kind, owner or kind, component or "value")
-    alone = not component
-    if name in log.told:
-        yield Series((*entity, "measured"), log.readings[name], f"{name} measured", MEASURED if alone else None)
-    yield Series((*entity, "estimated"), estimated, name, ESTIMATED if alone else None)
-
-
-# --------------------------------------------------------------------------------- states and suspects
-
-
-def _write_states(into: _Recording) -> None:
-    """Write what is said of samples as states that change."""
-    for label, flag in into.log.flags.items():
-        if flag.any():
-            _write_state(into, ("said", label), flag, "yes")
-
-
-def _write_state(into: _Recording, parts: Sequence[str], flag: Booleans, word: str) -> None:
-    changes = np.flatnonzero(np.diff(flag, prepend=not flag[0]))
-    for k in changes.tolist():
-        into.at(k)
-        into.stream.log(into.entity(*parts), into.rr.StateChange(state=word if flag[k] else FINE))
-    into.stream.reset_time()
-
-
-def _write_suspects(into: _Recording, extent: float) -> None:
-    """Write who is a suspect when: as a state, as a line of text, and as a red ball where it is the clearest."""
-    rr, log, tree = into.rr, into.log, into.log.system.tree
-    for sensor, own in log.suspects.items():
-        row = log.row(sensor)
-        bodies = [] if row is None else [key.body for key in row.equation.blocks(_still(log)) if key.body is not None]
-        ball = link_path(rr, tree.names[bodies[0]], "suspect", sensor) if bodies else None
-        states: dict[int, str] = {0: FINE}
-        for each in own:
-            states[each.first] = "clearest" if each.is_first else "disturbed"
-            states.setdefault(each.stop, FINE)
-            if each.is_first:
-                into.at(each.first)
-                text = (
-                    f"{sensor} does not fit the others: {each.fault.reading} is {each.strength:.1f} sigma off at most"
-                )
-                into.stream.log("suspects", rr.TextLog(text, level="WARN"))
-        before = FINE
-        for sample, state in sorted(states.items()):
-            into.at(sample)
-            into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=state))
-            if ball is not None and (state == "clearest") != (before == "clearest"):
-                balls = rr.Points3D([[0.0, 0.0, 0.0]], radii=[0.06 * extent], colors=[list(SUSPECT)], labels=[sensor])
-                into.stream.log(ball, balls if state == "clearest" else rr.Clear(recursive=False))
-            before = state
-    into.stream.reset_time()
-
-
-def _still(log: Recorded) -> Any:
-    from nori_dyn.model.kinematics import velocities
-
-    tree = log.system.tree
-    return velocities(tree, log.q[0], np.zeros(tree.nv))
-
-
-def _write_words(into: _Recording) -> None:
-    said = verdict(into.log)
-    lines = [f"# {said.heading}", *said.sentences, *(f"- {doubt.message}" for doubt in into.log.doubts)]
-    lines += [f"- {name}: {words}" for name, words in facts(into.log)]
-    text = spaced("\n\n".join(line for line in lines if line))
-    into.stream.log("verdict", into.rr.TextDocument(text, media_type="text/markdown"), static=True)
-
-
-# ------------------------------------------------------------------------------------------ the layout
-
-
-def _blueprint(into: _Recording, groups: Sequence[tuple[str, ...]]) -> Any:
-    """Return how a viewer lays it out: the robot and what is said on the left, plots on the right."""
-    import rerun.blueprint as rrb
-
-    log = into.log
-    tabs: dict[str, list[tuple[str, ...]]] = {}
-    for group in sorted(
-        groups,
-        key=lambda group: (
-            group[0] != "residuals",
-            list(log.suspects).index(group[2]) if group[2] in log.suspects else len(log.suspects),
-        ),
-    ):
-        tabs.setdefault("residuals" if group[0] == "residuals" else group[1], []).append(group)
-    plots = [
-        rrb.Grid(
-            *(rrb.TimeSeriesView(origin=into.entity(*group), name=spaced(group[2])) for group in own[:MOST_VIEWS]),
-            name=title,
-        )
-        for title, own in tabs.items()
-    ]
-    said = rrb.Tabs(
-        rrb.TextDocumentView(origin="/verdict", name="verdict"),
-        rrb.StateTimelineView(origin="/said", name="when"),
-        rrb.TextLogView(origin="/suspects", name="suspects"),
-        active_tab=0,
-    )
-    left = rrb.Vertical(rrb.Spatial3DView(origin=f"/{ROBOT}", name=log.system.tree.name), said, row_shares=[2, 1])
-    return rrb.Blueprint(rrb.Horizontal(left, rrb.Tabs(*plots, active_tab=0), column_shares=[1, 1]) if plots else left)
