@@ -102,7 +102,7 @@ def _write(into: Recording, shapes: Sequence[Shape]) -> tuple[str, ...]:
     write_states(into)
     write_suspects(into, extent)
     write_words(into)
-    stream.sendblueprint(blueprint(into, tuple(dict.fromkeys(each.entity[:-2] for each in lines))))
+    stream.send_blueprint(blueprint(into, tuple(dict.fromkeys(each.entity[:-2] for each in lines))))
     return (f"{lost} meshes of the URDF were not found: such links are drawn as capsules.",) if lost else ()
 
 
