@@ -8,14 +8,13 @@ such in sigma; `said/...` are states: what was dropped, which sensors are suspec
 from __future__ import annotations
 
 import importlib.util
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError, MissingExtraError
-from nori_dyn.io.files import reason
+from nori_dyn.errors import MissingExtraError
+from nori_dyn.io.files import write_bytes
 from nori_dyn.io.urdf_shapes import Shape, urdf_shapes
 from nori_dyn.report.curves import Bins, kept
 from nori_dyn.report.recorded import Recorded
@@ -69,19 +68,12 @@ def save_recording(
     import rerun as rr
 
     shapes = () if robot is None else urdf_shapes(robot)
-    path = Path(path)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".partial-", dir=path.parent) as folder:
-            part = Path(folder) / "log.rrd"
-            with rr.RecordingStream("nori_dyn") as stream:
-                stream.save(part)
-                stream.send_recording_name(log.name)
-                notes = _write(Recording(rr, stream, log, names), shapes)
-                stream.flush()
-                stream.disconnect()
-            part.replace(path)
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be written: {reason(error)}.") from None
+    with rr.RecordingStream("nori_dyn") as stream:
+        held = stream.memory_recording()
+        stream.send_recording_name(log.name)
+        notes = _write(Recording(rr, stream, log, names), shapes)
+        content = held.drain_as_bytes()
+    write_bytes(path, content)
     return notes
 
 

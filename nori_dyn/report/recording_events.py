@@ -59,7 +59,7 @@ def write_suspects(into: Recording, extent: float) -> None:
             into.at(sample)
             into.stream.log(into.entity("said", "suspect", sensor), rr.StateChange(state=state))
             if ball is not None and (state == "clearest") != (before == "clearest"):
-                balls = rr.Points3D([[0.0, 0.0, 0.0]], radii=[0.06 * extent], colors=[list(SUSPECT)], labels=[sensor])
+                balls = rr.Points3D([[0.0, 0.0, 0.0]], radii=[0.035 * extent], colors=[list(SUSPECT)], labels=[sensor])
                 into.stream.log(ball, balls if state == "clearest" else rr.Clear(recursive=False))
             before = state
     into.stream.reset_time()

@@ -21,6 +21,9 @@ COLLADA = "model/vnd.collada+xml"
 
 GREY = (150, 160, 170)
 
+GLASS = 60
+"""How opaque meshes are, of 255: arrows and suspects are within them."""
+
 
 def placed(rr: Any, X: Transform) -> Any:
     """Return where a frame is in another, of the transform to it from there."""
@@ -88,7 +91,8 @@ def _seen(rr: Any, shape: Shape) -> list[Any]:
     colour = None if shape.colour is None else [round(255 * min(max(x, 0.0), 1.0)) for x in shape.colour]
     if shape.mesh is not None:
         media = COLLADA if shape.mesh.suffix.lower() == ".dae" else None
-        return [rr.Asset3D(path=shape.mesh, media_type=media, albedo_factor=colour)]
+        seen = [*(colour or [255, 255, 255])[:3], GLASS]
+        return [rr.Asset3D(path=shape.mesh, media_type=media, albedo_factor=seen)]
     solid = {"colors": [colour or GREY], "fill_mode": "solid"}
     if shape.kind == "box":
         return [rr.Boxes3D(sizes=[shape.size], **solid)]

@@ -12,7 +12,7 @@ from nori_dyn.report.recorded import Recorded
 from nori_dyn.tables import spaced
 from nori_dyn.typing import Floats
 
-ESTIMATED, MEASURED = (15, 92, 156), (179, 73, 30)
+ESTIMATED, MEASURED = (60, 155, 255), (255, 150, 60)
 """The colours of what is estimated, and of what was read."""
 
 

@@ -13,7 +13,7 @@ from nori_dyn.report.recording_stream import ESTIMATED, MEASURED, Recording
 from nori_dyn.report.time_plots import is_constant
 from nori_dyn.typing import Floats, Indices
 
-TURN = (138, 63, 156)
+TURN = (210, 110, 255)
 """The colour of moments."""
 
 
@@ -47,7 +47,7 @@ def write_wrenches(into: Recording, poses: Indices, longest: float) -> None:
             path = link_path(into.rr, link, "fx", owner, what + measured)
             known = np.isfinite(x).all(axis=1)
             shown = list(MEASURED if measured else colour)
-            arrows = into.rr.Arrows3D.from_fields(colors=[shown], radii=[0.02 * longest])
+            arrows = into.rr.Arrows3D.from_fields(colors=[shown], radii=[0.04 * longest])
             into.stream.log(path, arrows, static=True)
             columns = into.rr.Arrows3D.columns(vectors=scale * x[known, part])
             into.stream.send_columns(path, indexes=[into.when(poses[known])], columns=columns)

@@ -169,14 +169,17 @@ def test_meshes_that_are_not_there_are_told(tmp_path):
     assert ("/robot/panda_link3/shape", "Capsules3D:lengths") in Recording(tmp_path / "log.rrd").columns
 
 
-def test_nothing_half_written_is_left(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("nori_dyn.report.recording._write", fail)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+@pytest.mark.parametrize("ending", ["rrd", "html"])
+def test_a_full_disk_is_told(tmp_path, ending):
+    out = tmp_path / f"log.{ending}"
+    out.symlink_to("/dev/full")
     with pytest.raises(nd.errors.FileFormatError, match="No space left on device"):
-        nd.view(estimated(), tmp_path / "log.rrd")
-    assert list(tmp_path.iterdir()) == []
+        nd.view(estimated(), out)
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("nori_dyn.report.recording.importlib.util.find_spec", lambda name: None)
     with pytest.raises(nd.errors.MissingExtraError, match=r"nori_dyn\[rerun\]"):
         nd.view(estimated(), tmp_path / "log.rrd")
