@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.estimate_messages import (
     ABOUT,
     ABOUT_KIND,
@@ -134,7 +135,9 @@ class MessageSource(Source):
             told = {column: unit for column, unit in units.items() if unit}
             streams.append(Stream(name, tuple(columns), clock, counts.get(name), told, topic.kind))
         if refused and not self._topics:
-            raise FileFormatError(f"{path}: none of its topics can be read. {_reasons(refused)}")
+            raise FileFormatError(f"{path}: none of its topics can be read: {_reasons(refused)}.")
+        if refused:
+            warnings.warn(f"{path}: some of its topics are not read: {_reasons(refused)}.", NoriWarning, stacklevel=2)
         self.streams, self.refused = tuple(streams), refused
         self.metadata = {**metadata, **about.metadata}
         self._total = sum(counts.values()) if counts else 0
@@ -199,7 +202,8 @@ def topic_of(name: str, kind: str, types: Types, encoding: Encoding) -> Topic:
 
 
 def _reasons(refused: Mapping[str, str]) -> str:
-    return " ".join(f"'{name}': {why}." for name, why in list(refused.items())[:8])
+    more = f"; and {len(refused) - 4} more" if len(refused) > 4 else ""
+    return "; ".join(f"'{name}', as {why}" for name, why in list(refused.items())[:4]) + more
 
 
 class MessageWriter(Writer):
