@@ -163,6 +163,11 @@ class MessageSource(Source):
                 self._share = read / total if total else None
                 size = 0
         yield from self._blocks(waiting, paths, counts)
+        said = {each.name: each.samples for each in self.streams}
+        for name, n in counts.items():
+            if said[name] not in (None, n):
+                told = f"{self.path}: '{name}' has {n} messages, and the file's index says {said[name]}."
+                warnings.warn(told, NoriWarning, stacklevel=2)
 
     def done(self) -> float | None:
         return self._share
