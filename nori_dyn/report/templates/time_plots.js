@@ -46,9 +46,7 @@ const put = (labels, found, side, share) => labels.replaceChildren(...found.map(
 }));
 
 const timeAt = x => log.span[0] + x / SIZE * (log.span[1] - log.span[0]);
-// Of a figure, as what is in one that is out of sight is not laid out until it must be.
-const boxOf = frame => (frame.closest("figure") ?? frame).getBoundingClientRect();
-const isShown = frame => boxOf(frame).height > 0;
+const isShown = frame => frame.getBoundingClientRect().height > 0;
 
 const number = x => {
   const size = Math.abs(x);
@@ -122,7 +120,7 @@ const point = share => {
   const t = timeAt(x);
   now.textContent = log.unit === "s" ? `t = ${t.toFixed(3)} s` : `sample ${Math.round(t)}`;
   const seen = frames.filter(frame => {
-    const box = boxOf(frame);
+    const box = frame.getBoundingClientRect();
     return frame.dataset.low !== undefined && box.height > 0 && innerHeight >= box.top && box.bottom >= 0;
   });
   for (const frame of seen) {
