@@ -1,0 +1,99 @@
+"""A real UR10e on exciting trajectories: its torques, and the load that it carries.
+
+Estimated: the torques of the joints, by inverse dynamics with the maker's inertias; then with friction, rotors and offsets of
+the drives, fitted on one log and held against another; then the load, from what it adds to the torques on a trajectory that
+was driven without and with it.
+
+Held against: the currents of the motors times the gains of their drives.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import nori_dyn as nd
+from benchmarks.real.arms import Motion, fitted_drives, inverse_dynamics, recorded_arm, torques, with_drives
+from benchmarks.real.finding import Figure, Finding, held_against
+from benchmarks.real.signals import derivative, low_passed
+from nori_dyn.typing import Floats
+
+DATA = "UR10e"
+CUTOFF = 5.0
+"""What is slower than this is compared [Hz]."""
+WINDOW = 11
+"""Samples over which velocities are differentiated."""
+WIDTH = 0.02
+"""Velocity over which friction changes its sign [rad/s]."""
+EDGE = 100
+"""Samples at both ends that the filter has touched."""
+LATE = 150
+"""Largest number of samples by which one start differs from the other."""
+
+JOINTS = ("pan", "lift", "elbow", "wrist 1", "wrist 2", "wrist 3")
+AGAINST = "currents times gains"
+
+
+def motion_of(data: Path, name: str, tree: nd.KinematicTree) -> Motion:
+    """Return a log, low-passed."""
+    log = recorded_arm(data / "real" / "ur10e" / f"{name}.csv.gz", "ur10e.log.yaml", tree)
+    q, qd, tau = (low_passed(x, log.rate, CUTOFF, order=4) for x in (log.q, log.qd, torques(log, tree)))
+    return Motion(log.t - log.t[0], q, qd, derivative(qd, log.rate, WINDOW), tau).at(slice(EDGE, -EDGE))
+
+
+def run(data: Path) -> list[Finding | Figure]:
+    """Return what came of the data set."""
+    tree = nd.load_urdf(data / "real" / "ur10e" / "ur10e.urdf")
+    first, second, loaded = (motion_of(data, name, tree) for name in ("exciting_1", "exciting_2", "exciting_2_load"))
+    rigid = inverse_dynamics(tree, second)
+    drives = fitted_drives(tree, first, WIDTH)
+    driven = with_drives(tree, drives, WIDTH)
+    offsets = np.array([drive.offset for drive in drives])
+    found: list[Finding | Figure] = [
+        compared("torques, links alone", rigid, second.tau),
+        compared(
+            "torques, with friction and rotors fitted on another log", inverse_dynamics(driven, second) + offsets, second.tau
+        ),
+    ]
+    without, with_load = together(second, loaded)
+    added = with_load.tau - without.tau
+    mass, moment = fitted_load(tree, with_load, added)
+    carried = inverse_dynamics(carrying(tree, mass, moment), with_load) - inverse_dynamics(tree, with_load)
+    found.append(compared("what the load adds, a point mass fitted", carried, added, "currents with the load less those without"))
+    found.append(Figure(DATA, "mass of the load, which nobody told", mass, "kg"))
+    return found
+
+
+def together(one: Motion, other: Motion) -> tuple[Motion, Motion]:
+    """Return two drives of the same trajectory from where it is the same point of it, as long as both last."""
+    n = min(len(one.t), len(other.t)) - 2 * LATE
+
+    def apart(late: int) -> float:
+        return float(np.abs(one.q[LATE + late : LATE + late + n] - other.q[LATE : LATE + n]).max())
+
+    late = min(range(-LATE, LATE + 1), key=apart)
+    return one.at(slice(LATE + late, LATE + late + n)), other.at(slice(LATE, LATE + n))
+
+
+def carrying(tree: nd.KinematicTree, mass: float, moment: Floats) -> nd.KinematicTree:
+    """Return an arm with a mass at its last link, of a first moment (3,) [kg m], without extent."""
+    x, y, z = moment
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    I = tree.I.copy()
+    I[-1] += np.block([[np.zeros((3, 3)), cross], [cross.T, mass * np.eye(3)]])
+    return tree.replace(I=I)
+
+
+def fitted_load(tree: nd.KinematicTree, motion: Motion, added: Floats) -> tuple[float, Floats]:
+    """Return mass [kg] and first moment (3,) [kg m] of the load that adds most nearly these torques (n, nv)."""
+    empty = inverse_dynamics(tree, motion)
+    units = [(1.0, np.zeros(3)), *((0.0, row) for row in np.eye(3))]
+    columns = [(inverse_dynamics(carrying(tree, *unit), motion) - empty).ravel() for unit in units]
+    mass, *moment = np.linalg.lstsq(np.stack(columns, axis=1), added.ravel(), rcond=None)[0].tolist()
+    return mass, np.array(moment)
+
+
+def compared(estimate: str, tau: Floats, measured: Floats, against: str = AGAINST) -> Finding:
+    """Return how far torques are from those measured."""
+    return held_against(DATA, estimate, against, JOINTS, ("N m",), tau, measured)
