@@ -148,14 +148,14 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_list(kind: Any) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _varies(kind: Any) -> bool:
     """Return whether only samples tell how many numbers there are."""
     if pa.types.is_struct(kind):
         return any(_varies(each.type) for each in kind)
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _columns(name: str, kind: Any, sample: Any) -> list[str]:
@@ -164,7 +164,9 @@ def _columns(name: str, kind: Any, sample: Any) -> list[str]:
         return [name]
     if pa.types.is_struct(kind):
         parts = [None] * kind.num_fields if sample is None else sample.flatten()
-        return [c for each, part in zip(kind, parts, strict=True) for c in _columns(f"{name}.{each.name}", each.type, part)]
+        return [
+            c for each, part in zip(kind, parts, strict=True) for c in _columns(f"{name}.{each.name}", each.type, part)
+        ]
     if _is_list(kind) and _is_number(kind.value_type):
         fixed = pa.types.is_fixed_size_list(kind)
         size = kind.list_size if fixed else len(sample[0]) if sample is not None and sample[0].is_valid else 0
@@ -186,7 +188,9 @@ def _numbers(name: str, array: Any) -> dict[str, Floats]:
         parts = zip(kind, array.flatten(), strict=True)
         return {c: x for each, part in parts for c, x in _numbers(f"{name}.{each.name}", part).items()}
     if _is_list(kind) and _is_number(kind.value_type):
-        sizes = array.value_lengths() if not pa.types.is_fixed_size_list(kind) else pa.array([kind.list_size] * len(array))
+        sizes = (
+            array.value_lengths() if not pa.types.is_fixed_size_list(kind) else pa.array([kind.list_size] * len(array))
+        )
         sizes = sizes.fill_null(0).to_numpy(zero_copy_only=False)
         width = int(sizes.max(initial=0))
         flat = _numbers("", array.flatten())[""]
