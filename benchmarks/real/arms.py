@@ -3,61 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
 import nori_dyn as nd
-from benchmarks.real.recording import Recording, beside, recorded
+from benchmarks.real.recording import beside, readings
+from benchmarks.real.signals import low_passed
 from nori_dyn.typing import Floats
 
 SENSORS = "joint_torques.sensors.yaml"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Motion:
-    """How an arm moved, and what the torques at its joints were.
+@dataclass(frozen=True, slots=True)
+class ArmLog:
+    """The log of an arm, and how it is read.
 
     Attributes:
-        t: times (n,) [s], from 0.
+        log: the log, with its mapping.
+        window: samples over which velocities are differentiated.
+        cutoff: what is slower than this is compared [Hz]; None compares everything.
+        edge: samples at both ends that filters have touched.
+    """
+
+    log: nd.Log
+    window: int
+    cutoff: float | None = None
+    edge: int = 0
+
+    @staticmethod
+    def of(path: Path, mapping: str, window: int, cutoff: float | None = None, edge: int = 0) -> ArmLog:
+        """Return the log in a file, with a mapping of this room."""
+        return ArmLog(nd.read_log(path, beside(mapping)), window, cutoff, edge)
+
+    def torques(self, tree: nd.KinematicTree) -> Torques:
+        """Return what the torques of an arm should be, friction and rotors of the tree among them, and what they were."""
+        plan = nd.plan(nd.System(tree, beside(SENSORS)), outputs=["tau"])
+        found = nd.estimate(self.log, plan, differentiate=self.window)
+        measured = readings(found, *(f"tau:{name}" for name in tree.joint_names))
+        t, tau = found.samples.t, found["tau"]
+        assert t is not None
+        if self.cutoff is not None:
+            rate = 1 / float(np.median(np.diff(t)))
+            tau, measured = (low_passed(x, rate, self.cutoff) for x in (tau, measured))
+        inner = slice(self.edge, len(t) - self.edge)
+        return Torques(t[inner] - t[0], found.samples.q[inner], tau[inner], measured[inner])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Torques:
+    """The torques at the joints of an arm over time.
+
+    Attributes:
+        t: times (n,) [s], from the beginning of the log.
         q: configurations (n, nq).
-        qd: velocities (n, nv).
-        qdd: accelerations (n, nv).
-        tau: torques (n, nv).
+        expected: by inverse dynamics (n, nv) [N m].
+        measured: (n, nv) [N m].
     """
 
     t: Floats
     q: Floats
-    qd: Floats
-    qdd: Floats
-    tau: Floats
-
-    def at(self, chosen: slice | Floats) -> Motion:
-        """Return some of the samples."""
-        parts = (self.t, self.q, self.qd, self.qdd, self.tau)
-        return Motion(*(part[chosen] for part in parts))
-
-    def moved(self, **parts: Floats) -> Motion:
-        """Return it with other numbers."""
-        return replace(self, **parts)
-
-
-def recorded_arm(log: Path, mapping: str, tree: nd.KinematicTree, sensors: str = SENSORS) -> Recording:
-    """Return the log of an arm, with its joint torques among the readings."""
-    return recorded(log, mapping, nd.System(tree, beside(sensors)))
-
-
-def torques(recording: Recording, tree: nd.KinematicTree) -> Floats:
-    """Return the torques at the joints of an arm (n, nv)."""
-    return recording.of(*(f"tau:{name}" for name in tree.joint_names))
-
-
-def inverse_dynamics(tree: nd.KinematicTree, motion: Motion) -> Floats:
-    """Return the torques that a motion takes (n, nv), friction and rotors of the tree among them."""
-    plan = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"])
-    return plan.solver().solve_batch(motion.q, motion.qd, motion.qdd).tau
+    expected: Floats
+    measured: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,34 +86,28 @@ class Drive:
     offset: float
 
 
-def fitted_drives(tree: nd.KinematicTree, motion: Motion, width: float) -> list[Drive]:
-    """Return friction, rotor and offset of each joint that fit the torques of a motion best, none of them below zero.
+def fitted_drives(tree: nd.KinematicTree, log: ArmLog, width: float) -> list[Drive]:
+    """Return friction, rotor and offset of each joint that fit the torques of a log best, no friction below zero.
 
     Each column of the regression is what a component of size 1 adds to inverse dynamics.
+
+    Args:
+        tree: the arm.
+        log: its log.
+        width: velocity over which friction changes its sign [rad/s].
     """
-    rigid = inverse_dynamics(tree, motion)
-    parts = [inverse_dynamics(tree.replace(components=(unit,)), motion) - rigid for unit in units(width)]
-    drives = []
-    for k in range(tree.nv):
-        columns = np.stack([*(part[:, k] for part in parts), np.ones(len(rigid))], axis=1)
-        drives.append(Drive(*map(float, least_squares(columns, motion.tau[:, k] - rigid[:, k], free=1))))
-    return drives
-
-
-def units(width: float) -> tuple[nd.components.Component, ...]:
-    """Return friction and rotors of size 1, of all joints."""
-    return (
+    units = (
         nd.components.Friction(joints="all", viscous=1),
         nd.components.Friction(joints="all", coulomb=1, width=width),
         nd.components.Rotor(joints="all", inertia=1),
     )
-
-
-def least_squares(columns: Floats, values: Floats, free: int) -> Floats:
-    """Return what times each column (n, m) comes nearest to values (n,); only the last few may be below zero."""
-    lower = np.zeros(columns.shape[1])
-    lower[columns.shape[1] - free :] = -np.inf
-    return np.asarray(lsq_linear(columns, values, bounds=(lower, np.inf)).x)
+    rigid = log.torques(tree)
+    parts = [log.torques(tree.replace(components=(unit,))).expected - rigid.expected for unit in units]
+    drives = []
+    for k in range(tree.nv):
+        columns = np.stack([*(part[:, k] for part in parts), np.ones(len(rigid.t))], axis=1)
+        drives.append(Drive(*map(float, least_squares(columns, (rigid.measured - rigid.expected)[:, k], free=1))))
+    return drives
 
 
 def with_drives(tree: nd.KinematicTree, drives: Sequence[Drive], width: float) -> nd.KinematicTree:
@@ -116,3 +119,10 @@ def with_drives(tree: nd.KinematicTree, drives: Sequence[Drive], width: float) -
             nd.components.Rotor(joints=joint, inertia=drive.rotor),
         ]
     return tree.replace(components=tuple(components))
+
+
+def least_squares(columns: Floats, values: Floats, free: int) -> Floats:
+    """Return what times each column (n, m) comes nearest to values (n,); only the last few may be below zero."""
+    lower = np.zeros(columns.shape[1])
+    lower[columns.shape[1] - free :] = -np.inf
+    return np.asarray(lsq_linear(columns, values, bounds=(lower, np.inf)).x)

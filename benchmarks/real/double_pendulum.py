@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.real.arms import Motion, inverse_dynamics, least_squares, recorded_arm, torques
+from benchmarks.real.arms import ArmLog, least_squares
 from benchmarks.real.finding import Finding, held_against
 from benchmarks.real.recording import beside
-from benchmarks.real.signals import derivative, low_passed
 from nori_dyn.typing import Floats
 
 DATA = "Double pendulum"
@@ -66,31 +65,26 @@ def parts_of(tree: nd.KinematicTree) -> list[Part]:
     return found
 
 
-def explained(parts: list[Part], fitted: Motion, held: Motion) -> Floats:
-    """Return the torques (n, 2) of one motion, of parts that are fitted to another; offsets of both joints are fitted too."""
-    columns, others = ([inverse_dynamics(part.tree, motion) for part in parts] for motion in (fitted, held))
-
-    def table(torques: list[Floats], n: int) -> Floats:
-        offsets = [np.tile(row, (n, 1)) for row in np.eye(2)]
-        return np.stack([each.ravel() for each in (*torques, *offsets)], axis=1)
-
-    sizes = least_squares(table(columns, len(fitted.t)), fitted.tau.ravel(), free=2)
-    return np.asarray(table(others, len(held.t)) @ sizes).reshape(-1, 2)
+def explained(parts: list[Part], log: ArmLog, measured: Floats) -> Floats:
+    """Return the torques (n, 2) of parts that are fitted to the first half of them, with an offset of each joint."""
+    torques = [log.torques(part.tree).expected for part in parts]
+    offsets = [np.tile(row, (len(measured), 1)) for row in np.eye(2)]
+    table, half = np.stack([*torques, *offsets], axis=-1), len(measured) // 2
+    sizes = least_squares(table[:half].reshape(-1, table.shape[-1]), measured[:half].ravel(), free=2)
+    return np.asarray(table @ sizes)
 
 
 def run(data: Path) -> list[Finding]:
     """Return what came of the data set."""
     tree = nd.load_urdf(beside("double_pendulum.urdf"))
-    log = recorded_arm(data / "real" / "double_pendulum" / "PM_measured.csv.gz", "double_pendulum.log.yaml", tree)
-    q, qd, tau = (low_passed(x, log.rate, CUTOFF) for x in (log.q, log.qd, torques(log, tree)))
-    whole = Motion(log.t - log.t[0], q, qd, derivative(qd, log.rate, WINDOW), tau)
-    half = len(q) // 2
-    first, second = whole.at(slice(EDGE, half)), whole.at(slice(half, -EDGE))
-    parts = parts_of(tree)
-    links = explained([part for part in parts if part.is_link], first, second)
+    path = data / "real" / "double_pendulum" / "PM_measured.csv.gz"
+    log = ArmLog.of(path, "double_pendulum.log.yaml", WINDOW, CUTOFF, EDGE)
+    measured, parts = log.torques(tree).measured, parts_of(tree)
+    second = slice(len(measured) // 2, None)
+    links = explained([part for part in parts if part.is_link], log, measured)
     return [
-        compared("torques, links alone", links, second.tau),
-        compared("torques, with rotors and friction", explained(parts, first, second), second.tau),
+        compared("torques, links alone", links[second], measured[second]),
+        compared("torques, with rotors and friction", explained(parts, log, measured)[second], measured[second]),
     ]
 
 

@@ -13,12 +13,10 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 import nori_dyn as nd
 from benchmarks.real.finding import Finding, held_against
-from benchmarks.real.recording import beside, recorded
-from benchmarks.real.signals import derivative, hung, low_passed
+from benchmarks.real.recording import beside, readings
+from benchmarks.real.signals import hung, low_passed
 from nori_dyn.typing import Booleans, Floats
 
 DATA = "iCub on one leg"
@@ -26,8 +24,12 @@ FIRST = 1457614036.659765
 """Time of the first sample of any stream [s]."""
 STANDS = 13.07, 65.64
 """From when to when it stands on its left foot [s after the first sample]."""
-FREE = 23.0, 58.0
-"""When the hip's yaw of the lifted leg is at the end of its range throughout [s after the first sample]."""
+TURNED = 25.0, 58.3
+"""From when to when the lifted leg is turned out by 70 degrees [s after the first sample]."""
+MARGIN = 2.0
+"""Time before and after that a low-pass sees [s]."""
+RATE = 100.0
+"""Samples a second, as the mapping has it."""
 CUTOFF = 2.0
 """What is slower than this is compared [Hz]: the robot takes seconds for a move, and its sensors' noise is white."""
 WINDOW = 31
@@ -44,6 +46,8 @@ SENSORS = {
     "right arm": "r_arm_ft_sensor",
 }
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
+COUPLES_LAST = [3, 4, 5, 0, 1, 2]
+"""The order of these among ours."""
 UNITS = ("N", "N", "N", "N m", "N m", "N m")
 
 
@@ -70,52 +74,36 @@ def estimated(data: Path) -> tuple[Floats, dict[str, Sensor]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.NoriWarning)
         tree = nd.load_urdf(folder / "iCubGenova02.urdf", base="floating", kept="sensors")
-    system = nd.System(tree, beside("icub_one_leg.sensors.yaml"))
-    log = recorded(folder / "left_leg.npz", "icub_one_leg.log.yaml", system)
-    inside = (log.t - FIRST > STANDS[0] - 5) & (log.t - FIRST < STANDS[1] + 5)  # the filter needs some more
-    names = list(system.measurement_names)
-    y, qd, rate = log.y(system)[inside], low_passed(log.qd[inside], log.rate, CUTOFF), 100.0
-    works = {name: ~hung(y[:, columns_of(names, name)], SHORTEST) for name in SENSORS.values()}
-    for k, name in enumerate(names):
-        if name.startswith("qdd:"):
-            joint = tree.joint_names.index(name.removeprefix("qdd:"))
-            y[:, k] = derivative(qd, rate, WINDOW)[:, tree.v_slices[joint]][:, 0]
-    read = [k for k, name in enumerate(names) if name.startswith("ft:")]
-    y[:, read] = low_passed(y[:, read], rate, CUTOFF)
-    q = log.q[inside].copy()
-    q[:, 7:] = low_passed(q[:, 7:], rate, CUTOFF)
-
-    links = {name: tree.names[tree.joint_names.index(name)] for name in SENSORS.values()}
+    links = {joint: tree.names[tree.joint_names.index(joint)] for joint in SENSORS.values()}
     outputs = [name for joint, link in links.items() for name in (f"f:{link}", f"offset:ft:{joint}")]
-    t = log.t[inside] - FIRST
+    plan = nd.plan(nd.System(tree, beside("icub_one_leg.sensors.yaml")), outputs=outputs)
+    log = nd.read_log(folder / "left_leg.npz", beside("icub_one_leg.log.yaml"))
+    found = nd.estimate(log, plan, differentiate=WINDOW, missing="drop")
+    assert found.t is not None
+    t = found.t - FIRST
     stands = (t >= STANDS[0]) & (t <= STANDS[1])
-    estimate = nd.plan(system, outputs=outputs).solver().solve_batch(q[stands], qd[stands], y[stands])
-    found: dict[str, Sensor] = {}
-    order = [3, 4, 5, 0, 1, 2]  # ours has couples first
+    near = (t >= STANDS[0] - MARGIN) & (t <= STANDS[1] + MARGIN)  # what the low-pass is to see
+    sensors: dict[str, Sensor] = {}
     for title, joint in SENSORS.items():
-        is_well = works[joint][stands]
-        offset = estimate[f"offset:ft:{joint}"][is_well].mean(axis=0)
-        own = y[stands][:, columns_of(names, joint)]
-        expected = -estimate[f"f:{links[joint]}"]
-        found[title] = Sensor(expected[:, order], own[:, order], is_well, offset[order])
-    return t[stands], found
-
-
-def columns_of(names: list[str], joint: str) -> list[int]:
-    """Return where the six readings of the sensor in a joint are, couples first."""
-    return [k for k, name in enumerate(names) if name.startswith(f"ft:{joint}.")]
+        read = readings(found, *(f"ft:{joint}.{component}" for component in COMPONENTS))
+        expected = -found[f"f:{links[joint]}"][:, COUPLES_LAST]
+        works = ~hung(read, SHORTEST)[stands]
+        offset = found[f"offset:ft:{joint}"][stands][works].mean(axis=0)[COUPLES_LAST]
+        expected, read = (low_passed(x[near], RATE, CUTOFF)[stands[near]] for x in (expected, read))
+        sensors[title] = Sensor(expected, read, works, offset)
+    return t[stands], sensors
 
 
 def run(data: Path) -> list[Finding]:
     """Return what came of the data set."""
     t, sensors = estimated(data)
     leg = sensors["right leg"]
-    at_end = (t >= FREE[0]) & (t <= FREE[1])
-    again = Sensor(leg.expected[at_end], leg.read[at_end], leg.works[at_end], np.zeros(6))
-    again = Sensor(again.expected, again.read, again.works, (again.read - again.expected)[again.works].mean(axis=0))
+    turned = (t >= TURNED[0]) & (t <= TURNED[1])
+    offset = (leg.read - leg.expected)[turned & leg.works].mean(axis=0)
+    again = Sensor(leg.expected[turned], leg.read[turned], leg.works[turned], offset)
     return [
         compared("wrench below the right hip", leg),
-        compared("the same, while the hip's yaw is at its end", again),
+        compared("the same, while the leg is turned out", again),
         compared("wrench of the standing foot", sensors["left foot"]),
         compared("wrench below the left hip", sensors["left leg"]),
     ]

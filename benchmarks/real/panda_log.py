@@ -1,8 +1,8 @@
 """A real Panda that lifts a beam: its torques, and the torques from outside.
 
 Estimated: the torques of the joints, by inverse dynamics of the arm with its hand, which weighs about what the beam does; and
-what acts from outside, the torques that were measured less those of the bare arm. No acceleration is in the log: velocities
-are differentiated.
+what acts from outside, as what is left of each torque sensor's reading when the bare arm's part is taken out: the sensor's
+offset. No acceleration is in the log: velocities are differentiated.
 
 Held against: the torque sensors in the joints; and the torques that Franka's own observer says, which is a filter of first
 order of some bandwidth. Its log has the sign of a torque that the arm exerts, as the difference has.
@@ -12,13 +12,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 import nori_dyn as nd
-from benchmarks.real.arms import Motion, inverse_dynamics, recorded_arm, torques
 from benchmarks.real.finding import Finding, held_against
 from benchmarks.real.pandas import JOINTS, bare_arm
-from benchmarks.real.signals import derivative, lagging
+from benchmarks.real.recording import beside, readings
+from benchmarks.real.signals import lagging
+from nori_dyn.typing import Floats
 
 DATA = "Panda log"
+RATE = 1000.0
+"""Samples a second."""
 WINDOW = 51
 """Samples over which velocities are differentiated."""
 BANDWIDTH = 25.0
@@ -29,24 +34,27 @@ STARTED = 500
 
 def run(data: Path) -> list[Finding]:
     """Return what came of the data set."""
-    path = data / "panda_log" / "beam_z_15cm_1khz.csv.gz"
-    arm = nd.load_robot("panda", locked=("panda_finger_joint1", "panda_finger_joint2"))
-    log = recorded_arm(path, "panda_log.log.yaml", arm, "panda_log.sensors.yaml")
-    motion = Motion(log.t - log.t[0], log.q, log.qd, derivative(log.qd, log.rate, WINDOW), torques(log, arm))
-    outside = motion.tau - inverse_dynamics(bare_arm(), motion)
-    observed = log.of(*(f"observer{k}" for k in range(1, 8)))
-    late = lagging(outside, log.rate, BANDWIDTH)[STARTED:]
+    log = nd.read_log(data / "panda_log" / "beam_z_15cm_1khz.csv.gz", beside("panda_log.log.yaml"))
+    with_hand = nd.load_robot("panda", locked=("panda_finger_joint1", "panda_finger_joint2"))
+    names = [f"tau:{name}" for name in with_hand.joint_names]
+    outputs = ["tau", *(f"offset:{name}" for name in names)]
+    arm, bare = (
+        nd.estimate(log, nd.plan(nd.System(tree, beside("panda_log.sensors.yaml")), outputs=outputs), differentiate=WINDOW)
+        for tree in (with_hand, bare_arm())
+    )
+    outside = np.concatenate([bare[f"offset:{name}"] for name in names], axis=1)
+    observed = readings(bare, *(f"observer{k}" for k in range(1, 8)))
     return [
-        held_against(
-            DATA, "torques, arm with hand", "torque sensors in the joints", JOINTS, ("N m",), inverse_dynamics(arm, motion), motion.tau
-        ),
-        held_against(
-            DATA,
+        compared("torques, arm with hand", "torque sensors in the joints", arm["tau"], readings(arm, *names)),
+        compared(
             f"torques from outside, low-passed at {BANDWIDTH:g}/s",
             "Franka's observer (tau_ext_hat)",
-            JOINTS,
-            ("N m",),
-            late,
+            lagging(outside, RATE, BANDWIDTH)[STARTED:],
             observed[STARTED:],
         ),
     ]
+
+
+def compared(estimate: str, against: str, tau: Floats, measured: Floats) -> Finding:
+    """Return how far torques are from those measured."""
+    return held_against(DATA, estimate, against, JOINTS, ("N m",), tau, measured)

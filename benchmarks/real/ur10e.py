@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.real.arms import Motion, fitted_drives, inverse_dynamics, recorded_arm, torques, with_drives
+from benchmarks.real.arms import ArmLog, Torques, fitted_drives, with_drives
 from benchmarks.real.finding import Figure, Finding, held_against
-from benchmarks.real.signals import derivative, low_passed
 from nori_dyn.typing import Floats
 
 DATA = "UR10e"
@@ -35,45 +34,41 @@ JOINTS = ("pan", "lift", "elbow", "wrist 1", "wrist 2", "wrist 3")
 AGAINST = "currents times gains"
 
 
-def motion_of(data: Path, name: str, tree: nd.KinematicTree) -> Motion:
-    """Return a log, low-passed."""
-    log = recorded_arm(data / "real" / "ur10e" / f"{name}.csv.gz", "ur10e.log.yaml", tree)
-    q, qd, tau = (low_passed(x, log.rate, CUTOFF, order=4) for x in (log.q, log.qd, torques(log, tree)))
-    return Motion(log.t - log.t[0], q, qd, derivative(qd, log.rate, WINDOW), tau).at(slice(EDGE, -EDGE))
-
-
 def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
-    tree = nd.load_urdf(data / "real" / "ur10e" / "ur10e.urdf")
-    first, second, loaded = (motion_of(data, name, tree) for name in ("exciting_1", "exciting_2", "exciting_2_load"))
-    rigid = inverse_dynamics(tree, second)
+    folder = data / "real" / "ur10e"
+    tree = nd.load_urdf(folder / "ur10e.urdf")
+    first, second, loaded = (
+        ArmLog.of(folder / f"{name}.csv.gz", "ur10e.log.yaml", WINDOW, CUTOFF, EDGE)
+        for name in ("exciting_1", "exciting_2", "exciting_2_load")
+    )
+    rigid = second.torques(tree)
     drives = fitted_drives(tree, first, WIDTH)
-    driven = with_drives(tree, drives, WIDTH)
-    offsets = np.array([drive.offset for drive in drives])
+    driven = second.torques(with_drives(tree, drives, WIDTH)).expected + np.array([drive.offset for drive in drives])
+    title = "torques, with friction and rotors fitted on another log"
     found: list[Finding | Figure] = [
-        compared("torques, links alone", rigid, second.tau),
-        compared(
-            "torques, with friction and rotors fitted on another log", inverse_dynamics(driven, second) + offsets, second.tau
-        ),
+        compared("torques, links alone", rigid.expected, rigid.measured),
+        compared(title, driven, rigid.measured),
     ]
-    without, with_load = together(second, loaded)
-    added = with_load.tau - without.tau
-    mass, moment = fitted_load(tree, with_load, added)
-    carried = inverse_dynamics(carrying(tree, mass, moment), with_load) - inverse_dynamics(tree, with_load)
-    found.append(compared("what the load adds, a point mass fitted", carried, added, "currents with the load less those without"))
+    without, empty = together(rigid, loaded.torques(tree))
+    added = loaded.torques(tree).measured[empty] - rigid.measured[without]
+    mass, moment = fitted_load(tree, loaded, empty, added)
+    carried = load_torques(tree, loaded, mass, moment)[empty]
+    against = "currents with the load less those without"
+    found.append(compared("what the load adds, a point mass fitted", carried, added, against))
     found.append(Figure(DATA, "mass of the load, which nobody told", mass, "kg"))
     return found
 
 
-def together(one: Motion, other: Motion) -> tuple[Motion, Motion]:
-    """Return two drives of the same trajectory from where it is the same point of it, as long as both last."""
+def together(one: Torques, other: Torques) -> tuple[slice, slice]:
+    """Return which samples of two drives are of the same points of one trajectory, as long as both last."""
     n = min(len(one.t), len(other.t)) - 2 * LATE
 
     def apart(late: int) -> float:
         return float(np.abs(one.q[LATE + late : LATE + late + n] - other.q[LATE : LATE + n]).max())
 
     late = min(range(-LATE, LATE + 1), key=apart)
-    return one.at(slice(LATE + late, LATE + late + n)), other.at(slice(LATE, LATE + n))
+    return slice(LATE + late, LATE + late + n), slice(LATE, LATE + n)
 
 
 def carrying(tree: nd.KinematicTree, mass: float, moment: Floats) -> nd.KinematicTree:
@@ -85,11 +80,15 @@ def carrying(tree: nd.KinematicTree, mass: float, moment: Floats) -> nd.Kinemati
     return tree.replace(I=I)
 
 
-def fitted_load(tree: nd.KinematicTree, motion: Motion, added: Floats) -> tuple[float, Floats]:
+def load_torques(tree: nd.KinematicTree, log: ArmLog, mass: float, moment: Floats) -> Floats:
+    """Return the torques (n, nv) that a load at the last link takes."""
+    return log.torques(carrying(tree, mass, moment)).expected - log.torques(tree).expected
+
+
+def fitted_load(tree: nd.KinematicTree, log: ArmLog, chosen: slice, added: Floats) -> tuple[float, Floats]:
     """Return mass [kg] and first moment (3,) [kg m] of the load that adds most nearly these torques (n, nv)."""
-    empty = inverse_dynamics(tree, motion)
     units = [(1.0, np.zeros(3)), *((0.0, row) for row in np.eye(3))]
-    columns = [(inverse_dynamics(carrying(tree, *unit), motion) - empty).ravel() for unit in units]
+    columns = [load_torques(tree, log, *unit)[chosen].ravel() for unit in units]
     mass, *moment = np.linalg.lstsq(np.stack(columns, axis=1), added.ravel(), rcond=None)[0].tolist()
     return mass, np.array(moment)
 
