@@ -30,6 +30,7 @@ class LogCounts:
         differentiated: the readings that were made by differentiating velocities.
         dt: the time between samples that was taken to differentiate [s].
         unused: what else the log holds.
+        ignored: what else the mapping speaks of.
     """
 
     streams: dict[str, StreamCounts] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class LogCounts:
     differentiated: tuple[str, ...] = ()
     dt: float | None = None
     unused: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def samples_of(

@@ -71,7 +71,7 @@ class Reading:
         is_empty = first == 0
         with log.opened(self.systems, self.contacts) as (source, binding):
             self._check_contacts(binding)
-            counts.unused = together(binding.unused)
+            counts.unused, counts.ignored = together(binding.unused), together(binding.ignored)
             for chunk in ahead(samples_of(source, binding, self.differentiation, self.closed, counts, first)):
                 made = counts.differentiated
                 samples = usable(chunk, self.missing, made, counts.left_out)
@@ -108,7 +108,8 @@ class Reading:
         is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
         hint = " Joint accelerations can be made from the velocities: --differentiate 51." if is_derivative else ""
         needed = len(self.systems[state].measurement_names)
+        mapped = f" The mapping speaks of {', '.join(binding.ignored[:6])}." if binding.ignored else ""
         return InputError(
-            f"{binding.where}: lacks {len(names)} of {needed} measurements: {shown}.{hint} "
+            f"{binding.where}: lacks {len(names)} of {needed} measurements: {shown}.{hint}{mapped} "
             f"{suggestion(source.columns, names[0])}"
         )

@@ -38,7 +38,7 @@ class NpzSource(ArraySource):
             raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
         try:
             members = [Member(self._archive, info) for info in self._archive.infolist()]
-            about = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
+            told = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
         except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
             self._archive.close()
             raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
@@ -46,7 +46,7 @@ class NpzSource(ArraySource):
             if each.dtype.kind not in "biufUS":
                 self._archive.close()
                 raise FileFormatError(f"{path}: its array '{each.name}' holds {each.dtype}, not plain numbers.")
-        labels, units, metadata = read_about(about)
+        labels, units, _, metadata = read_about(told)
         series = [
             Series(m.name, m.shape, m.take, labels=labels.get(m.name, ()), units=units.get(m.name, ()))
             for m in members
@@ -107,15 +107,20 @@ class NpySource(ArraySource):
         super().__init__(path, [Series(name, each.shape, partial(part_of, each)) for name, each in arrays.items()])
 
 
-def read_about(text: str) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], dict[str, str]]:
-    """Return the names of columns and their units, by array, and the metadata, as `about` wrote them."""
+Texts = dict[str, tuple[str, ...]]
+
+
+def read_about(text: str) -> tuple[Texts, Texts, dict[str, tuple[int, ...]], dict[str, str]]:
+    """Return what `about` wrote: by array the names of columns, their units, a sample's shape; and the metadata."""
     try:
         told = json.loads(text or "{}")
-        labels = {name: tuple(map(str, each["labels"])) for name, each in told.get("arrays", {}).items()}
-        units = {name: tuple(map(str, each["units"])) for name, each in told.get("arrays", {}).items()}
-        return labels, units, {str(key): str(value) for key, value in told.get("metadata", {}).items()}
+        arrays = told.get("arrays", {})
+        labels = {name: tuple(map(str, each["labels"])) for name, each in arrays.items()}
+        units = {name: tuple(map(str, each["units"])) for name, each in arrays.items()}
+        shapes = {name: tuple(map(int, each["shape"])) for name, each in arrays.items()}
+        return labels, units, shapes, {str(key): str(value) for key, value in told.get("metadata", {}).items()}
     except (ValueError, TypeError, KeyError, AttributeError):  # somebody else's
-        return {}, {}, {}
+        return {}, {}, {}, {}
 
 
 def about(schema: Schema, names: Mapping[str, str]) -> str:
@@ -125,9 +130,11 @@ def about(schema: Schema, names: Mapping[str, str]) -> str:
         schema: what it holds.
         names: what the array of each field is called.
     """
-    arrays = {names[each.name]: {"labels": each.labels, "units": each.units} for each in schema.fields}
+    arrays = {
+        names[each.name]: {"labels": each.labels, "units": each.units, "shape": each.shape} for each in schema.fields
+    }
     if schema.has_time:
-        arrays[TIME] = {"labels": (TIME,), "units": ("s",)}
+        arrays[TIME] = {"labels": (TIME,), "units": ("s",), "shape": ()}
     return json.dumps({"metadata": dict(schema.metadata), "arrays": arrays}, ensure_ascii=False)
 
 
