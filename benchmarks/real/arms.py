@@ -86,7 +86,9 @@ class Drive:
     offset: float
 
 
-def fitted_drives(tree: nd.KinematicTree, log: ArmLog, width: float) -> list[Drive]:
+def fitted_drives(
+    tree: nd.KinematicTree, log: ArmLog, width: float, chosen: slice = slice(None)
+) -> list[Drive]:
     """Return friction, rotor and offset of each joint that fit the torques of a log best, no friction below zero.
 
     Each column of the regression is what a component of size 1 adds to inverse dynamics.
@@ -95,6 +97,7 @@ def fitted_drives(tree: nd.KinematicTree, log: ArmLog, width: float) -> list[Dri
         tree: the arm.
         log: its log.
         width: velocity over which friction changes its sign [rad/s].
+        chosen: the samples to fit; all when left out.
     """
     units = (
         nd.components.Friction(joints="all", viscous=1),
@@ -103,10 +106,10 @@ def fitted_drives(tree: nd.KinematicTree, log: ArmLog, width: float) -> list[Dri
     )
     rigid = log.torques(tree)
     parts = [log.torques(tree.replace(components=(unit,))).expected - rigid.expected for unit in units]
-    drives = []
+    rest, drives = rigid.measured - rigid.expected, []
     for k in range(tree.nv):
         columns = np.stack([*(part[:, k] for part in parts), np.ones(len(rigid.t))], axis=1)
-        drives.append(Drive(*map(float, least_squares(columns, (rigid.measured - rigid.expected)[:, k], free=1))))
+        drives.append(Drive(*map(float, least_squares(columns[chosen], rest[chosen, k], free=1))))
     return drives
 
 
