@@ -192,7 +192,7 @@ def _with_accelerations(
     freedoms = [record.freedoms[record.names[k]] for k in made]
     kept: Samples | None = None
     told = 0  # how many of what is kept have been yielded
-    dt = differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
+    dt = counts.dt or differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
 
     def filled(until: int) -> Samples:
         assert kept is not None
