@@ -155,6 +155,7 @@ def run(data: Path) -> list[Finding | Figure]:
     ground, plate = alone["fx:foot"][:, SWAP], readings(alone, *PLATE)
     felt = readings(alone, *ACCELEROMETER)
     found: list[Finding | Figure] = [
+        Figure(DATA, "vertical force of the ground, mean", float(ground[:, 2].mean()), "N", float(plate[:, 2].mean())),
         compared("vertical force of the ground, from the joints alone", "force plate", ("fz",), "N", ground[:, 2:3], plate[:, 2:3]),
         compared("couple about the ankle's axis at the foot", "force plate", ("my",), "N m", ground[:, 4:5], plate[:, 4:5]),
         compared(

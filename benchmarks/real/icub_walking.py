@@ -87,7 +87,7 @@ def walked(path: Path, model: Path) -> Walk:
     fits, forces = [], []
     for state in STATES:
         plan = plans[state]
-        found = plan.monitor().check_batch(log.q, log.qd, log.of(*plan.system.measurement_names))
+        found = plan.monitor("numpy").check_batch(log.q, log.qd, log.of(*plan.system.measurement_names))
         fits.append(found.chi_square)
         forces.append(np.stack([found.estimate[name][:, 5] for name in outputs], axis=1))
     state = np.argmin(uniform_filter1d(np.array(fits), TOGETHER, axis=1), axis=0)
@@ -103,8 +103,10 @@ def run(data: Path) -> list[Finding | Figure]:
     walk = walked(data / "real" / "icub_walking" / "walking.mat", data / "real" / "icub_walking" / "model.urdf")
     on_one = walk.stands < 2
     wrong = (walk.state < 2) & on_one & (walk.state != walk.stands)
+    weight, read = walk.both.sum(axis=1), walk.measured.sum(axis=1)
     return [
-        compared("weight on both feet", ("sum",), walk.both.sum(axis=1), walk.measured.sum(axis=1), "N"),
+        Figure(DATA, "weight on both feet, mean", float(weight.mean()), "N", float(read.mean())),
+        compared("weight on both feet", ("sum",), weight, read, "N"),
         compared("left foot's share, both taken to stand", ("share",), share(walk.both), share(walk.measured), ""),
         compared("left foot's share, in the states found", ("share",), share(walk.forces), share(walk.measured), ""),
         compared("vertical force, in the states found", ("left", "right"), walk.forces, walk.measured, "N"),
