@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from benchmarks.real.finding import Figure, Finding
-from benchmarks.real.tables import document, details, markdown, overview
+from benchmarks.real.tables import details, document, markdown, overview
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
 
 PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"

@@ -39,9 +39,11 @@ class ArmLog:
         return ArmLog(nd.read_log(path, beside(mapping)), window, cutoff, edge)
 
     def torques(self, tree: nd.KinematicTree) -> Torques:
-        """Return what the torques of an arm should be, friction and rotors of the tree among them, and what they were."""
+        """Return what the torques of an arm should be, of its friction and rotors too, and what they were."""
         plan = nd.plan(nd.System(tree, beside(SENSORS)), outputs=["tau"])
-        found = nd.estimate(self.log, plan, differentiate=self.window)
+        found = nd.estimate(
+            self.log, plan, differentiate=self.window, backend="numpy"
+        )  # one log: compiling takes longer
         measured = readings(found, *(f"tau:{name}" for name in tree.joint_names))
         t, tau = found.samples.t, found["tau"]
         assert t is not None
@@ -86,9 +88,7 @@ class Drive:
     offset: float
 
 
-def fitted_drives(
-    tree: nd.KinematicTree, log: ArmLog, width: float, chosen: slice = slice(None)
-) -> list[Drive]:
+def fitted_drives(tree: nd.KinematicTree, log: ArmLog, width: float, chosen: slice = slice(None)) -> list[Drive]:
     """Return friction, rotor and offset of each joint that fit the torques of a log best, no friction below zero.
 
     Each column of the regression is what a component of size 1 adds to inverse dynamics.

@@ -1,11 +1,12 @@
 """A real double pendulum with a motor in each joint: what links alone explain, and what motors and friction do.
 
-Estimated: the torques of the motors, once by links alone, once with rotors and friction as well. No inertias come with the
-data: they are fitted on the first half of the log, in both cases anew, and held against the torques of the second half.
+Estimated: the torques of the motors, once by links alone, once with rotors and friction as well. No inertias come
+with the data: they are fitted on the first half of the log, in both cases anew, and held against the torques of the
+second half.
 
-Inverse dynamics is linear in inertias: each column of the regression is what a link with one of them at 1 takes, or what a
-component of size 1 adds. That a rotor turns with the first joint cannot be told from the link that does; one that turns with
-the second can, as it feels only that joint.
+Inverse dynamics is linear in inertias: each column of the regression is what a link with one of them at 1 takes, or
+what a component of size 1 adds. That a rotor turns with the first joint cannot be told from the link that does; one
+that turns with the second can, as it feels only that joint.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A human who bows on a force plate: what the ground bears, and iDynTree's BERDY on the same data.
 
-Estimated: the wrench of the ground on the foot and what the accelerometer at the torso feels, from the joints alone; and the
-maximum a posteriori estimate from all sensors, with the variances of those who made the data.
+Estimated: the wrench of the ground on the foot and what the accelerometer at the torso feels, from the joints alone;
+and the maximum a posteriori estimate from all sensors, with the variances of those who made the data.
 
 Held against: the plate, and the accelerometer; and BERDY's estimate, with the same variances, and its time.
 """
@@ -9,7 +9,6 @@ Held against: the plate, and the accelerometer; and BERDY's estimate, with the s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -79,7 +78,7 @@ def estimated(data: Path, sensors: str, outputs: tuple[str, ...]) -> nd.LogEstim
     tree = human(folder)
     sensor_set = nd.load_sensors(beside(sensors), model=folder / "model.urdf", tree=tree)
     log = nd.read_log(folder / "ExperimentDataset.mat", beside("human_bowing.log.yaml"))
-    return nd.estimate(log, nd.plan(nd.System(tree, sensor_set), outputs=list(outputs)))
+    return nd.estimate(log, nd.plan(nd.System(tree, sensor_set), outputs=list(outputs)), backend="numpy")
 
 
 def human(folder: Path) -> nd.KinematicTree:
@@ -156,20 +155,42 @@ def run(data: Path) -> list[Finding | Figure]:
     felt = readings(alone, *ACCELEROMETER)
     found: list[Finding | Figure] = [
         Figure(DATA, "vertical force of the ground, mean", float(ground[:, 2].mean()), "N", float(plate[:, 2].mean())),
-        compared("vertical force of the ground, from the joints alone", "force plate", ("fz",), "N", ground[:, 2:3], plate[:, 2:3]),
-        compared("couple about the ankle's axis at the foot", "force plate", ("my",), "N m", ground[:, 4:5], plate[:, 4:5]),
         compared(
-            "what the torso's accelerometer feels", "accelerometer", ("ax", "ay", "az"), "m/s^2", felt - alone["offset:imu_acc"], felt
+            "vertical force of the ground, from the joints alone",
+            "force plate",
+            ("fz",),
+            "N",
+            ground[:, 2:3],
+            plate[:, 2:3],
+        ),
+        compared(
+            "couple about the ankle's axis at the foot", "force plate", ("my",), "N m", ground[:, 4:5], plate[:, 4:5]
+        ),
+        compared(
+            "what the torso's accelerometer feels",
+            "accelerometer",
+            ("ax", "ay", "az"),
+            "m/s^2",
+            felt - alone["offset:imu_acc"],
+            felt,
         ),
     ]
     together = map_estimate(data)
     read, said = together.read[:, 2:3], together.plate[:, 2:3]
-    found.append(compared("vertical force of the ground, MAP of all sensors", "force plate (one of them)", ("fz",), "N", said, read))
-    found.append(Figure(DATA, "largest difference of our MAP estimate from BERDY's, relative", together.difference(), "", 0.0))
+    found.append(
+        compared(
+            "vertical force of the ground, MAP of all sensors", "force plate (one of them)", ("fz",), "N", said, read
+        )
+    )
+    found.append(
+        Figure(DATA, "largest difference of our MAP estimate from BERDY's, relative", together.difference(), "", 0.0)
+    )
     seconds = timed(together.runs, Budget(rounds=15, seconds=0.05))
     ratios = np.array(seconds["BERDY"]) / np.array(seconds["ours"])
     low, middle, high = np.percentile(ratios, [10, 50, 90])
-    found.append(Figure(DATA, f"time of BERDY's tick in ours (10 % to 90 % of rounds: {low:.0f} to {high:.0f})", middle))
+    found.append(
+        Figure(DATA, f"time of BERDY's tick in ours (10 % to 90 % of rounds: {low:.0f} to {high:.0f})", middle)
+    )
     found.append(Figure(DATA, "our tick", float(np.median(seconds["ours"])) * 1e6, "µs"))
     return found
 

@@ -1,8 +1,9 @@
 """A real iCub on its left foot: what its force-torque sensors should read, and what they do.
 
-Estimated: the wrenches through the six sensors, from the joints alone; and the constant offset of each sensor, by least
-squares over the whole log. At each instant the motion is known, so that the offset is the reading minus what is expected of
-it; the least squares over all instants together is then the mean of these, weighed by 1 / sigma^2, and 0 where a sensor hung.
+Estimated: the wrenches through the six sensors, from the joints alone; and the constant offset of each sensor, by
+least squares over the whole log. At each instant the motion is known, so that the offset is the reading minus what is
+expected of it; the least squares over all instants together is then the mean of these, weighed by 1 / sigma^2, and 0
+where a sensor hung.
 
 Held against: the sensors themselves, less their offsets. What was estimated has not seen them but for these.
 """
@@ -132,7 +133,11 @@ def run(data: Path) -> list[Finding | Figure]:
         compared("wrench of the standing foot", stand.sensors["left foot"]),
         compared("wrench below the left hip", stand.sensors["left leg"]),
         Figure(DATA, "force on both feet before, with the offsets of the time on one", stand.before, "N", stand.weight),
-        Figure(DATA, "share of the time that the sensor of the left leg hung", float(np.mean(~stand.sensors["left leg"].works))),
+        Figure(
+            DATA,
+            "share of the time that the sensor of the left leg hung",
+            float(np.mean(~stand.sensors["left leg"].works)),
+        ),
     ]
 
 

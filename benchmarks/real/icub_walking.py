@@ -1,9 +1,10 @@
 """A real iCub that walks: its weight, how its feet share it, and when which foot bears it.
 
-Estimated: the wrench on each foot, from the joints and the IMU at the base alone, in three contact states; and which state it
-is at each instant: the one whose weighed rows fit best, by their chi-square.
+Estimated: the wrench on each foot, from the joints and the IMU at the base alone, in three contact states; and which
+state it is at each instant: the one whose weighed rows fit best, by their chi-square.
 
-Held against: the vertical force that the force-torque sensors of the feet found. No foot's force has gone into the estimate.
+Held against: the vertical force that the force-torque sensors of the feet found. No foot's force has gone into the
+estimate.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ STATES = (("l_foot",), ("r_foot",), ("l_foot", "r_foot"))
 TOGETHER = 11
 """Samples over which it is judged how well a state fits: a tenth of a second."""
 BEARS = 66.0
-"""The force that was measured on a foot from which on it stands [N]: a fifth of the weight, above what a swinging foot brushes with."""
+"""Measured force from which on a foot stands [N]: a fifth of the weight, more than what a swinging foot brushes with."""
 LONG = 10
 """Samples of the shortest phase that is counted."""
 
@@ -63,7 +64,7 @@ class Walk:
 
 
 def prepared(log: Recording, tree: nd.KinematicTree) -> Recording:
-    """Return the log low-passed, with what is made of its velocities: how the joints accelerate, and how the base turns."""
+    """Return the log low-passed, with accelerations of the joints, and the base's turning, from its velocities."""
     low = {name: low_passed(values, log.rate, CUTOFF) for name, values in log.readings.items()}
     q, qd = log.q.copy(), low_passed(log.qd, log.rate, CUTOFF)
     q[:, 7:] = low_passed(q[:, 7:], log.rate, CUTOFF)

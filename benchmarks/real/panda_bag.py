@@ -1,7 +1,8 @@
 """A real Panda on an exciting trajectory, from a bag of ROS 2: its torques.
 
-Estimated: the torques of the joints of the bare arm, by inverse dynamics with the inertias of its URDF; then with friction and
-rotors as well, fitted on the first half of the log. No acceleration is in the log: velocities are differentiated.
+Estimated: the torques of the joints of the bare arm, by inverse dynamics with the inertias of its URDF; then with
+friction and rotors as well, fitted on the first half of the log. No acceleration is in the log: velocities are
+differentiated.
 
 Held against: the torque sensors in the joints, on the second half.
 """
@@ -39,7 +40,9 @@ def run(data: Path) -> list[Finding]:
         compared("torques, links alone", rigid.expected, rigid.measured),
         compared("torques of the second half, links alone", rigid.expected[second], rigid.measured[second]),
         compared(
-            "torques of the second half, with friction and rotors fitted on the first", driven[second], rigid.measured[second]
+            "torques of the second half, with friction and rotors fitted on the first",
+            driven[second],
+            rigid.measured[second],
         ),
     ]
 

@@ -1,11 +1,11 @@
 """A real Panda that lifts a beam: its torques, and the torques from outside.
 
-Estimated: the torques of the joints, by inverse dynamics of the arm with its hand, which weighs about what the beam does; and
-what acts from outside, as what is left of each torque sensor's reading when the bare arm's part is taken out: the sensor's
-offset. No acceleration is in the log: velocities are differentiated.
+Estimated: the torques of the joints, by inverse dynamics of the arm with its hand, which weighs about what the beam
+does; and what acts from outside, as what is left of each torque sensor's reading when the bare arm's part is taken
+out: the sensor's offset. No acceleration is in the log: velocities are differentiated.
 
-Held against: the torque sensors in the joints; and the torques that Franka's own observer says, which is a filter of first
-order of some bandwidth. Its log has the sign of a torque that the arm exerts, as the difference has.
+Held against: the torque sensors in the joints; and the torques that Franka's own observer says, which is a filter of
+first order of some bandwidth. Its log has the sign of a torque that the arm exerts, as the difference has.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from benchmarks.real.signals import lagging
 from nori_dyn.typing import Floats
 
 DATA = "Panda log"
+SENSORS = "panda_log.sensors.yaml"
 RATE = 1000.0
 """Samples a second."""
 WINDOW = 51
@@ -39,7 +40,9 @@ def run(data: Path) -> list[Finding]:
     names = [f"tau:{name}" for name in with_hand.joint_names]
     outputs = ["tau", *(f"offset:{name}" for name in names)]
     arm, bare = (
-        nd.estimate(log, nd.plan(nd.System(tree, beside("panda_log.sensors.yaml")), outputs=outputs), differentiate=WINDOW)
+        nd.estimate(
+            log, nd.plan(nd.System(tree, beside(SENSORS)), outputs=outputs), differentiate=WINDOW, backend="numpy"
+        )
         for tree in (with_hand, bare_arm())
     )
     outside = np.concatenate([bare[f"offset:{name}"] for name in names], axis=1)

@@ -1,4 +1,4 @@
-"""Signals of logs: what is too quick for a robot is taken out of all of them alike, and velocities are differentiated."""
+"""Signals of logs: what is too quick for a robot is taken out of all alike; velocities are differentiated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lagging(x: Floats, rate: float, bandwidth: float) -> Floats:
 
 
 def hung(x: Floats, shortest: int) -> Booleans:
-    """Return where a sensor with readings (n, ...) repeats itself to the last digit for so many samples or more (n,)."""
+    """Return where readings (n, ...) repeat themselves to the last digit for so many samples or more (n,)."""
     same = np.concatenate([[False], np.all(np.diff(x.reshape(len(x), -1), axis=0) == 0, axis=1)])
     edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
     found = np.zeros(len(x), dtype=bool)

@@ -19,7 +19,10 @@ def overview(found: Iterable[Findings]) -> Table:
     for findings in found:
         for one in (one for one in findings if isinstance(one, Finding)):
             parts = [[k for k, unit in enumerate(one.units) if unit == each] for each in dict.fromkeys(one.units)]
-            cells = ["; ".join(_range(values, part, one.units[part[0]]) for part in parts) for values in (one.rms, one.spread)]
+            cells = [
+                "; ".join(_range(values, part, one.units[part[0]]) for part in parts)
+                for values in (one.rms, one.spread)
+            ]
             correlation = _range(one.correlation, range(len(one.components)), "", _correlation)
             rows.append((one.data, one.estimated, one.against, *cells, correlation))
     return Table("Real robots", OVERVIEW, tuple(rows), left=(0, 1, 2))
@@ -30,7 +33,9 @@ def details(findings: Findings) -> list[Table]:
     tables = []
     groups = dict.fromkeys((one.components, one.units) for one in findings if isinstance(one, Finding))
     for components, units in groups:
-        own = [one for one in findings if isinstance(one, Finding) and (one.components, one.units) == (components, units)]
+        own = [
+            one for one in findings if isinstance(one, Finding) and (one.components, one.units) == (components, units)
+        ]
         heads = [f"{name} [{unit}]" if unit else name for name, unit in zip(components, units, strict=True)]
         columns = ("rms error (correlation)", "held against", *heads)
         rows: list[tuple[str, ...]] = []
@@ -45,7 +50,11 @@ def details(findings: Findings) -> list[Table]:
     figures = [one for one in findings if isinstance(one, Figure)]
     if figures:
         rows = [
-            (f.what, f"{number(f.value)} {f.unit}".strip(), "" if math.isnan(f.expected) else f"{number(f.expected)} {f.unit}".strip())
+            (
+                f.what,
+                f"{number(f.value)} {f.unit}".strip(),
+                "" if math.isnan(f.expected) else f"{number(f.expected)} {f.unit}".strip(),
+            )
             for f in figures
         ]
         tables.append(Table("", ("figure", "found", "expected"), tuple(rows)))

@@ -1,14 +1,15 @@
 """A real UR10e on exciting trajectories: its torques, and the load that it carries.
 
-Estimated: the torques of the joints, by inverse dynamics with the maker's inertias; then with friction, rotors and offsets of
-the drives, fitted on one log and held against another; then the load, from what it adds to the torques on a trajectory that
-was driven without and with it.
+Estimated: the torques of the joints, by inverse dynamics with the maker's inertias; then with friction, rotors and
+offsets of the drives, fitted on one log and held against another; then the load, from what it adds to the torques on
+a trajectory that was driven without and with it.
 
 Held against: the currents of the motors times the gains of their drives.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -50,10 +51,15 @@ def run(data: Path) -> list[Finding | Figure]:
         compared("torques, links alone", rigid.expected, rigid.measured),
         compared(title, driven, rigid.measured),
     ]
-    without, empty = together(rigid, loaded.torques(tree))
-    added = loaded.torques(tree).measured[empty] - rigid.measured[without]
-    mass, moment = fitted_load(tree, loaded, empty, added)
-    carried = load_torques(tree, loaded, mass, moment)[empty]
+    empty = loaded.torques(tree)
+    without, with_load = together(rigid, empty)
+    added = empty.measured[with_load] - rigid.measured[without]
+
+    def load(mass: float, moment: Floats) -> Floats:
+        return (loaded.torques(carrying(tree, mass, moment)).expected - empty.expected)[with_load]
+
+    mass, moment = fitted_load(load, added)
+    carried = load(mass, moment)
     against = "currents with the load less those without"
     found.append(compared("what the load adds, a point mass fitted", carried, added, against))
     found.append(Figure(DATA, "mass of the load, which nobody told", mass, "kg"))
@@ -80,15 +86,15 @@ def carrying(tree: nd.KinematicTree, mass: float, moment: Floats) -> nd.Kinemati
     return tree.replace(I=I)
 
 
-def load_torques(tree: nd.KinematicTree, log: ArmLog, mass: float, moment: Floats) -> Floats:
-    """Return the torques (n, nv) that a load at the last link takes."""
-    return log.torques(carrying(tree, mass, moment)).expected - log.torques(tree).expected
+def fitted_load(load: Callable[[float, Floats], Floats], added: Floats) -> tuple[float, Floats]:
+    """Return mass [kg] and first moment (3,) [kg m] of the load that adds most nearly some torques (n, nv).
 
-
-def fitted_load(tree: nd.KinematicTree, log: ArmLog, chosen: slice, added: Floats) -> tuple[float, Floats]:
-    """Return mass [kg] and first moment (3,) [kg m] of the load that adds most nearly these torques (n, nv)."""
+    Args:
+        load: what a load of a mass and a first moment adds (n, nv).
+        added: what was added.
+    """
     units = [(1.0, np.zeros(3)), *((0.0, row) for row in np.eye(3))]
-    columns = [load_torques(tree, log, *unit)[chosen].ravel() for unit in units]
+    columns = [load(*unit).ravel() for unit in units]
     mass, *moment = np.linalg.lstsq(np.stack(columns, axis=1), added.ravel(), rcond=None)[0].tolist()
     return mass, np.array(moment)
 

@@ -197,7 +197,9 @@ def _resampled(binding: Binding, blocks: Iterable[Block], counts: Mapping[str, S
                 start = float(new[0]) if start is None else start
                 until = int(np.floor((new[-1] - start) * binding.rate + 1e-9)) + 1
                 last, until = new[-1], max(until, made)
-                new = np.minimum(start + np.arange(made, until) / binding.rate, last)  # rounding is no time after the last
+                new = np.minimum(
+                    start + np.arange(made, until) / binding.rate, last
+                )  # rounding is no time after the last
                 made = until
             pending = np.concatenate([pending, new])
         heard = min(track.latest for track in tracks.values())
