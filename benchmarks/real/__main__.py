@@ -10,6 +10,7 @@ import importlib
 import re
 from pathlib import Path
 
+from benchmarks.real.drawing import draw
 from benchmarks.real.finding import Figure, Finding
 from benchmarks.real.tables import details, document, markdown, overview
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
@@ -51,6 +52,8 @@ def main() -> None:
         print(document(module.DATA, found[name]).text(120), end="\n\n")
     if found and not options.no_page:
         PAGE.write_text(with_tables(PAGE.read_text(), found))
+    if len(found) == len(MODULES) and not options.no_page:
+        draw(options.data, PAGE.parent / "assets" / "real")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,7 @@ class Stand:
     weight: float
 
 
+@lru_cache(maxsize=1)
 def estimated(data: Path) -> Stand:
     """Return what was estimated. NumPy runs the plan: that takes less time than to compile it for one short log."""
     folder = data / "real" / "icub_one_leg"

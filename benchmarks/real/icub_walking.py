@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +28,14 @@ CUTOFF = 5.0
 """What is slower than this is compared [Hz]: the IMU shakes with every step."""
 WINDOW = 9
 """Samples over which velocities are differentiated."""
-LAST = -5
+LAST = -12
 """The filter has nothing to hold on to in the last samples."""
 STATES = (("l_foot",), ("r_foot",), ("l_foot", "r_foot"))
 """The contact states: left, right, both."""
 TOGETHER = 11
 """Samples over which it is judged how well a state fits: a tenth of a second."""
 BEARS = 66.0
-"""Measured force from which on a foot stands [N]: a fifth of the weight, more than what a swinging foot brushes with."""
+"""Measured force from which on a foot stands [N]: a fifth of the weight, more than a swinging foot brushes with."""
 LONG = 10
 """Samples of the shortest phase that is counted."""
 
@@ -76,13 +77,15 @@ def prepared(log: Recording, tree: nd.KinematicTree) -> Recording:
     return Recording(log.t - log.t[0], q, qd, low)
 
 
-def walked(path: Path, model: Path) -> Walk:
+@lru_cache(maxsize=1)
+def estimated(data: Path) -> Walk:
     """Return what was estimated of the walk."""
+    folder = data / "real" / "icub_walking"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nd.NoriWarning)
-        tree = nd.load_urdf(model, base="floating", locked=WRISTS)
+        tree = nd.load_urdf(folder / "model.urdf", base="floating", locked=WRISTS)
     reads = nd.System(tree, beside("icub_walking.read.sensors.yaml"))
-    log = prepared(recorded(nd.read_log(path, beside("icub_walking.log.yaml")), reads), tree)
+    log = prepared(recorded(nd.read_log(folder / "walking.mat", beside("icub_walking.log.yaml")), reads), tree)
     outputs = ["fx:l_sole", "fx:r_sole"]
     plans = nd.plan_set(tree, beside("icub_walking.sensors.yaml"), outputs=outputs, states=STATES)
     fits, forces = [], []
@@ -101,7 +104,7 @@ def walked(path: Path, model: Path) -> Walk:
 
 def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
-    walk = walked(data / "real" / "icub_walking" / "walking.mat", data / "real" / "icub_walking" / "model.urdf")
+    walk = estimated(data)
     on_one = walk.stands < 2
     wrong = (walk.state < 2) & on_one & (walk.state != walk.stands)
     weight, read = walk.both.sum(axis=1), walk.measured.sum(axis=1)

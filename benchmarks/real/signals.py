@@ -30,9 +30,14 @@ def lagging(x: Floats, rate: float, bandwidth: float) -> Floats:
 def hung(x: Floats, shortest: int) -> Booleans:
     """Return where readings (n, ...) repeat themselves to the last digit for so many samples or more (n,)."""
     same = np.concatenate([[False], np.all(np.diff(x.reshape(len(x), -1), axis=0) == 0, axis=1)])
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]]).astype(int)))
     found = np.zeros(len(x), dtype=bool)
-    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for start, stop in runs(same):
         if stop - start >= shortest:
             found[start - 1 : stop] = True
     return found
+
+
+def runs(is_so: Booleans) -> list[tuple[int, int]]:
+    """Return from which sample, and before which, something is so (n,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_so, [False]]).astype(int)))
+    return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
