@@ -10,6 +10,9 @@ from nori_dyn.tables import Document, Paragraph, Table, number
 
 OVERVIEW = ("data", "estimated", "held against", "rms error", "spread of what was measured", "correlation")
 
+DIGITS = 4
+"""Digits of figures that stand for themselves."""
+
 Findings = Sequence[Finding | Figure]
 
 
@@ -52,8 +55,8 @@ def details(findings: Findings) -> list[Table]:
         rows = [
             (
                 f.what,
-                f"{number(f.value)} {f.unit}".strip(),
-                "" if math.isnan(f.expected) else f"{number(f.expected)} {f.unit}".strip(),
+                f"{number(f.value, DIGITS)} {f.unit}".strip(),
+                "" if math.isnan(f.expected) else f"{number(f.expected, DIGITS)} {f.unit}".strip(),
             )
             for f in figures
         ]
