@@ -125,15 +125,18 @@ def estimated(data: Path) -> Stand:
 def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
     stand = estimated(data)
-    leg = stand.sensors["right leg"]
-    turned = (stand.t >= TURNED[0]) & (stand.t <= TURNED[1])
-    offset = (leg.read - leg.expected)[turned & leg.works].mean(axis=0)
-    again = Sensor(leg.expected[turned], leg.read[turned], leg.works[turned], offset)
+    chosen = (stand.t >= TURNED[0]) & (stand.t <= TURNED[1])
+    found: list[Finding | Figure] = []
+    for title, sensor in (
+        ("wrench below the right hip", "right leg"),
+        ("wrench of the standing foot", "left foot"),
+        ("wrench below the left hip", "left leg"),
+        ("wrench of the lifted foot", "right foot"),
+    ):
+        whole = stand.sensors[sensor]
+        found += [compared(title, whole), compared(f"{title}, the leg turned out", part_of(whole, chosen))]
     return [
-        compared("wrench below the right hip", leg),
-        compared("the same, while the leg is turned out", again),
-        compared("wrench of the standing foot", stand.sensors["left foot"]),
-        compared("wrench below the left hip", stand.sensors["left leg"]),
+        *found,
         Figure(DATA, "force on both feet before, with the offsets of the time on one", stand.before, "N", stand.weight),
         Figure(
             DATA,
@@ -141,6 +144,12 @@ def run(data: Path) -> list[Finding | Figure]:
             float(np.mean(~stand.sensors["left leg"].works)),
         ),
     ]
+
+
+def part_of(sensor: Sensor, chosen: Booleans) -> Sensor:
+    """Return some of the samples of a sensor, with the offset that it has in these."""
+    expected, read, works = sensor.expected[chosen], sensor.read[chosen], sensor.works[chosen]
+    return Sensor(expected, read, works, (read - expected)[works].mean(axis=0))
 
 
 def compared(estimate: str, sensor: Sensor) -> Finding:

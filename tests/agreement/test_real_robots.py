@@ -81,8 +81,9 @@ def test_sensors_of_the_icub_on_one_leg_read_what_its_motion_asks_for(found):
         assert leg.of(component)[3] >= correlation, component
     assert max(leg.rms[:3]) <= 10  # N
     assert max(leg.rms[3:]) <= 0.5  # N m
-    still = finding(results, "the same, while the leg is turned out")
-    assert min(still.correlation) >= 0.98
+    for title, least in (("right hip", 0.98), ("lifted foot", 0.94)):
+        (still,) = (each for each in results if getattr(each, "estimated", "").endswith(f"{title}, the leg turned out"))
+        assert min(still.correlation) >= least, title
     foot = finding(results, "wrench of the standing foot")
     assert max(foot.rms[:3]) <= 7  # N of 320, on its own feet
     assert max(foot.rms[3:]) <= 1.3  # N m
