@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.real.arms import ArmLog, fitted_drives, with_drives
 from benchmarks.real.finding import Finding, held_against
-from benchmarks.real.pandas import JOINTS, bare_arm
+from benchmarks.real.panda_arm import JOINTS, bare_arm
 from nori_dyn.typing import Floats
 
 DATA = "Panda bag"

@@ -16,7 +16,7 @@ import numpy as np
 
 import nori_dyn as nd
 from benchmarks.real.finding import Finding, held_against
-from benchmarks.real.pandas import JOINTS, bare_arm
+from benchmarks.real.panda_arm import JOINTS, bare_arm
 from benchmarks.real.recording import beside, readings
 from benchmarks.real.signals import lagging
 from nori_dyn.typing import Floats

@@ -14,16 +14,9 @@ import pytest
 from benchmarks.real.__main__ import MODULES, PAGE, with_tables
 from benchmarks.real.finding import Figure, Finding, held_against
 from benchmarks.real.tables import overview
+from nori_dyn.errors import MissingExtraError
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
-
-NEEDED = {
-    "human_bowing": "idyntree",
-    "icub_walking": "h5py",
-    "panda_log": "cmeel",
-    "panda_bag": "rosbags",
-}
-"""The package that each data set needs beside those of the tests."""
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +28,13 @@ def found():
         folder = DATA / name if name == "panda_log" else DATA / "real" / name
         if not folder.is_dir():
             pytest.skip(f"the data set {name} is not here: see docs/real_robots.md")
-        if name in NEEDED:
-            pytest.importorskip(NEEDED[name])
+        if name == "human_bowing":
+            pytest.importorskip("idyntree")
         if name not in results:
-            results[name] = importlib.import_module(f"benchmarks.real.{name}").run(DATA)
+            try:
+                results[name] = importlib.import_module(f"benchmarks.real.{name}").run(DATA)
+            except MissingExtraError as error:
+                pytest.skip(str(error))
         return results[name]
 
     return of
