@@ -421,6 +421,27 @@ class FileFormatError(NoriError):
     """
 
 
+class MappingError(NoriError):
+    """A mapping that does not follow its schema, or fits neither the log nor the robot.
+
+    What to do: mend the entry that the message names; `nori-dyn map LOG --robot ROBOT` drafts one that fits.
+    """
+
+
+class InvalidMappingError(MappingError):
+    """A mapping that does not follow the schema.
+
+    What to do: mend the entry at `path`; the message says what is expected there.
+
+    Attributes:
+        path: keys and indices that lead to the offending entry.
+    """
+
+    def __init__(self, message: str, path: tuple[str | int, ...]) -> None:
+        self.path = path
+        super().__init__(message)
+
+
 class MissingExtraError(NoriError):
     """Something asked for needs an optional dependency that is not installed.
 

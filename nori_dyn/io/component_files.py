@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 
 from nori_dyn.components.base import Component
 from nori_dyn.components.config import components_of, config_model
-from nori_dyn.errors import InvalidConfigError, ModelError, NoriError, SensorConfigError, UnknownNameError
+from nori_dyn.errors import InvalidConfigError, ModelError, NoriError, UnknownNameError
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.model.tree import KinematicTree
 
@@ -39,10 +39,7 @@ def load_components(path: str | os.PathLike[str]) -> tuple[Component, ...]:
         >>> [component.type for component in arm.components]
         ['rotor']
     """
-    try:
-        file = read_yaml(os.fspath(path))
-    except SensorConfigError as error:  # of YAML itself
-        raise ModelError(str(error)) from None
+    file = read_yaml(os.fspath(path), ModelError)
     try:
         return components_of(file.data)
     except InvalidConfigError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from nori_dyn.errors import SensorConfigError
+from nori_dyn.errors import NoriError, SensorConfigError
 from nori_dyn.io.files import read_text
 
 LARGEST = 100_000
@@ -49,19 +49,34 @@ class YamlFile:
         return line + 1
 
 
-def read_yaml(path: str | Path) -> YamlFile:
+def read_yaml(path: str | Path, error: type[NoriError] = SensorConfigError) -> YamlFile:
     """Return the content of a YAML file.
+
+    Args:
+        path: the file.
+        error: the class of error that is raised.
 
     Raises:
         FileFormatError: it cannot be read.
-        SensorConfigError: it is not YAML, or its aliases make it as large as no set of sensors is.
+        NoriError: of the class given: it is not YAML, or its aliases make it as large as nothing of ours is.
     """
+    try:
+        return _read(path)
+    except _NotYamlError as wrong:
+        raise error(str(wrong)) from None
+
+
+class _NotYamlError(Exception):
+    pass
+
+
+def _read(path: str | Path) -> YamlFile:
     text = read_text(path)
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if _size(root, {}) > LARGEST:
-            raise SensorConfigError(
+            raise _NotYamlError(
                 f"{path}: its aliases make it larger than {LARGEST} entries. Write out what is meant."
             )
         return YamlFile(path, None if root is None else loader.construct_document(root), root)
@@ -70,11 +85,11 @@ def read_yaml(path: str | Path) -> YamlFile:
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "it cannot be parsed"
         hint = " Indent with spaces, not with tabs." if "\\t" in problem else ""
-        raise SensorConfigError(f"{path}{line}: is not YAML: {problem}.{hint}") from None
+        raise _NotYamlError(f"{path}{line}: is not YAML: {problem}.{hint}") from None
     except RecursionError:
-        raise SensorConfigError(f"{path}: is nested too deeply, or an alias stands for what it is in.") from None
+        raise _NotYamlError(f"{path}: is nested too deeply, or an alias stands for what it is in.") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a value unlike its tag
-        raise SensorConfigError(f"{path}: is not YAML: a value in it cannot be read ({error}).") from None
+        raise _NotYamlError(f"{path}: is not YAML: a value in it cannot be read ({error}).") from None
 
 
 def _size(node: yaml.Node | None, sizes: dict[int, int]) -> int:

@@ -110,14 +110,16 @@ class Source(ABC):
         """The stream of each column."""
         return {column: stream for stream in self.streams for column in stream.columns}
 
-    def suggestion(self, name: str, known: Iterable[str] = ()) -> str:
-        """Return a sentence on what there is instead of a column; columns of known kinds are none that it could be."""
-        others = [each for each in self.columns if re.split(r"[:\[]", each)[0] not in known]
-        close = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
-        if close:
-            return f"Did you mean its column '{close[0]}'?"
-        names = together(self.columns)
-        return f"Its columns are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+
+def suggestion(columns: Iterable[str], name: str, known: Iterable[str] = ()) -> str:
+    """Return a sentence on what there is instead of a column; columns of known kinds are none that it could be."""
+    columns = list(columns)
+    others = [each for each in columns if re.split(r"[:\[]", each)[0] not in known]
+    close = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
+    if close:
+        return f"Did you mean its column '{close[0]}'?"
+    names = together(columns)
+    return f"Its columns are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
 
 
 def together(names: Iterable[str]) -> tuple[str, ...]:

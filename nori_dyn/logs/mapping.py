@@ -1,0 +1,175 @@
+"""What ties the columns of a log to a robot: a YAML file, checked against a schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+
+from nori_dyn.errors import InvalidMappingError, MappingError
+from nori_dyn.io.yaml_file import read_yaml
+from nori_dyn.measurements.config_errors import Schema, config_error
+
+Positive = Annotated[FiniteFloat, Field(gt=0)]
+Numbers = FiniteFloat | Annotated[list[FiniteFloat], Field(min_length=1)]
+Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+Three = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
+
+Resample: TypeAlias = Literal["linear", "hold"]
+Stamps: TypeAlias = Literal["header", "log"]
+Orientation: TypeAlias = Literal["xyzw", "wxyz", "rpy"]
+Axes: TypeAlias = Literal["body", "world", "mujoco"]
+
+
+class Strict(BaseModel):
+    """A part of a mapping: no other fields, nothing that changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Clock(Strict):
+    """When samples are taken, of a log with several streams.
+
+    Attributes:
+        stream: at the times of this stream.
+        rate: so many times a second [Hz], from the first sample of that stream on.
+    """
+
+    stream: str | None = None
+    rate: Positive | None = None
+
+
+class StreamSettings(Strict):
+    """What is to be known of a stream.
+
+    Attributes:
+        clock: the column with its times; found by itself when left out.
+        unit: the unit of these times.
+        stamps: of messages, whether their header or the log says when they are of.
+        delay: how much later a reading is told than it is of [s]; it is taken to be that much older.
+        resample: how readings between two samples are found: on the line between them, or the last one before.
+        gap: longest time between two samples [s] that is bridged; five times the usual one when left out.
+    """
+
+    clock: str | None = None
+    unit: str = "s"
+    stamps: Stamps = "header"
+    delay: FiniteFloat = 0.0
+    resample: Resample | None = None
+    gap: Positive | None = None
+
+
+class Pose(Strict):
+    """Where the axes of a log's numbers are.
+
+    Attributes:
+        rpy: their orientation in the axes of the sensor: roll, pitch, yaw [rad], as in a URDF.
+        xyz: their origin in the axes of the sensor [m]; counts for wrenches.
+    """
+
+    rpy: Three = [0.0, 0.0, 0.0]
+    xyz: Three = [0.0, 0.0, 0.0]
+
+
+class Entry(Strict):
+    """What one quantity, or several of a kind, are in a log: (number * unit) * scale + offset, in SI.
+
+    Attributes:
+        of: what it is: "q:l_knee", "qd:{joint}", a measurement by its name, "contact:l_foot".
+        source: the column: "position[{k}]", "/joint_states.position:{joint}", or a list of columns.
+        value: a constant instead.
+        joints: the joints that {joint} stands for, {k} counting them from 0; all that it fits when left out.
+        components: the components of a reading in the order of the columns; that of the system when left out.
+        unit: the unit of the column; that of SI when left out.
+        scale: what it is to be taken times: a gain, a sign; one number, or one a column.
+        offset: what is to be added then; one number, or one a column.
+        above: of a contact: it is closed where the number is above this; otherwise 1 is closed and 0 open.
+        frame: where the axes of a force, couple, acceleration, or the like are.
+        orientation: of q of a free joint (position first) or a spherical one: how its orientation is given.
+        axes: of qd of a free joint, six numbers, angular first: in which axes its velocity is given: its own, those of
+            the world, or as MuJoCo has them (angular in its own, linear in the world's).
+    """
+
+    of: Annotated[str, Field(min_length=1)]
+    source: Annotated[str | Names | None, Field(alias="from")] = None
+    value: Numbers | None = None
+    joints: Names | None = None
+    components: Names | None = None
+    unit: str | None = None
+    scale: Numbers = 1.0
+    offset: Numbers = 0.0
+    above: FiniteFloat | None = None
+    frame: Pose | None = None
+    orientation: Orientation = "xyzw"
+    axes: Axes = "body"
+
+    @model_validator(mode="after")
+    def _says_where_from(self) -> Entry:
+        if (self.source is None) == (self.value is None):
+            raise ValueError("needs `from: COLUMN` or `value: NUMBER`, one of the two")
+        if self.value is not None and (self.unit or self.scale != 1.0 or self.offset != 0.0 or self.above is not None):
+            raise ValueError("a `value` is in SI and taken as it is: leave out unit, scale, offset and above")
+        return self
+
+
+class Mapping(Strict):
+    """What ties the columns of a log to a robot.
+
+    Attributes:
+        robot: the robot that it is for.
+        clock: when samples are taken, where streams differ.
+        streams: what is to be known of streams, by their names.
+        columns: what quantities are in the log.
+
+    Example:
+        >>> entry = {"of": "q:{joint}", "from": "angle[{k}]", "joints": ["joint1", "joint2"], "unit": "deg"}
+        >>> nd.Mapping.from_dict({"columns": [entry]}).columns[0].unit
+        'deg'
+    """
+
+    robot: str | None = None
+    clock: Clock = Clock()
+    streams: dict[str, StreamSettings] = {}
+    columns: list[Entry] = []
+
+    @staticmethod
+    def from_dict(data: Any) -> Mapping:
+        """Return a mapping from what a YAML file says.
+
+        Raises:
+            InvalidMappingError: it does not follow the schema; says where.
+        """
+        try:
+            return Mapping.model_validate(data)
+        except ValidationError as error:
+            found = config_error(error, data, SCHEMA)
+            raise InvalidMappingError(str(found), found.path) from None
+
+
+SCHEMA = Schema(
+    Mapping,
+    "a mapping",
+    "what a quantity is",
+    "It says `columns:`, a list such as - {of: 'q:{joint}', from: 'position[{k}]'}.",
+)
+
+
+def load_mapping(path: str | Path) -> Mapping:
+    """Return the mapping in a YAML file.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        MappingError: it is not YAML, or does not follow the schema; says where.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("arm.yaml").write_text("columns: [{of: 'q:{joint}', from: 'angle[{k}]', unit: deg}]")
+        >>> nd.load_mapping("arm.yaml").columns[0].unit
+        'deg'
+    """
+    file = read_yaml(path, MappingError)
+    try:
+        return Mapping.from_dict(file.data)
+    except InvalidMappingError as error:
+        raise MappingError(f"{file.path}:{file.line(error.path)}: {error}") from None

@@ -1,0 +1,151 @@
+"""The numbers that a sample of a robot is made of, by name: q, qd, readings, contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import without_offset
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+from nori_dyn.system.equation import WithUnits
+from nori_dyn.system.variables import LOAD, component_names
+from nori_dyn.typing import Floats
+
+CONTACT = "contact:"
+"""How the names of contacts begin."""
+
+ALWAYS: ContactState = ()
+"""The contact state of sensors without contacts."""
+
+COORDINATE_UNITS = {"angle": "rad", "length": "m", "quaternion": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """What a reading of joint accelerations or torques is of.
+
+    Attributes:
+        kind: "qdd", "tau" or "tau_J".
+        places: its freedoms among the nv.
+        factors: what each is taken times.
+    """
+
+    kind: str
+    places: tuple[int, ...]
+    factors: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The numbers that a sample is made of.
+
+    Attributes:
+        tree: the robot.
+        systems: what is solved in each contact state.
+        contacts: the names of the contacts whose state the log tells.
+        names: the name of each number: q, qd, y (of all states, each once, as `SwitchingSolver` takes them), contacts.
+        units: its unit of SI; "" where it has none, or where that is not known.
+        groups: the components of each quantity of several numbers, by its name.
+    """
+
+    tree: KinematicTree
+    systems: Mapping[ContactState, System]
+    contacts: tuple[str, ...]
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]]
+
+    @staticmethod
+    def of(systems: Mapping[ContactState, System], contacts: Sequence[str] = ()) -> Record:
+        """Return what samples for some systems are made of.
+
+        Args:
+            systems: what is solved in each contact state, of one robot.
+            contacts: the contacts whose state is to be told.
+        """
+        tree = next(iter(systems.values())).tree
+        groups: dict[str, tuple[str, ...]] = {}
+        units: dict[str, str] = {}
+        for name, joint in zip(tree.joint_names, tree.joints, strict=True):
+            groups[f"q:{name}"] = _numbered(f"q:{name}", joint.nq)
+            units |= zip(groups[f"q:{name}"], (COORDINATE_UNITS[c] for c in joint.coordinates), strict=True)
+        for name, joint in zip(tree.joint_names, tree.joints, strict=True):
+            groups[f"qd:{name}"] = _numbered(f"qd:{name}", joint.nv)
+            units |= zip(groups[f"qd:{name}"], joint.units("rad/s", "m/s"), strict=True)
+        for row in (row for system in systems.values() for row in system.measurements):
+            equation = row.equation
+            own = (equation.units if isinstance(equation, WithUnits) else None) or ("",) * len(equation.components)
+            groups[row.name] = component_names(row.name, equation.components)
+            units |= zip(groups[row.name], own, strict=True)
+        closed = [f"{CONTACT}{name}" for name in contacts]
+        units |= dict.fromkeys(closed, "")
+        groups |= {name: (name,) for name in closed}
+        return Record(tree, systems, tuple(contacts), tuple(units), tuple(units.values()), groups)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where each number is."""
+        return {name: k for k, name in enumerate(self.names)}
+
+    @property
+    def q(self) -> slice:
+        """Where q is."""
+        return slice(0, self.tree.nq)
+
+    @property
+    def qd(self) -> slice:
+        """Where qd is."""
+        return slice(self.tree.nq, self.tree.nq + self.tree.nv)
+
+    @property
+    def y(self) -> slice:
+        """Where the readings are."""
+        return slice(self.tree.nq + self.tree.nv, len(self.names) - len(self.contacts))
+
+    @property
+    def closed(self) -> slice:
+        """Where it stands which contacts are closed."""
+        return slice(len(self.names) - len(self.contacts), len(self.names))
+
+    @property
+    def measurement_names(self) -> tuple[str, ...]:
+        """The names of the readings."""
+        return self.names[self.y]
+
+    @cached_property
+    def quaternions(self) -> tuple[slice, ...]:
+        """Where unit quaternions are."""
+        of_joints = zip(self.tree.joints, self.tree.q_slices, strict=True)
+        return tuple(slice(s.stop - 4, s.stop) for joint, s in of_joints if "quaternion" in joint.coordinates)
+
+    @cached_property
+    def freedoms(self) -> Mapping[str, Freedom]:
+        """What each reading of joint accelerations or torques is of, by its name."""
+        found: dict[str, Freedom] = {}
+        for system in self.systems.values():
+            for row in system.measurements:
+                equation = without_offset(row.equation)
+                if isinstance(equation, VariableReading) and equation.key.kind in ("qdd", "tau", LOAD):
+                    first = self.tree.v_slices[equation.key.body].start
+                    for name, factors in zip(row.component_names, np.asarray(equation.matrix), strict=True):
+                        own = np.flatnonzero(factors)
+                        places = tuple(first + int(j) for j in own)
+                        found[name] = Freedom(equation.key.kind, places, tuple(map(float, factors[own])))
+        return found
+
+    def own_readings(self, state: ContactState, y: Floats) -> Floats:
+        """Return of the readings of all states (n, ny) those of one."""
+        if len(self.systems) == 1:
+            return y
+        place = {name: k for k, name in enumerate(self.measurement_names)}
+        return y[:, [place[name] for name in self.systems[state].measurement_names]]
+
+
+def _numbered(name: str, n: int) -> tuple[str, ...]:
+    return (name,) if n == 1 else tuple(f"{name}[{k}]" for k in range(n))
