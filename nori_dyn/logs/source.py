@@ -122,6 +122,15 @@ def suggestion(columns: Iterable[str], name: str, known: Iterable[str] = ()) -> 
     return f"Its columns are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
 
 
+TIMES = ("t", "time", "times", "timestamp", "timestamps", "stamp", "stamps")
+"""What times are called, in small letters or capitals."""
+
+
+def clock_among(columns: Iterable[str]) -> str | None:
+    """Return the column that holds the times of a table, by its name."""
+    return next((name for name in columns if name.lower() in TIMES), None)
+
+
 def together(names: Iterable[str]) -> tuple[str, ...]:
     """Return names with those that differ by a number or a joint alone told together: "q_d (7 columns)"."""
     counts: dict[str, int] = {}

@@ -9,6 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
+import numpy as np
+
+from nori_dyn.logs.source import Source
 from nori_dyn.typing import Floats
 
 TIME = "t"
@@ -77,11 +80,13 @@ class Writer(ABC):
         schema: what it holds.
 
     Attributes:
+        source: what reads such files.
         checkpoint: samples after which a part may be closed, so that a run that is killed can go on from there; None
             where a file must be written at once.
     """
 
-    checkpoint: ClassVar[int] = 1 << 20
+    source: ClassVar[type[Source]]
+    checkpoint: ClassVar[int | None] = 1 << 20
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self.path, self.schema = path, schema
@@ -103,12 +108,32 @@ class Writer(ABC):
         """Write what is left, so that the file is whole."""
 
     @classmethod
-    @abstractmethod
     def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:
         """Write one file of all that several parts hold, with flat memory where the format allows it."""
+        with cls(path, schema) as whole:
+            for part in parts:
+                with cls.source(part) as log:
+                    for block in log.read({"": schema.labels}):
+                        whole.write(*of_table(schema, np.column_stack(block.values)))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def flat(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> Floats:
+    """Return samples as a table (n, columns), the time first where it is known."""
+    parts = [values[each.name].reshape(-1, len(each.labels)) for each in schema.fields]
+    return np.column_stack([*([] if t is None else [t]), *parts])
+
+
+def of_table(schema: Schema, table: Floats) -> tuple[Floats | None, dict[str, Floats]]:
+    """Return the times and the fields of samples that stand in a table (n, columns)."""
+    t = table[:, 0] if schema.has_time else None
+    column, values = int(schema.has_time), {}
+    for each in schema.fields:
+        values[each.name] = table[:, column : column + len(each.labels)].reshape(len(table), *each.shape)
+        column += len(each.labels)
+    return t, values

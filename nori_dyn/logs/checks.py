@@ -1,0 +1,110 @@
+"""Whether samples can be estimated: which are left out, for what reason, and what is refused, told with its place."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateError
+from nori_dyn.logs.samples import Samples, contact_states
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.system.builder import System
+from nori_dyn.system.inputs import Missing
+from nori_dyn.typing import Booleans, Floats, Indices
+
+
+def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], left_out: Counter[str]) -> Samples:
+    """Return the samples that can be estimated; those in gaps of streams, and without a motion, are left out.
+
+    Args:
+        samples: the samples.
+        missing: "drop" leaves samples out whose q or qd is not a number; "refuse" refuses the log.
+        differentiated: readings that were made of velocities: there are none where time jumps.
+        left_out: takes how many are left out, by the reason.
+
+    Raises:
+        InputError: q or qd are not numbers, and are not to be dropped; says where.
+    """
+    record = samples.record
+    left = np.zeros(len(samples), dtype=bool)
+
+    def leave_out(reason: str, which: Booleans | np.bool_) -> None:
+        new = np.asarray(which & ~left)
+        if new.any():
+            left_out[reason] += int(np.count_nonzero(new))
+            left |= new
+
+    if samples.silent is not None:
+        leave_out("in a gap of a stream that tells q or qd", samples.silent[:, : record.y.start].any(axis=1))
+        if record.contacts:
+            leave_out("in a gap of a stream that tells contacts", samples.silent[:, record.closed].any(axis=1))
+        is_needed = np.ones(record.y.stop - record.y.start, dtype=bool) if missing == "refuse" else _exact(samples)
+        leave_out("in a gap of a stream of readings", (samples.silent[:, record.y] & is_needed).any(axis=1))
+    if differentiated:
+        places = [record.places[name] - record.y.start for name in differentiated]
+        has_motion = np.isfinite(samples.qd).all(axis=1)
+        leave_out("where time jumps: no accelerations", ~np.isfinite(samples.y[:, places]).all(axis=1) & has_motion)
+    for kind, values, part in (("q", samples.q, record.q), ("qd", samples.qd, record.qd)):
+        wrong = ~np.isfinite(values) & ~left[:, None]
+        if missing == "drop":
+            leave_out(f"{kind} is not a number", wrong.any(axis=1))
+            continue
+        for k, j in np.argwhere(wrong)[:1].tolist():
+            n = int(np.count_nonzero(wrong[:, j]))
+            raise InputError(
+                f"{samples.place(k)}: column '{record.names[part.start + j]}' is {shown_value(values[k, j])}. Without "
+                f"q and qd nothing can be said: --missing drop leaves such samples out ({n} of {len(samples)} read), or "
+                "fill them in."
+            )
+    return samples if not left.any() else samples.at(~left)
+
+
+def samples_by_state(samples: Samples, differentiated: tuple[str, ...]) -> dict[ContactState, Indices]:
+    """Return the samples of each contact state that occurs, by their places among these.
+
+    Raises:
+        UnplannedStateError: one has no system; says where.
+        InputError: a contact is neither open nor closed.
+    """
+    systems = samples.record.systems
+    found = contact_states(samples)
+    for state, places in found.items():
+        if state not in systems:
+            error = UnplannedStateError(state, tuple(systems))
+            error.args = (f"{samples.place(int(places[0]))}: {error}",)
+            raise error
+    return dict(found)
+
+
+def check_readings(samples: Samples, system: System, own: Floats, places: Indices, missing: Missing) -> None:
+    """Check the readings (n, ny) of one contact state at its samples (n,).
+
+    Raises:
+        InputError: one is no number, or saturated, and cannot be dropped, or is not to be; says where.
+    """
+    is_exact = system.weight_of_readings < 0
+    counts = is_exact if missing == "drop" else np.ones(system.ny, dtype=bool)
+    for k, j in np.argwhere(~np.isfinite(own) & counts)[:1].tolist():
+        advice = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact[j] else "With"
+        raise InputError(
+            f"{samples.place(int(places[k]))}: '{system.measurement_names[j]}' is {shown_value(own[k, j])}. {advice} "
+            "--missing drop the estimate does without it."
+        )
+    for k, j in np.argwhere(system.saturated(own) & counts)[:1].tolist():
+        low, high = system.ranges[:, j].tolist() if system.ranges is not None else (-np.inf, np.inf)
+        name, value = system.measurement_names[j], float(own[k, j])
+        raise SaturatedReadingError(samples.place(int(places[k])), name, value, (low, high), bool(is_exact[j]))
+
+
+def shown_value(value: float) -> str:
+    """Return what a message says of a number that is none."""
+    return "empty or nan" if np.isnan(value) else f"{value:g}"
+
+
+def _exact(samples: Samples) -> Booleans:
+    """Return which readings (ny,) hold exactly in some contact state, and so cannot be left out."""
+    found: set[str] = set()
+    for system in samples.record.systems.values():
+        found |= {name for name, k in zip(system.measurement_names, system.weight_of_readings, strict=True) if k < 0}
+    return np.array([name in found for name in samples.record.measurement_names], dtype=bool)

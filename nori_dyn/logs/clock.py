@@ -1,0 +1,207 @@
+"""Streams on clocks of their own, brought to one: on the line between two samples, or the last one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nori_dyn.logs.binding import Binding, BoundStream
+from nori_dyn.logs.record import Record
+from nori_dyn.logs.source import BLOCK, Block
+from nori_dyn.typing import Booleans, Floats, Indices
+
+BRIDGED = 5.0
+"""How many usual steps of a stream are bridged where its mapping says nothing."""
+
+AHEAD = 4 * BLOCK
+"""Samples of the clock that wait for a stream before it is taken for silent."""
+
+
+@dataclass(slots=True)
+class StreamCounts:
+    """What was counted of the times of a stream.
+
+    Attributes:
+        samples: samples.
+        repeated: samples at the time of the one before, left alone where streams are resampled.
+        backwards: samples before the one before, likewise.
+        gaps: times between two samples that are longer than what is bridged.
+        longest: the longest time between two samples [s].
+    """
+
+    samples: int = 0
+    repeated: int = 0
+    backwards: int = 0
+    gaps: int = 0
+    longest: float = 0.0
+    _last: float = field(default=-np.inf, repr=False)
+
+    def count(self, t: Floats, gap: float) -> Booleans:
+        """Count samples at times (n,), and return which of them come after all before them (n,)."""
+        before = np.maximum.accumulate(np.concatenate([[self._last], t[:-1]])) if len(t) else t
+        self.samples += len(t)
+        self.repeated += int(np.count_nonzero(t == before))
+        self.backwards += int(np.count_nonzero(t < before))
+        steps = (t - before)[np.isfinite(before)]
+        self.gaps += int(np.count_nonzero(steps > gap))
+        self.longest = max(self.longest, float(steps.max(initial=0.0)))
+        if len(t):
+            self._last = max(float(before[-1]), float(t[-1]))
+        return np.asarray(t > before)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Numbers of samples that follow each other on one clock.
+
+    Attributes:
+        first: the number of the first of them.
+        t: their times (n,) [s], where they are known.
+        values: the numbers of the record (n,), by their places.
+        silent: where a stream says nothing at that time (n,): the places of its numbers, and at which samples.
+    """
+
+    first: int
+    t: Floats | None
+    values: Mapping[int, Floats]
+    silent: tuple[tuple[Indices, Booleans], ...] = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values()))) if self.t is None else len(self.t)
+
+
+def usual_step(t: Floats) -> float:
+    """Return the time between samples at times (n,) that is usual; infinite where there are fewer than two."""
+    steps = np.diff(t[:1000])
+    steps = steps[steps > 0]
+    return float(np.median(steps)) if len(steps) else np.inf
+
+
+def rows_of(binding: Binding, blocks: Iterable[Block], counts: dict[str, StreamCounts]) -> Iterator[Rows]:
+    """Yield the numbers of all samples, on one clock.
+
+    Args:
+        binding: what is taken of each stream.
+        blocks: what was read of them.
+        counts: takes what is counted, by the names of streams.
+    """
+    for name in binding.streams:
+        counts.setdefault(name, StreamCounts())
+    if binding.is_resampled:
+        yield from _resampled(binding, blocks, counts)
+        return
+    (bound,) = binding.streams.values()
+    places, gap = bound.targets.tolist(), bound.settings.gap
+    for block in blocks:
+        t = bound.times(block.values)
+        if t is not None:
+            gap = BRIDGED * usual_step(t) if gap is None else gap
+            counts[block.stream].count(t, gap)
+        else:
+            counts[block.stream].samples += len(block)
+        yield Rows(block.first, t, dict(zip(places, bound.numbers(block.values), strict=True)))
+
+
+class _Track:
+    """The samples of one stream that are still needed.
+
+    Args:
+        bound: what is taken of the stream.
+        record: the numbers of a sample.
+        counts: takes what is counted.
+    """
+
+    def __init__(self, bound: BoundStream, record: Record, counts: StreamCounts) -> None:
+        self._bound, self._counts, self._gap = bound, counts, bound.settings.gap
+        self.targets = bound.targets
+        self._t, self._values = np.zeros(0), np.zeros((len(self.targets), 0))
+        place = {int(target): k for k, target in enumerate(self.targets)}
+        of_quaternions = [[place.get(k) for k in range(part.start, part.stop)] for part in record.quaternions]
+        self._quaternions = [np.array(part) for part in of_quaternions if None not in part]
+        is_held = bound.settings.resample == "hold"
+        self._held = np.array([is_held or record.closed.start <= k for k in self.targets], dtype=bool)
+
+    @property
+    def latest(self) -> float:
+        """The time of the last sample; minus infinity where there was none."""
+        return float(self._t[-1]) if len(self._t) else -np.inf
+
+    def push(self, values: Sequence[Floats]) -> Floats:
+        """Take the columns of samples, and return the times of those that go on."""
+        t = self._bound.times(values)
+        assert t is not None  # `bind` sees to it
+        if self._gap is None and len(t) > 1:
+            self._gap = BRIDGED * usual_step(t)
+        goes_on = self._counts.count(t, np.inf if self._gap is None else self._gap)
+        numbers = np.array(self._bound.numbers(values)).reshape(len(self.targets), len(t))
+        self._t = np.concatenate([self._t, t[goes_on]])
+        self._values = np.concatenate([self._values, numbers[:, goes_on]], axis=1)
+        return t[goes_on]
+
+    def at(self, times: Floats) -> tuple[Floats, Booleans]:
+        """Return the numbers (m, n) at times (n,), and where the stream says nothing (n,)."""
+        if not len(self._t):
+            return np.full((len(self.targets), len(times)), np.nan), np.ones(len(times), dtype=bool)
+        gap = np.inf if self._gap is None else self._gap
+        k = np.searchsorted(self._t, times, side="right") - 1
+        before, after = np.maximum(k, 0), np.minimum(k + 1, len(self._t) - 1)
+        past, span = times - self._t[before], self._t[after] - self._t[before]
+        is_there = past == 0
+        held = self._values[:, before]
+        if self._held.all():
+            silent = (k < 0) | (past > gap)
+            found = held
+        else:
+            silent = (k < 0) | ~(is_there | ((after > before) & (span <= gap)))
+            share = np.where(is_there | (span == 0), 0.0, past / np.where(span == 0, 1.0, span))
+            following = self._values[:, after]
+            for part in self._quaternions:  # q and -q are the same orientation
+                turned = np.einsum("in,in->n", held[part], following[part]) < 0
+                following[part] = np.where(turned, -following[part], following[part])
+            found = np.where(self._held[:, None] | (share == 0), held, held + share * (following - held))
+            for part in self._quaternions:
+                found[part] /= np.linalg.norm(found[part], axis=0)
+        return np.where(silent, np.nan, found), silent
+
+    def forget(self, before: float) -> None:
+        """Let go of the samples that no later time needs."""
+        k = max(int(np.searchsorted(self._t, before, side="right")) - 1, 0)
+        self._t, self._values = self._t[k:], self._values[:, k:]
+
+
+def _resampled(binding: Binding, blocks: Iterable[Block], counts: Mapping[str, StreamCounts]) -> Iterator[Rows]:
+    """Yield samples at the times of the reference stream, or so many a second while it lasts."""
+    tracks = {name: _Track(bound, binding.record, counts[name]) for name, bound in binding.streams.items()}
+    pending, made, start = np.zeros(0), 0, None
+    done = 0
+
+    def rows(times: Floats) -> Rows:
+        values: dict[int, Floats] = {}
+        silent: list[tuple[Indices, Booleans]] = []
+        for track in tracks.values():
+            numbers, is_silent = track.at(times)
+            values |= zip(track.targets.tolist(), numbers, strict=True)
+            if is_silent.any():
+                silent.append((track.targets, is_silent))
+            track.forget(float(times[-1]))
+        return Rows(done, times, values, tuple(silent))
+
+    for block in blocks:
+        new = tracks[block.stream].push(block.values)
+        if block.stream == binding.reference and len(new):
+            if binding.rate is not None:
+                start = float(new[0]) if start is None else start
+                until = int(np.floor((new[-1] - start) * binding.rate + 1e-9)) + 1
+                new, made = start + np.arange(made, max(until, made)) / binding.rate, max(until, made)
+            pending = np.concatenate([pending, new])
+        heard = min(track.latest for track in tracks.values())
+        n = max(int(np.searchsorted(pending, heard, side="right")), len(pending) - AHEAD)
+        if n >= BLOCK // 4:
+            yield rows(pending[:n])
+            pending, done = pending[n:], done + n
+    for k in range(0, len(pending), BLOCK):
+        part = pending[k : k + BLOCK]
+        yield rows(part)
+        done += len(part)

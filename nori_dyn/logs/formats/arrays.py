@@ -1,0 +1,254 @@
+"""Arrays of numbers on several clocks: which holds the times of which, and along which axis the samples are."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.source import BLOCK, TIMES, Block, Source, Stream
+from nori_dyn.typing import Array, Floats
+
+SUFFIX = re.compile(
+    rf"(?:(?:^|[._/\s-])(?i:{'|'.join(TIMES)})|(?<=[a-z0-9])(?:{'|'.join(time.capitalize() for time in TIMES[1:])}))$"
+)
+"""How the name of an array of times ends: `t`, `state_left_leg_t`, `arm/timestamps`, `estimatorJointsTime`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """An array of a file that may hold samples.
+
+    Attributes:
+        name: its name in the file, with the groups that it is in.
+        shape: its shape there.
+        take: reads a part of it, given the axis along which the samples are, the first, and the end.
+        group: the group that it is in.
+        labels: the names of its columns, where the file tells them.
+        units: their units, or one for all, where the file tells them.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    take: Callable[[int, int, int], Array]
+    group: str = ""
+    labels: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+
+    @property
+    def is_times(self) -> bool:
+        """Whether it holds times, by its name and shape."""
+        return max(self.shape, default=0) == np.prod(self.shape) and SUFFIX.search(self.name) is not None
+
+    @property
+    def stem(self) -> str:
+        """How the names begin of what an array of times is for."""
+        return SUFFIX.sub("", self.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """A series, and along which axis its samples are."""
+
+    series: Series
+    axis: int
+
+    @property
+    def samples(self) -> int:
+        return self.series.shape[self.axis]
+
+    def read(self, start: int, stop: int) -> Floats:
+        """Return samples (n, columns)."""
+        part = np.moveaxis(self.series.take(self.axis, start, stop), self.axis, 0)
+        return np.asarray(part, dtype=float).reshape(stop - start, self.width)
+
+    @property
+    def rest(self) -> tuple[int, ...]:
+        """The shape of one sample."""
+        shape = self.series.shape[: self.axis] + self.series.shape[self.axis + 1 :]
+        return shape if self.axis == 0 else tuple(n for n in shape if n != 1)
+
+    @property
+    def width(self) -> int:
+        return int(np.prod(self.rest))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        if len(self.series.labels) == self.width:
+            return self.series.labels
+        return tuple(
+            self.series.name + "".join(f"[{k}]" for k in indices) for indices in product(*map(range, self.rest))
+        )
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is on one clock."""
+
+    samples: int
+    clock: _Placed | None
+    members: list[_Placed] = field(default_factory=list)
+
+
+class ArraySource(Source):
+    """Arrays of one file.
+
+    An array is on the clock of the array of times that has as many samples and is in the same group, or else whose name
+    begins alike (`state_left_leg_t` is that of `state_left_leg_q`), or else is the only one of that length.
+
+    Args:
+        path: the file.
+        series: its arrays.
+        metadata: what the file says of itself.
+        turns: whether samples may stand along the last axis, as MATLAB has it: then along the axis whose length most
+            arrays have, and square matrices are no samples.
+    """
+
+    reading = "samples"
+
+    def __init__(
+        self,
+        path: Path,
+        series: Sequence[Series],
+        metadata: Mapping[str, str] = MappingProxyType({}),
+        turns: bool = False,
+    ) -> None:
+        self.path, self.metadata = path, metadata
+        self._share: float | None = None
+        groups = _grouped(_placed(series, turns))
+        names = _names(groups)
+        self._groups = dict(zip(names, groups, strict=True))
+        self._places: dict[str, tuple[_Placed, int]] = {}
+        streams: list[Stream] = []
+        for name, group in self._groups.items():
+            columns: list[str] = []
+            units: dict[str, str] = {}
+            for member in group.members:
+                own = member.columns
+                for k, column in enumerate(own):
+                    if column in self._places:
+                        raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
+                    self._places[column] = member, k
+                told = member.series.units
+                units.update(zip(own, told * len(own) if len(told) == 1 else told, strict=False))
+                columns += own
+            clock = group.clock.columns[0] if group.clock is not None else None
+            units = {column: unit for column, unit in units.items() if unit}
+            streams.append(Stream(name, tuple(columns), clock, group.samples, units))
+        self.streams = tuple(streams)
+
+    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+        total = sum(self._groups[name].samples for name in wanted)
+        queue = [(0.0, k, name, first) for k, name in enumerate(wanted)]
+        read = 0
+        while queue:
+            _, k, name, start = heapq.heappop(queue)
+            group = self._groups[name]
+            stop = min(start + BLOCK, group.samples)
+            if start >= stop:
+                continue
+            yield Block(name, start, self._columns(wanted[name], start, stop))
+            read += stop - start
+            self._share = read / max(total, 1)
+            if stop < group.samples:
+                time = 0.0 if group.clock is None else float(self._read(group.clock, stop - 1, stop)[0, 0])
+                heapq.heappush(queue, (time if np.isfinite(time) else 0.0, k, name, stop))
+
+    def done(self) -> float | None:
+        return self._share
+
+    def _columns(self, columns: Sequence[str], start: int, stop: int) -> tuple[Floats, ...]:
+        tables: dict[str, Floats] = {}
+        for column in columns:
+            member, _ = self._places[column]
+            if member.series.name not in tables:
+                tables[member.series.name] = self._read(member, start, stop)
+        return tuple(
+            tables[member.series.name][:, k] for member, k in (self._places[column] for column in columns)
+        )
+
+    def _read(self, member: _Placed, start: int, stop: int) -> Floats:
+        try:
+            return member.read(start, stop)
+        except Exception as error:  # libraries of formats raise all kinds of them for damaged files
+            where = f"samples {start} to {stop - 1} of '{member.series.name}'"
+            raise FileFormatError(f"{self.path}: is damaged: {where} cannot be read: {error}.") from None
+
+
+def _placed(series: Sequence[Series], turns: bool) -> list[_Placed]:
+    """Return the series that hold samples, each with the axis along which they are."""
+    series = [each for each in series if each.shape]
+    times = {max(each.shape) for each in series if each.is_times}
+    common = Counter(n for each in series for n in {each.shape[0], each.shape[-1]})
+    found: list[_Placed] = []
+    for each in series:
+        last = len(each.shape) - 1
+        begin, end = each.shape[0], each.shape[-1]
+        if turns and last and max(each.shape) == 1 and len(common) > 1:
+            continue
+        if not last or begin in times or begin == end:
+            axis = 0
+        elif end in times:
+            axis = last
+        else:
+            axis = last if turns and (common[end], end) > (common[begin], begin) else 0
+        if turns and last and begin == end and common[begin] == 1 and begin not in times and len(common) > 1:
+            continue
+        found.append(_Placed(each, axis))
+    return found
+
+
+def _grouped(placed: Sequence[_Placed]) -> list[_Group]:
+    """Return what is on one clock together."""
+    clocks = {each.series.name: each for each in placed if each.series.is_times}
+    groups = {name: _Group(clock.samples, clock, [clock]) for name, clock in clocks.items()}
+    others: dict[tuple[str, int], _Group] = {}
+    for each in placed:
+        if each.series.name in clocks or not each.width:
+            continue
+        clock = _clock_of(each, [clock for clock in clocks.values() if clock.samples == each.samples])
+        if clock is not None:
+            groups[clock.series.name].members.append(each)
+        else:
+            key = each.series.group, each.samples
+            others.setdefault(key, _Group(each.samples, None)).members.append(each)
+    return [*groups.values(), *others.values()]
+
+
+def _clock_of(each: _Placed, clocks: Sequence[_Placed]) -> _Placed | None:
+    """Return the clock of a series, of those with as many samples."""
+    name, group = each.series.name, each.series.group
+    alike = [clock for clock in clocks if clock.series.stem and name.startswith(clock.series.stem)]
+    if alike:
+        return max(alike, key=lambda clock: len(clock.series.stem))
+    above = [clock for clock in clocks if clock.series.group == group] or list(clocks)
+    return above[0] if len(above) == 1 else None
+
+
+def _names(groups: Sequence[_Group]) -> list[str]:
+    """Return a name for each group, "" for an only one."""
+    if len(groups) == 1:
+        return [""]
+    names: list[str] = []
+    for group in groups:
+        first = group.members[0].series
+        if group.clock is not None:
+            name = group.clock.series.stem or group.clock.series.name
+        else:
+            name = first.name if len(group.members) == 1 else first.group or f"{group.samples} samples"
+        names.append(name if name not in names else f"{name}, {group.samples} samples")
+    return names
+
+
+def part_of(array: Any, axis: int, start: int, stop: int) -> Array:
+    """Return a part of an array, or of what is sliced like one."""
+    return np.asarray(array[(*(slice(None),) * axis, slice(start, stop))])

@@ -1,0 +1,152 @@
+"""What a text table is made of: what stands between its cells, which line names the columns, what is wrong where."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.typing import Floats
+
+DELIMITERS = ",;\t "
+SAMPLE = 10
+"""Number of lines that are looked at to find what stands between columns."""
+
+Lines: TypeAlias = Sequence[tuple[int, str]]
+"""Lines of a file that are not empty, with their numbers from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the first lines of a table say of the rest.
+
+    Attributes:
+        names: the name of each cell of a line; "column[k]" where none is told.
+        delimiter: what stands between cells; None for spaces, any number of them.
+        data: the number of the first line of numbers.
+        metadata: of the remarks `# key: value` above it.
+        numbers: for each cell whether a number stands there in one of the first lines.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str | None
+    data: int
+    metadata: Mapping[str, str]
+    numbers: tuple[bool, ...]
+
+
+def read_head(path: Path, lines: Lines) -> Head:
+    """Return what the first lines of a table say.
+
+    The first line that is no remark names the columns, unless it holds numbers: then the last remark above it does, if
+    it has as many cells, and else nothing does.
+
+    Raises:
+        FileFormatError: there is no line, or two columns have one name.
+    """
+    remarks = [(n, line.lstrip("# ")) for n, line in lines if line.lstrip().startswith("#")]
+    rest = [(n, line) for n, line in lines if not line.lstrip().startswith("#")]
+    if not rest and not remarks:
+        raise FileFormatError(f"{path}: is empty.")
+    delimiter = _delimiter([line for _, line in (rest or remarks)[:SAMPLE]])
+    first = cells(rest[0][1], delimiter) if rest else []
+    above = [line for n, line in remarks if not rest or n < rest[0][0]]
+    names: Sequence[str]
+    if not rest:
+        names, rows = cells(above[0], delimiter), []
+    elif any(map(is_number, first)) and all(is_number(cell) or not cell for cell in first):
+        rows = rest
+        titles = cells(above[-1], delimiter) if above else []
+        names = titles if len(titles) == len(first) else [f"column[{k}]" for k in range(len(first))]
+    else:
+        names, rows = first, rest[1:]
+    names = [name or f"column[{k}]" for k, name in enumerate(names)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise FileFormatError(f"{path}: has two columns '{twice}'. Rename or remove one of the two.")
+    found = [cells(line, delimiter) for _, line in rows[:SAMPLE]]
+    numbers = [any(k < len(row) and is_number(row[k]) for row in found) for k in range(len(names))]
+    told = (re.fullmatch(r"([\w.]+): (.*)", line.strip()) for n, line in remarks if not rows or n < rows[0][0])
+    return Head(
+        tuple(names),
+        delimiter,
+        rows[0][0] if rows else lines[-1][0] + 1,
+        {match[1]: match[2] for match in told if match},
+        tuple(numbers) if any(numbers) else (True,) * len(names),
+    )
+
+
+def cells(line: str, delimiter: str | None) -> list[str]:
+    """Return the cells of a line, without spaces and quotes around them."""
+    if delimiter is None:
+        return line.split()
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+
+
+def parse_slowly(path: Path, head: Head, rows: Lines, wanted: Sequence[int]) -> Floats:
+    """Return the numbers (N, wanted) of lines with empty or quoted cells, nan where a cell is empty.
+
+    Raises:
+        FileFormatError: a cell is no number, or a row has more or fewer cells than there are names; says where.
+    """
+    table = np.empty((len(rows), len(wanted)))
+    for k, (n, line) in enumerate(rows):
+        try:
+            found = cells(line, head.delimiter)
+        except csv.Error as error:
+            raise FileFormatError(f"{path}:{n}: cannot be read: {error}.") from None
+        if len(found) != len(head.names):
+            raise _ragged(path, n, len(found), head)
+        for j, column in enumerate(wanted):
+            cell = found[column]
+            try:
+                table[k, j] = float(cell) if cell else math.nan
+            except ValueError:
+                raise _no_number(path, n, head, found, column, is_first=n == head.data) from None
+    return table
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell holds a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _delimiter(sample: Sequence[str]) -> str | None:
+    try:
+        found = csv.Sniffer().sniff("\n".join(sample), DELIMITERS).delimiter
+    except csv.Error:  # too few lines, or uneven ones
+        found = next((each for each in ";\t," if each in sample[0]), "," if len(sample[0].split()) < 2 else " ")
+    return None if found == " " else found
+
+
+def _no_number(
+    path: Path, n: int, head: Head, found: Sequence[str], column: int, is_first: bool
+) -> FileFormatError:
+    if re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", found[column], flags=re.IGNORECASE):
+        advice = f"Decimal commas are not read. Write points: sed 's/,/./g' {path} > points.csv"
+    elif is_first and not any(is_number(cell) for cell in found if cell):
+        advice = "A line of units, or of other names? Remove it: below the names stand numbers only."
+    else:
+        advice = "Leave the cell empty where there is no reading."
+    return FileFormatError(
+        f"{path}:{n}: column '{head.names[column]}' is '{found[column]:.40}', which is no number. {advice}"
+    )
+
+
+def _ragged(path: Path, n: int, found: int, head: Head) -> FileFormatError:
+    hint = ""
+    if head.delimiter == "," and found == 2 * len(head.names):
+        hint = " Decimal commas? Write decimal points."
+    named = "the first line names" if head.names[0] != "column[0]" else "the first line of numbers has"
+    return FileFormatError(f"{path}:{n}: has {found} cells, and {named} {len(head.names)} columns.{hint}")

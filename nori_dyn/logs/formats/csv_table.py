@@ -1,0 +1,229 @@
+"""CSV: commas, semicolons, tabs or spaces between cells, names in the first line or none; read in pieces."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, ClassVar
+
+import numpy as np
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.io.files import reason
+from nori_dyn.logs.formats.cells import Head, parse_slowly, read_head
+from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
+from nori_dyn.logs.writer import Schema, Writer, flat
+from nori_dyn.typing import Floats
+
+PIECE = 1 << 22
+"""Bytes that are read at once."""
+
+LONGEST = 1 << 26
+"""Bytes of a line, at most: what has longer ones is no table."""
+
+LARGE = 1 << 20
+"""Bytes of a piece from which on pyarrow reads it, where it is installed: five times as fast, and slow to import."""
+
+UNITS = "nori_dyn.units"
+"""What the remark with the units of columns is called."""
+
+Piece = tuple[int, bytes]
+"""Whole lines, and the number of the first."""
+
+
+class CsvSource(Source):
+    """A table of text.
+
+    An empty cell is nan. Empty lines, and lines that begin with #, are left alone; before the names a # may stand. What
+    stands in columns that are not asked for is not looked at.
+    """
+
+    reading = "rows"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._share: float | None = None
+        first = next(self._pieces(), (1, b""))
+        self._head = read_head(path, _lines(path, first)[:1000])
+        head = self._head
+        columns = tuple(name for name, is_numeric in zip(head.names, head.numbers, strict=True) if is_numeric)
+        self.metadata = {key: value for key, value in head.metadata.items() if key != UNITS}
+        units = _units(head)
+        self.streams = (Stream("", columns, clock_among(columns), None, units),)
+
+    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+        columns = [self._head.names.index(name) for name in wanted[""]]
+        done = 0
+        for piece in self._pieces():
+            table = self._parse(piece, columns)
+            for start in range(max(first - done, 0), len(table), BLOCK):
+                rows = table[start : start + BLOCK]
+                yield Block("", done + start, tuple(rows.T))
+            done += len(table)
+
+    def place(self, stream: str, sample: int) -> str:
+        done = 0
+        for piece in self._pieces():
+            rows = _rows(_lines(self.path, piece), self._head)
+            if sample < done + len(rows):
+                return f"{self.path}:{rows[sample - done][0]}"
+            done += len(rows)
+        return super().place(stream, sample)
+
+    def done(self) -> float | None:
+        return self._share
+
+    def _pieces(self) -> Iterator[Piece]:
+        """Yield whole lines, some megabytes at once.
+
+        Raises:
+            FileFormatError: the file cannot be read, or has no lines.
+        """
+        n, rest = 1, b""
+        try:
+            size = max(self.path.stat().st_size, 1)
+            with self.path.open("rb") as raw:
+                file: IO[bytes] = gzip.open(raw) if self.path.name.endswith(".gz") else raw  # type: ignore[assignment]
+                while content := file.read(PIECE):
+                    self._share = raw.tell() / size
+                    end = content.rfind(b"\n") + 1
+                    if not end:
+                        rest += content
+                        if len(rest) > LONGEST:
+                            raise FileFormatError(f"{self.path}:{n}: is no line of text.")
+                        continue
+                    yield n, (piece := rest + content[:end])
+                    n += piece.count(b"\n")
+                    rest = content[end:]
+                if rest:
+                    yield n, rest
+        except FileNotFoundError:
+            raise FileFormatError(f"{self.path}: there is no such file.") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile, MemoryError) as error:
+            raise FileFormatError(f"{self.path}: is damaged or not text: {error}.") from None
+        except (OSError, ValueError) as error:
+            raise FileFormatError(f"{self.path}: cannot be read: {reason(error)}.") from None
+
+    def _parse(self, piece: Piece, columns: Sequence[int]) -> Floats:
+        """Return the numbers (N, columns) of a piece."""
+        n, content = piece
+        if n > self._head.data and len(content) > LARGE and (table := _parse_large(content, self._head, columns)) is not None:
+            return table
+        rows = _rows(_lines(self.path, piece), self._head)
+        if not rows:
+            return np.empty((0, len(columns)))
+        lines = [line for _, line in rows]
+        delimiter = self._head.delimiter
+        separators = (len(self._head.names) - 1) * len(lines)
+        is_even = delimiter is None or sum(line.count(delimiter) for line in lines) == separators
+        try:
+            if is_even:
+                used = None if delimiter is None else columns
+                table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, usecols=used)
+                if delimiter is not None:
+                    return table
+                if table.shape[1] == len(self._head.names):
+                    return table[:, columns]
+        except ValueError:  # the slower way: for empty or quoted cells, and to say what is wrong where
+            pass
+        return parse_slowly(self.path, self._head, rows, columns)
+
+
+def _parse_large(content: bytes, head: Head, columns: Sequence[int]) -> Floats | None:
+    """Return the numbers of many lines, quickly; None where that is not possible, or pyarrow is not there."""
+    if head.delimiter is None or b"#" in content:
+        return None
+    try:
+        from pyarrow import ArrowInvalid, csv, float64
+    except ImportError:
+        return None
+    names = [str(k) for k in range(len(head.names))]
+    wanted = [names[k] for k in columns]
+    try:
+        table = csv.read_csv(
+            io.BytesIO(content),
+            csv.ReadOptions(column_names=names, block_size=len(content) + 1, use_threads=True),
+            csv.ParseOptions(delimiter=head.delimiter),
+            csv.ConvertOptions(
+                include_columns=list(dict.fromkeys(wanted)),
+                column_types=dict.fromkeys(wanted, float64()),
+                null_values=[""],
+            ),
+        )
+    except ArrowInvalid:
+        return None
+    return np.column_stack([table.column(name).to_numpy() for name in wanted])
+
+
+def _lines(path: Path, piece: Piece) -> list[tuple[int, str]]:
+    """Return the lines that are not empty, with their numbers.
+
+    Raises:
+        FileFormatError: they are no text.
+    """
+    n, content = piece
+    try:
+        text = content.decode("utf-8-sig" if n == 1 else "utf-8")  # Excel marks the beginning
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path}: is damaged or not text: {error}.") from None
+    return [(k, line) for k, line in enumerate(text.split("\n"), start=n) if line.strip()]
+
+
+def _rows(lines: list[tuple[int, str]], head: Head) -> list[tuple[int, str]]:
+    return [(n, line) for n, line in lines if n >= head.data and not line.lstrip().startswith("#")]
+
+
+def _units(head: Head) -> dict[str, str]:
+    try:
+        told = json.loads(head.metadata.get(UNITS, "[]"))
+        return {name: str(unit) for name, unit in zip(head.names, told, strict=True) if unit} if told else {}
+    except (ValueError, TypeError):
+        return {}
+
+
+class CsvWriter(Writer):
+    """A table of text with names in the first line, and below it remarks, `# key: value`, with what is known of it.
+
+    Remarks above the names would be taken for names by programs that leave no remarks out there.
+    """
+
+    source: ClassVar[type[Source]] = CsvSource
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        super().__init__(path, schema)
+        self._raw = path.open("wb")
+        self._file: IO[bytes] = self._raw
+        if path.name.endswith(".gz"):
+            self._file = gzip.GzipFile(fileobj=self._raw, filename="", mode="wb", mtime=0, compresslevel=6)  # type: ignore[assignment]
+        said = {**schema.metadata, UNITS: json.dumps(schema.units, ensure_ascii=False)}
+        lines = [",".join(map(_quoted, schema.labels)), *(f"# {k}: {' '.join(v.split())}" for k, v in said.items())]
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
+        self._line = ",".join(["%.17g"] * len(schema.labels)) + "\n"
+
+    def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        table = flat(self.schema, t, values)
+        for start in range(0, len(table), 1024):  # all at once would take a hundred bytes a number
+            rows = table[start : start + 1024]
+            self._file.write((self._line * len(rows) % tuple(rows.ravel().tolist())).encode())
+
+    def close(self) -> None:
+        self._file.close()
+        self._raw.close()
+
+    @classmethod
+    def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:
+        with cls(path, schema) as whole:
+            for part in parts:
+                with gzip.open(part) if path.name.endswith(".gz") else part.open("rb") as file:
+                    for _ in range(1 + len(schema.metadata) + 1):
+                        file.readline()
+                    shutil.copyfileobj(file, whole._file, PIECE)
+
+
+def _quoted(label: str) -> str:
+    return '"' + label.replace('"', '""') + '"' if any(c in label for c in ',"\n#') else label

@@ -1,0 +1,178 @@
+"""NumPy's files: NPZ with an array a quantity, NPY with a table; read in pieces, pickled objects are refused."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import numpy as np
+from numpy.lib import format as npy
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.io.files import reason
+from nori_dyn.logs.formats.arrays import ArraySource, Series, part_of
+from nori_dyn.logs.source import Source
+from nori_dyn.logs.writer import TIME, Schema, Writer
+from nori_dyn.typing import Array, Floats
+
+ABOUT = "nori_dyn"
+"""The text in a file of arrays, as JSON, that says what it holds: names and units of columns, and metadata."""
+
+
+class NpzSource(ArraySource):
+    """The arrays of numbers of an NPZ; text is left out."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._archive = zipfile.ZipFile(path)
+        except (OSError, ValueError) as error:
+            missing = isinstance(error, FileNotFoundError)
+            why = "there is no such file" if missing else f"cannot be read: {reason(error)}"
+            raise FileFormatError(f"{path}: {why}.") from None
+        except Exception as error:
+            raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
+        try:
+            members = [Member(self._archive, info) for info in self._archive.infolist()]
+            about = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
+        except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
+            self._archive.close()
+            raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
+        for each in members:
+            if each.dtype.kind not in "biufUS":
+                self._archive.close()
+                raise FileFormatError(f"{path}: its array '{each.name}' holds {each.dtype}, not plain numbers.")
+        labels, units, metadata = read_about(about)
+        series = [
+            Series(m.name, m.shape, m.take, labels=labels.get(m.name, ()), units=units.get(m.name, ()))
+            for m in members
+            if m.dtype.kind not in "US"
+        ]
+        super().__init__(path, series, metadata)
+
+    def close(self) -> None:
+        self._archive.close()
+
+
+class Member:
+    """An array in an NPZ: its shape is known at once, its samples are read one after the other."""
+
+    def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+        self._archive, self._info = archive, info
+        self.name = info.filename.removesuffix(".npy")
+        with archive.open(info) as file:
+            version = npy.read_magic(file)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            self.shape, self._is_fortran, self.dtype = read(file)
+            self._begin = file.tell()
+        if not self.dtype.hasobject and info.file_size != self._begin + int(np.prod(self.shape)) * self.dtype.itemsize:
+            raise ValueError(f"the array '{self.name}' is not as long as it says")
+        self._row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        self._file: IO[bytes] | None = None
+
+    def whole(self) -> Array:
+        """Return all of it."""
+        with self._archive.open(self._info) as file:
+            return npy.read_array(file, allow_pickle=False)
+
+    def take(self, axis: int, start: int, stop: int) -> Array:
+        """Return a part of it; forward is quick."""
+        if axis or self._is_fortran:
+            return part_of(self.whole(), axis, start, stop)
+        self._file = self._file or self._archive.open(self._info)
+        self._file.seek(self._begin + start * self._row)
+        content = self._file.read((stop - start) * self._row)
+        return np.frombuffer(content, self.dtype).reshape(stop - start, *self.shape[1:])
+
+
+class NpySource(ArraySource):
+    """A table in an NPY: with fields by their names, else by numbers, as a text table without names."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        except FileNotFoundError:
+            raise FileFormatError(f"{path}: there is no such file.") from None
+        except Exception as error:
+            raise FileFormatError(f"{path}: is not an NPY file of plain numbers: {error}.") from None
+        fields = array.dtype.names
+        arrays = {name: array[name] for name in fields} if fields else {"column": np.atleast_2d(array.T).T}
+        wrong = next((name for name, each in arrays.items() if each.dtype.kind not in "biuf"), None)
+        if wrong is not None:
+            raise FileFormatError(f"{path}: its array '{wrong}' holds {arrays[wrong].dtype}, not plain numbers.")
+        super().__init__(path, [Series(name, each.shape, partial(part_of, each)) for name, each in arrays.items()])
+
+
+def read_about(text: str) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], dict[str, str]]:
+    """Return the names of columns and their units, by array, and the metadata, as `about` wrote them."""
+    try:
+        told = json.loads(text or "{}")
+        labels = {name: tuple(map(str, each["labels"])) for name, each in told.get("arrays", {}).items()}
+        units = {name: tuple(map(str, each["units"])) for name, each in told.get("arrays", {}).items()}
+        return labels, units, {str(key): str(value) for key, value in told.get("metadata", {}).items()}
+    except (ValueError, TypeError, KeyError, AttributeError):  # somebody else's
+        return {}, {}, {}
+
+
+def about(schema: Schema, names: Mapping[str, str]) -> str:
+    """Return what a file of arrays holds, as text.
+
+    Args:
+        schema: what it holds.
+        names: what the array of each field is called.
+    """
+    arrays = {names[each.name]: {"labels": each.labels, "units": each.units} for each in schema.fields}
+    if schema.has_time:
+        arrays[TIME] = {"labels": (TIME,), "units": ("s",)}
+    return json.dumps({"metadata": dict(schema.metadata), "arrays": arrays}, ensure_ascii=False)
+
+
+class NpzWriter(Writer):
+    """An array a field, as NumPy's own; beside them a text, `nori_dyn`, with the names of their columns.
+
+    The numbers wait in files of no name beside it until all of them are there, as an NPZ says first how many there are.
+    """
+
+    source: ClassVar[type[Source]] = NpzSource
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        super().__init__(path, schema)
+        self._arrays = {**({TIME: ()} if schema.has_time else {}), **{each.name: each.shape for each in schema.fields}}
+        self._waiting = {name: _spool(path) for name in self._arrays}
+        self._n = 0
+
+    def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        for name, file in self._waiting.items():
+            array = np.ascontiguousarray(t if name == TIME and t is not None else values[name], dtype=float)
+            file.write(array.tobytes())
+            n = len(array)
+        self._n += n
+
+    def close(self) -> None:
+        with zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, shape in self._arrays.items():
+                waiting = self._waiting[name]
+                waiting.seek(0)
+                with archive.open(_entry(name), "w", force_zip64=True) as file:
+                    header = {"descr": "<f8", "fortran_order": False, "shape": (self._n, *shape)}
+                    npy.write_array_header_1_0(file, header)  # type: ignore[arg-type]
+                    while content := waiting.read(1 << 22):
+                        file.write(content)
+                waiting.close()
+            with archive.open(_entry(ABOUT), "w") as file:
+                names = {each.name: each.name for each in self.schema.fields}
+                npy.write_array(file, np.array(about(self.schema, names)), allow_pickle=False)
+
+
+def _spool(path: Path) -> IO[bytes]:
+    return tempfile.TemporaryFile(dir=path.parent)
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(f"{name}.npy")  # of 1980: the same estimates make the same file
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    return entry

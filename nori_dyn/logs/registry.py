@@ -1,0 +1,105 @@
+"""The formats of logs: which one a file has, and what reads and writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any
+
+from nori_dyn.errors import FileFormatError, MissingExtraError
+from nori_dyn.logs.source import Source
+from nori_dyn.logs.writer import Writer
+
+EXTRA = "logs"
+"""The extra that brings the libraries of formats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of logs.
+
+    Attributes:
+        name: what it is called.
+        endings: how the names of its files end.
+        module: its module in `nori_dyn.logs.formats`.
+        source: the class there that reads it.
+        writer: the class there that writes it; "" where it is only read.
+        needs: the optional libraries that it is read and written with.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    module: str
+    source: str
+    writer: str = ""
+    needs: tuple[str, ...] = ()
+
+
+FORMATS = (
+    Format("CSV", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz"), "csv_table", "CsvSource", "CsvWriter"),
+    Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter"),
+    Format("NPY", (".npy",), "numpy_files", "NpySource"),
+)
+
+
+def open_log(path: str | Path) -> Source:
+    """Return a log that is open, by what its name ends in, or what it begins with.
+
+    Raises:
+        FileFormatError: it cannot be read, or is of no known format.
+        MissingExtraError: the library for its format is not installed.
+    """
+    path = Path(path)
+    found = format_of(path)
+    source: Callable[[Path], Source] = _loaded(found, found.source)
+    return source(path)
+
+
+def writer_of(path: str | Path) -> type[Writer]:
+    """Return what writes estimates to a file of that name.
+
+    Raises:
+        FileFormatError: its ending is that of no format that is written.
+        MissingExtraError: the library for its format is not installed.
+    """
+    path = Path(path)
+    found = next((each for each in FORMATS if each.writer and _ends(path, each)), None)
+    if found is None:
+        raise FileFormatError(f"{path}: must end in {_listed(tuple(each for each in FORMATS if each.writer))}.")
+    writer: type[Writer] = _loaded(found, found.writer)
+    return writer
+
+
+def format_of(path: Path) -> Format:
+    """Return the format of a file that is there.
+
+    Raises:
+        FileFormatError: it is of no known format.
+    """
+    found = next((each for each in FORMATS if _ends(path, each)), None)
+    if found is None:
+        raise FileFormatError(f"{path}: must end in {_listed(FORMATS)}.")
+    return found
+
+
+def endings() -> tuple[str, ...]:
+    """Return how the names of logs may end."""
+    return tuple(ending for each in FORMATS for ending in each.endings)
+
+
+def _ends(path: Path, each: Format) -> bool:
+    return path.name.lower().endswith(each.endings)
+
+
+def _listed(formats: tuple[Format, ...]) -> str:
+    *most, last = (ending for each in formats for ending in each.endings)
+    return f"{', '.join(most)} or {last}"
+
+
+def _loaded(found: Format, name: str) -> Any:
+    for library in found.needs:
+        if util.find_spec(library) is None:
+            raise MissingExtraError(f"reading and writing {found.name}", EXTRA)
+    return getattr(import_module(f"nori_dyn.logs.formats.{found.module}"), name)

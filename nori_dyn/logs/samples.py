@@ -1,0 +1,111 @@
+"""Samples of a robot as a solver takes them: q, qd, readings, contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.errors import InputError
+from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.typing import Booleans, Floats, Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Samples of a robot that follow each other.
+
+    Attributes:
+        record: the numbers of a sample.
+        numbers: which of the log each is (n,), from 0.
+        t: times (n,) [s], where they are known.
+        q: configurations (n, nq).
+        qd: velocities (n, nv).
+        y: readings (n, ny); of sensors with contacts those of all states, each once, as `SwitchingSolver` takes them.
+        contacts: whether each contact is closed (n, n_contacts), where the log says it: 1, 0, or nan.
+        silent: which numbers of the record a stream does not say in a gap (n, m); None where there is no gap.
+        place: where one of them stands, by its place among these, for people.
+    """
+
+    record: Record
+    numbers: Indices
+    t: Floats | None
+    q: Floats
+    qd: Floats
+    y: Floats
+    contacts: Floats | None
+    silent: Booleans | None
+    place: Callable[[int], str] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def at(self, chosen: Indices | Booleans | slice) -> Samples:
+        """Return some of them."""
+        places = np.arange(len(self))[chosen].tolist()
+        return replace(
+            self,
+            numbers=self.numbers[chosen],
+            t=None if self.t is None else self.t[chosen],
+            q=self.q[chosen],
+            qd=self.qd[chosen],
+            y=self.y[chosen],
+            contacts=None if self.contacts is None else self.contacts[chosen],
+            silent=None if self.silent is None else self.silent[chosen],
+            place=lambda k: self.place(places[k]),
+        )
+
+    def states(self) -> tuple[Any, ...]:
+        """Return what `solve_batch` takes: q, qd, y, and contacts where there are any."""
+        return self.q, self.qd, self.y, *(() if self.contacts is None else (self.contacts == 1,))
+
+    @staticmethod
+    def joined(parts: Sequence[Samples]) -> Samples:
+        """Return samples of several chunks as one."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+
+        def whole(name: str) -> Any:
+            arrays = [getattr(part, name) for part in parts]
+            return None if arrays[0] is None else np.concatenate(arrays)
+
+        def place(k: int) -> str:
+            of = int(np.searchsorted(starts, k, side="right")) - 1
+            return parts[of].place(k - int(starts[of]))
+
+        arrays = {name: whole(name) for name in ("numbers", "t", "q", "qd", "y", "contacts")}
+        silent = [part.silent for part in parts]
+        if any(each is not None for each in silent):
+            none = (np.zeros((len(part), len(first.record.names)), dtype=bool) for part in parts)
+            arrays["silent"] = np.concatenate(
+                [each if each is not None else no for each, no in zip(silent, none, strict=True)]
+            )
+        return replace(first, **arrays, place=place)
+
+
+def contact_states(samples: Samples) -> Mapping[ContactState, Indices]:
+    """Return the samples of each contact state that occurs, by their places among these.
+
+    Raises:
+        InputError: what says whether a contact is closed is neither 1 nor 0.
+    """
+    if samples.contacts is None:
+        return {ALWAYS: np.arange(len(samples))}
+    names = samples.record.contacts
+    wrong = np.argwhere((samples.contacts != 0) & (samples.contacts != 1))
+    for k, c in wrong[:1].tolist():
+        raise InputError(
+            f"{samples.place(k)}: column 'contact:{names[c]}' is {samples.contacts[k, c]:g}: it must be 1 (closed) or "
+            "0 (open)."
+        )
+    found: dict[ContactState, Indices] = {}
+    rows, of_samples = np.unique(samples.contacts, axis=0, return_inverse=True)
+    for k, row in enumerate(rows):
+        state = tuple(name for name, is_closed in zip(names, row, strict=True) if is_closed)
+        found[state] = np.flatnonzero(of_samples.reshape(-1) == k)
+    return found
