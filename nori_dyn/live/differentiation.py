@@ -8,7 +8,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.typing import Floats
 
 ORDER = 2
-"""Order of the polynomial: accelerations that grow evenly are told without delay. One order more is four times as noisy."""
+"""Order of the polynomial: accelerations that grow evenly are told without delay."""
 
 
 class CausalDerivative:
@@ -59,10 +59,10 @@ class CausalDerivative:
 
     def delay(self, dt: float) -> float:
         """Return after how long a jump of the acceleration is told by half [s], of samples dt apart."""
-        taps = self.weights(dt * np.arange(self.window))[::-1]
+        taps = self.weights(np.linspace(0.0, dt * (self.window - 1), self.window))[::-1]
         told = np.cumsum(np.cumsum(taps)) * dt  # a velocity that begins to grow by 1 m/s^2
         return float(np.argmax(told >= 0.5) + 1) * dt
 
     def noise(self, dt: float) -> float:
         """Return the standard deviation of the derivative, over that of the velocities [1/s], of samples dt apart."""
-        return float(np.linalg.norm(self.weights(dt * np.arange(self.window))))
+        return float(np.linalg.norm(self.weights(np.linspace(0.0, dt * (self.window - 1), self.window))))

@@ -62,7 +62,7 @@ class Latency:
         for place, n in enumerate(self._bins):
             seen += n
             if seen >= wanted and n:
-                return min(LEAST * 10.0 ** (place / A_DECADE), self.largest)
+                return min(LEAST * math.pow(10.0, place / A_DECADE), self.largest)
         return self.largest
 
     @property
@@ -72,6 +72,4 @@ class Latency:
 
     def figures(self) -> dict[str, float]:
         """Return p50, p99 and the largest [s], by name; nothing where there are none."""
-        return (
-            {"p50": self.quantile(0.5), "p99": self.quantile(0.99), "max": self.largest} if self.count else {}
-        )
+        return {"p50": self.quantile(0.5), "p99": self.quantile(0.99), "max": self.largest} if self.count else {}

@@ -36,8 +36,8 @@ Receive: TypeAlias = Callable[[Message], None]
 class Transport(Protocol):
     """Carries messages. Laws, tested over all transports in tests/contracts/test_transports.py.
 
-    - what is published on a topic that another transport of the same bus has subscribed to, it receives: the same bytes,
-      in the same order, each once; what it is too slow to take may be lost, the publisher does not wait;
+    - what is published on a topic that another transport of the same bus has subscribed to, it receives: the same
+      bytes, in the same order, each once; what it is too slow to take may be lost, the publisher does not wait;
     - a message on another topic is not received, whatever its name begins or ends with;
     - bytes are never looked at: what is no message is carried as well;
     - after `close`, nothing is received and nothing published, and `close` again does nothing.

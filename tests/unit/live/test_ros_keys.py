@@ -1,4 +1,4 @@
-"""Keys, tokens and attachments against the examples in the design document of ros2/rmw_zenoh, and hashes seen on the wire."""
+"""Keys, tokens and attachments against the design document of ros2/rmw_zenoh, and against hashes seen on the wire."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def test_expressions_of_keys_take_any_hash_of_their_own_topic_and_domain():
 def test_attachments_are_laid_out_as_the_design_document_says():
     publisher = bytes(range(16))
     attachment = Origin(5, 1_700_000_000_123_456_789, publisher).attachment()
-    assert attachment == (5).to_bytes(8, "little") + (1_700_000_000_123_456_789).to_bytes(8, "little") + b"\x10" + publisher
+    assert (
+        attachment
+        == (5).to_bytes(8, "little") + (1_700_000_000_123_456_789).to_bytes(8, "little") + b"\x10" + publisher
+    )
     assert Origin.of(attachment) == Origin(5, 1_700_000_000_123_456_789, publisher)
 
 

@@ -1,0 +1,203 @@
+"""The latest numbers of all streams, and what was wrong with the times of messages."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from nori_dyn.logs.binding import Binding, BoundStream
+from nori_dyn.logs.clock import BRIDGED
+from nori_dyn.logs.conversions import body_velocity
+from nori_dyn.logs.entries import Piece
+from nori_dyn.typing import Floats
+
+RESTART = 1.0
+"""Seconds that time must go back to have begun anew, as a recording that is played again does; less is out of order."""
+
+SETTLED = 10
+"""Messages after which the usual time between them is known."""
+
+MEMORY = 0.05
+"""Share of a new time between messages in the usual one."""
+
+
+@dataclass(slots=True)
+class StreamCounts:
+    """What was counted of the messages of a stream.
+
+    Attributes:
+        received: messages.
+        malformed: messages that are none of their type, or whose numbers do not fit together.
+        repeated: messages of the time of the one before; not used.
+        out_of_order: messages of an earlier time; not used.
+        late: messages that came after an estimate for which they would have been newer; used from then on.
+        lost: messages that never came, by the numbers of those that did, where the transport tells them.
+        restarts: how often time began anew.
+    """
+
+    received: int = 0
+    malformed: int = 0
+    repeated: int = 0
+    out_of_order: int = 0
+    late: int = 0
+    lost: int = 0
+    restarts: int = 0
+
+    def figures(self) -> dict[str, int]:
+        """Return them by name."""
+        return asdict(self)
+
+
+class Track:
+    """The latest numbers of one stream.
+
+    Attributes:
+        bound: what is taken of the stream.
+        counts: what was counted.
+        latest: the time of the last message [s]; minus infinity before the first.
+        step: the usual time between messages [s]; nan until it is known.
+
+    Args:
+        bound: what is taken of the stream.
+    """
+
+    def __init__(self, bound: BoundStream) -> None:
+        self.bound, self.counts = bound, StreamCounts()
+        self.latest = -np.inf
+        self.step = np.nan
+        self._steps = 0
+        places = {column: k for k, column in enumerate(bound.columns)}
+        plain = [piece for piece in bound.pieces if piece.convert is None]
+        self._columns = np.array([places[c] for piece in plain for c in piece.columns], dtype=np.intp)
+        self._targets = np.array([k for piece in plain for k in piece.targets], dtype=np.intp)
+        self._factors = np.array([f for piece in plain for f in piece.factors], dtype=float)
+        self._offsets = np.array([o for piece in plain for o in piece.offsets], dtype=float)
+        self._converted: list[tuple[Piece, list[int]]] = [
+            (piece, [places[c] for c in piece.columns]) for piece in bound.pieces if piece.convert is not None
+        ]
+
+    @property
+    def gap(self) -> float:
+        """How old a number of it may be [s]."""
+        if self.bound.settings.gap is not None:
+            return self.bound.settings.gap
+        return BRIDGED * self.step if self._steps >= SETTLED else np.inf
+
+    def time(self, values: Floats, arrived: float) -> float:
+        """Return when a message is of [s]: what its clock says, or where that stands still at zero, when it came."""
+        told = 0.0 if self.bound.clock is None else float(values[0]) * self.bound.unit
+        return (told or arrived) - self.bound.settings.delay
+
+    def write(self, values: Floats, record: Floats) -> None:
+        """Write what the columns of a message (k,) say into the numbers of a sample; nan where they say nothing."""
+        record[self._targets] = values[self._columns] * self._factors + self._offsets
+        for piece, columns in self._converted:
+            record[piece.targets] = np.concatenate(piece.apply([values[k : k + 1] for k in columns]))
+
+    def order(self, t: float) -> str:
+        """Return what is wrong with the time of a message: "repeated", "out_of_order", "restarts", or ""."""
+        if t > self.latest:
+            self._count(t - self.latest)
+            self.latest = t
+            return ""
+        if t == self.latest:
+            self.counts.repeated += 1
+            return "repeated"
+        if t > self.latest - RESTART:
+            self.counts.out_of_order += 1
+            return "out_of_order"
+        self.counts.restarts += 1
+        return "restarts"
+
+    def _count(self, step: float) -> None:
+        """Learn of a time between messages [s]; one that is a gap is not usual."""
+        if np.isfinite(step) and step <= self.gap:
+            self.step = step if not self._steps else self.step + max(MEMORY, 1 / (self._steps + 1)) * (step - self.step)
+            self._steps += 1
+
+
+class State:
+    """The numbers of a sample as they are known now: the latest of each stream.
+
+    Attributes:
+        binding: where each number comes from.
+        tracks: the streams, by name.
+        values: the numbers (m,) of the record; nan where nothing is known yet.
+        heard: when each was last told (m,) [s]; infinite of constants.
+        ticked: the time of the last sample that was due [s].
+    """
+
+    def __init__(self, binding: Binding) -> None:
+        self.binding = binding
+        self.tracks = {name: Track(bound) for name, bound in binding.streams.items()}
+        self.values = binding.constants.copy()
+        self.heard = np.where(np.isnan(self.values), -np.inf, np.inf)
+        self._gaps = np.full(len(self.values), np.inf)
+        self.ticked = -np.inf
+        reference = binding.streams[binding.reference]
+        self._pace = int(reference.targets.min())
+        self._next = -np.inf
+
+    @property
+    def period(self) -> float:
+        """The time between samples [s]; nan until it is known."""
+        return 1 / self.binding.rate if self.binding.rate is not None else self.tracks[self.binding.reference].step
+
+    def take(self, stream: str, values: Floats, arrived: float) -> float | None:
+        """Take what a message says, and return the time of the sample that is due with it [s]; None where none is.
+
+        Args:
+            stream: its stream.
+            values: the columns of the stream (k,), as its `BoundStream` names them; nan where it says nothing.
+            arrived: when it came [s since 1970].
+        """
+        track = self.tracks[stream]
+        t = track.time(values, arrived)
+        wrong = track.order(t)
+        if wrong == "restarts":
+            self.forget(None if stream == self.binding.reference else stream)
+            track.order(t)
+        elif wrong:
+            return None
+        if t < self.ticked:
+            track.counts.late += 1
+        told = np.full(len(self.values), np.nan)
+        track.write(values, told)
+        is_told = np.isfinite(told)
+        self.values[is_told] = told[is_told]
+        self.heard[is_told] = t
+        self._gaps[is_told] = track.gap
+        if stream != self.binding.reference or not is_told[self._pace]:
+            return None
+        return self._due(t)
+
+    def _due(self, t: float) -> float | None:
+        """Return the time of a sample, where one is due at the time of a message of the reference stream."""
+        rate = self.binding.rate
+        if rate is not None:
+            if t < self._next - 1e-3 / rate:
+                return None
+            self._next = t + 1 / rate if not np.isfinite(self._next) else max(self._next + 1 / rate, t)
+        self.ticked = t
+        return t
+
+    def sample(self, t: float) -> Floats:
+        """Return the numbers of a sample (m,); nan where their stream has been silent for too long."""
+        values = np.where(t - self.heard > self._gaps, np.nan, self.values)
+        record = self.binding.record
+        for body, axes in self.binding.axes.items():
+            q, own = record.tree.q_slices[body], record.tree.v_slices[body]
+            place = slice(record.qd.start + own.start, record.qd.start + own.stop)
+            values[place] = body_velocity(axes, values[q.stop - 4 : q.stop, None], values[place, None])[:, 0]
+        return values
+
+    def forget(self, stream: str | None = None) -> None:
+        """Begin anew, with one stream or with all."""
+        for name, track in self.tracks.items():
+            if stream in (None, name):
+                track.latest = -np.inf
+        if stream is None:
+            self.values[:] = self.binding.constants
+            self.heard[:] = np.where(np.isnan(self.values), -np.inf, np.inf)
+            self.ticked = self._next = -np.inf
