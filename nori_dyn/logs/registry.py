@@ -41,6 +41,8 @@ FORMATS = (
     Format("CSV", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz"), "csv_table", "CsvSource", "CsvWriter"),
     Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter"),
     Format("NPY", (".npy",), "numpy_files", "NpySource"),
+    Format("Parquet", (".parquet", ".pq"), "arrow", "ParquetSource", "ParquetWriter", ("pyarrow",)),
+    Format("Arrow", (".arrow", ".feather", ".ipc", ".arrows"), "arrow", "ArrowSource", "ArrowWriter", ("pyarrow",)),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -85,7 +85,7 @@ class Writer(ABC):
             where a file must be written at once.
     """
 
-    source: ClassVar[type[Source]]
+    source: ClassVar[Callable[[Path], Source]]
     checkpoint: ClassVar[int | None] = 1 << 20
 
     def __init__(self, path: Path, schema: Schema) -> None:

@@ -172,9 +172,7 @@ class ArraySource(Source):
             member, _ = self._places[column]
             if member.series.name not in tables:
                 tables[member.series.name] = self._read(member, start, stop)
-        return tuple(
-            tables[member.series.name][:, k] for member, k in (self._places[column] for column in columns)
-        )
+        return tuple(tables[member.series.name][:, k] for member, k in (self._places[column] for column in columns))
 
     def _read(self, member: _Placed, start: int, stop: int) -> Floats:
         try:

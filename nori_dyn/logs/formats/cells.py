@@ -130,9 +130,7 @@ def _delimiter(sample: Sequence[str]) -> str | None:
     return None if found == " " else found
 
 
-def _no_number(
-    path: Path, n: int, head: Head, found: Sequence[str], column: int, is_first: bool
-) -> FileFormatError:
+def _no_number(path: Path, n: int, head: Head, found: Sequence[str], column: int, is_first: bool) -> FileFormatError:
     if re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", found[column], flags=re.IGNORECASE):
         advice = f"Decimal commas are not read. Write points: sed 's/,/./g' {path} > points.csv"
     elif is_first and not any(is_number(cell) for cell in found if cell):

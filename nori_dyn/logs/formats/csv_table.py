@@ -9,7 +9,7 @@ import shutil
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, ClassVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class CsvSource(Source):
         try:
             size = max(self.path.stat().st_size, 1)
             with self.path.open("rb") as raw:
-                file: IO[bytes] = gzip.open(raw) if self.path.name.endswith(".gz") else raw  # type: ignore[assignment]
+                file: Any = gzip.GzipFile(fileobj=raw) if self.path.name.endswith(".gz") else raw
                 while content := file.read(PIECE):
                     self._share = raw.tell() / size
                     end = content.rfind(b"\n") + 1
@@ -112,7 +112,11 @@ class CsvSource(Source):
     def _parse(self, piece: Piece, columns: Sequence[int]) -> Floats:
         """Return the numbers (N, columns) of a piece."""
         n, content = piece
-        if n > self._head.data and len(content) > LARGE and (table := _parse_large(content, self._head, columns)) is not None:
+        if (
+            n > self._head.data
+            and len(content) > LARGE
+            and (table := _parse_large(content, self._head, columns)) is not None
+        ):
             return table
         rows = _rows(_lines(self.path, piece), self._head)
         if not rows:
@@ -197,9 +201,9 @@ class CsvWriter(Writer):
     def __init__(self, path: Path, schema: Schema) -> None:
         super().__init__(path, schema)
         self._raw = path.open("wb")
-        self._file: IO[bytes] = self._raw
+        self._file: Any = self._raw
         if path.name.endswith(".gz"):
-            self._file = gzip.GzipFile(fileobj=self._raw, filename="", mode="wb", mtime=0, compresslevel=6)  # type: ignore[assignment]
+            self._file = gzip.GzipFile(fileobj=self._raw, filename="", mode="wb", mtime=0, compresslevel=6)
         said = {**schema.metadata, UNITS: json.dumps(schema.units, ensure_ascii=False)}
         lines = [",".join(map(_quoted, schema.labels)), *(f"# {k}: {' '.join(v.split())}" for k, v in said.items())]
         self._file.write("".join(f"{line}\n" for line in lines).encode())

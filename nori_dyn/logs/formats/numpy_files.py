@@ -159,7 +159,7 @@ class NpzWriter(Writer):
                 waiting.seek(0)
                 with archive.open(_entry(name), "w", force_zip64=True) as file:
                     header = {"descr": "<f8", "fortran_order": False, "shape": (self._n, *shape)}
-                    npy.write_array_header_1_0(file, header)  # type: ignore[arg-type]
+                    npy.write_array_header_1_0(file, header)
                     while content := waiting.read(1 << 22):
                         file.write(content)
                 waiting.close()

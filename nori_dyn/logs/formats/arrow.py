@@ -1,0 +1,255 @@
+"""Arrow's tables: Parquet, and Arrow's own files and streams (Feather); some columns at a time, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.io.files import reason
+from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
+from nori_dyn.logs.writer import Schema, Writer, flat
+from nori_dyn.typing import Floats
+
+NUMBERS = 1 << 20
+"""Numbers of a block, at most: Parquet takes several times their memory."""
+
+BUFFER = 1 << 18
+"""Bytes of a column that are read at once: without it all of a row group would be."""
+
+SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+class ArrowSource(Source):
+    """A table of Arrow's types: numbers, times, lists of one length `q[0]`, structures `imu.x`; text is left out."""
+
+    reading = "rows"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._share: float | None = None
+        with _damage(path):
+            schema, samples = self._opened()
+            head = next(self._batches(schema.names, 0), None) if any(map(_varies, schema.types)) else None
+        self._places: dict[str, str] = {}
+        units: dict[str, str] = {}
+        for each in schema:
+            sample = head.column(each.name)[:1] if head is not None and len(head) else None
+            told = {key.decode(): value.decode() for key, value in (each.metadata or {}).items()}
+            for column in _columns(each.name, each.type, sample):
+                if column in self._places:
+                    raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
+                self._places[column] = each.name
+                if unit := told.get("unit") or told.get("units"):
+                    units[column] = unit
+        times = next((each.name for each in schema if pa.types.is_timestamp(each.type)), None)
+        clock = clock_among(self._places) or times
+        metadata = {key.decode(): value.decode(errors="replace") for key, value in (schema.metadata or {}).items()}
+        self.metadata = {key: value for key, value in metadata.items() if key not in ("pandas", "ARROW:schema")}
+        self.streams = (Stream("", tuple(self._places), clock, samples, units),)
+
+    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+        columns = wanted[""]
+        fields = list(dict.fromkeys(self._places[column] for column in columns))
+        start = first
+        with _damage(self.path):
+            for batch in self._batches(fields, first):
+                for begin in range(0, batch.num_rows, BLOCK):
+                    part = batch.slice(begin, BLOCK)
+                    found: dict[str, Floats] = {}
+                    for each in fields:
+                        found.update(_numbers(each, part.column(each)))
+                    n, lacking = part.num_rows, np.full(part.num_rows, np.nan)
+                    yield Block("", start, tuple(found.get(column, lacking) for column in columns))
+                    start += n
+                    self._share = start / self.streams[0].samples if self.streams[0].samples else None
+
+    def done(self) -> float | None:
+        return self._share
+
+    def _opened(self) -> tuple[Any, int | None]:
+        """Return the schema, and the number of samples where it is known."""
+        with pa.memory_map(str(self.path)) as file:
+            if not _is_file(self.path):
+                return pa.ipc.open_stream(file).schema, None
+            reader = pa.ipc.open_file(file)
+            return reader.schema, sum(reader.get_batch(k).num_rows for k in range(reader.num_record_batches))
+
+    def _batches(self, fields: Sequence[str], first: int) -> Iterator[Any]:
+        """Yield record batches with some fields, from a sample on."""
+        with pa.OSFile(str(self.path)) as file:
+            is_file = _is_file(self.path)
+            names = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema.names
+            options = pa.ipc.IpcReadOptions(included_fields=[names.index(each) for each in fields])
+            file.seek(0)
+            if is_file:
+                reader = pa.ipc.open_file(file, options=options)
+                batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
+            else:
+                batches = iter(pa.ipc.open_stream(file, options=options))
+            for batch in batches:
+                if first < batch.num_rows:
+                    yield batch.slice(first)
+                first = max(first - batch.num_rows, 0)
+
+
+class ParquetSource(ArrowSource):
+    """A Parquet file, row group by row group, in memory that does not grow with them."""
+
+    def _opened(self) -> tuple[Any, int | None]:
+        with pq.ParquetFile(self.path) as file:
+            return file.schema_arrow, file.metadata.num_rows
+
+    def _batches(self, fields: Sequence[str], first: int) -> Iterator[Any]:
+        with pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False) as file:
+            sizes = [file.metadata.row_group(k).num_rows for k in range(file.metadata.num_row_groups)]
+            skipped = 0
+            while skipped < len(sizes) and sizes[skipped] <= first:
+                first -= sizes[skipped]
+                skipped += 1
+            rows = max(1024, min(BLOCK, NUMBERS // max(1, len(fields))))
+            for batch in file.iter_batches(rows, row_groups=range(skipped, len(sizes)), columns=list(fields)):
+                if first < batch.num_rows:
+                    yield batch.slice(first)
+                first = max(first - batch.num_rows, 0)
+
+
+class _damage:
+    """Makes errors of Arrow such of ours."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        if isinstance(error, FileNotFoundError):
+            raise FileFormatError(f"{self._path}: there is no such file.") from None
+        if isinstance(error, PermissionError | IsADirectoryError):
+            raise FileFormatError(f"{self._path}: cannot be read: {reason(error)}.") from None
+        if isinstance(error, pa.ArrowException | OSError | ValueError | KeyError | MemoryError):
+            raise FileFormatError(f"{self._path}: is damaged, or not what its name says: {error}.") from None
+
+
+def _is_file(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(6) == b"ARROW1"
+
+
+def _is_number(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _varies(kind: Any) -> bool:
+    """Return whether only samples tell how many numbers there are."""
+    if pa.types.is_struct(kind):
+        return any(_varies(each.type) for each in kind)
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _columns(name: str, kind: Any, sample: Any) -> list[str]:
+    """Return the names of the columns of a field; those of lists are as many as its first sample has."""
+    if _is_number(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return [name]
+    if pa.types.is_struct(kind):
+        parts = [None] * kind.num_fields if sample is None else sample.flatten()
+        return [
+            c for each, part in zip(kind, parts, strict=True) for c in _columns(f"{name}.{each.name}", each.type, part)
+        ]
+    if _is_list(kind) and _is_number(kind.value_type):
+        fixed = pa.types.is_fixed_size_list(kind)
+        size = kind.list_size if fixed else len(sample[0]) if sample is not None and sample[0].is_valid else 0
+        return [f"{name}[{k}]" for k in range(size)]
+    return []
+
+
+def _numbers(name: str, array: Any) -> dict[str, Floats]:
+    """Return the columns (n,) of a field; without a copy where its type allows it."""
+    kind = array.type
+    if pa.types.is_float64(kind):
+        return {name: array.to_numpy(zero_copy_only=False)}
+    if _is_number(kind):
+        return {name: array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)}
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        ticks = array.cast(pa.int64()).to_numpy(zero_copy_only=False).astype(float)
+        return {name: ticks / SECONDS[kind.unit]}
+    if pa.types.is_struct(kind):
+        parts = zip(kind, array.flatten(), strict=True)
+        return {c: x for each, part in parts for c, x in _numbers(f"{name}.{each.name}", part).items()}
+    if _is_list(kind) and _is_number(kind.value_type):
+        sizes = (
+            array.value_lengths() if not pa.types.is_fixed_size_list(kind) else pa.array([kind.list_size] * len(array))
+        )
+        sizes = sizes.fill_null(0).to_numpy(zero_copy_only=False)
+        width = int(sizes.max(initial=0))
+        flat = _numbers("", array.flatten())[""]
+        if array.null_count or len(flat) != width * len(array):
+            table = np.full((len(array), width), np.nan)
+            there = np.arange(width) < np.where(array.is_valid().to_numpy(zero_copy_only=False), sizes, 0)[:, None]
+            table[there] = flat
+        else:
+            table = flat.reshape(len(array), width)
+        return {f"{name}[{k}]": column for k, column in enumerate(table.T)}
+    return {}
+
+
+class ArrowWriter(Writer):
+    """An Arrow file with a column a number, the unit of each in the metadata of its field."""
+
+    source: ClassVar[type[Source]] = ArrowSource
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        super().__init__(path, schema)
+        fields = [
+            pa.field(label, pa.float64(), metadata={"unit": unit} if unit else None)
+            for label, unit in zip(schema.labels, schema.units, strict=True)
+        ]
+        self._schema = pa.schema(fields, metadata=dict(schema.metadata))
+        self._sink = self._opened()
+        self._waiting: list[Any] = []
+        self._rows = 0
+
+    def _opened(self) -> Any:
+        return pa.ipc.new_file(str(self.path), self._schema)
+
+    def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        columns = [pa.array(column) for column in flat(self.schema, t, values).T]
+        self._waiting.append(pa.record_batch(columns, schema=self._schema))
+        self._rows += self._waiting[-1].num_rows
+        if self._rows >= BLOCK:
+            self._write_waiting()
+
+    def close(self) -> None:
+        self._write_waiting()
+        self._sink.close()
+
+    def _write_waiting(self) -> None:
+        if self._rows:
+            table = pa.Table.from_batches(self._waiting).combine_chunks()
+            self._waiting, self._rows = [], 0
+            self._sink.write_table(table, table.num_rows)
+
+
+class ParquetWriter(ArrowWriter):
+    """A Parquet file with a column a number, the unit of each in the metadata of its field.
+
+    Estimates repeat nothing, so they have no dictionaries: these would take ten times as long.
+    """
+
+    source: ClassVar[type[Source]] = ParquetSource
+
+    def _opened(self) -> Any:
+        return pq.ParquetWriter(
+            self.path, self._schema, compression="snappy", use_dictionary=False, write_statistics=False
+        )
