@@ -109,10 +109,9 @@ class Engine:
 
     Attributes:
         binding: where each number comes from.
-        skipped: samples without an estimate, by the reason.
+        skipped: samples without an estimate, by the reason; see `counted`.
         dropped: in how many samples a sensor was left out, by its name.
         fell_back: estimates that were solved with fresh pivots.
-        estimates: how many there were.
         made: readings that are made by differentiating velocities.
         derivative: what makes them; None where nothing does.
         why: what was last told of a sample that was left out.
@@ -145,7 +144,7 @@ class Engine:
         self._last = -np.inf
         self.skipped: Counter[str] = Counter()
         self.dropped: Counter[str] = Counter()
-        self.fell_back = self.estimates = 0
+        self.fell_back = 0
         self.why = ""
 
     def tick(self, state: State, t: float) -> Tick | None:
@@ -165,6 +164,12 @@ class Engine:
         self.skipped[reason] += 1
         self.why = f"{reason}: {why}" if why else reason
         return None
+
+    def counted(self) -> tuple[Counter[str], Counter[str], int]:
+        """Return `skipped`, `dropped` and `fell_back`, and count from zero."""
+        found = self.skipped, self.dropped, self.fell_back
+        self.skipped, self.dropped, self.fell_back = Counter(), Counter(), 0
+        return found
 
     def _ticked(self, t: float, values: Floats, period: float) -> Tick:
         """Return the estimate of a sample.
@@ -192,7 +197,6 @@ class Engine:
         diagnosis = found if isinstance(found, Diagnosis) else None
         estimate = found.estimate if isinstance(found, Diagnosis) else found
         self.fell_back += bool(estimate.fell_back)
-        self.estimates += 1
         return Tick(t, estimate, diagnosis, values)
 
     def _differentiate(self, t: float, qd: Floats, values: Floats, period: float) -> None:

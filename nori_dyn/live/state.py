@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections import Counter
 
 import numpy as np
 
@@ -22,31 +22,10 @@ MEMORY = 0.05
 """Share of a new time between messages in the usual one."""
 
 
-@dataclass(slots=True)
-class StreamCounts:
-    """What was counted of the messages of a stream.
-
-    Attributes:
-        received: messages.
-        malformed: messages that are none of their type, or whose numbers do not fit together.
-        repeated: messages of the time of the one before; not used.
-        out_of_order: messages of an earlier time; not used.
-        late: messages that came after an estimate for which they would have been newer; used from then on.
-        lost: messages that never came, by the numbers of those that did, where the transport tells them.
-        restarts: how often time began anew.
-    """
-
-    received: int = 0
-    malformed: int = 0
-    repeated: int = 0
-    out_of_order: int = 0
-    late: int = 0
-    lost: int = 0
-    restarts: int = 0
-
-    def figures(self) -> dict[str, int]:
-        """Return them by name."""
-        return asdict(self)
+WRONG = ("repeated", "out_of_order", "late", "restarts")
+"""What is counted of the times of messages: those of the time of the one before, and of an earlier time, which are not
+used; those that came after an estimate for which they would have been newer, which are used from then on; and how often
+time began anew."""
 
 
 class Track:
@@ -54,7 +33,7 @@ class Track:
 
     Attributes:
         bound: what is taken of the stream.
-        counts: what was counted.
+        counts: how many messages were late, and so on; see `WRONG`.
         latest: the time of the last message [s]; minus infinity before the first.
         step: the usual time between messages [s]; nan until it is known.
 
@@ -63,7 +42,8 @@ class Track:
     """
 
     def __init__(self, bound: BoundStream) -> None:
-        self.bound, self.counts = bound, StreamCounts()
+        self.bound = bound
+        self.counts: Counter[str] = Counter()
         self.latest = -np.inf
         self.step = np.nan
         self._steps = 0
@@ -96,19 +76,14 @@ class Track:
             record[piece.targets] = np.concatenate(piece.apply([values[k : k + 1] for k in columns]))
 
     def order(self, t: float) -> str:
-        """Return what is wrong with the time of a message: "repeated", "out_of_order", "restarts", or ""."""
+        """Return what is wrong with the time of a message, see `WRONG`; "" where nothing is."""
         if t > self.latest:
             self._count(t - self.latest)
             self.latest = t
             return ""
-        if t == self.latest:
-            self.counts.repeated += 1
-            return "repeated"
-        if t > self.latest - RESTART:
-            self.counts.out_of_order += 1
-            return "out_of_order"
-        self.counts.restarts += 1
-        return "restarts"
+        wrong = "repeated" if t == self.latest else "out_of_order" if t > self.latest - RESTART else "restarts"
+        self.counts[wrong] += 1
+        return wrong
 
     def _count(self, step: float) -> None:
         """Learn of a time between messages [s]; one that is a gap is not usual."""
@@ -161,7 +136,7 @@ class State:
         elif wrong:
             return None
         if t < self.ticked:
-            track.counts.late += 1
+            track.counts["late"] += 1
         told = np.full(len(self.values), np.nan)
         track.write(values, told)
         is_told = np.isfinite(told)

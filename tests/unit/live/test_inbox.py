@@ -17,7 +17,7 @@ def test_messages_come_in_order():
     for k in range(5):
         inbox.put(numbered(k))
     assert [inbox.get(0).number for _ in range(5)] == [0, 1, 2, 3, 4]
-    assert (inbox.came, inbox.dropped, len(inbox)) == (5, 0, 0)
+    assert (inbox.dropped, len(inbox)) == (0, 0)
 
 
 def test_the_oldest_make_room_and_are_counted():
@@ -26,7 +26,7 @@ def test_the_oldest_make_room_and_are_counted():
         inbox.put(numbered(k))
     assert [inbox.get(0).number for _ in range(3)] == [7, 8, 9]
     assert inbox.get(0) is None
-    assert (inbox.came, inbox.dropped) == (10, 7)
+    assert inbox.dropped == 7
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -46,7 +46,28 @@ def test_none_is_doubled_or_forgotten_between_threads(threads):
     for sender in senders:
         sender.join()
     assert len(set(got)) == len(got)
-    assert inbox.came == threads * each == len(got) + inbox.dropped
+    assert threads * each == len(got) + inbox.dropped
     for k in range(threads):
         own = [n for n in got if n // each == k]
         assert own == sorted(own)
+
+
+def test_what_never_came_is_counted_by_the_numbers_of_what_did():
+    inbox = Inbox(limit=2)
+    for topic, publisher, number in (
+        *(("/a", b"1", n) for n in (5, 6, 9)),
+        *(("/a", b"2", n) for n in (1, 2)),
+        *(("/b", b"1", n) for n in (1, 3)),
+    ):
+        inbox.put(Message(topic, b"", 0, number=number, publisher=publisher))
+    assert inbox.lost == {"/a": 2, "/b": 1}
+    assert inbox.dropped == 5  # which is another matter
+    assert inbox.counted() == (5, {"/a": 2, "/b": 1})
+    assert inbox.counted() == (0, {})
+
+
+def test_publishers_beyond_number_are_not_remembered():
+    inbox = Inbox(limit=1)
+    for k in range(10_000):
+        inbox.put(Message("/a", b"", 0, number=1, publisher=k.to_bytes(16, "little")))
+    assert len(inbox._numbers) <= 1024

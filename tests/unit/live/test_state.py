@@ -86,8 +86,7 @@ def test_repeated_and_earlier_messages_are_counted_and_not_used(record):
     assert joints(state, 1.2, 9.0, 9.0, 9.0, 9.0) is None
     assert joints(state, 1.05, 9.0, 9.0, 9.0, 9.0) is None
     np.testing.assert_allclose(state.sample(1.2)[:4], [*np.deg2rad([1, 2]), 3, 4])
-    counts = state.tracks[JOINTS].counts
-    assert (counts.repeated, counts.out_of_order, counts.late, counts.restarts) == (1, 1, 0, 0)
+    assert state.tracks[JOINTS].counts == {"repeated": 1, "out_of_order": 1}
 
 
 def test_what_comes_after_its_estimate_is_late_and_used_from_then_on(record):
@@ -95,7 +94,7 @@ def test_what_comes_after_its_estimate_is_late_and_used_from_then_on(record):
     imu(state, 0.9)
     joints(state, 1.0)
     imu(state, 0.95, 7.0, 7.0)
-    assert state.tracks[IMU].counts.late == 1
+    assert state.tracks[IMU].counts == {"late": 1}
     assert state.sample(1.0)[-1] == 7.0
 
 
@@ -104,7 +103,7 @@ def test_time_that_begins_anew_is_taken_as_such(record):
     imu(state, 99.9)
     joints(state, 100.0)
     assert joints(state, 0.5) == 0.5
-    assert state.tracks[JOINTS].counts.restarts == 1
+    assert state.tracks[JOINTS].counts == {"restarts": 1}
     assert np.isnan(state.sample(0.5)[-1])  # what was heard before is of another time
     assert imu(state, 0.55) is None
     assert joints(state, 0.6) == 0.6
@@ -116,7 +115,7 @@ def test_a_stamp_far_in_the_future_does_no_lasting_harm(record):
     joints(state, 1.0)
     joints(state, 1e9)
     assert [joints(state, t) for t in (1.1, 1.2, 1.3)] == [1.1, 1.2, 1.3]
-    assert state.tracks[JOINTS].counts.restarts == 1
+    assert state.tracks[JOINTS].counts == {"restarts": 1}
 
 
 def test_a_silent_stream_is_missing_after_its_gap(record):
