@@ -2,6 +2,7 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
 from .api.system import System
@@ -11,6 +12,8 @@ from .io.mjcf import load_mjcf
 from .io.robots import load_robot
 from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
 from .io.urdf import load_urdf
+from .logs.log import Log, read_log
+from .logs.mapping import LogMapping, load_mapping
 from .measurements.sensor_set import SensorSet
 from .model.closure import closed
 from .model.synthetic import autotree, random_tree
@@ -46,6 +49,9 @@ __all__ = [
     "Estimate",
     "InputError",
     "KinematicTree",
+    "Log",
+    "LogEstimate",
+    "LogMapping",
     "Monitor",
     "NoriError",
     "NoriWarning",
@@ -69,10 +75,12 @@ __all__ = [
     "coriolis",
     "crba",
     "errors",
+    "estimate",
     "interop",
     "jacobian",
     "load_candidates",
     "load_components",
+    "load_mapping",
     "load_mjcf",
     "load_robot",
     "load_sensors",
@@ -89,6 +97,7 @@ __all__ = [
     "plan",
     "plan_set",
     "random_tree",
+    "read_log",
     "recursions",
     "redundancy",
     "rnea",

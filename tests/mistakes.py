@@ -16,7 +16,7 @@ from pathlib import Path
 import nori_dyn as nd
 from nori_dyn.bench.urdf import urdf_of
 from nori_dyn.cli import main
-from tests.unit.io.test_logs import FOOT
+from tests.unit.logs.test_reading import FOOT
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "mistakes.md"
 

@@ -1,141 +1,203 @@
-"""A log run through a plan, or through the plans of all contact states."""
+"""Logs run through a plan, or through the plans of all contact states: chunk by chunk, or as a whole."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import InputError, NoriError
-from nori_dyn.io.differentiation import Differentiation
-from nori_dyn.io.log_readings import own_readings
-from nori_dyn.io.logs import Log, read_log
+from nori_dyn.logs.checks import samples_by_state
+from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.log import Log
+from nori_dyn.logs.reading import Reading
+from nori_dyn.logs.report import LogReport
+from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.planning.outputs import Output
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.solve.plausibility.doubts import doubts_of_motion, doubts_of_readings
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing, unusable
-from nori_dyn.tables.progress import progress_bar
-from nori_dyn.typing import Floats
+from nori_dyn.tables.progress import Watched, progress_bar
+
+LOOKED_AT = 4096
+"""Samples of each chunk after the first that are looked at for what is not likely."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a log is run.
+
+    Attributes:
+        differentiation: how to make joint accelerations that the log lacks; None refuses a log without them.
+        dt: time between samples [s], to compare q with qd; that of the log's times when None.
+        missing: as for `Solver.solve_batch`; "drop" also leaves samples out whose q or qd is not a number.
+        singular: as for `Solver.solve_batch`.
+        monitor: whether estimates and readings are judged as well.
+        backend: as for `Plan.solver`.
+        closed: for a plan set, the contacts that are closed throughout; None takes them from the log.
+    """
+
+    differentiation: Differentiation | None = None
+    dt: float | None = None
+    missing: Missing = "refuse"
+    singular: Singular = "refuse"
+    monitor: bool = False
+    backend: str = "auto"
+    closed: ContactState | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LogRun:
-    """What came of a log.
+class Solved:
+    """What came of a chunk of a log.
 
     Attributes:
-        log: the log.
-        estimate: of all its samples.
+        samples: the samples that were estimated.
+        estimate: their estimates.
         diagnosis: what a monitor says of them, where it was asked.
-        system: the system that was solved; of a plan set that of its first state.
-        preparing: time to compile [s], or to load what was compiled before.
-        seconds: time to solve all samples [s].
-        dropped: in how many samples a sensor was dropped, by its name, where it was at all.
-        doubts: what is not likely about the log.
+        following: the number of the sample of the log that comes after the chunk.
     """
 
-    log: Log
+    samples: Samples
     estimate: Estimate
     diagnosis: Diagnosis | None
-    system: System
-    preparing: float
-    seconds: float
-    dropped: dict[str, int]
-    doubts: tuple[Doubt, ...]
-
-    def times(self, dt: float | None) -> Floats | None:
-        """Return the times of the samples (N,) [s]: those of the log, or what samples dt apart have."""
-        return dt * np.arange(len(self.log.q), dtype=float) if self.log.t is None and dt is not None else self.log.t
-
-    @property
-    def largest_residual(self) -> float | None:
-        """The largest relative residual of a sample; None where it was not computed."""
-        residual = np.asarray(self.estimate.residual)
-        return None if np.isnan(residual).all() else float(np.nanmax(residual))
+    following: int
 
 
-def run_log(
-    plans: Plan | PlanSet,
-    path: str | Path,
-    differentiation: Differentiation | None = None,
-    dt: float | None = None,
-    missing: Missing = "refuse",
-    singular: Singular = "refuse",
-    monitor: bool = False,
-    backend: str = "auto",
-    closed: ContactState | None = None,
-) -> LogRun:
-    """Return what a plan, or a plan set, estimates from a log.
+@dataclass(frozen=True, eq=False)
+class LogRunner:
+    """Runs logs through a plan, or a plan set, which is compiled once.
 
-    Args:
+    Attributes:
         plans: the plan, or the plans of contact states.
-        path: the log.
-        differentiation: see `read_log`.
-        dt: time between samples [s], to compare q with qd; that of the log's column of times when None.
-        missing: as for `Solver.solve_batch`.
-        singular: likewise.
-        monitor: whether estimates and readings are judged as well.
-        backend: as for `Plan.solver`.
-        closed: for a plan set, the contacts that are closed throughout; None takes them from columns of the log.
+        options: how.
+        systems: what is solved in each contact state.
+        contacts: the contacts, of a plan set.
 
     Raises:
-        InputError: contacts or a monitor where there are none; and as `read_log` and `Solver.solve_batch`.
-        SingularSystemError: as `Solver.solve_batch`.
+        InputError: contacts or a monitor where there are none.
         UnknownSensorNameError: there is no such contact.
-        BackendError: there is no such backend.
     """
-    systems: dict[ContactState, System]
-    names: tuple[str, ...]
-    state: ContactState | None
-    if isinstance(plans, Plan):
-        if closed is not None:
-            raise InputError("contacts can be chosen for a plan set; this plan is for one contact state.")
-        systems, names, state = {(): plans.system}, (), None
-    else:
-        if monitor:
+
+    plans: Plan | PlanSet
+    options: RunOptions = field(default_factory=RunOptions)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.plans, Plan):
+            if self.options.closed is not None:
+                raise InputError("contacts can be chosen for a plan set; this plan is for one contact state.")
+        elif self.options.monitor:
             raise InputError("a monitor is for one contact state: plan that one, with --contacts.")
-        systems = {each: one.system for each, one in plans.plans.items()}
-        names = plans.contact_names
-        state = None if closed is None else plans.sensors.contact_state(closed)
-    log = read_log(path, systems, differentiation, missing, names, state)
-    with progress_bar(f"solving {len(log.q):,} samples") as stage:
-        stage("compiling")
-        start = time.perf_counter()
-        judge = plans.monitor(backend) if monitor and isinstance(plans, Plan) else None
-        solver = plans.solver(backend) if judge is None else judge.solver
+
+    @property
+    def systems(self) -> dict[ContactState, System]:
+        """What is solved in each contact state."""
+        if isinstance(self.plans, Plan):
+            return {(): self.plans.system}
+        return {state: one.system for state, one in self.plans.plans.items()}
+
+    @property
+    def contacts(self) -> tuple[str, ...]:
+        """The names of the contacts, of a plan set."""
+        return () if isinstance(self.plans, Plan) else self.plans.contact_names
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """What is estimated."""
+        plan = self.plans if isinstance(self.plans, Plan) else next(iter(self.plans.plans.values()))
+        return plan.outputs
+
+    @property
+    def system(self) -> System:
+        """What is solved; of a plan set in its first state."""
+        return next(iter(self.systems.values()))
+
+    def solved(self, log: Log, report: LogReport, first: int = 0, watched: Watched = None) -> Iterator[Solved]:
+        """Yield what comes of a log, chunk by chunk.
+
+        Args:
+            log: the log.
+            report: takes what is told of it.
+            first: how many samples of it to leave out at the beginning.
+            watched: who watches the progress.
+
+        Raises:
+            InputError: the log lacks what is needed, or holds what is no number; and as `Solver.solve_batch`.
+            SingularSystemError: as `Solver.solve_batch`.
+            UnplannedStateError: a contact state that has no plan.
+            FileFormatError, MappingError, BackendError: the log, its mapping, or the backend's name.
+        """
+        options = self.options
+        reading = Reading(self.systems, self.contacts, self._closed(), options.differentiation, options.missing)
+        run: Callable[..., Estimate | Diagnosis] | None = None
+        with progress_bar(f"estimating {log.path.name}", watched) as stage:
+            begun = time.perf_counter()
+            for chunk in reading.chunks(log, report.counts, first):
+                samples, start = chunk.samples, time.perf_counter()
+                if run is None:
+                    stage("compiling")
+                    run = self._prepared(samples)
+                    report.preparing += time.perf_counter() - start
+                    start = time.perf_counter()
+                found = run(*samples.states(), missing=options.missing, singular=options.singular)
+                report.seconds += time.perf_counter() - start
+                diagnosis = found if isinstance(found, Diagnosis) else None
+                estimate = found.estimate if isinstance(found, Diagnosis) else found
+                self._tell(report, samples, estimate)
+                rate = (report.samples - report.resumed) / max(time.perf_counter() - begun, 1e-9)
+                stage(f"running, {report.samples:,} samples, {rate:,.0f} a second", chunk.done)
+                yield Solved(samples, estimate, diagnosis, chunk.following)
+
+    def _closed(self) -> ContactState | None:
+        if isinstance(self.plans, Plan) or self.options.closed is None:
+            return None
+        return self.plans.sensors.contact_state(self.options.closed)
+
+    def _prepared(self, samples: Samples) -> Callable[..., Estimate | Diagnosis]:
+        """Return what solves a batch, compiled."""
+        judge = None
+        if self.options.monitor and isinstance(self.plans, Plan):
+            judge = self.plans.monitor(self.options.backend)
+        solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
         run: Callable[..., Estimate | Diagnosis] = solver.solve_batch if judge is None else judge.check_batch
-        with suppress(NoriError):  # of the first sample: the whole log meets it again
-            run(*log.states(1), missing=missing, singular="nan")
-        preparing = time.perf_counter() - start
-        stage("running")
-        start = time.perf_counter()
-        found = run(*log.states(), missing=missing, singular=singular)
-        seconds = time.perf_counter() - start
-    diagnosis = found if isinstance(found, Diagnosis) else None
-    estimate = found.estimate if isinstance(found, Diagnosis) else found
-    dropped: dict[str, int] = {}
-    odd: list[Doubt] = []
-    for each, samples in log.samples.items():
-        y = own_readings(systems, each, log.y[samples])
-        odd += doubts_of_readings(systems[each], log.q[samples], log.qd[samples], y)
-        if missing == "drop":
-            for name, n in _dropped(systems[each], y).items():
-                dropped[name] = dropped.get(name, 0) + n
-    first = next(iter(systems.values()))
-    odd += doubts_of_motion(first.tree, log.q, log.qd, estimate, dt, log.t)
-    return LogRun(log, estimate, diagnosis, first, preparing, seconds, dropped, tuple(dict.fromkeys(odd)))
+        with suppress(NoriError):  # of the first sample: the whole chunk meets it again
+            run(*samples.at(slice(0, 1)).states(), missing=self.options.missing, singular="nan")
+        return run
+
+    def _tell(self, report: LogReport, samples: Samples, estimate: Estimate) -> None:
+        """Count what came of a chunk, and look for what is not likely."""
+        is_first = report.samples == 0
+        report.add(samples, estimate)
+        looked = samples if is_first else samples.at(slice(0, LOOKED_AT))
+        by_state = samples_by_state(looked)
+        for each, places in by_state.items():
+            system, y = self.systems[each], samples.record.own_readings(each, looked.y[places])
+            report.doubt(doubts_of_readings(system, looked.q[places], looked.qd[places], y))
+        if self.options.missing == "drop":
+            for each, places in samples_by_state(samples).items():
+                system = self.systems[each]
+                lost = np.count_nonzero(unusable(system, samples.record.own_readings(each, samples.y[places])), axis=0)
+                for name, n in zip(system.weight_names, lost.tolist(), strict=True):
+                    if n:
+                        report.dropped[name] = report.dropped.get(name, 0) + n
+        whole = estimate if is_first else None
+        t = looked.t if looked.t is not None and len(looked.t) > 1 else None
+        report.doubt(doubts_of_motion(samples.record.tree, looked.q, looked.qd, whole, self.options.dt, t))
 
 
-def _dropped(system: System, y: Floats) -> dict[str, int]:
-    """Return in how many samples a sensor was dropped, by its name, where it was at all."""
-    counts = np.count_nonzero(unusable(system, y), axis=0).tolist()
-    return {name: n for name, n in zip(system.weight_names, counts, strict=True) if n}
+def options_of(
+    differentiate: int | None = None, dt: float | None = None, contacts: Any = None, **others: Any
+) -> RunOptions:
+    """Return how a log is run, from what users say."""
+    differentiation = None if differentiate is None else Differentiation(differentiate, dt)
+    closed = None if contacts is None else tuple(contacts)
+    return RunOptions(differentiation=differentiation, dt=dt, closed=closed, **others)

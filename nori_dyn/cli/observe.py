@@ -115,8 +115,8 @@ def observe(
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
     from nori_dyn.api.system import System
-    from nori_dyn.io.logs import read_configurations
     from nori_dyn.io.sensor_configs import load_sensors
+    from nori_dyn.logs.log import configurations_in
     from nori_dyn.model.joints import notes_on_limits
     from nori_dyn.observe.conditioning import conditioning
     from nori_dyn.observe.redundancy import redundancy
@@ -143,7 +143,7 @@ def observe(
         known = load_sensors(sensors, robot, tree)
     system = System(tree, in_contact(known, contacts))
     resolve_outputs(system, wanted)  # before anything is computed
-    given = None if poses is None else read_configurations(poses, system)
+    given = None if poses is None else configurations_in(poses, system)
     with progress_bar("observability") as stage:
         stage("exact rank and special poses")
         report = observability(system, None, asked, seed)

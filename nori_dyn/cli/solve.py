@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +11,9 @@ import typer
 
 from nori_dyn.cli.common import Json, named_contacts, next_command, print_json
 from nori_dyn.errors import InputError
-from nori_dyn.io.files import check_writable
+from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
 from nori_dyn.report.terminal import show
-from nori_dyn.tables import number, unbroken
+from nori_dyn.tables import unbroken
 
 
 class Singular(StrEnum):
@@ -33,8 +32,20 @@ class Missing(StrEnum):
 
 def solve(
     plan: Annotated[Path, typer.Option(help="The file of a plan, or of a plan set.")],
-    input: Annotated[Path, typer.Option(help="The log: .csv, .csv.gz or .npz.")],
-    out: Annotated[Path, typer.Option(help="The estimates to write: .csv, .csv.gz or .npz.")],
+    input: Annotated[
+        Path,
+        typer.Option(
+            help="The log: CSV, NPZ, MATLAB; Parquet, Arrow, HDF5, MCAP, bags of ROS 1 and ROS 2 (nori_dyn[logs])."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The estimates to write, in any of these formats; the ending says which.")],
+    mapping: Annotated[
+        Path | None,
+        typer.Option(
+            help="A YAML file that ties the log's columns, topics and keys to the robot, with units, signs, clocks and "
+            "delays; `nori-dyn map` drafts it. Without it, columns go by their usual names."
+        ),
+    ] = None,
     backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
     differentiate: Annotated[
         int | None,
@@ -80,76 +91,52 @@ def solve(
             "contact:l_foot and so on of the log say it at each sample, by 1 and 0."
         ),
     ] = None,
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart", help="Begin anew, where a run before left a part of the same estimates: OUT.partial."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a plan over a log of states and readings.
+    """Run a plan over a log of states and readings, however long it is.
 
     A CSV has one column a number: q[0] or q:joint, qd[0] or qd:joint, and each measurement by name (`nori-dyn info
     PLAN` lists them), accelerations and torques also as qdd[0] and tau[0]. ROS's position, velocity, effort and
-    libfranka's dq, tau_J are read as well. An NPZ has arrays q, qd, y. What is not likely about the log, such as
-    angles that look like degrees, is told as a warning; nothing is changed.
+    libfranka's dq, tau_J are read as well. An NPZ has arrays q, qd, y. For other names, units and clocks there is
+    --mapping. A run that was killed goes on where it was when it is started again. What is not likely about the log,
+    such as angles that look like degrees, is told as a warning; nothing is changed.
 
     Example: nori-dyn solve --plan panda.plan --input log.csv --out tau.csv --differentiate 51 --dt 0.001
     """
-    import numpy as np
-
-    from nori_dyn.api.log_run import run_log
+    from nori_dyn.api.log_file import estimate_to_file
+    from nori_dyn.api.log_run import LogRunner, options_of
     from nori_dyn.api.plan_set import load_plans
-    from nori_dyn.io.columns import check_table_name
-    from nori_dyn.io.differentiation import Differentiation
-    from nori_dyn.io.estimate_files import write_estimate
+    from nori_dyn.logs.log import read_log
 
-    check_table_name(out)
-    check_writable(out)
     if dt is not None and not 0 < dt < math.inf:
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
-    differentiation = None if differentiate is None else Differentiation(differentiate, dt)
-    plans = load_plans(plan)
     closed = None if contacts is None else named_contacts(contacts)
-    run = run_log(plans, input, differentiation, dt, missing.value, singular.value, monitor, backend, closed)
-    log, estimate = run.log, run.estimate
-    n = len(log.q)
-    write_estimate(out, estimate, run.system, run.diagnosis, run.times(dt))
-    fell_back = int(np.count_nonzero(estimate.fell_back))
-    singular_at = np.flatnonzero(estimate.singular)
+    options = options_of(
+        differentiate,
+        dt,
+        closed,
+        missing=missing.value,
+        singular=singular.value,
+        monitor=monitor,
+        backend=backend,
+    )
+    log = read_log(input, mapping)
+    report = estimate_to_file(LogRunner(load_plans(plan), options), log, out, restart)
     if as_json:
-        print_json(
-            {
-                "samples": n,
-                "backend": estimate.backend,
-                "preparing_seconds": run.preparing,
-                "seconds": run.seconds,
-                "largest_residual": run.largest_residual,
-                "fell_back": fell_back,
-                "singular": singular_at.tolist(),
-                "differentiated": list(log.differentiated),
-                "dropped": run.dropped,
-                "unused": list(log.unused),
-                "warnings": [asdict(doubt) for doubt in run.doubts],
-                "out": str(out),
-            }
-        )
+        print_json({**report_json(report), "out": str(out)})
         return
-    made = f", {len(log.differentiated)} accelerations by differentiating" if log.differentiated else ""
-    worst = run.largest_residual
-    residual = (
-        "The residual is not computed, as the plan leaves out a part of the unknowns."
-        if worst is None
-        else f"Largest relative residual {number(worst, 2)}."
-    )
-    show(
-        f"{n:,} samples{made}, backend {estimate.backend}: {number(1e6 * run.seconds / n)} us a sample, after "
-        f"{number(run.preparing, 2)} s to compile or load. {residual} {fell_back:,} fell back to fresh pivots.",
-        *((f"Not used of {input}: {', '.join(map(unbroken, log.unused))}.",) if log.unused else ()),
-    )
-    if run.dropped:
-        shown = ", ".join(f"'{name}' {times}" for name, times in run.dropped.items())
-        typer.echo(f"dropped, of {n} samples: {shown}", err=True)
-    if len(singular_at):
-        typer.echo(f"singular, and so nan: {len(singular_at)} of {n} samples, the first is {singular_at[0]}", err=True)
+    show(*report_lines(report, input))
+    for line in report_warnings(report):
+        typer.echo(line, err=True)
     name = unbroken(str(out))
     show(f"Estimates written to {name}.", next_command("plot", out, "--out", "PICTURE.png"))
-    for doubt in run.doubts:
+    for doubt in report.doubts:
         typer.echo(f"warning: {doubt.message}", err=True)
 
 

@@ -76,9 +76,7 @@ def _read(path: str | Path) -> YamlFile:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         if _size(root, {}) > LARGEST:
-            raise _NotYamlError(
-                f"{path}: its aliases make it larger than {LARGEST} entries. Write out what is meant."
-            )
+            raise _NotYamlError(f"{path}: its aliases make it larger than {LARGEST} entries. Write out what is meant.")
         return YamlFile(path, None if root is None else loader.construct_document(root), root)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

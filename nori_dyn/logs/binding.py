@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nori_dyn.logs.entries import Entries, Piece
-from nori_dyn.logs.mapping import Axes, StreamSettings
-from nori_dyn.logs.mapping import Mapping as LogMapping
-from nori_dyn.logs.naming import TIMES, column_named, usual_names
+from nori_dyn.logs.mapping import Axes, LogMapping, StreamSettings
+from nori_dyn.logs.naming import column_named, usual_names
 from nori_dyn.logs.record import Record
-from nori_dyn.logs.source import Stream, suggestion
+from nori_dyn.logs.source import Stream, clock_among, suggestion
 from nori_dyn.logs.units import factor, known_units
 from nori_dyn.typing import Floats, Indices
 
@@ -168,7 +167,7 @@ def _bound(name: str, mapping: LogMapping, pieces: Sequence[Piece], entries: Ent
         raise entries.wrong(f"has no column '{clock}' for the times of '{name}'. {hint}")
     if clock is None and settings.stamps == "log" and f"{name}.log_time" in entries.columns:
         clock = f"{name}.log_time"
-    clock = clock or stream.clock or next((each for each in stream.columns if each.lower() in TIMES), None)
+    clock = clock or stream.clock or clock_among(stream.columns)
     unit = factor(settings.unit, "s")
     if unit is None:
         known = ", ".join(known_units("s"))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateError
-from nori_dyn.logs.samples import Samples, contact_states
+from nori_dyn.logs.samples import Samples, contact_states, shown_value
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Booleans, Floats, Indices
 
 
-def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], left_out: Counter[str]) -> Samples:
+def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], left_out: dict[str, int]) -> Samples:
     """Return the samples that can be estimated; those in gaps of streams, and without a motion, are left out.
 
     Args:
@@ -32,8 +30,8 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     def leave_out(reason: str, which: Booleans | np.bool_) -> None:
         new = np.asarray(which & ~left)
         if new.any():
-            left_out[reason] += int(np.count_nonzero(new))
-            left |= new
+            left_out[reason] = left_out.get(reason, 0) + int(np.count_nonzero(new))
+            left[new] = True
 
     if samples.silent is not None:
         leave_out("in a gap of a stream that tells q or qd", samples.silent[:, : record.y.start].any(axis=1))
@@ -54,13 +52,13 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
             n = int(np.count_nonzero(wrong[:, j]))
             raise InputError(
                 f"{samples.place(k)}: column '{record.names[part.start + j]}' is {shown_value(values[k, j])}. Without "
-                f"q and qd nothing can be said: --missing drop leaves such samples out ({n} of {len(samples)} read), or "
-                "fill them in."
+                f"q and qd nothing can be said: --missing drop leaves such samples out ({n} of {len(samples)} read), "
+                "or fill them in."
             )
     return samples if not left.any() else samples.at(~left)
 
 
-def samples_by_state(samples: Samples, differentiated: tuple[str, ...]) -> dict[ContactState, Indices]:
+def samples_by_state(samples: Samples) -> dict[ContactState, Indices]:
     """Return the samples of each contact state that occurs, by their places among these.
 
     Raises:
@@ -95,11 +93,6 @@ def check_readings(samples: Samples, system: System, own: Floats, places: Indice
         low, high = system.ranges[:, j].tolist() if system.ranges is not None else (-np.inf, np.inf)
         name, value = system.measurement_names[j], float(own[k, j])
         raise SaturatedReadingError(samples.place(int(places[k])), name, value, (low, high), bool(is_exact[j]))
-
-
-def shown_value(value: float) -> str:
-    """Return what a message says of a number that is none."""
-    return "empty or nan" if np.isnan(value) else f"{value:g}"
 
 
 def _exact(samples: Samples) -> Booleans:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +13,7 @@ from nori_dyn.logs.clock import Rows, StreamCounts, rows_of
 from nori_dyn.logs.conversions import body_velocity
 from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.logs.naming import KINDS
-from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.logs.source import BLOCK, Source, suggestion
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.plausibility.motion import step
@@ -30,12 +29,14 @@ class LogCounts:
         left_out: how many samples were left out, by the reason.
         differentiated: the readings that were made by differentiating velocities.
         dt: the time between samples that was taken to differentiate [s].
+        unused: what else the log holds.
     """
 
     streams: dict[str, StreamCounts] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
+    left_out: dict[str, int] = field(default_factory=dict)
     differentiated: tuple[str, ...] = ()
     dt: float | None = None
+    unused: tuple[str, ...] = ()
 
 
 def samples_of(
@@ -62,7 +63,8 @@ def samples_of(
     """
     counts = LogCounts() if counts is None else counts
     record, made = binding.record, _differentiated(binding, differentiation)
-    _check_motion(source, binding)
+    _check_has("q", source, binding)
+    _check_has("qd", source, binding)
     counts.differentiated = tuple(record.names[k] for k in made)
     context = differentiation.window if made and differentiation is not None else 0
     start = max(first - context, 0) if not binding.is_resampled else 0
@@ -78,29 +80,46 @@ def samples_of(
         raise InputError(f"{binding.where}: holds no samples.")
 
 
+def configurations(source: Source, binding: Binding) -> Floats:
+    """Return all configurations (N, nq) of a log, which may hold nothing else.
+
+    Raises:
+        InputError: the log lacks q, holds no samples, or what is no number.
+        FileFormatError: the log is damaged.
+    """
+    _check_has("q", source, binding)
+    parts = [_built(rows, source, binding, ()) for rows in rows_of(binding, source.read(binding.wanted), {})]
+    if not parts:
+        raise InputError(f"{binding.where}: holds no samples.")
+    found = Samples.joined(parts)
+    for k, j in np.argwhere(~np.isfinite(found.q))[:1].tolist():
+        value = found.q[k, j]
+        raise InputError(f"{found.place(k)}: column '{binding.record.names[j]}' is {shown_value(value)}.")
+    return found.q
+
+
 def lacking(binding: Binding, state: ContactState, made: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the readings that are needed in a contact state, and that neither the log gives nor differentiating."""
     needed, given = set(binding.record.systems[state].measurement_names), set(made)
     return tuple(name for name in binding.lacking if name in needed and name not in given)
 
 
-def _check_motion(source: Source, binding: Binding) -> None:
-    """Check that the log has q and qd.
+def _check_has(kind: str, source: Source, binding: Binding) -> None:
+    """Check that the log has q, or qd.
 
     Raises:
         InputError: it lacks some.
     """
     record = binding.record
-    for kind, part in (("q", record.q), ("qd", record.qd)):
-        names = record.names[part]
-        missing = [name for name in names if name in binding.lacking]
-        if missing:
-            k = names.index(missing[0])
-            raise InputError(
-                f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are "
-                f"needed). {suggestion(source.columns, f'{kind}[{k}]', KINDS)} A mapping says what they are called: "
-                "nori-dyn map."
-            )
+    names = record.names[record.q if kind == "q" else record.qd]
+    missing = [name for name in names if name in binding.lacking]
+    if missing:
+        k = names.index(missing[0])
+        raise InputError(
+            f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are "
+            f"needed). {suggestion(source.columns, f'{kind}[{k}]', KINDS)} Where they are called otherwise, a mapping "
+            "says how: nori-dyn map."
+        )
 
 
 def _differentiated(binding: Binding, differentiation: Differentiation | None) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class StreamCounts:
         backwards: samples before the one before, likewise.
         gaps: times between two samples that are longer than what is bridged.
         longest: the longest time between two samples [s].
+        last: the latest time [s].
     """
 
     samples: int = 0
@@ -36,11 +37,11 @@ class StreamCounts:
     backwards: int = 0
     gaps: int = 0
     longest: float = 0.0
-    _last: float = field(default=-np.inf, repr=False)
+    last: float = -np.inf
 
     def count(self, t: Floats, gap: float) -> Booleans:
         """Count samples at times (n,), and return which of them come after all before them (n,)."""
-        before = np.maximum.accumulate(np.concatenate([[self._last], t[:-1]])) if len(t) else t
+        before = np.maximum.accumulate(np.concatenate([[self.last], t[:-1]])) if len(t) else t
         self.samples += len(t)
         self.repeated += int(np.count_nonzero(t == before))
         self.backwards += int(np.count_nonzero(t < before))
@@ -48,7 +49,7 @@ class StreamCounts:
         self.gaps += int(np.count_nonzero(steps > gap))
         self.longest = max(self.longest, float(steps.max(initial=0.0)))
         if len(t):
-            self._last = max(float(before[-1]), float(t[-1]))
+            self.last = max(float(before[-1]), float(t[-1]))
         return np.asarray(t > before)
 
 
@@ -87,20 +88,21 @@ def rows_of(binding: Binding, blocks: Iterable[Block], counts: dict[str, StreamC
         blocks: what was read of them.
         counts: takes what is counted, by the names of streams.
     """
-    for name in binding.streams:
-        counts.setdefault(name, StreamCounts())
     if binding.is_resampled:
+        counts |= {name: StreamCounts() for name in binding.streams}
         yield from _resampled(binding, blocks, counts)
         return
     (bound,) = binding.streams.values()
     places, gap = bound.targets.tolist(), bound.settings.gap
+    counted = counts.setdefault(bound.stream.name, StreamCounts())
     for block in blocks:
         t = bound.times(block.values)
+        new = max(counted.samples - block.first, 0)  # what a run before has counted is read again where it goes on
         if t is not None:
             gap = BRIDGED * usual_step(t) if gap is None else gap
-            counts[block.stream].count(t, gap)
+            counted.count(t[new:], gap)
         else:
-            counts[block.stream].samples += len(block)
+            counted.samples += max(len(block) - new, 0)
         yield Rows(block.first, t, dict(zip(places, bound.numbers(block.values), strict=True)))
 
 

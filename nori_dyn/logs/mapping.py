@@ -113,7 +113,7 @@ class Entry(Strict):
         return self
 
 
-class Mapping(Strict):
+class LogMapping(Strict):
     """What ties the columns of a log to a robot.
 
     Attributes:
@@ -124,7 +124,7 @@ class Mapping(Strict):
 
     Example:
         >>> entry = {"of": "q:{joint}", "from": "angle[{k}]", "joints": ["joint1", "joint2"], "unit": "deg"}
-        >>> nd.Mapping.from_dict({"columns": [entry]}).columns[0].unit
+        >>> nd.LogMapping.from_dict({"columns": [entry]}).columns[0].unit
         'deg'
     """
 
@@ -134,28 +134,28 @@ class Mapping(Strict):
     columns: list[Entry] = []
 
     @staticmethod
-    def from_dict(data: Any) -> Mapping:
+    def from_dict(data: Any) -> LogMapping:
         """Return a mapping from what a YAML file says.
 
         Raises:
             InvalidMappingError: it does not follow the schema; says where.
         """
         try:
-            return Mapping.model_validate(data)
+            return LogMapping.model_validate(data)
         except ValidationError as error:
             found = config_error(error, data, SCHEMA)
             raise InvalidMappingError(str(found), found.path) from None
 
 
 SCHEMA = Schema(
-    Mapping,
+    LogMapping,
     "a mapping",
     "what a quantity is",
     "It says `columns:`, a list such as - {of: 'q:{joint}', from: 'position[{k}]'}.",
 )
 
 
-def load_mapping(path: str | Path) -> Mapping:
+def load_mapping(path: str | Path) -> LogMapping:
     """Return the mapping in a YAML file.
 
     Raises:
@@ -170,6 +170,6 @@ def load_mapping(path: str | Path) -> Mapping:
     """
     file = read_yaml(path, MappingError)
     try:
-        return Mapping.from_dict(file.data)
+        return LogMapping.from_dict(file.data)
     except InvalidMappingError as error:
         raise MappingError(f"{file.path}:{file.line(error.path)}: {error}") from None

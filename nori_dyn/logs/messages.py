@@ -190,18 +190,25 @@ class _Walk:
             self.at = 4
             self.decisive.append((0, 2))
 
-    def message(self, kind: str, path: str, names: tuple[str, ...]) -> None:
-        """Walk through a message whose first byte is next; `names` are those of the elements of arrays in it."""
+    def message(self, kind: str, path: str, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Walk through a message whose first byte is next, and return the names of elements of arrays at its end.
+
+        Args:
+            kind: its kind.
+            path: how the paths of its numbers begin.
+            names: those of the elements of its arrays, at its beginning.
+        """
         if kind in TIME_KINDS:
             self._aligned(4)
             self._number(path, "time", 8)
-            return
+            return names
         for name, (node, told) in self.types[kind][1]:
             below = f"{path}.{name}"
             if name == FILLER:
                 self.at += self.encoding == "cdr"
             elif node == NAME:
-                self.message(told, below, names)
+                inside = self.message(told, below, names)
+                names = inside if told.endswith("/MultiArrayLayout") else names
             elif node == BASE:
                 if told[0] == "string":
                     self._text()
@@ -228,10 +235,12 @@ class _Walk:
                 else:
                     for k in range(size):
                         self.message(inner, below + own[k] if k < LONGEST else "", ())
+        return names
 
     def _dimension(self, kind: str, path: str) -> tuple[str, ...]:
         """Return the names that the label of a dimension gives its elements, "tau:hip,tau:knee"."""
         names = tuple(self._text(is_decisive=True).split(","))
+        names = names if len(set(names)) == len(names) else ()
         for name, (_, told) in self.types[kind][1][1:]:
             self._numbers(f"{path}.{name}", told[0], [""])
         return names
@@ -379,7 +388,7 @@ def standard_types(encoding: Encoding) -> Types:
     Raises:
         MissingExtraError: rosbags is not installed.
     """
-    return _typestore(encoding).fielddefs  # type: ignore[no-any-return]
+    return typestore_of(encoding).fielddefs  # type: ignore[no-any-return]
 
 
 def parsed_types(text: str, kind: str) -> Types:
@@ -404,7 +413,12 @@ def parsed_types(text: str, kind: str) -> Types:
 
 
 @cache
-def _typestore(encoding: Encoding) -> Any:
+def typestore_of(encoding: Encoding) -> Any:
+    """Return rosbags' store of the messages that come with ROS.
+
+    Raises:
+        MissingExtraError: rosbags is not installed.
+    """
     try:
         from rosbags.typesys import Stores, get_typestore
     except ImportError:

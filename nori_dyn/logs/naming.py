@@ -20,9 +20,6 @@ ALIASES = {
 KINDS = tuple(dict.fromkeys(alias for aliases in ALIASES.values() for alias in aliases))
 """All that such columns may be called."""
 
-TIMES = ("t", "time", "timestamp")
-"""What a column of times is called, in small letters or capitals."""
-
 
 def usual_names(record: Record) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each number of a record, and what its column may be called, the likeliest first."""

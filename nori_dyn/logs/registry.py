@@ -12,6 +12,9 @@ from nori_dyn.errors import FileFormatError, MissingExtraError
 from nori_dyn.logs.source import Source
 from nori_dyn.logs.writer import Writer
 
+FOLDER = (".ros2",)
+"""How the names of folders end that are written; those that are read may be called anything."""
+
 EXTRA = "logs"
 """The extra that brings the libraries of formats."""
 
@@ -42,6 +45,10 @@ FORMATS = (
     Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter"),
     Format("NPY", (".npy",), "numpy_files", "NpySource"),
     Format("Parquet", (".parquet", ".pq"), "arrow", "ParquetSource", "ParquetWriter", ("pyarrow",)),
+    Format("MCAP", (".mcap",), "mcap_files", "McapSource", "McapWriter", ("mcap", "rosbags")),
+    Format("bag of ROS 1", (".bag",), "bags", "Bag1Source", "Bag1Writer", ("rosbags",)),
+    Format("bag of ROS 2", (".ros2",), "bags", "BagSource", "Bag2Writer", ("rosbags",)),
+    Format("file of a bag of ROS 2", (".db3",), "bags", "BagSource", "", ("rosbags",)),
     Format("Arrow", (".arrow", ".feather", ".ipc", ".arrows"), "arrow", "ArrowSource", "ArrowWriter", ("pyarrow",)),
 )
 
@@ -80,9 +87,11 @@ def format_of(path: Path) -> Format:
     Raises:
         FileFormatError: it is of no known format.
     """
+    if path.is_dir():
+        return next(each for each in FORMATS if each.endings == FOLDER)
     found = next((each for each in FORMATS if _ends(path, each)), None)
     if found is None:
-        raise FileFormatError(f"{path}: must end in {_listed(FORMATS)}.")
+        raise FileFormatError(f"{path}: must end in {_listed(FORMATS)}, or be the folder of a bag of ROS 2.")
     return found
 
 

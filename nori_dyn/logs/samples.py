@@ -109,3 +109,8 @@ def contact_states(samples: Samples) -> Mapping[ContactState, Indices]:
         state = tuple(name for name, is_closed in zip(names, row, strict=True) if is_closed)
         found[state] = np.flatnonzero(of_samples.reshape(-1) == k)
     return found
+
+
+def shown_value(value: float) -> str:
+    """Return what a message says of a number that is none."""
+    return "empty or nan" if np.isnan(value) else f"{value:g}"

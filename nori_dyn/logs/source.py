@@ -69,12 +69,14 @@ class Source(ABC):
         path: the file.
         streams: what it holds.
         metadata: what the file says of itself.
+        refused: what it holds that is not read, such as a topic, and why.
         reading: what a progress bar says of the way: "rows", "messages".
     """
 
     path: Path
     streams: tuple[Stream, ...]
     metadata: Mapping[str, str] = MappingProxyType({})
+    refused: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod
     def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import FileFormatError, InputError, MissingExtraError, UnknownOutputError
-from nori_dyn.io.columns import read_columns
-from nori_dyn.io.estimate_files import EXTRAS, SIGMA, TIME
 from nori_dyn.io.files import write_bytes
+from nori_dyn.logs.fields import EXTRAS
+from nori_dyn.logs.log import whole_table
+from nori_dyn.logs.writer import SIGMA, TIME
 from nori_dyn.model.joints import FORCE, MOTION, UNITS
 from nori_dyn.typing import Floats
 
@@ -104,7 +105,7 @@ def draw_estimates(estimates: str | Path, path: str | Path, names: Sequence[str]
         InputError: there are none at all, or too many for a picture.
     """
     check_picture_name(path)
-    columns = _named_columns(read_columns(estimates).values)
+    columns = _named_columns(whole_table(estimates))
     chosen = _choose(estimates, [name for name in columns if _is_estimate(name)], names)
     panels: dict[str, list[Line]] = {}
     for name in chosen:

@@ -6,7 +6,7 @@ Schweppe, Kohlas, Fiechter, Bad data analysis for power system state estimation 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -98,6 +98,26 @@ class Diagnosis(Shown):
 
     def shown(self) -> Document:
         return diagnosis_document(self)
+
+    @staticmethod
+    def joined(parts: Sequence[Diagnosis], estimate: Estimate) -> Diagnosis:
+        """Return what is said of states one after the other.
+
+        Args:
+            parts: what is said of some each, with a leading axis, by one monitor.
+            estimate: the estimate of all of them.
+        """
+        first = parts[0]
+        return Diagnosis(
+            estimate=estimate,
+            deviations={key: np.concatenate([part.deviations[key] for part in parts]) for key in first.deviations},
+            readings=first.readings,
+            sensors=first.sensors,
+            residuals=np.concatenate([part.residuals for part in parts]),
+            spreads=np.concatenate([part.spreads for part in parts]),
+            chi_square=np.concatenate([np.atleast_1d(part.chi_square) for part in parts]),
+            degrees_of_freedom=np.concatenate([np.atleast_1d(part.degrees_of_freedom) for part in parts]),
+        )
 
     @property
     def normalised(self) -> Floats:

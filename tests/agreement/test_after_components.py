@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.io.estimate_files import write_estimate
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.report.pictures import draw_plan
 from nori_dyn.report.tree_drawing import tree_drawing
@@ -59,14 +58,16 @@ def test_texts_name_what_components_add():
 
 def test_files_have_a_column_for_each_number(tmp_path):
     plan = planned()
-    estimate = plan.solver("numpy").solve_batch(*states(3))
-    write_estimate(tmp_path / "it.csv", estimate, plan.system)
+    q, qd, y = states(3)
+    np.savez(tmp_path / "log.npz", q=q, qd=qd, y=y)
+    estimate = nd.estimate(tmp_path / "log.npz", plan, backend="numpy")
+    estimate.save(tmp_path / "it.csv")
     with (tmp_path / "it.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [float(row["loop:bar.fz"]) for row in rows] == estimate["loop:bar"][:, 1].tolist()
     assert [float(row["tau_J:joint2"]) for row in rows] == estimate["tau_J"][:, 1].tolist()
     assert [float(row["coupling:belt"]) for row in rows] == estimate["coupling"][:, 0].tolist()
-    write_estimate(tmp_path / "it.npz", estimate, plan.system)
+    estimate.save(tmp_path / "it.npz")
     with np.load(tmp_path / "it.npz") as arrays:
         assert np.array_equal(arrays["loop:bar"], estimate["loop:bar"])
 

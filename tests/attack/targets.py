@@ -28,11 +28,12 @@ from hypothesis import strategies as st
 import nori_dyn as nd
 from nori_dyn.api.plan import cache_folder
 from nori_dyn.cli import main
-from nori_dyn.io.logs import Differentiation, read_configurations, read_log
 from nori_dyn.io.plan_files import FORMAT as PLAN
 from nori_dyn.io.plan_files import PlanData, sealed, tree_of, unsealed
 from nori_dyn.io.plan_set_files import FORMAT as PLAN_SET
 from nori_dyn.io.plan_set_files import PlanSetData
+from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.log import configurations_in
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.solve.plausibility.doubts import doubts
 from tests.attack.mutations import (
@@ -45,6 +46,7 @@ from tests.attack.mutations import (
     pick,
     yaml_tricks,
 )
+from tests.logs import samples_in
 
 CORPUS = Path(__file__).parent / "corpus"
 ARM = CORPUS / "arm.urdf"
@@ -304,10 +306,10 @@ def arm_solver() -> nd.Solver:
 
 def use_log(path: Path) -> object:
     with contextlib.suppress(nd.NoriError):
-        read_configurations(path, arm_system())
+        configurations_in(path, arm_system())
     with contextlib.suppress(nd.NoriError):
-        read_log(path, arm_system(), Differentiation(5, 0.1))
-    log = read_log(path, arm_system())
+        samples_in(path, arm_system(), Differentiation(5, 0.1))
+    log = samples_in(path, arm_system())
     with np.errstate(all="ignore"):
         estimate = arm_solver().solve_batch(log.q, log.qd, log.y)
     twice = np.column_stack([log.y, log.y])

@@ -11,7 +11,7 @@ import yaml
 import nori_dyn as nd
 from nori_dyn.bench.urdf import urdf_of
 from tests.robots import ROBOTS
-from tests.unit.io.test_logs import FOOT
+from tests.unit.logs.test_reading import FOOT
 
 GO2 = str(ROBOTS["go2"])
 COMMON = ("--base", "floating", "--ordering", "recursive", "--outputs", "fx")

@@ -11,7 +11,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.io.files import write_bytes
-from nori_dyn.io.logs import read_log
+from tests.logs import samples_in
 
 BOMB = "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)
@@ -54,7 +54,7 @@ def test_a_damaged_gzip_log_is_refused(tmp_path, system):
     content = gzip.compress(b"q[0],q[1]\n" + b"1,2\n" * 100, mtime=0)
     path.write_bytes(content[:10] + b"\x07" + content[11:])
     with pytest.raises(nd.errors.FileFormatError, match="is damaged"):
-        read_log(path, system)
+        samples_in(path, system)
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_a_damaged_gzip_log_is_refused(tmp_path, system):
 def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, system, array, message):
     np.savez(tmp_path / "log.npz", q=array, qd=np.ones((3, 2)), y=np.ones((3, 2)))
     with pytest.raises(nd.NoriError, match=message):
-        read_log(tmp_path / "log.npz", system)
+        samples_in(tmp_path / "log.npz", system)
 
 
 def test_text_in_a_log_is_left_alone(tmp_path, system):
     numbers = np.ones((3, 2))
     np.savez(tmp_path / "log.npz", q=numbers, qd=numbers, y=numbers, note="a log")
-    assert len(read_log(tmp_path / "log.npz", system).q) == 3
+    assert len(samples_in(tmp_path / "log.npz", system).q) == 3
 
 
 def test_an_array_that_is_larger_than_all_memory_is_refused(tmp_path, system):
@@ -82,7 +82,7 @@ def test_an_array_that_is_larger_than_all_memory_is_refused(tmp_path, system):
     np.savez(path, q=np.ones((3, 2)))
     path.write_bytes(path.read_bytes().replace(b"(3, 2), }     ", b"(99999999999,)"))
     with pytest.raises(nd.errors.FileFormatError, match="is not an NPZ file"):
-        read_log(path, system)
+        samples_in(path, system)
 
 
 def test_numbers_whose_squares_overflow_are_no_warning(system):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.io.logs import Differentiation, read_log
+from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.program.export.interface import Interface
 from nori_dyn.system.side_by_side import SideBySide
+from tests.logs import samples_in
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
@@ -51,12 +53,13 @@ def test_accelerations_that_a_log_lacks_are_made_for_sensors_of_any_name(tmp_pat
     t = 0.01 * np.arange(20)
     np.savez(tmp_path / "log.npz", q=np.zeros((20, 2)), qd=np.column_stack([3 * t, 5 * t]))
     window = Differentiation(7, 0.01)
-    log = read_log(tmp_path / "log.npz", system, window)
+    counts = LogCounts()
+    log = samples_in(tmp_path / "log.npz", system, window, counts=counts)
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)
-    assert log.differentiated == ("my joint1", "my joint2")
+    assert counts.differentiated == ("my joint1", "my joint2")
     torques = [{"type": "joint_torque", "joints": joint, "name": f"qdd:{joint}"} for joint in tree.joint_names]
     with pytest.raises(nd.InputError, match=r"lacks 2 of 2 measurements: 'qdd:joint1', 'qdd:joint2'\. Its"):
-        read_log(tmp_path / "log.npz", nd.System(tree, sensor_set(*torques, {**WRENCHES, "value": 0})), window)
+        samples_in(tmp_path / "log.npz", nd.System(tree, sensor_set(*torques, {**WRENCHES, "value": 0})), window)
 
 
 def test_a_relation_is_not_at_the_frame_that_it_is_called_after():

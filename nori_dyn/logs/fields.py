@@ -1,0 +1,76 @@
+"""What a file of the estimates of a plan holds: the outputs, with names, units and owners, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from nori_dyn.logs.writer import SIGMA, Field, Schema
+from nori_dyn.planning.outputs import Output
+from nori_dyn.program.layout import Part, output_parts
+from nori_dyn.solve.diagnosis import Diagnosis
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.system.builder import System
+from nori_dyn.system.variables import component_names
+from nori_dyn.typing import Floats
+
+RESIDUAL, FELL_BACK, P_VALUE = "residual", "fell_back", "p_value"
+EXTRAS = (RESIDUAL, FELL_BACK, P_VALUE)
+"""Columns of a file of estimates that are no estimates."""
+
+
+def schema_of(
+    system: System,
+    outputs: Sequence[Output],
+    has_time: bool,
+    has_residual: bool,
+    is_monitored: bool,
+    metadata: Mapping[str, str],
+) -> Schema:
+    """Return what a file of estimates holds.
+
+    Args:
+        system: what is solved.
+        outputs: the outputs of the plan.
+        has_time: whether the times of samples are known.
+        has_residual: whether the residual is computed.
+        is_monitored: whether a monitor judges the estimates: then `sigma:` and an output's name stand for its standard
+            deviation, and `p_value` for how likely it is that sound sensors fit together as badly.
+        metadata: see `Schema`.
+    """
+    parts = list(output_parts(system, outputs))
+    fields = [_field(system, part, before) for before in ("", *([SIGMA] if is_monitored else [])) for part in parts]
+    said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
+    fields += [Field(name, (), (name,), ("",)) for name in said]
+    return Schema(tuple(fields), has_time, metadata)
+
+
+def written(schema: Schema, estimate: Estimate, diagnosis: Diagnosis | None) -> dict[str, Floats]:
+    """Return what is written of the estimates of n samples: each field (n, *shape), by name."""
+    found = dict(_all(estimate, diagnosis))
+    return {each.name: found[each.name] for each in schema.fields}
+
+
+def _all(estimate: Estimate, diagnosis: Diagnosis | None) -> Iterator[tuple[str, Floats]]:
+    yield from estimate.values.items()
+    yield RESIDUAL, np.asarray(estimate.residual)
+    yield FELL_BACK, np.asarray(estimate.fell_back, dtype=float)
+    if diagnosis is not None:
+        yield from ((f"{SIGMA}{key}", values) for key, values in diagnosis.deviations.items())
+        yield P_VALUE, np.asarray(diagnosis.p_value)
+
+
+def _field(system: System, part: Part, before: str) -> Field:
+    output = part.output
+    own = [v for v in system.variables if output.covers(v)]
+    units = tuple(unit for v in own for unit in v.units)
+    if output.body is None:
+        labels = tuple(label for v in own for label in v.component_names)
+        owners = tuple(v.owner for v in own for _ in range(1 if output.is_of_all_links else len(v.components)))
+    else:
+        labels = component_names(output.name, own[0].components)
+        owners = (output.owner or own[0].owner,) * (1 if output.is_spatial else len(labels))
+    return Field(
+        f"{before}{output.name}", part.shape, tuple(before + label for label in labels), units, output.kind, owners
+    )

@@ -1,0 +1,142 @@
+"""Bags of ROS 1 and ROS 2, read and written by rosbags, without ROS."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rosbags.interfaces import MessageDefinitionFormat
+from rosbags.rosbag1 import Reader as Bag1
+from rosbags.rosbag1 import Writer as Bag1File
+from rosbags.rosbag2 import Reader as Bag2
+from rosbags.rosbag2 import Writer as Bag2File
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
+from nori_dyn.logs.messages import Encoding, MalformedMessage, Topic, parsed_types, typestore_of
+from nori_dyn.logs.source import Source
+
+
+class BagSource(MessageSource):
+    """A bag: of ROS 1 a file, of ROS 2 a folder with `metadata.yaml`, or one file of such a folder by itself."""
+
+    encoding: ClassVar[Encoding] = "cdr"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.exists():
+            raise FileFormatError(f"{path}: there is no such file.")
+        try:
+            self._bag = self._opened(path)
+            self._bag.open()
+        except Exception as error:  # rosbags and SQLite raise all kinds of them
+            raise FileFormatError(f"{path}: is damaged, or no bag: {_told(error)}") from None
+        try:
+            self._learn()
+        except BaseException:
+            self.close()
+            raise
+
+    def _opened(self, path: Path) -> Any:
+        if path.is_dir() and not (path / "metadata.yaml").exists():
+            files = sorted(each for each in path.iterdir() if each.suffix in (".db3", ".mcap"))
+            if len(files) != 1:
+                raise ValueError(f"it has no metadata.yaml, and {len(files)} files .db3 or .mcap; name one of them")
+            return Bag2(files[0])
+        return Bag2(path)
+
+    def _learn(self) -> None:
+        topics: dict[str, Topic] = {}
+        refused: dict[str, str] = {}
+        counts: dict[str, int] = {}
+        self._connections: dict[str, list[Any]] = {}
+        for each in self._bag.connections:
+            try:
+                told = each.msgdef.format != MessageDefinitionFormat.NONE
+                types = parsed_types(each.msgdef.data, each.msgtype) if told else {}
+                topic = topics.setdefault(each.topic, topic_of(each.topic, each.msgtype, types, self.encoding))
+            except MalformedMessage as error:
+                refused[each.topic] = str(error)
+                continue
+            if topic.kind != each.msgtype:
+                refused[each.topic] = f"its messages are of two kinds, {topic.kind} and {each.msgtype}"
+            self._connections.setdefault(each.topic, []).append(each)
+            counts[each.topic] = counts.get(each.topic, 0) + each.msgcount
+        readable = [topic for name, topic in topics.items() if name not in refused]
+        self._tell(self.path, readable, self._heads, counts, refused, self.encoding, {})
+
+    def messages(self, topics: Iterable[str]) -> Iterator[Recorded]:
+        connections = [each for topic in topics for each in self._connections.get(topic, ())]
+        if not connections:
+            return
+        try:
+            for connection, time, data in self._bag.messages(connections):
+                yield connection.topic, time, data
+        except GeneratorExit:
+            raise
+        except Exception as error:
+            raise FileFormatError(f"{self.path}: is damaged: {_told(error)}") from None
+
+    def close(self) -> None:
+        if getattr(self._bag, "is_open", True):
+            self._bag.close()
+
+    def _heads(self, name: str) -> Iterator[bytes]:
+        return (data for _, _, data in islice(self.messages([name]), LOOKED))
+
+
+class Bag1Source(BagSource):
+    """A bag of ROS 1."""
+
+    encoding: ClassVar[Encoding] = "ros1"
+
+    def _opened(self, path: Path) -> Any:
+        return Bag1(path)
+
+
+def _told(error: Exception) -> str:
+    text = str(error).rstrip(".") or type(error).__name__
+    if "not indexed" in text:
+        text += ". It was cut off while it was recorded; `rosbag reindex` mends it"
+    return f"{text}."
+
+
+class Bag2Writer(MessageWriter):
+    """Estimates as a bag of ROS 2: a folder with an SQLite file and `metadata.yaml`."""
+
+    source: ClassVar[Callable[[Path], Source]] = BagSource
+
+    def _open(self, topics: Sequence[tuple[str, str]]) -> None:
+        if self.path.is_dir():
+            shutil.rmtree(self.path)
+        self._bag = self._new()
+        self._bag.open()
+        store = typestore_of(self.encoding)
+        self._connections = {topic: self._bag.add_connection(topic, kind, typestore=store) for topic, kind in topics}
+
+    def _new(self) -> Any:
+        bag = Bag2File(self.path, version=9)
+        for key, value in self.schema.metadata.items():
+            bag.set_custom_data(key, value)
+        return bag
+
+    def _put(self, topic: str, time: int, data: bytes) -> None:
+        self._bag.write(self._connections[topic], time, data)
+
+    def close(self) -> None:
+        self._begin(0)
+        self._bag.close()
+
+
+class Bag1Writer(Bag2Writer):
+    """Estimates as a bag of ROS 1."""
+
+    source: ClassVar[Callable[[Path], Source]] = Bag1Source
+    encoding: ClassVar[Encoding] = "ros1"
+
+    def _new(self) -> Any:
+        self.path.unlink(missing_ok=True)
+        return Bag1File(self.path)

@@ -1,0 +1,253 @@
+"""MCAP: messages of ROS 2, ROS 1 or JSON with their definitions beside them, in chunks that may be compressed."""
+
+from __future__ import annotations
+
+import io
+import struct
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+from mcap.reader import SeekingReader
+from mcap.records import Channel, Chunk, ChunkIndex, Message
+from mcap.records import Schema as Definition
+from mcap.stream_reader import StreamReader, get_chunk_data_stream
+from mcap.writer import CompressionType
+from mcap.writer import Writer as McapFile
+
+from nori_dyn.errors import FileFormatError, NoriWarning
+from nori_dyn.io.files import reason
+from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, JsonTopic, MessageSource, MessageWriter, Recorded, topic_of
+from nori_dyn.logs.messages import Encoding, MalformedMessage, parsed_types, typestore_of
+from nori_dyn.logs.source import Source
+
+LARGEST = 1 << 31
+"""Bytes of a record, at most: what claims more is damaged."""
+
+RECORD = struct.Struct("<BQ")
+MESSAGE = struct.Struct("<HIQQ")
+
+
+class McapSource(MessageSource):
+    """An MCAP file. Of one that is cut off what is whole is read, with a warning that says how much it is."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._index: list[ChunkIndex] | None = None
+        try:
+            self._file = path.open("rb")
+        except FileNotFoundError:
+            raise FileFormatError(f"{path}: there is no such file.") from None
+        except OSError as error:
+            raise FileFormatError(f"{path}: cannot be read: {reason(error)}.") from None
+        try:
+            self._learn()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _learn(self) -> None:
+        counts: dict[str, int] = {}
+        try:
+            summary = SeekingReader(self._file, record_size_limit=LARGEST).get_summary()
+        except Exception:  # the end is missing: what the library raises depends on where
+            summary = None
+        if summary is not None and summary.chunk_indexes and summary.channels:
+            self._index = sorted(
+                summary.chunk_indexes, key=lambda each: (each.message_start_time, each.chunk_start_offset)
+            )
+            self._channels, definitions = dict(summary.channels), dict(summary.schemas)
+            heads: Callable[[str], Iterable[bytes]] = self._indexed_heads
+            of_channels = summary.statistics.channel_message_counts if summary.statistics is not None else {}
+            for channel in self._channels.values():
+                counts[channel.topic] = counts.get(channel.topic, 0) + of_channels.get(channel.id, 0)
+        else:
+            self._channels, definitions = {}, {}
+            first: dict[str, list[bytes]] = defaultdict(list)
+            for name, _, data in self._whole(definitions, is_first=True):
+                counts[name] = counts.get(name, 0) + 1
+                if counts[name] <= LOOKED:
+                    first[name].append(data)
+            heads = first.__getitem__
+        topics: dict[str, AnyTopic] = {}
+        refused: dict[str, str] = {}
+        encoding: Encoding = "cdr"
+        for channel in self._channels.values():
+            definition = definitions.get(channel.schema_id)
+            try:
+                topic = _topic(channel, definition)
+                if channel.message_encoding == "ros1":
+                    encoding = "ros1"
+            except MalformedMessage as error:
+                refused[channel.topic] = str(error)
+                continue
+            known = topics.setdefault(channel.topic, topic)
+            if known.kind != topic.kind:
+                refused[channel.topic] = f"its messages are of two kinds, {known.kind} and {topic.kind}"
+        topics = {name: topic for name, topic in topics.items() if name not in refused}
+        known_counts = counts if any(counts.values()) else {}
+        self._tell(self.path, topics.values(), heads, known_counts, refused, encoding, self._metadata(summary))
+
+    def messages(self, topics: Iterable[str]) -> Iterator[Recorded]:
+        wanted = {each.id: each.topic for each in self._channels.values() if each.topic in set(topics)}
+        if self._index is None:
+            names = set(wanted.values())
+            yield from (each for each in self._whole({}) if each[0] in names)
+            return
+        for each in self._index:
+            if not each.message_index_offsets or wanted.keys() & each.message_index_offsets.keys():
+                yield from self._chunk(each, wanted)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _indexed_heads(self, name: str) -> Iterator[bytes]:
+        wanted = {each.id: name for each in self._channels.values() if each.topic == name}
+        for each in self._index or ():
+            if not each.message_index_offsets or wanted.keys() & each.message_index_offsets.keys():
+                yield from (data for _, _, data in self._chunk(each, wanted))
+
+    def _chunk(self, index: ChunkIndex, wanted: Mapping[int, str]) -> Iterator[Recorded]:
+        """Yield the wanted messages of a chunk."""
+        try:
+            self._file.seek(index.chunk_start_offset)
+            opcode, length = RECORD.unpack(self._file.read(RECORD.size))
+            if opcode != Opcode.CHUNK or length > LARGEST:
+                raise McapError("no chunk is there")
+            content = _content(Chunk.read(ReadDataStream(self._file)))
+        except Exception as error:  # the library, and those of compression, raise all kinds of them
+            place = f"the chunk at byte {index.chunk_start_offset}"
+            raise FileFormatError(f"{self.path}: is damaged: {place} cannot be read: {error}.") from None
+        yield from self._records(content, wanted, index.chunk_start_offset)
+
+    def _records(self, content: bytes, wanted: Mapping[int, str], offset: int) -> Iterator[Recorded]:
+        """Yield the wanted messages among records."""
+        at, end = 0, len(content)
+        unpack_record, unpack_message = RECORD.unpack_from, MESSAGE.unpack_from
+        try:
+            while at < end:
+                opcode, length = unpack_record(content, at)
+                at += 9
+                if opcode == 5:
+                    channel, _, time, _ = unpack_message(content, at)
+                    if channel in wanted:
+                        yield wanted[channel], time, content[at + 22 : at + length]
+                at += length
+        except struct.error as error:
+            raise FileFormatError(f"{self.path}: the chunk at byte {offset} is damaged: {error}.") from None
+
+    def _whole(self, definitions: dict[int, Definition], is_first: bool = False) -> Iterator[Recorded]:
+        """Yield all messages of a file without an index, as far as it is whole; learn its channels on the way."""
+        self._file.seek(0)
+        read, why = 0, ""
+        try:
+            for record in StreamReader(self._file, emit_chunks=True, record_size_limit=LARGEST).records:
+                if isinstance(record, Chunk):
+                    content = _content(record)
+                    for inner in _definitions_in(content):
+                        self._learn_record(inner, definitions)
+                    topics = {each.id: each.topic for each in self._channels.values()}
+                    for message in self._records(content, topics, 0):
+                        read += 1
+                        yield message
+                elif isinstance(record, Message):
+                    if record.channel_id in self._channels:
+                        read += 1
+                        yield self._channels[record.channel_id].topic, record.log_time, record.data
+                else:
+                    self._learn_record(record, definitions)
+        except FileFormatError as error:
+            why = str(error)
+        except Exception as error:  # the library, and those of compression, raise all kinds of them
+            why = f"{type(error).__name__} {error}".strip()
+        if why and is_first:
+            at = self._file.tell()
+            if not self._channels or not read:
+                raise FileFormatError(f"{self.path}: is damaged, or no MCAP file: nothing in it is whole ({why}).")
+            warnings.warn(
+                f"{self.path}: is cut off, or damaged, before byte {at}: {why}. The {read} messages before are read.",
+                NoriWarning,
+                stacklevel=2,
+            )
+
+    def _learn_record(self, record: object, definitions: dict[int, Definition]) -> None:
+        if isinstance(record, Channel):
+            self._channels[record.id] = record
+        elif isinstance(record, Definition):
+            definitions[record.id] = record
+
+    def _metadata(self, summary: Any) -> dict[str, str]:
+        if summary is None or not summary.metadata_indexes:
+            return {}
+        try:
+            found = SeekingReader(self._file, record_size_limit=LARGEST).iter_metadata()
+            return {key: value for each in found if each.name == "nori_dyn" for key, value in each.metadata.items()}
+        except Exception as error:
+            raise FileFormatError(f"{self.path}: is damaged: its metadata cannot be read: {error}.") from None
+
+
+def _content(chunk: Chunk) -> bytes:
+    stream, length = get_chunk_data_stream(chunk, validate_crc=True)
+    return stream.read(length)
+
+
+def _definitions_in(content: bytes) -> Iterator[object]:
+    at = 0
+    while at + 9 <= len(content):
+        opcode, length = RECORD.unpack_from(content, at)
+        at += 9
+        if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+            stream = ReadDataStream(io.BytesIO(content[at : at + length]))
+            yield Definition.read(stream) if opcode == Opcode.SCHEMA else Channel.read(stream)
+        at += length
+
+
+def _topic(channel: Channel, definition: Definition | None) -> AnyTopic:
+    """Return what decodes a channel.
+
+    Raises:
+        MalformedMessage: nothing here does; says why.
+    """
+    encoding = channel.message_encoding
+    if encoding == "json":
+        return JsonTopic(channel.topic, definition.name if definition is not None else "json")
+    if encoding not in ("cdr", "ros1") or definition is None:
+        raise MalformedMessage(f"its messages are in '{encoding}', which is not read (but cdr, ros1 and json are)")
+    kind = definition.name if definition.name.count("/") != 1 else definition.name.replace("/", "/msg/")
+    if definition.encoding not in ("ros2msg", "ros1msg", "ros2idl", ""):
+        raise MalformedMessage(f"its definition is in '{definition.encoding}', which is not read (but ros2msg is)")
+    types = parsed_types(definition.data.decode(errors="replace"), kind) if definition.data else {}
+    return topic_of(channel.topic, kind, types, "cdr" if encoding == "cdr" else "ros1")
+
+
+class McapWriter(MessageWriter):
+    """Estimates as messages of ROS 2 in an MCAP file, compressed by LZ4; its metadata holds those of the estimates."""
+
+    source: ClassVar[Callable[[Path], Source]] = McapSource
+
+    def _open(self, topics: Sequence[tuple[str, str]]) -> None:
+        self._raw = self.path.open("wb")
+        self._file = McapFile(self._raw, chunk_size=1 << 22, compression=CompressionType.LZ4)
+        self._file.start(profile="ros2", library="nori_dyn")
+        store = typestore_of("cdr")
+        definitions: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
+        for topic, kind in topics:
+            if kind not in definitions:
+                text = store.generate_msgdef(kind, ros_version=2)[0]
+                definitions[kind] = self._file.register_schema(kind, "ros2msg", text.encode())
+            self._channels[topic] = self._file.register_channel(topic, "cdr", definitions[kind])
+        self._file.add_metadata("nori_dyn", dict(self.schema.metadata))
+
+    def _put(self, topic: str, time: int, data: bytes) -> None:
+        self._file.add_message(self._channels[topic], time, data, time)
+
+    def close(self) -> None:
+        self._begin(0)
+        self._file.finish()  # type: ignore[no-untyped-call]
+        self._raw.close()

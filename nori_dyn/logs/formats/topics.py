@@ -1,0 +1,297 @@
+"""Logs of messages: what is common to MCAP and the bags of ROS."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.estimate_messages import (
+    ABOUT,
+    ABOUT_KIND,
+    About,
+    EstimateMessages,
+    read_about,
+    times_of,
+)
+from nori_dyn.logs.messages import (
+    LOG_TIME,
+    Encoding,
+    MalformedMessage,
+    Topic,
+    Types,
+    standard_types,
+)
+from nori_dyn.logs.source import BLOCK, Block, Source, Stream
+from nori_dyn.logs.writer import Schema, Writer
+from nori_dyn.typing import Floats
+
+LOOKED = 10
+"""Messages of a topic that are looked at to learn which columns it has."""
+
+WAITING = 1 << 25
+"""Bytes of messages that wait to be decoded, at most."""
+
+ONE_SECOND = 10**9
+
+Recorded = tuple[str, int, bytes]
+"""A message: its topic, when it was recorded [ns], and its bytes."""
+
+
+class AnyTopic(Protocol):
+    """What decodes the messages of a topic: `Topic`, `JsonTopic`."""
+
+    name: str
+    kind: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns, of the times of recording too."""
+
+    @property
+    def clock(self) -> str:
+        """The column with the times of its messages."""
+
+    def look(self, data: bytes) -> None:
+        """Learn from a message what columns there are."""
+
+    def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
+        """Return columns (columns, n) of messages."""
+
+
+class MessageSource(Source):
+    """A log of messages: a stream a topic. Where the topic `ABOUT` says so, columns have the names of estimates.
+
+    A format opens the file, tells its topics to `_tell`, and yields messages.
+    """
+
+    reading = "messages"
+
+    @abstractmethod
+    def messages(self, topics: Iterable[str]) -> Iterator[Recorded]:
+        """Yield the messages of some topics, as they stand in the file.
+
+        Raises:
+            FileFormatError: it is damaged.
+        """
+
+    def _tell(
+        self,
+        path: Path,
+        topics: Iterable[AnyTopic],
+        heads: Callable[[str], Iterable[bytes]],
+        counts: Mapping[str, int],
+        refused: Mapping[str, str],
+        encoding: Encoding,
+        metadata: Mapping[str, str],
+    ) -> None:
+        """Tell what the file holds.
+
+        Args:
+            path: the file.
+            topics: those that can be read.
+            heads: gives the first messages of a topic.
+            counts: how many messages each topic has, where that is known.
+            refused: the others, and why.
+            encoding: of its messages.
+            metadata: what it says of itself.
+
+        Raises:
+            FileFormatError: none of its topics can be read.
+        """
+        self._topics = {each.name: each for each in topics}
+        refused = dict(refused)
+        about = About({}, {}, {})
+        streams: list[Stream] = []
+        self._labels: dict[str, str] = {}
+        for name, topic in list(self._topics.items()):
+            try:
+                for data in islice(heads(name), LOOKED):
+                    if name == ABOUT and topic.kind == ABOUT_KIND:
+                        about = read_about(data, encoding)
+                    topic.look(data)
+            except MalformedMessage as error:
+                refused[name] = str(error)
+                del self._topics[name]
+        self._labels = dict(about.labels)
+        self._paths = {label: path for path, label in about.labels.items()}
+        for name, topic in self._topics.items():
+            if name == ABOUT and about.labels:
+                continue
+            columns = [self._labels.get(column, column) for column in topic.columns]
+            units = {column: about.units.get(column, "s" if column == topic.clock else "") for column in columns}
+            clock = self._labels.get(topic.clock, topic.clock)
+            told = {column: unit for column, unit in units.items() if unit}
+            streams.append(Stream(name, tuple(columns), clock, counts.get(name), told, topic.kind))
+        if refused and not self._topics:
+            raise FileFormatError(f"{path}: none of its topics can be read. {_reasons(refused)}")
+        self.streams, self.refused = tuple(streams), refused
+        self.metadata = {**metadata, **about.metadata}
+        self._total = sum(counts.values()) if counts else 0
+        self._share: float | None = None
+
+    def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
+        paths = {name: [self._paths.get(column, column) for column in columns] for name, columns in wanted.items()}
+        total = sum(each.samples or 0 for each in self.streams if each.name in wanted)
+        waiting: dict[str, tuple[list[int], list[bytes]]] = {}
+        counts = dict.fromkeys(wanted, 0)
+        size = read = 0
+        for name, time, data in self.messages(wanted):
+            read += 1
+            if read <= first:
+                counts[name] += 1
+                continue
+            times, messages = waiting.setdefault(name, ([], []))
+            times.append(time)
+            messages.append(data)
+            size += len(data)
+            if size >= WAITING or len(messages) == BLOCK:
+                yield from self._blocks(waiting, paths, counts)
+                self._share = read / total if total else None
+                size = 0
+        yield from self._blocks(waiting, paths, counts)
+
+    def done(self) -> float | None:
+        return self._share
+
+    def _blocks(
+        self,
+        waiting: dict[str, tuple[list[int], list[bytes]]],
+        paths: Mapping[str, Sequence[str]],
+        counts: dict[str, int],
+    ) -> Iterator[Block]:
+        """Yield what waits, a block a topic, and let it wait no longer."""
+        for name, (times, messages) in sorted(waiting.items(), key=lambda item: item[1][0][0]):
+            try:
+                values = self._topics[name].decode(messages, paths[name])
+            except MalformedMessage as error:
+                raise FileFormatError(f"{self.path}: {error} (counted from message {counts[name]}).") from None
+            if name + LOG_TIME in paths[name]:
+                seconds, ns = np.divmod(np.array(times, dtype=np.int64), ONE_SECOND)
+                values[paths[name].index(name + LOG_TIME)] = seconds + ns / 1e9
+            yield Block(name, counts[name], tuple(values))
+            counts[name] += len(messages)
+        waiting.clear()
+
+
+class JsonTopic:
+    """What a topic carries whose messages are JSON."""
+
+    is_stamped = False
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name, self.kind = name, kind
+        self._columns: dict[str, None] = {}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns, of the times of recording too."""
+        return (*self._columns, self.name + LOG_TIME)
+
+    @property
+    def clock(self) -> str:
+        """The column with the times of its messages."""
+        return self.name + LOG_TIME
+
+    def look(self, data: bytes) -> None:
+        """Learn from a message what columns there are."""
+        self._columns.update(dict.fromkeys(self._numbers(data)))
+
+    def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
+        """Return columns (columns, n) of messages."""
+        found = np.full((len(columns), len(messages)), np.nan)
+        for k, data in enumerate(messages):
+            numbers = self._numbers(data)
+            found[:, k] = [numbers.get(column, np.nan) for column in columns]
+        return found
+
+    def _numbers(self, data: bytes) -> dict[str, float]:
+        found: dict[str, float] = {}
+
+        def walk(value: Any, path: str) -> None:
+            if isinstance(value, dict):
+                for key, each in value.items():
+                    walk(each, f"{path}.{key}")
+            elif isinstance(value, list):
+                for k, each in enumerate(value):
+                    walk(each, f"{path}[{k}]")
+            elif isinstance(value, int | float):
+                found[path] = float(value)
+
+        try:
+            walk(json.loads(data), self.name)
+        except (ValueError, RecursionError, OverflowError) as error:
+            raise MalformedMessage(f"{len(data)} bytes of {self.name} are no JSON: {error}") from None
+        return found
+
+
+def topic_of(name: str, kind: str, types: Types, encoding: Encoding) -> Topic:
+    """Return what decodes a topic, with the definitions of a file, or those that come with ROS.
+
+    Raises:
+        MalformedMessage: its kind is defined in neither.
+    """
+    if kind not in types:
+        types = standard_types(encoding)
+    if kind not in types:
+        raise MalformedMessage(f"{kind} is not defined in the file, and is no kind that comes with ROS")
+    return Topic(name, kind, types, encoding)
+
+
+def _reasons(refused: Mapping[str, str]) -> str:
+    return " ".join(f"'{name}': {why}." for name, why in list(refused.items())[:8])
+
+
+class MessageWriter(Writer):
+    """Estimates as messages, sample by sample. A format says how a message is put into its file."""
+
+    encoding: ClassVar[Encoding] = "cdr"
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        super().__init__(path, schema)
+        self._estimates = EstimateMessages(schema, self.encoding)
+        self._n = 0
+        self._open([(ABOUT, ABOUT_KIND), *((each.topic, each.kind) for each in self._estimates.published)])
+        self._begun = False
+
+    @abstractmethod
+    def _open(self, topics: Sequence[tuple[str, str]]) -> None:
+        """Begin the file, with topics and the kinds of their messages."""
+
+    @abstractmethod
+    def _put(self, topic: str, time: int, data: bytes) -> None:
+        """Put a message into the file; `time` is in nanoseconds."""
+
+    def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        n = len(next(iter(values.values())))
+        times = times_of(t, self._n, n)
+        self._begin(times[0] if n else 0)
+        encoded = [(each.topic, messages) for each, messages in self._estimates.encode(t, values)]
+        for k, time in enumerate(times):
+            for topic, messages in encoded:
+                self._put(topic, time, messages[k])
+        self._n += n
+
+    def _begin(self, time: int) -> None:
+        if not self._begun:
+            self._begun = True
+            self._put(ABOUT, time, self._estimates.about)
+
+    @classmethod
+    def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:
+        with cls(path, schema) as whole:
+            for part in parts:
+                with cls.source(part) as log:
+                    assert isinstance(log, MessageSource)
+                    begin = whole._n
+                    for topic, time, data in log.messages([each.topic for each in whole._estimates.published]):
+                        whole._begin(time)
+                        last = time
+                        whole._put(topic, time if schema.has_time else begin + time, data)
+                        whole._n = whole._n if schema.has_time else begin + last + 1

@@ -1,0 +1,120 @@
+"""A log as users meet it: a file, and what ties its columns to a robot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.binding import Binding, bind
+from nori_dyn.logs.chunks import configurations
+from nori_dyn.logs.mapping import LogMapping, load_mapping
+from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.source import Source, Stream
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log: a file, and what ties its columns to a robot. It holds no samples: they are read when they are needed.
+
+    Attributes:
+        path: the file.
+        mapping: what ties its columns to a robot; None where they go by their usual names.
+        streams: what the file holds.
+
+    Example:
+        >>> np.savez("log.npz", q=np.zeros((100, 2)), qd=np.zeros((100, 2)), qdd=np.ones((100, 2)))
+        >>> nd.read_log("log.npz").streams[0].columns
+        ('q[0]', 'q[1]', 'qd[0]', 'qd[1]', 'qdd[0]', 'qdd[1]')
+    """
+
+    path: Path
+    mapping: LogMapping | None
+    streams: tuple[Stream, ...]
+
+    @contextmanager
+    def opened(
+        self, systems: Mapping[ContactState, System], contacts: Sequence[str] = ()
+    ) -> Iterator[tuple[Source, Binding]]:
+        """Open the file, and bind its columns to what is solved.
+
+        Args:
+            systems: what is solved in each contact state.
+            contacts: the contacts whose state is to be told.
+
+        Raises:
+            FileFormatError: it cannot be read.
+            MappingError: the mapping fits neither the log nor the robot.
+        """
+        with open_log(self.path) as source:
+            record = Record.of(systems, contacts)
+            yield source, bind(source.columns, self.mapping, record, str(self.path))
+
+
+def read_log(
+    path: str | os.PathLike[str], mapping: LogMapping | str | os.PathLike[str] | dict[str, Any] | None = None
+) -> Log:
+    """Return a log of any format that is known: CSV, NumPy, MATLAB; Parquet, Arrow, HDF5, MCAP and bags of ROS.
+
+    Args:
+        path: the file, or the folder of a bag.
+        mapping: what ties its columns to a robot: a `LogMapping`, the YAML file of one, or what it says; None where
+            they go by their usual names.
+
+    Raises:
+        FileFormatError: it cannot be read, or is of no known format.
+        MissingExtraError: the library for its format is not installed.
+        MappingError: the mapping does not follow its schema.
+
+    Example:
+        >>> np.savez("log.npz", angle=np.zeros((100, 2)), rate=np.zeros((100, 2)), qdd=np.ones((100, 2)))
+        >>> columns = [{"of": "q:{joint}", "from": "angle[{k}]", "unit": "deg"}]
+        >>> columns += [{"of": "qd:{joint}", "from": "rate[{k}]", "unit": "deg/s"}]
+        >>> columns += [{"of": "qdd:{joint}", "from": "qdd[{k}]"}]
+        >>> log = nd.read_log("log.npz", {"columns": columns})
+        >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+        >>> nd.estimate(log, plan).values["tau"].shape
+        (100, 2)
+    """
+    if isinstance(mapping, dict):
+        mapping = LogMapping.from_dict(mapping)
+    elif mapping is not None and not isinstance(mapping, LogMapping):
+        mapping = load_mapping(os.fspath(mapping))
+    with open_log(os.fspath(path)) as source:
+        return Log(Path(path), mapping, source.streams)
+
+
+def configurations_in(path: str | os.PathLike[str], system: System) -> Floats:
+    """Return the configurations (N, nq) in a log, which may hold more.
+
+    Raises:
+        FileFormatError: the file cannot be read.
+        InputError: columns of q are missing, or hold what is no number.
+    """
+    with Log(Path(path), None, ()).opened({ALWAYS: system}) as (source, binding):
+        return configurations(source, binding)
+
+
+def whole_table(path: str | os.PathLike[str]) -> dict[str, Floats]:
+    """Return all columns (N,) of a file that is one table, such as one of estimates, by their names.
+
+    Raises:
+        FileFormatError: the file cannot be read, or is of several streams.
+    """
+    with open_log(os.fspath(path)) as source:
+        if len(source.streams) != 1:
+            names = ", ".join(repr(stream.name) for stream in source.streams[:6])
+            raise FileFormatError(f"{path}: is of {len(source.streams)} streams ({names}), and one table is needed.")
+        (stream,) = source.streams
+        blocks = [block.values for block in source.read({stream.name: stream.columns})]
+    return {name: np.concatenate([values[k] for values in blocks]) for k, name in enumerate(stream.columns)}

@@ -1,0 +1,114 @@
+"""Samples of a log that can be estimated: read, brought to one clock, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from nori_dyn.errors import InputError
+from nori_dyn.logs.ahead import ahead
+from nori_dyn.logs.binding import Binding
+from nori_dyn.logs.checks import check_readings, samples_by_state, usable
+from nori_dyn.logs.chunks import LogCounts, lacking, samples_of
+from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.log import Log
+from nori_dyn.logs.record import CONTACT
+from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.source import Source, suggestion, together
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.system.builder import System
+from nori_dyn.system.inputs import Missing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Samples that can be estimated, and how far the log was read for them.
+
+    Attributes:
+        samples: the samples.
+        following: the number of the sample of the log that comes next.
+        done: the share of the log that has been read, where that is known.
+    """
+
+    samples: Samples
+    following: int
+    done: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """How the samples of a log are read for some systems.
+
+    Attributes:
+        systems: what is solved in each contact state.
+        contacts: the names of the contacts, where there are some.
+        closed: those that are closed throughout; None takes them from the log.
+        differentiation: how to make joint accelerations that the log lacks; None refuses a log without them.
+        missing: "drop" lets readings pass that are not numbers, or saturated, where they have a weight, and leaves
+            samples out whose q or qd is not a number.
+    """
+
+    systems: Mapping[ContactState, System]
+    contacts: Sequence[str] = ()
+    closed: ContactState | None = None
+    differentiation: Differentiation | None = None
+    missing: Missing = "refuse"
+
+    def chunks(self, log: Log, counts: LogCounts, first: int = 0) -> Iterator[Chunk]:
+        """Yield the samples of a log that can be estimated.
+
+        Args:
+            log: the log.
+            counts: takes what is counted.
+            first: how many of its samples to leave out at the beginning.
+
+        Raises:
+            InputError: the log lacks what is needed, or holds what is no number, or no sample that can be estimated.
+            UnplannedStateError: a contact state that has no system.
+            FileFormatError: the log is damaged.
+            MappingError: the mapping fits neither the log nor the robot.
+        """
+        is_empty = first == 0
+        with log.opened(self.systems, self.contacts) as (source, binding):
+            self._check_contacts(binding)
+            counts.unused = together(binding.unused)
+            for chunk in ahead(samples_of(source, binding, self.differentiation, self.closed, counts, first)):
+                made = counts.differentiated
+                samples = usable(chunk, self.missing, made, counts.left_out)
+                if not len(samples):
+                    continue
+                for state, places in samples_by_state(samples).items():
+                    without = lacking(binding, state, made)
+                    if without:
+                        raise self._lacks(without, binding, source, state)
+                    own = binding.record.own_readings(state, samples.y[places])
+                    check_readings(samples, self.systems[state], own, places, self.missing)
+                is_empty = False
+                yield Chunk(samples, int(chunk.numbers[-1]) + 1, source.done())
+        if is_empty:
+            reasons = "; ".join(f"{n:,} {reason}" for reason, n in counts.left_out.items())
+            raise InputError(f"{log.path}: no sample of it can be estimated: {reasons}.")
+
+    def _check_contacts(self, binding: Binding) -> None:
+        """Check that the log tells which contacts are closed, where nothing else does.
+
+        Raises:
+            InputError: it does not.
+        """
+        without = next((name for name in self.contacts if f"{CONTACT}{name}" in binding.lacking), None)
+        if without is not None and self.closed is None:
+            raise InputError(
+                f"{binding.where}: has no column '{CONTACT}{without}', 1 where that contact is closed and 0 where it "
+                f"is open. Or say which contacts are closed throughout: --contacts {','.join(self.contacts)}, or none."
+            )
+
+    def _lacks(self, names: tuple[str, ...], binding: Binding, source: Source, state: ContactState) -> InputError:
+        freedoms = binding.record.freedoms
+        shown = ", ".join(f"'{name}'" for name in names[:6]) + (", ..." if len(names) > 6 else "")
+        is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
+        hint = " Joint accelerations can be made from the velocities: --differentiate 51." if is_derivative else ""
+        needed = len(self.systems[state].measurement_names)
+        return InputError(
+            f"{binding.where}: lacks {len(names)} of {needed} measurements: {shown}.{hint} "
+            f"{suggestion(source.columns, names[0])}"
+        )

@@ -1,0 +1,90 @@
+"""What is told of a log that was run through a plan: how much there was, what was left out, what is not likely."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.logs.clock import StreamCounts
+from nori_dyn.logs.samples import Samples
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.plausibility.doubt import Doubt
+
+MOST = 1000
+"""Singular samples that are listed by their numbers, at most."""
+
+
+@dataclass(slots=True)
+class LogReport:
+    """What is told of a log that was run through a plan.
+
+    Attributes:
+        samples: how many samples were estimated.
+        counts: what was counted on the way: streams, samples that were left out.
+        dropped: in how many samples a sensor was dropped, by its name, where it was at all.
+        doubts: what is not likely about the log.
+        n_singular: how many samples have no unique solution.
+        singular: the numbers of the first of them in the log.
+        fell_back: how many samples were solved afresh.
+        largest_residual: the largest relative residual of a sample; None where it was not computed.
+        backend: what ran.
+        preparing: time to compile [s], or to load what was compiled before.
+        seconds: time to solve [s], without reading and writing.
+        resumed: the samples that were there of a run before, where this one went on from it.
+    """
+
+    samples: int = 0
+    counts: LogCounts = field(default_factory=LogCounts)
+    dropped: dict[str, int] = field(default_factory=dict)
+    doubts: tuple[Doubt, ...] = ()
+    n_singular: int = 0
+    singular: list[int] = field(default_factory=list)
+    fell_back: int = 0
+    largest_residual: float | None = None
+    backend: str = ""
+    preparing: float = 0.0
+    seconds: float = 0.0
+    resumed: int = 0
+
+    def add(self, samples: Samples, estimate: Estimate) -> None:
+        """Count the estimates of samples."""
+        self.samples += len(samples)
+        self.backend = estimate.backend
+        self.fell_back += int(np.count_nonzero(estimate.fell_back))
+        where = np.flatnonzero(estimate.singular)
+        self.n_singular += len(where)
+        self.singular += samples.numbers[where[: MOST - len(self.singular)]].tolist()
+        residual = np.asarray(estimate.residual)
+        if not np.isnan(residual).all():
+            self.largest_residual = max(float(np.nanmax(residual)), self.largest_residual or 0.0)
+
+    def doubt(self, found: tuple[Doubt, ...]) -> None:
+        """Take doubts: of those of one check that are alike, the one that is of the largest share."""
+        kept = {(each.check, _subject(each)): each for each in self.doubts}
+        for each in found:
+            key = each.check, _subject(each)
+            if key not in kept or kept[key].share < each.share:
+                kept[key] = each
+        self.doubts = tuple(kept.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> LogReport:
+        """Return the report that was data."""
+        counts = data["counts"]
+        streams = {name: StreamCounts(**each) for name, each in counts["streams"].items()}
+        differentiated, unused = (tuple(counts[key]) for key in ("differentiated", "unused"))
+        made = LogCounts(streams, counts["left_out"], differentiated, counts["dt"], unused)
+        doubts = tuple(Doubt(**each) for each in data["doubts"])
+        return LogReport(**data | {"counts": made, "doubts": doubts})
+
+
+def _subject(doubt: Doubt) -> str:
+    """Return what a doubt is about: the quoted name in its message, where there is one."""
+    return doubt.message.split("'")[1] if doubt.message.count("'") > 1 else ""

@@ -1,0 +1,82 @@
+"""What is said of a log that was run: lines for people, and figures as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from nori_dyn.logs.report import LogReport
+from nori_dyn.tables import number, unbroken
+
+
+def report_lines(report: LogReport, log: Path) -> Iterator[str]:
+    """Yield what people read first."""
+    made = len(report.counts.differentiated)
+    derived = f", {made} accelerations by differentiating" if made else ""
+    worst = report.largest_residual
+    residual = (
+        "The residual is not computed, as the plan leaves out a part of the unknowns."
+        if worst is None
+        else f"Largest relative residual {number(worst, 2)}."
+    )
+    solved = max(report.samples - report.resumed, 1)
+    yield (
+        f"{report.samples:,} samples{derived}, backend {report.backend}: {number(1e6 * report.seconds / solved)} us a "
+        f"sample, after {number(report.preparing, 2)} s to compile or load. {residual} {report.fell_back:,} fell back "
+        "to fresh pivots."
+    )
+    if report.resumed:
+        yield f"Went on after {report.resumed:,} samples of a run before."
+    if report.counts.unused:
+        yield f"Not used of {log}: {', '.join(map(unbroken, report.counts.unused))}."
+
+
+def report_warnings(report: LogReport) -> Iterator[str]:
+    """Yield what people should know besides: what was left out, dropped, singular, and out of order."""
+    if report.dropped:
+        shown = ", ".join(f"'{name}' {times}" for name, times in report.dropped.items())
+        yield f"dropped, of {report.samples} samples: {shown}"
+    for reason, n in report.counts.left_out.items():
+        yield f"left out: {n:,} samples {reason}"
+    for name, stream in report.counts.streams.items():
+        what = f"stream {name}" if name else "the log"
+        odd = [
+            f"{n:,} {words}"
+            for n, words in (
+                (stream.repeated, "at a time that was there already"),
+                (stream.backwards, "at a time before others"),
+                (stream.gaps, f"gaps, the longest {number(stream.longest, 3)} s"),
+            )
+            if n
+        ]
+        if odd:
+            yield f"of {stream.samples:,} samples of {what}: {', '.join(odd)}"
+    if report.n_singular:
+        first = report.singular[0]
+        yield f"singular, and so nan: {report.n_singular} of {report.samples} samples, the first is {first}"
+
+
+def report_json(report: LogReport) -> dict[str, Any]:
+    """Return the figures."""
+    return {
+        "samples": report.samples,
+        "resumed": report.resumed,
+        "backend": report.backend,
+        "preparing_seconds": report.preparing,
+        "seconds": report.seconds,
+        "largest_residual": report.largest_residual,
+        "fell_back": report.fell_back,
+        "n_singular": report.n_singular,
+        "singular": report.singular,
+        "differentiated": list(report.counts.differentiated),
+        "dropped": dict(report.dropped),
+        "left_out": dict(report.counts.left_out),
+        "streams": {
+            name: {k: v for k, v in asdict(stream).items() if k != "last"}
+            for name, stream in report.counts.streams.items()
+        },
+        "unused": list(report.counts.unused),
+        "warnings": [asdict(doubt) for doubt in report.doubts],
+    }

@@ -1,0 +1,31 @@
+"""Samples of a log, as a solver takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+
+import nori_dyn as nd
+from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.reading import Reading
+from nori_dyn.logs.samples import Samples
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.system.inputs import Missing
+
+
+def samples_in(
+    path: str | PathLike[str],
+    system: nd.System | Mapping[ContactState, nd.System],
+    differentiation: Differentiation | None = None,
+    missing: Missing = "refuse",
+    contacts: Sequence[str] = (),
+    closed: ContactState | None = None,
+    mapping: object = None,
+    counts: LogCounts | None = None,
+) -> Samples:
+    """Return all samples of a log that can be estimated."""
+    systems = {(): system} if isinstance(system, nd.System) else system
+    reading = Reading(systems, contacts, closed, differentiation, missing)
+    log = nd.read_log(path, mapping)
+    return Samples.joined([chunk.samples for chunk in reading.chunks(log, counts or LogCounts())])
