@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError, UnknownNameError
-from nori_dyn.logs.mapping import Mapping
+from nori_dyn.logs.mapping import LogMapping
 from nori_dyn.logs.messages import LOG_TIME, Layout, MalformedMessage, Topic, layout_of, standard_types
 from nori_dyn.logs.source import Stream
 from nori_dyn.typing import Floats, Indices
@@ -34,7 +34,7 @@ LAYOUTS = 16
 """Layouts of one topic that are remembered: publishers of parts of a robot have one each."""
 
 
-def topics_of(mapping: Mapping | None, named: Iterable[str] = ()) -> dict[str, str]:
+def topics_of(mapping: LogMapping | None, named: Iterable[str] = ()) -> dict[str, str]:
     """Return the topics to listen to, and the types of their messages.
 
     Args:
@@ -146,13 +146,21 @@ class Decoder:
 
 
 class _Taker:
-    """Takes chosen numbers out of messages of one layout: which bytes they are is known."""
+    """Takes chosen numbers out of messages of one layout: which bytes they are is known.
+
+    Raises:
+        MalformedMessage: it has not as many numbers as names.
+    """
 
     def __init__(self, layout: Layout, name: str, paths: Sequence[str]) -> None:
         self._name, self._paths, self._decisive = name, paths, layout.decisive
         self._own = np.frombuffer(layout.data, np.uint8)[layout.decisive].tobytes()
         self._blank = np.full(len(paths), np.nan)
         places = {k: layout.places[path] for k, path in enumerate(paths) if path in layout.places}
+        for path in paths:
+            field, _, element = path.rpartition(":")
+            if element and path not in layout.places and f"{field}[0]" in layout.places:
+                raise MalformedMessage(f"'{name}{field}' has not as many numbers as there are names")
         self._present = np.array(list(places), dtype=np.intp)
         self._arrival = [k for k, path in enumerate(paths) if path == LOG_TIME]
         self._time = struct.Struct(f"{layout.order}iI")

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from nori_dyn.api.log_file import fingerprint_of
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.live.account import Account
@@ -104,7 +105,7 @@ def _schema(plans: Plan | PlanSet, monitor: bool) -> Schema:
         "nori_dyn.version": version("nori_dyn"),
         "nori_dyn.robot": one.system.tree.name,
         "nori_dyn.sensors": one.system.sensors.name if isinstance(plans, Plan) else plans.sensors.name,
-        "nori_dyn.fingerprint": one.system.fingerprint,
+        "nori_dyn.fingerprint": fingerprint_of(plans),
     }
     schema = schema_of(one.system, one.outputs, True, False, monitor, metadata)
     return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))

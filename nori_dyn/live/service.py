@@ -20,7 +20,7 @@ from nori_dyn.live.state import State
 from nori_dyn.live.transport import Message, Transport
 from nori_dyn.logs.binding import Binding, bind
 from nori_dyn.logs.estimate_messages import PREFIX
-from nori_dyn.logs.mapping import Mapping as LogMapping
+from nori_dyn.logs.mapping import LogMapping
 from nori_dyn.logs.messages import MalformedMessage
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import Stream
@@ -107,7 +107,7 @@ class Service:
         self._reported = time.monotonic()
         self._reminders: Counter[str] = Counter()
         self._is_overloaded = False
-        self.waiting_for = "messages"
+        self.waiting_for = f"messages on {', '.join(settings.topics)}"
         self.measured_from = "the arrival of a message"
         gc.collect()
         gc.freeze()  # what is there now stays: later collections need not go through it

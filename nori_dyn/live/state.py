@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from nori_dyn.logs.binding import Binding, BoundStream
 from nori_dyn.logs.clock import BRIDGED
 from nori_dyn.logs.conversions import body_velocity
 from nori_dyn.logs.entries import Piece
-from nori_dyn.typing import Floats
+from nori_dyn.logs.mapping import StreamSettings
+from nori_dyn.typing import Booleans, Floats
 
 RESTART = 1.0
 """Seconds that time must go back to have begun anew, as a recording that is played again does; less is out of order."""
@@ -22,20 +24,54 @@ MEMORY = 0.05
 """Share of a new time between messages in the usual one."""
 
 
+PARTS = 64
+"""Sets of numbers that messages of one stream may tell, at most."""
+
 WRONG = ("repeated", "out_of_order", "late", "restarts")
 """What is counted of the times of messages: those of the time of the one before, and of an earlier time, which are not
 used; those that came after an estimate for which they would have been newer, which are used from then on; and how often
 time began anew."""
 
 
+@dataclass(slots=True)
+class Part:
+    """The times of the messages that tell the same numbers: two publishers of one topic have clocks of their own.
+
+    Attributes:
+        latest: the time of the last one [s]; minus infinity before the first.
+        step: the usual time between them [s]; nan until it is known.
+    """
+
+    latest: float = -np.inf
+    step: float = np.nan
+    _steps: int = 0
+
+    def gap(self, settings: StreamSettings) -> float:
+        """Return how old such numbers may be [s]."""
+        if settings.gap is not None:
+            return settings.gap
+        return BRIDGED * self.step if self._steps >= SETTLED else np.inf
+
+    def order(self, t: float, settings: StreamSettings) -> str:
+        """Return what is wrong with the time of a message, see `WRONG`; "" where nothing is."""
+        if t > self.latest:
+            step = t - self.latest
+            if np.isfinite(step) and step <= self.gap(settings):  # what is a gap is not usual
+                share = max(MEMORY, 1 / (self._steps + 1))
+                self.step = self.step + share * (step - self.step) if self._steps else step
+                self._steps += 1
+            self.latest = t
+            return ""
+        return "repeated" if t == self.latest else "out_of_order" if t > self.latest - RESTART else "restarts"
+
+
 class Track:
-    """The latest numbers of one stream.
+    """The messages of one stream.
 
     Attributes:
         bound: what is taken of the stream.
+        parts: the times of those that tell the same numbers, by which these are.
         counts: how many messages were late, and so on; see `WRONG`.
-        latest: the time of the last message [s]; minus infinity before the first.
-        step: the usual time between messages [s]; nan until it is known.
 
     Args:
         bound: what is taken of the stream.
@@ -43,10 +79,8 @@ class Track:
 
     def __init__(self, bound: BoundStream) -> None:
         self.bound = bound
+        self.parts: dict[bytes, Part] = {}
         self.counts: Counter[str] = Counter()
-        self.latest = -np.inf
-        self.step = np.nan
-        self._steps = 0
         places = {column: k for k, column in enumerate(bound.columns)}
         plain = [piece for piece in bound.pieces if piece.convert is None]
         self._columns = np.array([places[c] for piece in plain for c in piece.columns], dtype=np.intp)
@@ -57,12 +91,14 @@ class Track:
             (piece, [places[c] for c in piece.columns]) for piece in bound.pieces if piece.convert is not None
         ]
 
-    @property
-    def gap(self) -> float:
-        """How old a number of it may be [s]."""
-        if self.bound.settings.gap is not None:
-            return self.bound.settings.gap
-        return BRIDGED * self.step if self._steps >= SETTLED else np.inf
+    def part(self, told: Booleans) -> Part:
+        """Return the messages that tell the same numbers of the record (m,)."""
+        key = told.tobytes()
+        if key not in self.parts:
+            if len(self.parts) >= PARTS:
+                self.parts.clear()
+            self.parts[key] = Part()
+        return self.parts[key]
 
     def time(self, values: Floats, arrived: float) -> float:
         """Return when a message is of [s]: what its clock says, or where that stands still at zero, when it came."""
@@ -74,22 +110,6 @@ class Track:
         record[self._targets] = values[self._columns] * self._factors + self._offsets
         for piece, columns in self._converted:
             record[piece.targets] = np.concatenate(piece.apply([values[k : k + 1] for k in columns]))
-
-    def order(self, t: float) -> str:
-        """Return what is wrong with the time of a message, see `WRONG`; "" where nothing is."""
-        if t > self.latest:
-            self._count(t - self.latest)
-            self.latest = t
-            return ""
-        wrong = "repeated" if t == self.latest else "out_of_order" if t > self.latest - RESTART else "restarts"
-        self.counts[wrong] += 1
-        return wrong
-
-    def _count(self, step: float) -> None:
-        """Learn of a time between messages [s]; one that is a gap is not usual."""
-        if np.isfinite(step) and step <= self.gap:
-            self.step = step if not self._steps else self.step + max(MEMORY, 1 / (self._steps + 1)) * (step - self.step)
-            self._steps += 1
 
 
 class State:
@@ -111,13 +131,14 @@ class State:
         self._gaps = np.full(len(self.values), np.inf)
         self.ticked = -np.inf
         reference = binding.streams[binding.reference]
-        self._pace = int(reference.targets.min())
+        self._first = int(reference.targets.min())
+        self._pace = Part()
         self._next = -np.inf
 
     @property
     def period(self) -> float:
         """The time between samples [s]; nan until it is known."""
-        return 1 / self.binding.rate if self.binding.rate is not None else self.tracks[self.binding.reference].step
+        return 1 / self.binding.rate if self.binding.rate is not None else self._pace.step
 
     def take(self, stream: str, values: Floats, arrived: float) -> float | None:
         """Take what a message says, and return the time of the sample that is due with it [s]; None where none is.
@@ -128,23 +149,27 @@ class State:
             arrived: when it came [s since 1970].
         """
         track = self.tracks[stream]
-        t = track.time(values, arrived)
-        wrong = track.order(t)
-        if wrong == "restarts":
-            self.forget(None if stream == self.binding.reference else stream)
-            track.order(t)
-        elif wrong:
+        numbers = np.full(len(self.values), np.nan)
+        track.write(values, numbers)
+        told = np.isfinite(numbers)
+        if not told.any():
             return None
+        t, part, settings = track.time(values, arrived), track.part(told), track.bound.settings
+        wrong = part.order(t, settings)
+        if wrong:
+            track.counts[wrong] += 1
+            if wrong != "restarts":
+                return None
+            self.forget(None if stream == self.binding.reference else stream)
+            part.order(t, settings)
         if t < self.ticked:
             track.counts["late"] += 1
-        told = np.full(len(self.values), np.nan)
-        track.write(values, told)
-        is_told = np.isfinite(told)
-        self.values[is_told] = told[is_told]
-        self.heard[is_told] = t
-        self._gaps[is_told] = track.gap
-        if stream != self.binding.reference or not is_told[self._pace]:
+        self.values[told] = numbers[told]
+        self.heard[told] = t
+        self._gaps[told] = part.gap(settings)
+        if stream != self.binding.reference or not told[self._first]:
             return None
+        self._pace = part
         return self._due(t)
 
     def _due(self, t: float) -> float | None:
@@ -170,8 +195,8 @@ class State:
     def forget(self, stream: str | None = None) -> None:
         """Begin anew, with one stream or with all."""
         for name, track in self.tracks.items():
-            if stream in (None, name):
-                track.latest = -np.inf
+            for part in track.parts.values() if stream in (None, name) else ():
+                part.latest = -np.inf
         if stream is None:
             self.values[:] = self.binding.constants
             self.heard[:] = np.where(np.isnan(self.values), -np.inf, np.inf)

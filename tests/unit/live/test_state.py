@@ -8,7 +8,7 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.live.state import SETTLED, State
 from nori_dyn.logs.binding import bind
-from nori_dyn.logs.mapping import Mapping
+from nori_dyn.logs.mapping import LogMapping
 from nori_dyn.logs.record import ALWAYS, Record
 from nori_dyn.logs.source import Stream
 
@@ -38,7 +38,7 @@ COLUMNS = [
 
 
 def state_of(record, **more):
-    return State(bind(streams(), Mapping.from_dict({"columns": COLUMNS, **more}), record))
+    return State(bind(streams(), LogMapping.from_dict({"columns": COLUMNS, **more}), record))
 
 
 def joints(state, t, *numbers, arrived=0.0):
@@ -134,7 +134,8 @@ def test_a_gap_is_some_usual_steps_where_nothing_is_said(record):
     for k in range(SETTLED + 1):
         imu(state, 0.01 * k)
     last = 0.01 * SETTLED
-    assert state.tracks[IMU].step == pytest.approx(0.01)
+    (part,) = state.tracks[IMU].parts.values()
+    assert part.step == pytest.approx(0.01)
     for after, is_known in ((0.04, True), (0.06, False)):
         joints(state, last + after)
         assert np.isfinite(state.sample(last + after)[4:]).all() == is_known
@@ -168,3 +169,14 @@ def test_parts_of_a_robot_may_come_in_messages_of_their_own(record):
     assert joints(state, 1.0, 1.0, np.nan, 3.0, np.nan) == 1.0
     assert joints(state, 1.001, np.nan, 2.0, np.nan, 4.0) is None  # without the joint that is first in q
     np.testing.assert_allclose(state.sample(1.001)[:4], [*np.deg2rad([1, 2]), 3, 4])
+
+
+def test_publishers_of_parts_have_clocks_of_their_own(record):
+    state = state_of(record)
+    one, other = (1.0, np.nan, 3.0, np.nan), (np.nan, 2.0, np.nan, 4.0)
+    for k in range(5):
+        assert joints(state, 1.0 + 0.1 * k, *one) is not None
+        assert joints(state, 0.95 + 0.1 * k, *other) is None
+    assert state.tracks[JOINTS].counts == {"late": 5}
+    assert joints(state, 2.0, np.nan, np.nan, np.nan, np.nan) is None  # says nothing, not even that time goes on
+    assert joints(state, 1.5, *one) == 1.5
