@@ -3,6 +3,7 @@
 A robot and its sensors:
 
     tree = nd.load_urdf("robot.urdf", base="floating")      also load_mjcf, load_robot("panda"), autotree(7)
+    nd.robots()                                             which robots load_robot knows by name
     sensors = nd.sensors("inverse_dynamics")                also sensors("mine.yaml"), sensors_from_model(...)
     system = nd.System(tree, sensors)                       D(q) d + b(q, qd) = 0, its rows and variables by name
     system = nd.System(tree, "inverse_dynamics")            the same

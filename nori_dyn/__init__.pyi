@@ -9,6 +9,7 @@ from .api.system import System
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
 from .io.component_files import load_components
 from .io.mjcf import load_mjcf
+from .io.robot_names import robots
 from .io.robots import load_robot
 from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
 from .io.urdf import load_urdf
@@ -101,6 +102,7 @@ __all__ = [
     "recursions",
     "redundancy",
     "rnea",
+    "robots",
     "save_html",
     "sensors",
     "sensors_from_model",

@@ -338,14 +338,17 @@ class NotClosedError(InputError):
 class NotPositiveDefiniteError(InputError):
     """A matrix that is not positive definite.
 
-    What to do: look at the inertias of the links beyond that freedom; with masses that are positive, H is.
+    What to do: look at the inertias of the links beyond that freedom; where some distribution of mass has each, and all
+    weigh something, H is. `nd.load_robot(robot, inertias="nearest")` mends those that none has.
 
     Attributes:
         freedom: the number of the freedom whose pivot is not positive.
+        pivot: that pivot [kg m^2 or kg].
     """
 
     def __init__(self, freedom: int, pivot: float) -> None:
         self.freedom = freedom
+        self.pivot = pivot
         super().__init__(f"H is not positive definite: the pivot of freedom {freedom} is {pivot:.3g}.")
 
 

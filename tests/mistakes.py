@@ -53,12 +53,19 @@ SOLVE = "nori-dyn solve --plan arm.plan --input log.csv --out tau.csv"
 NAMES = ",".join(f"{kind}[{k}]" for kind in ("q", "qd", "qdd") for k in range(3))
 ROW = "0.1,0.2,0.3,0,0,0,1,2,3"
 
+BOX = """<robot name="box"><link name="box"><inertial>
+  <mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="-0.1" ixy="0" ixz="0" iyz="0"/>
+</inertial></link></robot>
+"""
+
 MISTAKES = {
     "The command line": (
         Mistake("An option without what it needs", "nori-dyn plan arm.urdf"),
         Mistake("A file whose name is misspelt", "nori-dyn info amr.urdf"),
         Mistake("A robot whose name is misspelt", "nori-dyn info pandaa"),
         Mistake("A file that is no robot", "nori-dyn info page.xml", "page.xml", "<html/>"),
+        Mistake("A robot of which nothing moves", "nori-dyn info box.urdf", "box.urdf", BOX),
+        Mistake("An inertia that no body has", "nori-dyn info box.urdf --base floating --strict", "box.urdf", BOX),
         Mistake("A joint that does not exist", "nori-dyn info arm.urdf --lock joint4"),
         Mistake("A set of sensors that does not exist", "nori-dyn plan arm.urdf --sensors inverse_dynamic"),
         Mistake(

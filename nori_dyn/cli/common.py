@@ -23,7 +23,8 @@ Robot = Annotated[
     str,
     typer.Argument(
         metavar="ROBOT",
-        help="A URDF or MJCF file, or the name of a robot of an installed package: panda, ur5, anymal, talos, icub.",
+        help="A URDF or MJCF file, or the name of a robot of an installed package: panda, ur5, anymal, talos, icub; "
+        "`nori-dyn robots` lists them.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -46,7 +47,7 @@ Components = Annotated[
         "latter alone, 'none' for bare rigid bodies. Without it, those of an MJCF model and none of a URDF.",
     ),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse inertias that no distribution of mass has.")]
+Strict = Annotated[bool, typer.Option("--strict", help="The same as --inertias refuse.")]
 
 
 class Base(StrEnum):
@@ -56,6 +57,23 @@ class Base(StrEnum):
     FLOATING = "floating"
 
 
+class Inertias(StrEnum):
+    """What is made of inertias that no distribution of mass has."""
+
+    AS_GIVEN = "as_given"
+    NEAREST = "nearest"
+    REFUSE = "refuse"
+
+
+Mended = Annotated[
+    Inertias,
+    typer.Option(
+        help="Inertias that no distribution of mass has: taken as given, with a warning; or the nearest that some "
+        "distribution has; or refused."
+    ),
+]
+
+
 def load(
     robot: str,
     base: Base,
@@ -63,6 +81,7 @@ def load(
     keep: Sequence[str] | None,
     components: str | None,
     strict: bool,
+    inertias: Inertias = Inertias.AS_GIVEN,
 ) -> KinematicTree:
     """Return the robot that the options name.
 
@@ -73,7 +92,15 @@ def load(
 
     kept = "sensors" if keep == ["sensors"] else tuple(keep or ())
     taken = {"own": True, "none": False}.get(components, components) if components is not None else None
-    return load_robot(robot, base=base.value, locked=tuple(lock or ()), kept=kept, components=taken, strict=strict)
+    return load_robot(
+        robot,
+        base=base.value,
+        locked=tuple(lock or ()),
+        kept=kept,
+        components=taken,
+        inertias=inertias.value,
+        strict=strict,
+    )
 
 
 def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:
@@ -109,7 +136,11 @@ def next_command(*words: str | Path) -> str:
 
 
 def robot_options(
-    base: Base, lock: Sequence[str] | None, keep: Sequence[str] | None, components: str | None
+    base: Base,
+    lock: Sequence[str] | None,
+    keep: Sequence[str] | None,
+    components: str | None,
+    inertias: Inertias = Inertias.AS_GIVEN,
 ) -> tuple[str, ...]:
     """Return the options by which another command loads the same robot."""
     named = () if base is Base.FIXED else ("--base", base.value)
@@ -118,6 +149,7 @@ def robot_options(
         *(w for joint in lock or () for w in ("--lock", joint)),
         *(w for j in keep or () for w in ("--keep", j)),
         *(() if components is None else ("--components", components)),
+        *(() if inertias is Inertias.AS_GIVEN else ("--inertias", inertias.value)),
     )
 
 

@@ -10,9 +10,11 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
+    Inertias,
     Json,
     Keep,
     Lock,
+    Mended,
     Strict,
     is_planned,
     load,
@@ -40,6 +42,7 @@ def info(
     lock: Lock = None,
     keep: Keep = None,
     components: Components = None,
+    inertias: Mended = Inertias.AS_GIVEN,
     strict: Strict = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="List the sensors of the robot's file by name.")] = False,
     frames: Annotated[
@@ -58,7 +61,7 @@ def info(
     if is_planned(what):
         _show_plans(load_plans(what), as_json)
         return
-    tree = load(what, base, lock, keep, components, strict)
+    tree = load(what, base, lock, keep, components, strict, inertias)
     if frames and not as_json:
         show(_frames(tree))
         return
@@ -69,7 +72,7 @@ def info(
     _show_tree(tree, sensors, problem, verbose, as_json)
     if not as_json and any(sensor.entry for sensor in sensors):
         walks = any(sensor.type == "accelerometer" for sensor in sensors)  # an arm on a table needs none
-        options = robot_options(Base.FLOATING if walks else base, lock, keep or ["sensors"], components)
+        options = robot_options(Base.FLOATING if walks else base, lock, keep or ["sensors"], components, inertias)
         show(next_command("observe", what, "--sensors", "own_sensors", *options))
 
 

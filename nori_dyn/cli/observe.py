@@ -11,9 +11,11 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
+    Inertias,
     Json,
     Keep,
     Lock,
+    Mended,
     in_contact,
     is_planned,
     load,
@@ -97,12 +99,13 @@ def observe(
         str | None, typer.Option(metavar="ADDRESS", help="Sweep on a Dask cluster instead: tcp://host:8786.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    inertias: Mended = Inertias.AS_GIVEN,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
             help="Exit with 1 also where rank is lost at a likely special pose, such as flat ground; and refuse "
-            "inertias that no distribution of mass has.",
+            "inertias that no distribution of mass has, but with --inertias nearest.",
         ),
     ] = False,
     as_json: Json = False,
@@ -139,7 +142,7 @@ def observe(
     elif sensors is None:
         raise missing_sensors()
     else:
-        tree = load(robot, base, lock, keep, components, strict)
+        tree = load(robot, base, lock, keep, components, strict and inertias is not Inertias.NEAREST, inertias)
         known = load_sensors(sensors, robot, tree)
     system = System(tree, in_contact(known, contacts))
     resolve_outputs(system, wanted)  # before anything is computed
@@ -173,7 +176,7 @@ def observe(
         raise typer.Exit(1)
     if sensors is not None and not as_json:
         chosen = () if contacts is None else ("--contacts", contacts)
-        options = *robot_options(base, lock, keep, components), *chosen, "--outputs", outputs
+        options = *robot_options(base, lock, keep, components, inertias), *chosen, "--outputs", outputs
         show(next_command("plan", robot, "--sensors", sensors, *options))
 
 

@@ -11,9 +11,11 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
+    Inertias,
     Json,
     Keep,
     Lock,
+    Mended,
     Robot,
     Strict,
     load,
@@ -62,6 +64,7 @@ def place_(
     components: Components = None,
     seconds: Annotated[float, typer.Option(help="Time to prove that nothing is cheaper.")] = SECONDS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    inertias: Mended = Inertias.AS_GIVEN,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
@@ -81,7 +84,7 @@ def place_(
         if file is not None:
             check_writable(file)
     wanted = None if outputs.strip() == "all" else tuple(name.strip() for name in outputs.split(","))
-    tree = load(robot, base, lock, keep, components, strict)
+    tree = load(robot, base, lock, keep, components, strict, inertias)
     choose_from = load_candidates(candidates, robot, tree)
     found: Placement | Design
     with progress_bar("placement") as stage:
@@ -101,7 +104,7 @@ def place_(
         show(found.shown(), "To use them: --out SENSORS.yaml writes them as a file for `nori-dyn plan --sensors`.")
         return
     then = next_command(
-        "plan", robot, "--sensors", out, *robot_options(base, lock, keep, components), "--outputs", outputs
+        "plan", robot, "--sensors", out, *robot_options(base, lock, keep, components, inertias), "--outputs", outputs
     )
     show(found.shown(), f"Sensors written to {unbroken(str(out))}.", then)
 

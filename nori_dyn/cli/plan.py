@@ -11,9 +11,11 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
+    Inertias,
     Json,
     Keep,
     Lock,
+    Mended,
     Robot,
     Strict,
     in_contact,
@@ -61,6 +63,7 @@ def plan(
     effort: Annotated[float, typer.Option(min=0, help="Time [s] to search for a cheaper order.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     cache: Annotated[bool, typer.Option(help="Look the plan up in the cache first.")] = True,
+    inertias: Mended = Inertias.AS_GIVEN,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
@@ -78,7 +81,7 @@ def plan(
         raise missing_sensors()
     if out is not None:
         check_writable(out)
-    tree = load(robot, base, lock, keep, components, strict)
+    tree = load(robot, base, lock, keep, components, strict, inertias)
     known = load_sensors(sensors, robot, tree)
     if out is None:
         out = Path(re.sub(r"[^\w.-]+", "_", f"{tree.name}_{known.name}") + ".plan")

@@ -17,8 +17,9 @@ from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.interop.peer_states import PeerLayout, PeerState
 from nori_dyn.interop.pinocchio_components import MIMIC, kind_of, pinocchio_components
-from nori_dyn.model.assembly import LinkData, check_inertias
+from nori_dyn.model.assembly import LinkData
 from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.inertia import Inertias, notes_on_links, physical_links, treatment, warn_of_links
 from nori_dyn.model.joints import (
     Continuous,
     Free,
@@ -53,6 +54,7 @@ def from_pinocchio(
     components: bool = True,
     friction: bool = False,
     gravity: tuple[float, float, float] | None = None,
+    inertias: Inertias = "as_given",
     strict: bool = False,
     clean: bool = True,
 ) -> KinematicTree:
@@ -71,7 +73,11 @@ def from_pinocchio(
             are coupled.
         friction: whether its damping and dry friction are taken in, which Pinocchio's own algorithms leave out.
         gravity: [m/s^2] in world axes; the model's without it.
-        strict: refuse inertias that violate the triangle inequality instead of warning.
+        inertias: what to make of inertias that no distribution of mass has, since a principal moment is negative or
+            larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
+            some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
+            and `notes` say so; "refuse" raises.
+        strict: the same as inertias="refuse".
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions. Angles
             printed in a URDF are past recognition here: `load_urdf` cleans more.
 
@@ -84,7 +90,8 @@ def from_pinocchio(
     joints = range(1, model.njoints)
     neutral = _neutral(model)
     links = dict(zip(joints, _link_names(model), strict=True))
-    bodies = [_link(link, model.inertias[j]) for j, link in links.items()]
+    taken = treatment(inertias, strict)
+    bodies, odd = physical_links([_link(link, model.inertias[j]) for j, link in links.items()], taken)
     tree = KinematicTree(
         name=name or model.name or "robot",
         names=tuple(links.values()),
@@ -96,12 +103,14 @@ def from_pinocchio(
         frames=dict(_frames(model, set(links.values()), cleaner)),
         gravity=_gravity(model) if gravity is None else gravity,
     )
-    check_inertias(bodies, strict)
+    if odd and taken == "as_given":
+        warn_of_links(odd, tree, file="", stacklevel=2)
     origin = f"from a model of Pinocchio's with {model.njoints - 1} joints"
     found = pinocchio_components(model, components, friction)
     if found.ignored:
         warnings.warn(f"robot '{tree.name}': ignored: {', '.join(found.ignored)}.", NoriWarning, stacklevel=2)
-    notes = (origin, *cleaner.notes(), *notes_on_limits(tree.joint_names, tree.joints), *found.notes)
+    mended = notes_on_links(odd) if taken == "nearest" else ()
+    notes = (origin, *cleaner.notes(), *mended, *notes_on_limits(tree.joint_names, tree.joints), *found.notes)
     return tree.replace(notes=notes, components=found.components)
 
 

@@ -28,21 +28,24 @@ SHORT = {
 def installed_robots() -> dict[str, Path]:
     """Return the URDF of each robot of the installed packages, by its names.
 
-    A robot is called as its file is, without the ending; where that is no name, or taken, as its folder is.
+    A robot is called as its file is, without the ending; where that is no name, or taken, as its folder is; and where
+    that is taken too, PACKAGE:FILE. Files without a link, which xacro leaves where it was told nothing, are none.
     """
     found: dict[str, Path] = {}
+    taken: dict[str, Path] = {}  # files whose name another robot has, by their whole name
     for package in PACKAGES:
         folder = robots_folder(package)
         if folder is None:
             continue
         for path in sorted(folder.rglob("*.urdf")):
+            if b"<link" not in path.read_bytes():
+                continue
             own = path.relative_to(folder).parts[0].removesuffix("_description")
             name = own if path.stem == "model" or path.stem in found else path.stem
-            found.setdefault(name, path)
-    for short, name in SHORT.items():
-        if name in found:
-            found[short] = found[name]
-    return found
+            if found.setdefault(name, path) != path or name in SHORT:
+                taken[f"{package}:{path.stem}"] = path
+    known = {**found, **{short: found[name] for short, name in SHORT.items() if name in found}}
+    return {**known, **{name: path for name, path in taken.items() if path not in known.values()}}
 
 
 def robots_folder(package: str) -> Path | None:

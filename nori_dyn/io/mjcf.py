@@ -21,6 +21,7 @@ from nori_dyn.io.mjcf_sensors import mjcf_sensors, sensor_bodies
 from nori_dyn.io.xml_file import naming_file, read_xml
 from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.inertia import Inertias, treatment
 from nori_dyn.model.joints import Free, Joint, Prismatic, Revolute, Spherical
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
@@ -33,6 +34,7 @@ def load_mjcf(
     locked: Sequence[str] | Mapping[str, float] = (),
     kept: Sequence[str] = (),
     components: bool | str | os.PathLike[str] = True,
+    inertias: Inertias = "as_given",
     strict: bool = False,
     gravity: tuple[float, float, float] | None = None,
     clean: bool = True,
@@ -62,7 +64,9 @@ def load_mjcf(
             with a force or torque sensor in the model.
         components: True takes in those of the model, False gives the bare rigid bodies; the path of a YAML file
             (see `load_components`) adds those that it describes to the model's.
-        strict: refuse inertias that violate the triangle inequality instead of warning.
+        inertias: what to make of inertias that no distribution of mass has, as of `load_urdf`. MuJoCo refuses them
+            itself; a model with `<compiler balanceinertia="true"/>` makes them spheres.
+        strict: the same as inertias="refuse".
         gravity: [m/s^2] in world axes; None takes the model's.
         clean: remove rounding (components within 1e-12 of 0 or ±1) from rotations, axes and positions.
 
@@ -99,9 +103,10 @@ def load_mjcf(
             base="floating" if float_it else "fixed",
             locked=locked,
             kept=welds,
-            strict=strict,
+            inertias=treatment(inertias, strict),
             gravity=_gravity(mujoco, model) if gravity is None else gravity,
             notes=notes,
+            file=os.fspath(path),
         )
         if not takes_own(components):
             left_out = [*components_in(model), *beyond_components(model)]

@@ -20,6 +20,7 @@ from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.inertia import Inertias, treatment
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
 from nori_dyn.model.tree import GRAVITY, KinematicTree
 from nori_dyn.typing import Floats
@@ -39,6 +40,7 @@ def load_urdf(
     kept: Sequence[str] = (),
     components: bool | str | os.PathLike[str] = False,
     mimic: Literal["independent", "coupled", "refuse"] | None = None,
+    inertias: Inertias = "as_given",
     strict: bool = False,
     gravity: tuple[float, float, float] = GRAVITY,
     clean: bool = True,
@@ -59,7 +61,11 @@ def load_urdf(
             `notes` say so; the path of a YAML file (see `load_components`) adds those that it describes to the file's.
         mimic: "independent" takes mimic joints as joints of their own, with a warning; "coupled" couples them, see
             `nd.components.Coupling`; "refuse" raises. None is "coupled" with components, and else "independent".
-        strict: refuse inertias that violate the triangle inequality instead of warning.
+        inertias: what to make of inertias that no distribution of mass has, since a principal moment is negative or
+            larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that
+            some distribution has (in the second moments of the mass; mass, centre of mass and principal axes stay),
+            and `notes` say so; "refuse" raises.
+        strict: the same as inertias="refuse".
         gravity: [m/s^2] in world axes.
         clean: take what is a quarter turn, a zero or a coordinate axis up to rounding as exactly that: an
             angle within 1e-12 rad of k pi/2, or within a unit of its last decimal where seven or more are
@@ -116,9 +122,10 @@ def load_urdf(
             base=base,
             locked=locked,
             kept=kept,
-            strict=strict,
+            inertias=treatment(inertias, strict),
             gravity=gravity,
             notes=notes,
+            file=os.fspath(path),
         )
         moving = moving_joints(tree)
         own: list[Component] = []

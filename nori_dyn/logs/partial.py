@@ -139,6 +139,7 @@ class Partial:
             with whole.open("rb") as file, self.out.open("wb") as pipe:
                 shutil.copyfileobj(file, pipe)
         else:
+            writer.beside(self.out, schema)
             if self.out.is_dir():
                 shutil.rmtree(self.out)
             os.replace(whole, self.out)

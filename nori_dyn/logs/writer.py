@@ -116,6 +116,11 @@ class Writer(ABC):
                     for block in log.read({"": schema.labels}):
                         whole.write(*of_table(schema, np.column_stack(block.values)))
 
+    @classmethod
+    def beside(cls, path: Path, schema: Schema) -> None:
+        """Write beside a file what the file itself cannot say; called before the file appears under its final name."""
+        return None  # most formats say all of it in the file
+
     def __enter__(self) -> Self:
         return self
 

@@ -7,7 +7,6 @@ Source: RBDA ch. 4.1-4.2.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,8 +14,8 @@ from typing import Literal
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform, skew, spatial_inertia
-from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
-from nori_dyn.model.inertia import check_inertia
+from nori_dyn.errors import ModelError, UnknownModelNameError
+from nori_dyn.model.inertia import Inertias, notes_on_links, physical_links, warn_of_links
 from nori_dyn.model.joints import Fixed, Free, Joint, notes_on_limits
 from nori_dyn.model.tree import GRAVITY, WORLD, Frame, KinematicTree
 from nori_dyn.typing import Floats
@@ -71,9 +70,10 @@ def assemble(
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
     kept: Sequence[str] = (),
-    strict: bool = False,
+    inertias: Inertias = "as_given",
     gravity: tuple[float, float, float] = GRAVITY,
     notes: Sequence[str] = (),
+    file: str = "",
 ) -> KinematicTree:
     """Return the tree of the links and joints of a model.
 
@@ -84,9 +84,11 @@ def assemble(
         base: "fixed" makes the root link part of the world; "floating" puts it on a free joint.
         locked: joints to freeze, at zero or (a mapping) at the position given [rad or m].
         kept: fixed or locked joints to keep as joints of no freedoms, so that the wrench through them is a variable.
-        strict: refuse inertias that violate the triangle inequality instead of warning.
+        inertias: what is made of those that no distribution of mass has: they are taken as they are, with a warning; or
+            the nearest that some distribution has is; or they are refused.
         gravity: [m/s^2] in world axes.
         notes: what the loader has done so far.
+        file: where they are from, for warnings; those who load a file name it in errors.
 
     Raises:
         ModelError: a cycle, two roots, a missing link, two parents, unphysical inertias, an unknown locked or
@@ -95,7 +97,7 @@ def assemble(
     if base not in ("fixed", "floating"):
         raise ModelError(f"base must be 'fixed' or 'floating', not {base!r}.")
     locked = positions_of(locked)
-    check_inertias(links, strict)
+    links, odd = physical_links(links, inertias)
     order = _topological_order(name, links, joints)
     for joint_name in locked:
         if joint_name not in {j.name for j in joints}:
@@ -144,7 +146,7 @@ def assemble(
             carried.append([(link, Transform.identity())])
         frames.update({key: Frame(frame.link, to_frame @ frame.X) for key, to_frame in link.frames.items()})
 
-    return KinematicTree(
+    tree = KinematicTree(
         name=name,
         names=tuple(names),
         joint_names=tuple(joint_names),
@@ -154,8 +156,11 @@ def assemble(
         I=np.array([_lumped(parts) for parts in carried]).reshape(-1, 6, 6),
         frames=frames,
         gravity=gravity,
-        notes=(*notes, *notes_on_limits(joint_names, models)),
+        notes=(*notes, *(notes_on_links(odd) if inertias == "nearest" else ()), *notes_on_limits(joint_names, models)),
     )
+    if odd and inertias == "as_given":
+        warn_of_links(odd, tree, file, stacklevel=3)
+    return tree
 
 
 def positions_of(locked: str | Sequence[str] | Mapping[str, float]) -> dict[str, float]:
@@ -172,28 +177,6 @@ def _check_kept(name: str, joints: Sequence[JointData], kept: Sequence[str], loc
             model = models.get(joint)
             moves = "" if model is None else f" ('{joint}' is {model.kind}; only what is fixed or locked can be kept);"
             raise UnknownModelNameError(f"fixed joint to keep{moves}", joint, fixed, f"robot '{name}'")
-
-
-def check_inertias(links: Iterable[LinkData], strict: bool) -> None:
-    """Check that inertias are those of some distribution of mass.
-
-    Args:
-        links: the links.
-        strict: refuse inertias that violate the triangle inequality instead of warning.
-
-    Raises:
-        ModelError: one that is not positive definite, or of a mass that is negative; with strict, also those above.
-    """
-    unreal = [link.name for link in links if not check_inertia(link.name, link.mass, link.com, link.I_com)]
-    if not unreal:
-        return
-    message = (
-        f"the inertia of {_listed(unreal)} violates the triangle inequality: no distribution of mass has it, "
-        "though the equations of motion still hold."
-    )
-    if strict:
-        raise ModelError(f"{message} Correct the principal moments, or load without strict.")
-    warnings.warn(message, NoriWarning, stacklevel=4)
 
 
 def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[JointData]) -> list[str]:
@@ -226,7 +209,7 @@ def _topological_order(name: str, links: Sequence[LinkData], joints: Sequence[Jo
         children[joint.parent][joint.child] = joint.name
         carriers[joint.child].append(joint.name)
     if not children:
-        raise ModelError(f"robot '{name}' has no links.")
+        raise ModelError(f"robot '{name}' has no links: its file describes no body.")
     cycle = _cycle(children)
     if cycle:
         path = " -> ".join([*cycle, cycle[0]])

@@ -1,11 +1,26 @@
-"""Checks of a rigid body's inertia: what no real body can have, and what real files often hold."""
+"""A rigid body's inertia: what no real body can have, what real files hold all the same, and what is nearest to it."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
 import numpy as np
 
-from nori_dyn.errors import ModelError
+from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.typing import Floats
+
+if TYPE_CHECKING:
+    from nori_dyn.model.assembly import LinkData
+    from nori_dyn.model.tree import KinematicTree
+
+Inertias: TypeAlias = Literal["as_given", "nearest", "refuse"]
+"""What is made of an inertia that no distribution of mass has: taken with a warning, replaced by the nearest one that
+some distribution has, or refused."""
+
+TREATMENTS = ("as_given", "nearest", "refuse")
 
 TOLERANCE = 1e-9
 """Relative to the largest principal moment: what a decimal file loses in rounding is not an indefinite body."""
@@ -13,9 +28,82 @@ TOLERANCE = 1e-9
 SMALLEST_GYRATION = 1e-3
 """[m] Moments are compared with those of a body of this radius of gyration at least: a point mass has none."""
 
+MOST_LINKS = 8
+"""Links that a message lists; others are counted."""
+
+
+def treatment(inertias: Inertias, strict: bool) -> Inertias:
+    """Return what is made of inertias that no distribution of mass has, from the arguments of a loader.
+
+    Args:
+        inertias: "as_given", "nearest" or "refuse".
+        strict: the same as "refuse".
+
+    Raises:
+        ModelError: none of these, or both "nearest" and strict.
+    """
+    if inertias not in TREATMENTS:
+        raise ModelError(f"inertias must be 'as_given', 'nearest' or 'refuse', not {inertias!r}.")
+    if strict and inertias == "nearest":
+        raise ModelError("strict refuses the inertias that 'nearest' would mend: leave out one of the two.")
+    return "refuse" if strict else inertias
+
+
+def physical_links(links: Sequence[LinkData], inertias: Inertias) -> tuple[list[LinkData], list[LinkData]]:
+    """Return the links to make a tree of, and those whose inertia no distribution of mass has, as they were given.
+
+    Args:
+        links: links as a file gives them.
+        inertias: with "nearest", the links to make a tree of have the nearest inertia that some distribution has.
+
+    Raises:
+        ModelError: a value that is not finite, a negative mass, an unsymmetric inertia; with "refuse", also an inertia
+            that no distribution of mass has.
+    """
+    odd = [link for link in links if not check_inertia(link.name, link.mass, link.com, link.I_com)]
+    if odd and inertias == "refuse":
+        way_out = "load with inertias='nearest' (--inertias nearest) and without strict"
+        raise ModelError(f"{_not_physical(odd)} Correct them, or {way_out}.")
+    if inertias == "nearest":
+        unreal = {id(link) for link in odd}
+        links = [replace(link, I_com=nearest_physical(link.I_com)) if id(link) in unreal else link for link in links]
+    return list(links), odd
+
+
+def warn_of_links(odd: Sequence[LinkData], tree: KinematicTree, file: str, stacklevel: int) -> None:
+    """Warn of links whose inertia no distribution of mass has, and say whether that hurts the tree that they are in.
+
+    Args:
+        odd: the links, as they were given.
+        tree: the tree.
+        file: where they are from; "" where there is no file.
+        stacklevel: that of `warnings.warn`, if the caller called it.
+    """
+    eigenvalues = np.linalg.eigvalsh(tree.I)
+    is_hurt = eigenvalues[:, 0] < -TOLERANCE * eigenvalues[:, -1]
+    hurt = [f"'{name}'" for name, is_it in zip(tree.names, is_hurt, strict=True) if is_it]
+    effect = (
+        f"the inertia of {_listed(hurt)}, with all that is fixed to it, is below zero about some axis: inverse "
+        "dynamics follows the numbers, and forward dynamics may have no meaning"
+        if hurt
+        else "the equations of motion still hold"
+    )
+    warnings.warn(
+        f"{file}{': ' if file else ''}{_not_physical(odd)} They are taken as they are, and {effect}. Correct them, or "
+        "load with inertias='nearest' (--inertias nearest), which takes the nearest that some distribution has.",
+        NoriWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def notes_on_links(odd: Sequence[LinkData]) -> list[str]:
+    """Return what was done to links that were given the nearest inertia that some distribution of mass has."""
+    changes = [f"'{link.name}' ({_moments(link.I_com)} to {_moments(nearest_physical(link.I_com))})" for link in odd]
+    return [f"nearest physical principal moments [kg m^2] taken: {_listed(changes)}"] if odd else []
+
 
 def check_inertia(link: str, mass: float, com: Floats, I_com: Floats) -> bool:
-    """Check that a body's mass and inertia are physical; return whether it keeps the triangle inequality.
+    """Check a body's mass and inertia; return whether some distribution of mass has it.
 
     Args:
         link: name of the link, for messages.
@@ -24,11 +112,11 @@ def check_inertia(link: str, mass: float, com: Floats, I_com: Floats) -> bool:
         I_com: rotational inertia (3, 3) about the centre of mass [kg m^2].
 
     Returns:
-        False where each principal moment is nonnegative but the largest exceeds the sum of the others, which no
-        distribution of mass has; the equations of motion still hold.
+        Whether the principal moments keep the triangle inequality: the largest is at most the sum of the others, so
+        that none is negative either.
 
     Raises:
-        ModelError: a value that is not finite, a negative mass, an unsymmetric or indefinite inertia.
+        ModelError: a value that is not finite, a negative mass, an unsymmetric inertia.
     """
     if not (np.isfinite(mass) and np.isfinite(com).all() and np.isfinite(I_com).all()):
         raise ModelError(f"link '{link}': its mass, centre of mass or inertia holds a value that is not finite.")
@@ -36,12 +124,46 @@ def check_inertia(link: str, mass: float, com: Floats, I_com: Floats) -> bool:
         raise ModelError(f"link '{link}': its mass is {mass:g} kg. A mass must be zero or positive.")
     if not np.allclose(I_com, I_com.T, rtol=0, atol=TOLERANCE * np.abs(I_com).max()):
         raise ModelError(f"link '{link}': its rotational inertia is not symmetric.")
+    least, middle, most = np.linalg.eigvalsh(I_com)
+    slack = TOLERANCE * max(most, mass * SMALLEST_GYRATION**2)
+    return bool(most <= least + middle + slack)
+
+
+def nearest_physical(I_com: Floats) -> Floats:
+    """Return the rotational inertia (3, 3) nearest to one, of those that some distribution of mass has [kg m^2].
+
+    Nearest in the Frobenius norm of the pseudo-inertia about the centre of mass, diag(Σ, m) with Σ = tr(I)/2 1 - I the
+    second moments of the mass: it is physical where it is positive semidefinite, and projected on that cone by taking
+    its negative eigenvalues as zero. Mass, centre of mass and principal axes stay as they are.
+
+    Args:
+        I_com: rotational inertia (3, 3) about the centre of mass, symmetric [kg m^2].
+
+    Source: the pseudo-inertia of Wensing, Kim and Slotine, Linear matrix inequalities for physically consistent
+    inertial parameter identification, 2018; the projection of Higham, Computing a nearest symmetric positive
+    semidefinite matrix, 1988.
+    """
+    moments, axes = np.linalg.eigh(np.trace(I_com) / 2 * np.eye(3) - I_com)
+    S = axes * np.maximum(moments, 0) @ axes.T
+    nearest: Floats = np.trace(S) * np.eye(3) - (S + S.T) / 2
+    return nearest
+
+
+def _not_physical(odd: Sequence[LinkData]) -> str:
+    """Return the sentence that says which inertias no distribution of mass has, and why."""
+    shown = [f"'{link.name}' ({_moments(link.I_com)} kg m^2)" for link in odd]
+    return (
+        f"no distribution of mass has the principal moments of inertia of {_listed(shown)}: none may be negative, or "
+        "larger than the sum of the others."
+    )
+
+
+def _moments(I_com: Floats) -> str:
     moments = np.linalg.eigvalsh(I_com)
-    slack = TOLERANCE * max(moments[2], mass * SMALLEST_GYRATION**2)
-    if moments[0] < -slack:
-        shown = ", ".join(f"{m:.4g}" for m in moments)
-        raise ModelError(
-            f"link '{link}': its rotational inertia is indefinite (principal moments {shown} kg m^2). "
-            "Each must be zero or positive: check the signs of its <inertia>."
-        )
-    return bool(moments[2] <= moments[0] + moments[1] + slack)
+    rounded = np.where(np.abs(moments) <= TOLERANCE * np.abs(moments).max(), 0.0, moments)
+    return ", ".join(f"{moment:.4g}" for moment in rounded)
+
+
+def _listed(what: Sequence[str]) -> str:
+    more = len(what) - MOST_LINKS
+    return ", ".join(what[:MOST_LINKS]) + (f" and {more} more" if more > 0 else "")

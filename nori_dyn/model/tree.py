@@ -106,7 +106,10 @@ class KinematicTree(Shown):
     def __post_init__(self) -> None:
         n = len(self.names)
         if n == 0:
-            raise ModelError(f"robot '{self.name}' has no moving link: every joint is fixed or locked.")
+            raise ModelError(
+                f"robot '{self.name}' has no moving link: every joint is fixed or locked. "
+                "Let a joint move, or load it with base='floating' (--base floating), which frees its root."
+            )
         sizes = {len(self.joint_names), len(self.parents), len(self.joints), len(self.X_tree), len(self.I)}
         if sizes != {n}:
             raise ModelError(f"robot '{self.name}': {n} links, but its other lists have {sorted(sizes)} entries.")

@@ -15,6 +15,9 @@ from nori_dyn.recursions.factorisation import inverse
 from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.typing import Array
 
+LEAST_INERTIA = 1e-12
+"""[kg m^2 or kg] What is closer to zero is that up to rounding: a joint that moves no inertia."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArticulatedBodies:
@@ -42,7 +45,7 @@ def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[i
         accelerated: numbers of the joints whose acceleration is given, which move no inertia of their own accord.
 
     Raises:
-        SingularSystemError: a joint moves no inertia.
+        SingularSystemError: a joint moves no inertia, or one below zero.
 
     Source: Nori (12); RBDA (7.44)-(7.45), (9.12); ch. 9.6 for rotors.
     """
@@ -63,17 +66,25 @@ def articulated_bodies(at: Kinematics, I: list[Array], accelerated: Collection[i
     return ArticulatedBodies(tuple(IA), tuple(U), tuple(D_inverse), tuple(Ia))
 
 
-def no_inertia(joint: str) -> SingularSystemError:
-    """Return the error of a joint, by its name, that moves no inertia."""
-    return SingularSystemError(
-        f"joint '{joint}' moves no inertia: what it carries has no mass, or none that it can move, so that its "
-        "acceleration is not determined. Give the links an inertia, or lock the joint.",
-        (f"qdd:{joint}",),
-    )
+def no_inertia(joint: str, pivot: float = 0.0) -> SingularSystemError:
+    """Return the error of a joint, by its name, that moves no inertia, or one below zero [kg m^2 or kg]."""
+    if pivot < -LEAST_INERTIA:
+        message = (
+            f"joint '{joint}' moves an inertia below zero ({pivot:.3g}): that of a link beyond it is none that a body "
+            "can have, and forward dynamics has no meaning. Correct it, or load the robot with inertias='nearest'."
+        )
+    else:
+        message = (
+            f"joint '{joint}' moves no inertia: what it carries has no mass, or none that it can move, so that its "
+            "acceleration is not determined. Give the links an inertia, or lock the joint."
+        )
+    return SingularSystemError(message, (f"qdd:{joint}",))
 
 
 def _inverse(D: Array, joint: str) -> Array:
     try:
         return inverse(D)
-    except (NotPositiveDefiniteError, ZeroDivisionError):
+    except NotPositiveDefiniteError as error:
+        raise no_inertia(joint, error.pivot) from None
+    except ZeroDivisionError:
         raise no_inertia(joint) from None

@@ -76,5 +76,5 @@ def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx:
         factors = ltdl(crba(tree, q), parents)
     except NotPositiveDefiniteError as error:
         joint = next(i for i, v in enumerate(tree.v_slices) if error.freedom < v.stop)
-        raise no_inertia(tree.joint_names[joint]) from None
+        raise no_inertia(tree.joint_names[joint], error.pivot) from None
     return solve_ltdl(factors, parents, tau - bias_force(tree, q, qd, fx))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.io import robots as robots_module
 from nori_dyn.measurements.sensor_set import SensorSet
-from tests.robots import ROBOTS, pinocchio_model
+from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, pinocchio_model
 from tests.unit.io.test_model_sensors import ARM, ORIGIN, OWN, WRENCH
 
 PANDA = str(ROBOTS["panda"])
@@ -252,12 +252,47 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(run, panda_plan, tmp_pat
 
 
 def test_a_robot_by_name_needs_its_package(run, monkeypatch, tmp_path):
-    real = robots_module.importlib.util.find_spec
-    absent = lambda name, *rest: None if name.startswith("robot_descriptions") else real(name, *rest)  # noqa: E731
-    monkeypatch.setattr(robots_module.importlib.util, "find_spec", absent)
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
     status, _, errors = run("plan", "panda_description", "--sensors", "inverse_dynamics", "--out", tmp_path / "x")
     assert status == 1
-    assert "robot" in errors
+    assert "Not installed, and so not searched: robot_descriptions (pip install 'nori_dyn[robots]')." in errors
+
+
+def test_robots_lists_names_and_packages(run):
+    status, output, errors = run("robots")
+    assert (status, errors) == (0, "")
+    rows = {line.split()[0].strip(","): line for line in output.splitlines() if line}
+    assert "example-robot-data" in rows["panda"]
+    assert "icub" in rows["iCubGenova04"].replace(",", "").split()
+    assert output.endswith("Next: nori-dyn info NAME\n")
+    found = json.loads(run("robots", "--json")[1])
+    (talos,) = (robot for robot in found["robots"] if "talos" in robot["aliases"])
+    assert talos["file"] == str(ROBOTS["talos_reduced"])
+    assert talos["package"] == "example-robot-data"
+
+
+ANTENNA = str(EXAMPLE_ROBOT_DATA / "tiago_description/robots/tiago_no_hand.urdf")
+
+
+def test_inertias_that_no_mass_has(run, tmp_path):
+    plan = ("plan", ANTENNA, "--sensors", "inverse_dynamics", "--out", tmp_path / "x.plan")
+    status, output, errors = run("info", ANTENNA)
+    assert status == 0
+    (said,) = (line for line in errors.splitlines() if "distribution" in line)
+    assert said.startswith(f"warning: {ANTENNA}: no distribution of mass has")
+    assert "(--inertias nearest)" in said
+    assert "nearest" not in output
+    status, output, errors = run("info", ANTENNA, "--inertias", "nearest")
+    assert (status, errors.count("distribution")) == (0, 0)
+    assert "note: nearest physical principal moments" in output
+    for refuse in (("--strict",), ("--inertias", "refuse")):
+        status, _, errors = run(*plan, *refuse)
+        assert status == 1
+        assert errors.startswith(f"error: {ANTENNA}: no distribution of mass has")
+    observe = ("observe", ANTENNA, "--sensors", "inverse_dynamics", "--samples", 0, "--failing", 0)
+    status, output, errors = run(*observe, "--inertias", "nearest", "--strict")
+    assert (status, errors.count("distribution")) == (0, 0)
+    assert "--inertias nearest" in output.splitlines()[-1]
 
 
 def test_demo_runs_the_main_job(run, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 from lxml import etree
 
 import nori_dyn as nd
+from nori_dyn.io.robot_names import NamedRobot, Robots
 from nori_dyn.tables import Shown
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
@@ -55,6 +56,7 @@ def things() -> dict[str, Shown]:
     candidates = nd.placement.Candidates.from_dict({**both, "candidates": choices})
     return {
         "tree": tree,
+        "robots": Robots({name: NamedRobot(name, "<i>package</i>", None, JOINTS, "<b>robot</b>") for name in NASTY}),
         "sensors": exact,
         "sensors with contacts": contacts,
         "system": system,
@@ -81,6 +83,7 @@ def things() -> dict[str, Shown]:
 
 NAMES = (
     "tree",
+    "robots",
     "sensors",
     "sensors with contacts",
     "system",

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nori_dyn.errors import FileFormatError
-from nori_dyn.io.files import reason
+from nori_dyn.io.files import reason, write_bytes
 from nori_dyn.logs.formats.cells import Head, parse_slowly, read_head
 from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
 from nori_dyn.logs.writer import Schema, Writer, flat
@@ -28,9 +28,6 @@ LONGEST = 1 << 26
 
 LARGE = 1 << 20
 """Bytes of a piece from which on pyarrow reads it, where it is installed: five times as fast, and slow to import."""
-
-UNITS = "nori_dyn.units"
-"""What the remark with the units of columns is called."""
 
 Piece = tuple[int, bytes]
 """Whole lines, and the number of the first."""
@@ -52,8 +49,9 @@ class CsvSource(Source):
         self._head = read_head(path, _lines(path, first)[:1000])
         head = self._head
         columns = tuple(name for name, is_numeric in zip(head.names, head.numbers, strict=True) if is_numeric)
-        self.metadata = {key: value for key, value in head.metadata.items() if key != UNITS}
-        units = _units(head)
+        units, told = _told(path)
+        self.metadata = {**head.metadata, **told}
+        units = {name: unit for name, unit in units.items() if name in columns}
         self.streams = (Stream("", columns, clock_among(columns), None, units),)
 
     def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
@@ -182,18 +180,11 @@ def _rows(lines: list[tuple[int, str]], head: Head) -> list[tuple[int, str]]:
     return [(n, line) for n, line in lines if n >= head.data and not line.lstrip().startswith("#")]
 
 
-def _units(head: Head) -> dict[str, str]:
-    try:
-        told = json.loads(head.metadata.get(UNITS, "[]"))
-        return {name: str(unit) for name, unit in zip(head.names, told, strict=True) if unit} if told else {}
-    except (ValueError, TypeError):
-        return {}
-
-
 class CsvWriter(Writer):
-    """A table of text with names in the first line, and below it remarks, `# key: value`, with what is known of it.
+    """A table of text with names in the first line, and nothing but numbers below: any program reads it.
 
-    Remarks above the names would be taken for names by programs that leave no remarks out there.
+    What else is known of it, units and metadata, stands beside it in `NAME.csv-metadata.json`, as the W3C's "CSV on the
+    Web" has it: remarks in the table itself would be rows to programs that know of none.
     """
 
     source: ClassVar[type[Source]] = CsvSource
@@ -204,9 +195,7 @@ class CsvWriter(Writer):
         self._file: Any = self._raw
         if path.name.endswith(".gz"):
             self._file = gzip.GzipFile(fileobj=self._raw, filename="", mode="wb", mtime=0, compresslevel=6)
-        said = {**schema.metadata, UNITS: json.dumps(schema.units, ensure_ascii=False)}
-        lines = [",".join(map(_quoted, schema.labels)), *(f"# {k}: {' '.join(v.split())}" for k, v in said.items())]
-        self._file.write("".join(f"{line}\n" for line in lines).encode())
+        self._file.write((",".join(map(_quoted, schema.labels)) + "\n").encode())
         self._line = ",".join(["%.17g"] * len(schema.labels)) + "\n"
 
     def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
@@ -224,9 +213,36 @@ class CsvWriter(Writer):
         with cls(path, schema) as whole:
             for part in parts:
                 with gzip.open(part) if path.name.endswith(".gz") else part.open("rb") as file:
-                    for _ in range(1 + len(schema.metadata) + 1):
-                        file.readline()
+                    file.readline()
                     shutil.copyfileobj(file, whole._file, PIECE)
+
+    @classmethod
+    def beside(cls, path: Path, schema: Schema) -> None:
+        columns = [
+            {"titles": label, "datatype": "number"} | ({"schema:unitText": unit} if unit else {})
+            for label, unit in zip(schema.labels, schema.units, strict=True)
+        ]
+        said = {"@context": "http://www.w3.org/ns/csvw", "url": path.name, "tableSchema": {"columns": columns}}
+        told = {key.replace(".", ":", 1): value for key, value in schema.metadata.items()}
+        write_bytes(_beside(path), json.dumps(said | told, ensure_ascii=False, indent=1).encode())
+
+
+def _beside(path: Path) -> Path:
+    """Return the file beside a table that says what is known of it."""
+    return path.with_name(f"{path.name}-metadata.json")
+
+
+def _told(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the units of columns, and what else the file beside a table says of it; nothing where there is none."""
+    try:
+        said = json.loads(_beside(path).read_bytes())
+        units = {str(each["titles"]): str(each.get("schema:unitText", "")) for each in said["tableSchema"]["columns"]}
+        metadata = {key.replace(":", ".", 1): value for key, value in said.items() if isinstance(value, str)}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}, {}
+    return {k: unit for k, unit in units.items() if unit}, {
+        k: v for k, v in metadata.items() if k[0] != "@" and k != "url"
+    }
 
 
 def _quoted(label: str) -> str:

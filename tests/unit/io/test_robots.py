@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, ModelError
-from nori_dyn.io import installed_robots, robots
+from nori_dyn.io import installed_robots, robot_names
 from nori_dyn.io.robots import load_robot
 from tests.robots import ROBOTS
 
@@ -86,18 +88,21 @@ def test_unknown_names(descriptions, name):
         ModelError, match=f"no robot '{name}': there is no such file, and it is none of the robots of"
     ) as caught:
         load_robot(name)
-    assert ("Did you mean 'ur5_description'?" in str(caught.value)) == (name == "ur5_descriptoin")
+    assert ("Did you mean 'ur5_description'" in str(caught.value)) == (name == "ur5_descriptoin")
+    assert "`nori-dyn robots` lists them." in str(caught.value)
 
 
 def test_packages_that_are_not_installed_are_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
     with pytest.raises(ModelError, match=r"searched: robot_descriptions \(pip install 'nori_dyn\[robots\]'\)"):
         load_robot("ur5_descriptoin")
-    monkeypatch.setattr(installed_robots, "PACKAGES", {})
-    monkeypatch.setattr(robots, "PACKAGES", {"icub-models": "nowhere"})
-    monkeypatch.setattr(robots, "robots_folder", lambda package: None)
-    with pytest.raises(ModelError, match=r"there is no such file\. Give .* icub-models, robot_descriptions \(pip"):
+    for module in (installed_robots, robot_names):
+        monkeypatch.setattr(module, "robots_folder", lambda package: None)
+    said = r"icub-models, example-robot-data, robot_descriptions \(pip install 'nori_dyn\[robots\]'\)"
+    with pytest.raises(ModelError, match=rf"there is no such file\. Give .* {said}"):
         load_robot("panda")
+    assert not nd.robots()
+    assert re.search(rf"0 robots .*Not installed, and so not listed: {said}", " ".join(str(nd.robots()).split()))
 
 
 @pytest.mark.parametrize(
@@ -109,12 +114,88 @@ def test_packages_that_are_not_installed_are_named(monkeypatch):
         ("talos", "talos_data/robots/talos_reduced.urdf"),
         ("icub", "iCub/robots/iCubGenova04/model.urdf"),
         ("iCubGenova02", "iCub/robots/iCubGenova02/model.urdf"),
+        ("example-robot-data:icub", "icub_description/robots/icub.urdf"),
+        ("ur3", "ur_description/urdf/ur3_robot.urdf"),
     ],
 )
 def test_robots_of_installed_packages_come_first(monkeypatch, name, file):
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
-    assert str(robots.robot_by_name(name)).endswith(file)
+    assert str(robot_names.robot_by_name(name)).endswith(file)
 
 
 def test_each_short_name_is_that_of_a_robot():
     assert installed_robots.SHORT.keys() <= installed_robots.installed_robots().keys()
+
+
+# Which there are
+
+
+def test_listing_imports_no_robot_and_names_all(descriptions, monkeypatch):
+    monkeypatch.setattr(robot_names.importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
+    known = nd.robots()
+    printed = str(known)
+    for robot in known.robots:
+        assert all(known[name] is robot for name in (robot.name, *robot.aliases))
+        assert robot.name in printed
+    assert known.packages == ("icub-models", "example-robot-data", "robot_descriptions")
+    assert {*descriptions.DESCRIPTIONS} == {one.name for one in known.robots if one.path is None}
+    assert (known["talos"].package, known["talos"].aliases) == ("example-robot-data", ("talos",))
+    assert "broken_description" in known
+
+
+def test_a_package_comes_before_those_that_download(descriptions):
+    descriptions.DESCRIPTIONS["panda"] = None
+    assert nd.robots()["panda"].path == ROBOTS["panda"]
+    assert robot_names.robot_by_name("panda") == ROBOTS["panda"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [("pandaa", "panda"), ("PANDA", "panda"), ("icub_genova_04", "iCubGenova04"), ("Acme", "ball_mj_description")],
+)
+def test_similar_names_and_makers(descriptions, text, first):
+    told = types.SimpleNamespace(maker="ACME Robotics", robot="Ball", has_urdf=False, has_mjcf=True)
+    descriptions.DESCRIPTIONS["ball_mj_description"] = told
+    known = nd.robots()
+    assert known["ball_mj_description"].about == "ACME Robotics Ball, MJCF"
+    assert known.similar(text)[0] == first
+    with pytest.raises(ModelError, match=f"Did you mean '{first}'"):
+        load_robot(text)
+
+
+def test_nothing_is_similar_to_nonsense():
+    for text in ("nonsense", "", "\u2603"):
+        assert nd.robots().similar(text) == ()
+
+
+def test_robots_of_the_real_package_are_told_by_maker_without_a_download():
+    pytest.importorskip("robot_descriptions")
+    known = nd.robots()
+    assert "Franka" in known["panda_description"].about
+    assert known["panda_description"].path is None
+    assert any(name.startswith("iiwa") for name in known.similar("kuka"))
+
+
+def test_a_file_without_links_and_one_whose_name_is_taken(monkeypatch, tmp_path):
+    for file, text in {
+        "a_description/robot.urdf": "<robot><link name='a'/></robot>",
+        "a_description/empty.urdf": "<robot/>",
+        "b_description/robot.urdf": "<robot><link name='b'/></robot>",
+        "b_description/sub/robot.urdf": "<robot><link name='c'/></robot>",
+        "c_description/ur3.urdf": "<robot><link name='d'/></robot>",
+        "c_description/ur3_robot.urdf": "<robot><link name='e'/></robot>",
+    }.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    folders = {"icub-models": tmp_path}
+    for module in (installed_robots, robot_names):
+        monkeypatch.setattr(module, "robots_folder", folders.get)
+    found = {name: str(path.relative_to(tmp_path)) for name, path in installed_robots.installed_robots().items()}
+    assert found == {
+        "robot": "a_description/robot.urdf",
+        "b": "b_description/robot.urdf",
+        "icub-models:robot": "b_description/sub/robot.urdf",
+        "ur3": "c_description/ur3_robot.urdf",
+        "ur3_robot": "c_description/ur3_robot.urdf",
+        "icub-models:ur3": "c_description/ur3.urdf",
+    }

@@ -385,11 +385,6 @@ WRONG = {
         ModelError,
         ["link 'arm'", "-2 kg", "zero or positive"],
     ),
-    "indefinite inertia": (
-        link("base") + link("arm", inertial(ixx="-1")) + J,
-        ModelError,
-        ["link 'arm'", "indefinite", "-1"],
-    ),
     "unknown joint type": (
         TWO + joint("j", "base", "arm", "helical"),
         ModelError,
@@ -512,14 +507,25 @@ def test_unknown_base(write):
         load_urdf(write(TWO + J), base="flying")
 
 
-def test_the_triangle_inequality_warns_or_is_refused(write):
-    path = write(link("base") + link("arm", inertial(izz="3")) + J)
-    with pytest.warns(NoriWarning, match="'arm' violates the triangle inequality") as caught:
-        load_urdf(path)
+@pytest.mark.parametrize(("moment", "shown"), [("3", "1, 1, 3"), ("-1", "-1, 1, 1")])
+def test_an_inertia_that_no_mass_has_warns_is_mended_or_refused(write, moment, shown):
+    path = write(link("base") + link("arm", inertial(ixx="1", iyy="1", izz=moment)) + J)
+    said = rf"robot\.urdf: no distribution of mass has .* 'arm' \({shown} kg m\^2\)"
+    with pytest.warns(NoriWarning, match=rf"{said}.* Correct them, or load with inertias='nearest'") as caught:
+        given = load_urdf(path)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    with pytest.raises(ModelError, match=r"robot\.urdf: .*'arm' violates the triangle inequality"):
-        load_urdf(path, strict=True)
+    assert given.I[0][2, 2] == float(moment)
+    for options in ({"strict": True}, {"inertias": "refuse"}):
+        with pytest.raises(ModelError, match=said):
+            load_urdf(path, **options)
+    nearest = load_urdf(path, inertias="nearest")
+    assert given.notes != nearest.notes
+    assert shown in " ".join(nearest.notes)
+    with pytest.raises(ModelError, match="strict refuses the inertias that 'nearest' would mend"):
+        load_urdf(path, inertias="nearest", strict=True)
+    with pytest.raises(ModelError, match="inertias must be 'as_given', 'nearest' or 'refuse', not 'closest'"):
+        load_urdf(path, inertias="closest")
 
 
 def test_the_rounding_of_a_point_mass_is_not_indefinite(write):

@@ -11,9 +11,8 @@ import pinocchio as pin
 import pytest
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
-from nori_dyn.errors import InputError, ModelError, NoriWarning, UnknownModelNameError
+from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.assembly import JointData, LinkData, assemble
-from nori_dyn.model.inertia import check_inertia
 from nori_dyn.model.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical
 from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.synthetic import random_tree
@@ -306,18 +305,6 @@ def test_frames_of_links_follow_what_carries_them():
     assert_close(tree.frames["plate_tip"].X.r, on_arm.translation, PEER)
 
 
-def test_an_inertia_that_no_mass_has_is_one_warning_or_an_error():
-    links, joints = star()
-    odd = [dataclasses.replace(links[k], I_com=np.diag([1.0, 1.0, 3.0])) for k in (1, 3)]
-    links[1], links[3] = odd
-    with pytest.warns(NoriWarning, match="inertia of 'arm', 'hand' violates the triangle inequality") as caught:
-        tree = assemble("star", links, joints)
-    assert len(caught) == 1
-    assert tree.n_links == 3
-    with pytest.raises(ModelError, match="'arm', 'hand' violates the triangle inequality"):
-        assemble("star", links, joints, strict=True)
-
-
 def test_a_massless_link_lumps_to_nothing():
     links, joints = star()
     heavy = assemble("star", links, joints)
@@ -399,33 +386,6 @@ def test_any_joint_can_be_assembled(joint):
     links, joints = star()
     tree = assemble("star", links, [dataclasses.replace(j, joint=joint) if j.joint else j for j in joints])
     assert tree.nv == 3 * joint.nv
-
-
-# Inertias.
-
-
-@pytest.mark.parametrize(
-    ("mass", "com", "I_com", "message"),
-    [
-        (-0.1, np.zeros(3), np.eye(3), "its mass is -0.1 kg"),
-        (math.nan, np.zeros(3), np.eye(3), "not finite"),
-        (1.0, np.array([0, math.inf, 0]), np.eye(3), "not finite"),
-        (1.0, np.zeros(3), np.full((3, 3), math.nan), "not finite"),
-        (1.0, np.zeros(3), np.eye(3) + np.eye(3, k=1), "not symmetric"),
-        (1.0, np.zeros(3), np.diag([1.0, 1.0, -1e-6]), "indefinite"),
-        (1.0, np.zeros(3), -np.eye(3), "indefinite"),
-    ],
-)
-def test_unphysical_inertias_are_refused(mass, com, I_com, message):
-    with pytest.raises(ModelError, match=f"link 'arm': .*{message}"):
-        check_inertia("arm", mass, com, I_com)
-
-
-def test_the_triangle_inequality_is_reported():
-    assert check_inertia("arm", 1.0, np.zeros(3), np.diag([1.0, 1.0, 2.0]))
-    assert check_inertia("arm", 1.0, np.zeros(3), np.zeros((3, 3)))
-    assert check_inertia("arm", 0.0, np.zeros(3), np.zeros((3, 3)))
-    assert not check_inertia("arm", 1.0, np.zeros(3), np.diag([1.0, 1.0, 2.1]))
 
 
 def test_it_is_the_same_in_another_process():

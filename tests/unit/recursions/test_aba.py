@@ -110,6 +110,16 @@ def test_a_joint_that_moves_no_inertia_is_named():
         assert raised.value.undetermined == ("qdd:joint4",)
 
 
+def test_a_joint_that_moves_an_inertia_below_zero_is_named():
+    tree, (truth, _) = TREES["autotree_chain"], motions("autotree_chain")
+    I = np.array(tree.I)
+    I[-1, :3, :3] -= 5 * np.eye(3)
+    hurt, last = tree.replace(I=I), tree.joint_names[-1]
+    for algorithm in (aba, inertia_forward_dynamics):
+        with pytest.raises(SingularSystemError, match=f"joint '{last}' moves an inertia below zero \\(-4.*nearest"):
+            algorithm(hurt, truth.q[..., 0], truth.qd[..., 0], truth.tau[..., 0])
+
+
 def test_a_joint_that_moves_no_inertia_may_be_led():
     tree, (truth, _) = massless(), motions("massless")
     found = hybrid_dynamics(tree, truth.q, truth.qd, truth.tau, truth.qdd, ["joint4"], truth.fx)

@@ -1,0 +1,43 @@
+"""nori-dyn robots: which robots are known by name."""
+
+from __future__ import annotations
+
+import typer
+
+from nori_dyn.cli.common import Json, print_json
+from nori_dyn.report.terminal import show
+
+
+def robots(as_json: Json = False) -> None:
+    """List the robots that are known by name, and of which package each is.
+
+    Nothing is downloaded for it. `nori-dyn robots | grep -i unitree` shows those of a maker.
+
+    Example: nori-dyn robots
+    """
+    from nori_dyn.io.robot_names import robots as known_robots
+
+    known = known_robots()
+    if not as_json:
+        show(known.shown(), "Next: nori-dyn info NAME")
+        return
+    print_json(
+        {
+            "robots": [
+                {
+                    "name": robot.name,
+                    "aliases": list(robot.aliases),
+                    "package": robot.package,
+                    "file": None if robot.path is None else str(robot.path),
+                    "about": robot.about,
+                }
+                for robot in known.robots
+            ],
+            "not_installed": list(known.absent),
+        }
+    )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(robots)

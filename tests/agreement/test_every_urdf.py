@@ -1,0 +1,173 @@
+"""Every URDF of example-robot-data and icub-models loads, and inverse dynamics is Pinocchio's; or it says why not."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from tests.robots import (
+    EXAMPLE_ROBOT_DATA,
+    ICUB_MODELS,
+    acceleration_to_pinocchio,
+    pinocchio_wrenches,
+    to_pinocchio,
+    velocity_map,
+)
+from tests.tolerances import RECURSION, SOLVED, assert_close
+
+FOLDERS = (EXAMPLE_ROBOT_DATA, ICUB_MODELS)
+FILES = {str(path.relative_to(folder)): path for folder in FOLDERS for path in sorted(folder.rglob("*.urdf"))}
+N_STATES = 2
+
+WITHOUT_LINKS = ("ur_description/urdf/ur3.urdf",)
+"""What a xacro left empty."""
+
+ONE_BODY = ("hector_description/robots/quadrotor_base.urdf", "iris_description/robots/iris_simple.urdf")
+"""What moves as a whole or not at all."""
+
+NEGATIVE = {
+    "tiago_description/robots/tiago.urdf": ("base_antenna_left_link", "base_antenna_right_link"),
+    "tiago_description/robots/tiago_dual.urdf": ("base_antenna_left_link", "base_antenna_right_link"),
+    "tiago_description/robots/tiago_no_hand.urdf": ("base_antenna_left_link", "base_antenna_right_link"),
+    "romeo_description/urdf/romeo_laas_small.urdf": ("body", "LHipPitch_link", "RHipPitch_link"),
+}
+"""Files in which a link has a negative principal moment, and these links."""
+
+WEIGHTLESS = {"romeo_description/urdf/romeo_laas_small.urdf": ("l_gripper_joint", "r_gripper_joint")}
+"""Joints that carry no mass, without which there is forward dynamics."""
+
+BASES = ("fixed", "floating")
+LOADABLE = [
+    (file, base)
+    for file in FILES
+    for base in BASES
+    if file not in WITHOUT_LINKS and not (base == "fixed" and file in ONE_BODY)
+]
+
+
+def loaded(file, base, **options):
+    """Return the robot of a file, angles as they are in it; mimic joints and unreal inertias are let pass."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nd.NoriWarning)
+        return nd.load_urdf(FILES[file], base=base, clean=False, **options)
+
+
+def peer(file, base):
+    root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
+    return pin.buildModelFromUrdf(str(FILES[file]), *root)
+
+
+def states(tree, n, seed):
+    """Return q (n, nq), qd and qdd (n, nv), and fx (n, n_links, 6)."""
+    rng = np.random.default_rng(seed)
+    q = np.array([tree.random_configuration(rng) for _ in range(n)])
+    qd, qdd = rng.normal(size=(2, n, tree.nv))
+    return q, qd, qdd, rng.normal(size=(n, tree.n_links, 6))
+
+
+def torques_of_pinocchio(tree, model, q, qd, qdd, fx):
+    """Return tau (nv,) by Pinocchio's rnea."""
+    there, rate = to_pinocchio(tree, model, q, qd), acceleration_to_pinocchio(tree, model, q, qd, qdd)
+    tau = pin.rnea(model, model.createData(), *there, rate, pinocchio_wrenches(tree, model, fx))
+    return velocity_map(tree, model, q).T @ tau
+
+
+def test_the_walk_finds_robots():
+    assert len(FILES) > 60
+    assert {*WITHOUT_LINKS, *ONE_BODY, *NEGATIVE} <= FILES.keys()
+
+
+def test_each_has_a_name():
+    named = {robot.path for robot in nd.robots().robots if robot.path is not None}
+    assert named == {path for file, path in FILES.items() if file not in WITHOUT_LINKS}
+
+
+@pytest.mark.parametrize(("file", "base"), LOADABLE)
+def test_inverse_dynamics(file, base):
+    tree, model = loaded(file, base), peer(file, base)
+    assert tree.nv == model.nv
+    given = states(tree, N_STATES, seed=len(file))
+    tau = nd.rnea(tree, *(np.moveaxis(x, 0, -1) for x in given))
+    expected = [torques_of_pinocchio(tree, model, *state) for state in zip(*given, strict=True)]
+    assert_close(tau.T, expected, RECURSION)
+
+
+@pytest.mark.parametrize("file", ONE_BODY)
+def test_what_does_not_move_says_what_to_do(file):
+    with pytest.raises(nd.errors.ModelError, match=f"{Path(file).name}: .* has no moving link: .*base='floating'"):
+        loaded(file, "fixed")
+
+
+@pytest.mark.parametrize("file", WITHOUT_LINKS)
+@pytest.mark.parametrize("base", BASES)
+def test_what_describes_nothing_says_so(file, base):
+    with pytest.raises(nd.errors.ModelError, match=f"{Path(file).name}: .* has no links"):
+        loaded(file, base)
+
+
+# Files with an inertia that is negative about some axis
+
+
+@cache
+def reference(file, base):
+    """Return a robot, those of its joints that weigh something, and a state with Pinocchio's torques in it."""
+    locked = WEIGHTLESS.get(file, ())
+    model = peer(file, base)
+    model = pin.buildReducedModel(model, [model.getJointId(name) for name in locked], pin.neutral(model))
+    tree = loaded(file, base, locked=locked)
+    q, qd, qdd, _ = (x[0] for x in states(tree, 1, seed=11))
+    tau = torques_of_pinocchio(tree, model, q, qd, qdd, np.zeros((tree.n_links, 6)))
+    back = pin.aba(
+        model,
+        model.createData(),
+        *to_pinocchio(tree, model, q, qd),
+        np.linalg.solve(velocity_map(tree, model, q).T, tau),
+    )
+    assert_close(back, acceleration_to_pinocchio(tree, model, q, qd, qdd), SOLVED)
+    return tree, (q, qd, qdd, tau)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("file", NEGATIVE)
+def test_plans_and_recursions_of_negative_inertias(file, base):
+    tree, (q, qd, qdd, tau) = reference(file, base)
+    assert_close(nd.aba(tree, q, qd, tau), qdd, SOLVED)
+    for problem, given in (("inverse_dynamics", qdd), ("forward_dynamics", tau)):
+        if tree.n_links > 60 and problem == "forward_dynamics":
+            continue  # planned in seconds, and of the same parts as its smaller kin
+        plan = nd.plan(nd.System(tree, problem), outputs=("tau", "qdd"), ordering="recursive", cache=False)
+        estimate = plan.solver("numpy").solve(q, qd, given)
+        assert_close(estimate.tau, tau, SOLVED)
+        assert_close(estimate.qdd, qdd, SOLVED)
+        assert not estimate.fell_back
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("file", NEGATIVE)
+def test_negative_inertias_warn_are_mended_or_refused(file, base):
+    path = FILES[file]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        given = nd.load_urdf(path, base=base)
+    (said,) = (str(one.message) for one in caught if "no distribution of mass" in str(one.message))
+    assert said.startswith(str(path))
+    for link in NEGATIVE[file]:
+        assert f"'{link}' (-" in said
+    with pytest.raises(nd.errors.ModelError, match=f"{path.name}: no distribution of mass"):
+        loaded(file, base, strict=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mended = nd.load_urdf(path, base=base, inertias="nearest")
+    assert not any("no distribution of mass" in str(one.message) for one in caught)
+    for I, before in zip(mended.I, given.I, strict=True):
+        assert np.linalg.eigvalsh(I)[0] >= -1e-12 * np.abs(I).max()
+        assert_close(I[:, 3:], before[:, 3:], RECURSION)  # mass and centre of mass
+    for q in states(mended, 3, seed=1)[0]:
+        H = nd.crba(mended, q)
+        assert np.linalg.eigvalsh(H)[0] >= -1e-12 * np.abs(H).max()

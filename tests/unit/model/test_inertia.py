@@ -1,0 +1,180 @@
+"""Inertias that no distribution of mass has: which they are, and the nearest that one has, judged by other ways."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
+
+from nori_dyn.errors import ModelError, NoriWarning
+from nori_dyn.model.assembly import JointData, LinkData, Transform, assemble
+from nori_dyn.model.inertia import check_inertia, nearest_physical
+from nori_dyn.model.joints import Revolute
+from tests.tolerances import PEER, ROUNDING, assert_close
+
+ODD = {
+    "one too large": np.diag([1.0, 1.0, 3.0]),
+    "one negative": np.diag([-0.02135, 0.0521, 0.09895]),  # the body of romeo_laas_small
+    "two negative": np.diag([-1.0, -0.1, 2.0]),
+    "all negative": np.diag([-1.0, -2.0, -3.0]),
+    "next to none": np.diag([0.003469, 0.004294, 4.766]),  # the ankles of iCubNancy01
+}
+
+
+def turned(I, seed):
+    R = Rotation.random(rng=np.random.default_rng(seed)).as_matrix()
+    return R @ I @ R.T
+
+
+def pseudo_inertia(mass, I_com):
+    """Return the pseudo-inertia (4, 4) about the centre of mass, as Wensing, Kim and Slotine (2018) write it."""
+    J = np.zeros((4, 4))
+    J[:3, :3] = np.trace(I_com) / 2 * np.eye(3) - I_com
+    J[3, 3] = mass
+    return J
+
+
+def inertia_of_points(masses, points):
+    """Return the rotational inertia (3, 3) about the origin, and the centre of mass (3,), of point masses."""
+    I = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, points, strict=True))
+    return I, masses @ points / masses.sum()
+
+
+@pytest.mark.parametrize(
+    ("mass", "com", "I_com", "message"),
+    [
+        (-0.1, np.zeros(3), np.eye(3), "its mass is -0.1 kg"),
+        (math.nan, np.zeros(3), np.eye(3), "not finite"),
+        (1.0, np.array([0, math.inf, 0]), np.eye(3), "not finite"),
+        (1.0, np.zeros(3), np.full((3, 3), math.nan), "not finite"),
+        (1.0, np.zeros(3), np.eye(3) + np.eye(3, k=1), "not symmetric"),
+    ],
+)
+def test_what_is_no_inertia_is_refused(mass, com, I_com, message):
+    with pytest.raises(ModelError, match=f"link 'arm': .*{message}"):
+        check_inertia("arm", mass, com, I_com)
+
+
+def test_what_no_distribution_of_mass_has_is_told():
+    for I_com in (np.diag([1.0, 1.0, 2.0]), np.zeros((3, 3))):
+        assert check_inertia("arm", 1.0, np.zeros(3), I_com)
+    assert check_inertia("arm", 0.0, np.zeros(3), np.zeros((3, 3)))
+    for I_com in (*ODD.values(), np.diag([1.0, 1.0, 2.1]), np.diag([1.0, 1.0, -1e-6]), -np.eye(3)):
+        assert not check_inertia("arm", 1.0, np.zeros(3), I_com)
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_point_masses_have_the_nearest(case):
+    mass, nearest = 1.7, nearest_physical(turned(ODD[case], seed=1))
+    assert check_inertia("arm", mass, np.zeros(3), nearest)
+    moments, axes = np.linalg.eigh(pseudo_inertia(mass, nearest)[:3, :3])
+    ends = np.sqrt(3 * np.maximum(moments, 0) / mass) * axes
+    I, com = inertia_of_points(np.full(6, mass / 6), np.concatenate([ends.T, -ends.T]))
+    assert_close(I, nearest, PEER)
+    assert_close(com, np.zeros(3), PEER)
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_none_is_nearer_by_the_condition_of_a_projection_on_a_cone(case):
+    """Moreau: x is the projection of y if x and x - y are in the (self-dual) cone and at right angles."""
+    given = turned(ODD[case], seed=2)
+    x, y = pseudo_inertia(1.0, nearest_physical(given)), pseudo_inertia(1.0, given)
+    size = np.abs(y).max()
+    assert np.linalg.eigvalsh(x)[0] > -ROUNDING.value * size
+    assert np.linalg.eigvalsh(x - y)[0] > -ROUNDING.value * size
+    assert abs(np.sum(x * (x - y))) < ROUNDING.value * size**2
+    assert np.linalg.norm(x - y) > 1e-3 * size
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_a_search_over_all_pseudo_inertias_finds_the_same_with_its_mass_and_centre(case):
+    I_com = turned(ODD[case], seed=3)
+    mass = np.abs(I_com).max()  # of the size of the moments: a search over what is well scaled ends
+    given, nearest = pseudo_inertia(mass, I_com), pseudo_inertia(mass, nearest_physical(I_com))
+
+    def distance(entries):
+        L = entries.reshape(4, 4)
+        gap = (L @ L.T - given) / mass
+        return np.sum(gap * gap), (4 * gap @ L / mass).ravel()
+
+    rng = np.random.default_rng(4)
+    starts = np.sqrt(mass) * rng.normal(size=(3, 16))
+    options = {"gtol": 1e-10, "maxiter": 10_000}
+    found = min(
+        (minimize(distance, x, jac=True, method="BFGS", options=options) for x in starts), key=lambda one: one.fun
+    )
+    L = found.x.reshape(4, 4)
+    np.testing.assert_allclose(L @ L.T, nearest, rtol=0, atol=1e-4 * mass)
+    assert np.sum((nearest - given) ** 2) <= found.fun * mass**2 * (1 + 1e-9)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(3, 8))
+def test_what_points_have_is_nearest_to_itself(seed, n):
+    rng = np.random.default_rng(seed)
+    masses, points = rng.uniform(0.1, 1, size=n), rng.normal(size=(n, 3))
+    points -= masses @ points / masses.sum()
+    I, _ = inertia_of_points(masses, points)
+    assert check_inertia("arm", masses.sum(), np.zeros(3), I)
+    assert_close(nearest_physical(I), I, ROUNDING)
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_the_nearest_turns_with_the_body_and_is_nearest_to_itself(case):
+    nearest = nearest_physical(ODD[case])
+    assert_close(nearest_physical(turned(ODD[case], seed=5)), turned(nearest, seed=5), ROUNDING)
+    assert_close(nearest_physical(nearest), nearest, ROUNDING)
+
+
+# In a tree
+
+
+def rod(I_com, tip=None):
+    """Return the links and joints of a rod on a wall, and of what is fixed to its end."""
+    links = [LinkData("wall"), LinkData("rod", 1.0, np.array([0, 0, 0.1]), I_com)]
+    at = Transform(np.eye(3), np.array([0.0, 0.0, 1.0]))
+    joints = [JointData("hinge", "wall", "rod", Transform.identity(), Revolute((0.0, 1.0, 0.0)))]
+    if tip is not None:
+        links.append(LinkData("tip", 0.5, np.zeros(3), tip))
+        joints.append(JointData("weld", "rod", "tip", at, None))
+    return links, joints
+
+
+def test_all_odd_links_are_in_one_warning_or_error():
+    links, joints = rod(ODD["one too large"], ODD["one too large"])
+    listed = r"'rod' \(1, 1, 3 kg m\^2\), 'tip' \(1, 1, 3 kg m\^2\): none may be negative, or larger"
+    with pytest.warns(NoriWarning, match=listed) as caught:
+        tree = assemble("rod", links, joints)
+    assert len(caught) == 1
+    assert tree.n_links == 1
+    with pytest.raises(ModelError, match=listed):
+        assemble("rod", links, joints, inertias="refuse")
+
+
+def test_a_negative_moment_of_a_small_part_does_not_hurt_what_carries_it():
+    links, joints = rod(np.eye(3), np.diag([-1e-6, 1e-6, 1e-6]))
+    with pytest.warns(NoriWarning, match="'tip'.*the equations of motion still hold"):
+        assemble("rod", links, joints)
+
+
+def test_a_moving_link_of_negative_inertia_is_named():
+    links, joints = rod(ODD["two negative"])
+    with pytest.warns(
+        NoriWarning, match="the inertia of 'rod', with all that is fixed to it, is below zero about some axis"
+    ):
+        assemble("rod", links, joints)
+
+
+def test_the_nearest_is_taken_link_by_link_without_a_warning():
+    links, joints = rod(ODD["two negative"], ODD["one too large"])
+    tree = assemble("rod", links, joints, inertias="nearest")
+    mended = [dataclasses.replace(link, I_com=nearest_physical(link.I_com)) for link in links]
+    assert_close(tree.I, assemble("rod", mended, joints).I, ROUNDING)
+    (note,) = (note for note in tree.notes if "nearest" in note)
+    assert "'rod' (-1, -0.1, 2 to " in note
+    assert "'tip' (1, 1, 3 to 1.5, 1.5, 3)" in note
