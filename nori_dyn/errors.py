@@ -523,10 +523,11 @@ class TransportError(NoriError):
 
     def __init__(self, listen: Sequence[str], connect: Sequence[str], why: str) -> None:
         self.listen, self.connect = tuple(listen), tuple(connect)
-        sought = f", connect to {', '.join(connect)}" if connect else ""
+        wanted = [f"listen at {', '.join(listen)}"] if listen else []
+        wanted += [f"connect to {', '.join(connect)}"] if connect else []
         super().__init__(
-            f"cannot listen at {', '.join(listen) or 'nothing'}{sought}: {why}. Listen elsewhere, or connect to what "
-            "listens there already: an endpoint is written tcp/127.0.0.1:7447."
+            f"cannot {' and '.join(wanted)}: {why}. Listen elsewhere, or connect to what listens there: an endpoint is "
+            "written tcp/127.0.0.1:7447."
         )
 
 

@@ -94,7 +94,7 @@ class Account:
         said += [f"{_words(name)} {n:,}" for name, n in total.wrong().items()]
         if total.skipped:
             said.append(f"left out {total.skipped.total():,}")
-        return unbroken(" | ".join(said))
+        return " | ".join(said)
 
     def document(self, measured_from: str) -> Document:
         """Return what is shown at the end.

@@ -53,8 +53,8 @@ class CausalDerivative:
     def weights(t: Floats) -> Floats:
         """Return the weights (n,) of samples at increasing times (n,) in the derivative at the last of them."""
         span = t[-1] - t[0]
-        powers = np.vander((t - t[-1]) / span, ORDER + 1, increasing=True)
-        weights: Floats = np.linalg.solve(powers.T @ powers, powers.T)[1] / span
+        powers = ((t - t[-1]) / span)[:, None] ** np.arange(ORDER + 1)
+        weights: Floats = powers @ np.linalg.inv(powers.T @ powers)[1] / span
         return weights
 
     def delay(self, dt: float) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
-from nori_dyn.errors import InputError, SaturatedReadingError, SingularSystemError, UnplannedStateError
+from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
 from nori_dyn.live.differentiation import CausalDerivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import Binding
@@ -135,11 +136,12 @@ class Engine:
         _check(binding, closed, self.made)
         record = binding.record
         self.derivative = CausalDerivative(window, record.tree.nv) if self.made and window is not None else None
-        self._derived = [
-            (record.places[name], list(record.freedoms[name].places), np.array(record.freedoms[name].factors))
-            for name in self.made
-        ]
+        self._derived = np.array([record.places[name] for name in self.made], dtype=np.intp)
+        self._factors = np.zeros((len(self.made), record.tree.nv))
+        for row, name in zip(self._factors, self.made, strict=True):
+            row[list(record.freedoms[name].places)] = record.freedoms[name].factors
         self._solve = solving.solve
+        self._warm_up()
         self._needs = {state: _needs(record, state) for state in record.systems}
         self._last = -np.inf
         self.skipped: Counter[str] = Counter()
@@ -164,6 +166,15 @@ class Engine:
         self.skipped[reason] += 1
         self.why = f"{reason}: {why}" if why else reason
         return None
+
+    def _warm_up(self) -> None:
+        """Solve once, whatever comes of it: the first time takes longer."""
+        record, n = self._record, len(self._record.names)
+        state, closed = np.zeros(n), np.zeros(len(record.contacts), dtype=bool)
+        with suppress(NoriError):
+            self._solve(record.tree.neutral_configuration(), state[record.qd], state[record.y], closed)
+        if self.derivative is not None:
+            self.derivative.weights(np.linspace(0.0, 1.0, self.derivative.window))
 
     def counted(self) -> tuple[Counter[str], Counter[str], int]:
         """Return `skipped`, `dropped` and `fell_back`, and count from zero."""
@@ -206,14 +217,13 @@ class Engine:
             LeftOut: there are too few as yet.
         """
         assert self.derivative is not None
-        if np.isfinite(period) and t - self._last > BRIDGED * period:
+        if t - self._last > max(BRIDGED, self.derivative.window / 2) * period:
             self.derivative.forget()
         self._last = t
         derivative = self.derivative.add(t, qd)
         if derivative is None:
             raise LeftOut("velocities are collected to differentiate them", "")
-        for place, own, factors in self._derived:
-            values[place] = derivative[own] @ factors
+        values[self._derived] = self._factors @ derivative
 
     def _check_readings(self, y: Floats, contacts: Booleans | None) -> None:
         """Count the sensors whose readings (ny,) are of no use, and which the solver therefore leaves out.

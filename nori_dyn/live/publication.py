@@ -55,6 +55,7 @@ class Publication:
         self._estimates = [(_Writer(each), send[each.topic]) for each in messages.published]
         self._about, self._tell_about, self._diagnose = messages.about, send[ABOUT], send[DIAGNOSTICS]
         self._robot = self._schema.metadata["nori_dyn.robot"]
+        diagnostics(Account(), Account(), self._robot)  # the first time takes longer
 
     def publish(self, tick: Tick) -> None:
         """Publish an estimate."""

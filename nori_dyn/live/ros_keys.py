@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 ATTACHMENT = struct.Struct("<qqB16s")
 """Number of the message, time [ns since 1970], length of what follows, and the publisher's id."""
@@ -63,6 +63,7 @@ def ros_keys(domain: int, topic: str) -> str:
     return f"{domain}/{plain_key(topic)}/*/*"
 
 
+@lru_cache(maxsize=1024)
 def kind_of(key: str) -> str:
     """Return the type of the messages of a key, "sensor_msgs/msg/JointState"; "" of a plain key."""
     found = _KEY.fullmatch(key)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
@@ -106,11 +107,9 @@ class Service:
         self.total, self._account = Account(), Account()
         self._reported = time.monotonic()
         self._reminders: Counter[str] = Counter()
-        self._is_overloaded = False
+        self._is_overloaded = self._is_delay_told = False
         self.waiting_for = f"messages on {', '.join(settings.topics)}"
         self.measured_from = "the arrival of a message"
-        gc.collect()
-        gc.freeze()  # what is there now stays: later collections need not go through it
         for name, kind in settings.topics.items():
             transport.subscribe(name, kind, self._inbox.put)
 
@@ -232,7 +231,8 @@ class Service:
         self._state = State(binding)
         for name, bound in binding.streams.items():
             self._decoders[name].choose(bound.columns)
-        self._tell("all streams are heard")
+        self.total.seconds, self._reported = 0.0, time.monotonic()
+        self._tell(f"all is heard that is needed; the clock is {binding.reference}")
 
     def _remind(self, what: str, line: str) -> None:
         """Tell of something that goes wrong: at first, and now and then while it goes on."""
@@ -252,6 +252,7 @@ class Service:
                 account.streams.setdefault(topic, Counter()).update(track.counts)
                 track.counts.clear()
             account.skipped, account.sensors, account.fell_back = self.engine.counted()
+            self._tell_of_delay(self.engine, self._state.period)
             for reason in account.skipped:
                 self._remind(reason, f"samples are left out: {self.engine.why}.")
         else:
@@ -261,6 +262,17 @@ class Service:
         self._tell_of_overload(account)
         self._watch(account, self.total)
         self.publication.tell(account, self.total, "" if self.engine else self.waiting_for)
+
+    def _tell_of_delay(self, engine: Engine, period: float) -> None:
+        """Tell, once, how late accelerations are that are made of velocities, and how noisy."""
+        if engine.derivative is not None and np.isfinite(period) and not self._is_delay_told:
+            self._is_delay_told = True
+            window, delay = engine.derivative.window, engine.derivative.delay(period)
+            self._tell(
+                f"{len(engine.made)} accelerations are made of the velocities of {window} samples: a jump is told by "
+                f"half after {1e3 * delay:.3g} ms, and noise of velocities is taken times "
+                f"{engine.derivative.noise(period):.3g} 1/s"
+            )
 
     def _tell_of_overload(self, account: Account) -> None:
         if account.dropped:
