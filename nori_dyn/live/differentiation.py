@@ -26,8 +26,7 @@ class CausalDerivative:
     """
 
     def __init__(self, window: int, size: int) -> None:
-        if window < ORDER + 2:
-            raise InputError(f"the window is {window} samples: at least {ORDER + 2} are needed to differentiate.")
+        check_window(window)
         self.window = window
         self._t = np.zeros(window)
         self._v = np.zeros((window, size))
@@ -66,3 +65,13 @@ class CausalDerivative:
     def noise(self, dt: float) -> float:
         """Return the standard deviation of the derivative, over that of the velocities [1/s], of samples dt apart."""
         return float(np.linalg.norm(self.weights(np.linspace(0.0, dt * (self.window - 1), self.window))))
+
+
+def check_window(window: int) -> None:
+    """Check a number of samples that are to be fitted.
+
+    Raises:
+        InputError: there are too few.
+    """
+    if window < ORDER + 2:
+        raise InputError(f"the window is {window} samples: at least {ORDER + 2} are needed to differentiate.")

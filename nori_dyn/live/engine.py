@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nori_dyn.api.log_run import LogRunner, RunOptions
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import InputError, NoriError, SaturatedReadingError, SingularSystemError, UnplannedStateError
@@ -18,7 +19,7 @@ from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.chunks import lacking
 from nori_dyn.logs.clock import BRIDGED
 from nori_dyn.logs.naming import KINDS
-from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import suggestion
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.diagnosis import Diagnosis
@@ -62,40 +63,39 @@ class Solving(NamedTuple):
     Attributes:
         systems: what is solved in each contact state.
         contacts: the contacts.
-        outputs: names of the estimates.
+        closed: those that are closed throughout; None where the stream tells.
         solve: estimates one sample: q, qd, readings, contacts.
     """
 
     systems: Mapping[ContactState, System]
     contacts: tuple[str, ...]
-    outputs: tuple[str, ...]
+    closed: ContactState | None
     solve: Callable[[Floats, Floats, Floats, Booleans | None], Estimate | Diagnosis]
 
 
-def prepared(plans: Plan | PlanSet, monitor: bool = False, backend: str = "auto") -> Solving:
+def prepared(
+    plans: Plan | PlanSet, monitor: bool = False, backend: str = "auto", closed: ContactState | None = None
+) -> Solving:
     """Return plans compiled for one sample at a time.
 
     Args:
         plans: the plan, or the plans of contact states.
         monitor: whether readings are judged as well.
         backend: as for `Plan.solver`.
+        closed: for a plan set, the contacts that are closed throughout; None takes them from the stream.
 
     Raises:
-        InputError: a monitor where there is none.
+        InputError: contacts or a monitor where there are none.
+        UnknownSensorNameError: there is no such contact.
         BackendError: there is no such backend.
     """
+    runner = LogRunner(plans, RunOptions(closed=closed, monitor=monitor, backend=backend))
     if isinstance(plans, PlanSet):
-        if monitor:
-            raise InputError("a monitor is for one contact state: plan that one, with --contacts.")
-        systems = {state: one.system for state, one in plans.plans.items()}
-        first, switching = next(iter(plans.plans.values())), plans.solver(backend).solve
-        outputs = tuple(each.name for each in first.outputs)
-        return Solving(
-            systems, plans.contact_names, outputs, lambda q, qd, y, c: switching(q, qd, y, c, missing="drop")
-        )
+        closed = None if closed is None else plans.sensors.contact_state(closed)
+        many = plans.solver(backend).solve
+        return Solving(runner.systems, runner.contacts, closed, lambda q, qd, y, c: many(q, qd, y, c, missing="drop"))
     one = plans.monitor(backend).check if monitor else plans.solver(backend).solve
-    outputs = tuple(each.name for each in plans.outputs)
-    return Solving({ALWAYS: plans.system}, (), outputs, lambda q, qd, y, _: one(q, qd, y, missing="drop"))
+    return Solving(runner.systems, runner.contacts, None, lambda q, qd, y, _: one(q, qd, y, missing="drop"))
 
 
 class LeftOut(Exception):
@@ -120,7 +120,6 @@ class Engine:
     Args:
         solving: the plans, compiled.
         binding: where each number comes from.
-        closed: the contacts that are closed throughout; None takes them from the stream.
         window: samples over which velocities are differentiated for accelerations that nothing tells; None refuses
             such streams.
 
@@ -128,12 +127,10 @@ class Engine:
         InputError: q, qd, or a reading comes from nowhere.
     """
 
-    def __init__(
-        self, solving: Solving, binding: Binding, closed: ContactState | None = None, window: int | None = None
-    ) -> None:
-        self.binding, self._record, self._closed = binding, binding.record, closed
+    def __init__(self, solving: Solving, binding: Binding, window: int | None = None) -> None:
+        self.binding, self._record, self._closed = binding, binding.record, solving.closed
         self.made = _made(binding, window)
-        _check(binding, closed, self.made)
+        _check(binding, solving.closed, self.made)
         record = binding.record
         self.derivative = CausalDerivative(window, record.tree.nv) if self.made and window is not None else None
         self._derived = np.array([record.places[name] for name in self.made], dtype=np.intp)

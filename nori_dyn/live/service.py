@@ -14,6 +14,7 @@ from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
+from nori_dyn.live.differentiation import check_window
 from nori_dyn.live.engine import Engine, Solving, Tick, prepared
 from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
@@ -97,7 +98,9 @@ class Service:
         watch: Callable[[Account, Account], None] = lambda period, total: None,
     ) -> None:
         self._transport, self._settings, self._tell, self._watch = transport, settings, tell, watch
-        self._solving: Solving = prepared(plans, settings.monitor, settings.backend)
+        if settings.window is not None:
+            check_window(settings.window)
+        self._solving: Solving = prepared(plans, settings.monitor, settings.backend, settings.closed)
         self._record = Record.of(self._solving.systems, self._solving.contacts)
         self.publication = Publication(transport, plans, settings.prefix, settings.monitor)
         self._inbox = Inbox(settings.queue)
@@ -227,7 +230,7 @@ class Service:
         Raises:
             InputError: a number that is needed is not told.
         """
-        self.engine = Engine(self._solving, binding, self._settings.closed, self._settings.window)
+        self.engine = Engine(self._solving, binding, self._settings.window)
         self._state = State(binding)
         for name, bound in binding.streams.items():
             self._decoders[name].choose(bound.columns)

@@ -22,11 +22,11 @@ def joints(kind):
 
 def made(plans, columns, closed=None, window=None, monitor=False, mapping=None):
     """Return an engine and its state for a stream with columns of the usual names."""
-    solving = prepared(plans, monitor)
+    solving = prepared(plans, monitor, closed=closed)
     record = Record.of(solving.systems, solving.contacts)
     stream = Stream("/robot", ("t", *columns), clock="t")
     binding = bind(dict.fromkeys(stream.columns, stream), mapping, record)
-    return Engine(solving, binding, closed, window), State(binding)
+    return Engine(solving, binding, window), State(binding)
 
 
 def ticked(engine, state, t, numbers):
