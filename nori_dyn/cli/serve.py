@@ -12,6 +12,9 @@ from nori_dyn.cli.common import Json, named_contacts, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
+SWITCH = 5e-4
+"""How long a thread that takes messages waits for the one that estimates, at most [s]: under overload both have work."""
+
 
 def serve(
     plan: Annotated[Path, typer.Option(help="The file of a plan, or of a plan set.")],
@@ -131,6 +134,7 @@ def serve(
         transport = ZenohTransport(endpoints)
         try:
             service = Service(transport, plans, settings, people.tell, people.watch)
+            sys.setswitchinterval(SWITCH)
             gc.collect()
             gc.freeze()  # what is there now stays: later collections need not go through it
             people.tell(f"{transport.place}; hearing {', '.join(settings.topics)}; Ctrl-C ends it")

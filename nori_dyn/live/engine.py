@@ -17,7 +17,6 @@ from nori_dyn.live.differentiation import CausalDerivative
 from nori_dyn.live.state import State
 from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.chunks import lacking
-from nori_dyn.logs.clock import BRIDGED
 from nori_dyn.logs.naming import KINDS
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import suggestion
@@ -208,13 +207,13 @@ class Engine:
         return Tick(t, estimate, diagnosis, values)
 
     def _differentiate(self, t: float, qd: Floats, values: Floats, period: float) -> None:
-        """Write the accelerations that velocities make; those before a gap make none.
+        """Write the accelerations that velocities make; those before a gap as long as the window have no part in it.
 
         Raises:
             LeftOut: there are too few as yet.
         """
         assert self.derivative is not None
-        if t - self._last > max(BRIDGED, self.derivative.window / 2) * period:
+        if t - self._last > self.derivative.window * period:
             self.derivative.forget()
         self._last = t
         derivative = self.derivative.add(t, qd)

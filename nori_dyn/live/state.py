@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -21,7 +22,7 @@ SETTLED = 10
 """Messages after which the usual time between them is known."""
 
 MEMORY = 0.05
-"""Share of a new time between messages in the usual one."""
+"""Share of a new time between messages in the usual one, both as logarithms."""
 
 
 PARTS = 64
@@ -52,17 +53,23 @@ class Part:
             return settings.gap
         return BRIDGED * self.step if self._steps >= SETTLED else np.inf
 
-    def order(self, t: float, settings: StreamSettings) -> str:
+    def order(self, t: float) -> str:
         """Return what is wrong with the time of a message, see `WRONG`; "" where nothing is."""
         if t > self.latest:
-            step = t - self.latest
-            if np.isfinite(step) and step <= self.gap(settings):  # what is a gap is not usual
-                share = max(MEMORY, 1 / (self._steps + 1))
-                self.step = self.step + share * (step - self.step) if self._steps else step
-                self._steps += 1
+            if np.isfinite(self.latest):
+                self._learn(t - self.latest)
             self.latest = t
             return ""
         return "repeated" if t == self.latest else "out_of_order" if t > self.latest - RESTART else "restarts"
+
+    def _learn(self, step: float) -> None:
+        """Learn of a time between messages [s]: one that is a gap counts for little, and a new rate in the end."""
+        self._steps += 1
+        if self._steps == 1:
+            self.step = step
+        else:
+            share, change = max(MEMORY, 1 / self._steps), math.log(step / self.step)
+            self.step *= math.exp(share * min(max(change, -1.0), 1.0))
 
 
 class Track:
@@ -154,19 +161,19 @@ class State:
         told = np.isfinite(numbers)
         if not told.any():
             return None
-        t, part, settings = track.time(values, arrived), track.part(told), track.bound.settings
-        wrong = part.order(t, settings)
+        t, part = track.time(values, arrived), track.part(told)
+        wrong = part.order(t)
         if wrong:
             track.counts[wrong] += 1
             if wrong != "restarts":
                 return None
             self.forget(None if stream == self.binding.reference else stream)
-            part.order(t, settings)
+            part.order(t)
         if t < self.ticked:
             track.counts["late"] += 1
         self.values[told] = numbers[told]
         self.heard[told] = t
-        self._gaps[told] = part.gap(settings)
+        self._gaps[told] = part.gap(track.bound.settings)
         if stream != self.binding.reference or not told[self._first]:
             return None
         self._pace = part

@@ -83,9 +83,9 @@ def test_accelerations_are_made_of_velocities(arm, inverse):
 def test_a_gap_makes_no_accelerations(inverse):
     engine, state = made(inverse, [*joints("q"), *joints("qd")], window=5)
     still = dict.fromkeys([*joints("q"), *joints("qd")], 0.0)
-    times = [*(0.01 * np.arange(1, 20)), *(0.01 * np.arange(50, 60))]
+    times = [*(0.01 * np.arange(1, 20)), *(0.01 * np.arange(22, 30)), *(0.01 * np.arange(50, 60))]
     found = [ticked(engine, state, t, still) is not None for t in times]
-    assert found == [False] * 4 + [True] * 15 + [False] * 4 + [True] * 6
+    assert found == [False] * 4 + [True] * 23 + [False] * 4 + [True] * 6  # a short one does no harm
 
 
 def test_without_accelerations_it_is_said_how_to_make_them(inverse):

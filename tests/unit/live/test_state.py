@@ -180,3 +180,26 @@ def test_publishers_of_parts_have_clocks_of_their_own(record):
     assert state.tracks[JOINTS].counts == {"late": 5}
     assert joints(state, 2.0, np.nan, np.nan, np.nan, np.nan) is None  # says nothing, not even that time goes on
     assert joints(state, 1.5, *one) == 1.5
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.001, 0.03), (0.03, 0.001)])
+def test_a_new_rate_is_learned(record, before, after):
+    state = state_of(record, clock={"stream": JOINTS})
+    for k in range(200):
+        imu(state, before * k)
+    last = before * 199
+    for k in range(200):
+        imu(state, last + after * (k + 1))
+        joints(state, last + after * (k + 1) + after / 2)
+    (part,) = state.tracks[IMU].parts.values()
+    assert part.step == pytest.approx(after, rel=0.05)
+    assert np.isfinite(state.sample(last + after * 200.5)).all()
+
+
+def test_a_gap_changes_little_of_what_is_usual(record):
+    state = state_of(record)
+    for k in range(100):
+        imu(state, 0.01 * k)
+    imu(state, 60.0)
+    (part,) = state.tracks[IMU].parts.values()
+    assert part.step == pytest.approx(0.01, rel=0.06)
