@@ -13,7 +13,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 
 SWITCH = 5e-4
-"""How long a thread that takes messages waits for the one that estimates, at most [s]: under overload both have work."""
+"""How long the thread that takes messages waits for the one that estimates [s]: under overload both have work."""
 
 
 def serve(
