@@ -69,6 +69,7 @@ class Binding:
         axes: in which axes the velocity of a free joint is given, by the number of its body.
         lacking: the numbers of the record that nothing gives.
         unused: the columns that are not used.
+        ignored: the readings that the mapping speaks of and the sensors do not take.
     """
 
     record: Record
@@ -80,6 +81,7 @@ class Binding:
     axes: Mapping[int, Axes]
     lacking: tuple[str, ...]
     unused: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
 
     @property
     def is_resampled(self) -> bool:
@@ -146,6 +148,7 @@ def bind(columns: Mapping[str, Stream], mapping: LogMapping | None, record: Reco
         axes=axes,
         lacking=tuple(name for k, name in enumerate(record.names) if k not in taken),
         unused=tuple(column for column in columns if column not in read),
+        ignored=tuple(entries.ignored),
     )
 
 

@@ -30,6 +30,7 @@ class LogCounts:
         differentiated: the readings that were made by differentiating velocities.
         dt: the time between samples that was taken to differentiate [s].
         unused: what else the log holds.
+        ignored: what else the mapping speaks of.
     """
 
     streams: dict[str, StreamCounts] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class LogCounts:
     differentiated: tuple[str, ...] = ()
     dt: float | None = None
     unused: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def samples_of(
@@ -190,7 +192,7 @@ def _with_accelerations(
     freedoms = [record.freedoms[record.names[k]] for k in made]
     kept: Samples | None = None
     told = 0  # how many of what is kept have been yielded
-    dt = differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
+    dt = counts.dt or differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
 
     def filled(until: int) -> Samples:
         assert kept is not None

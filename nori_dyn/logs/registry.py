@@ -27,7 +27,7 @@ class Format:
         name: what it is called.
         endings: how the names of its files end.
         module: its module in `nori_dyn.logs.formats`.
-        source: the class there that reads it.
+        source: what reads it there.
         writer: the class there that writes it; "" where it is only read.
         needs: the optional libraries that it is read and written with.
     """
@@ -44,6 +44,8 @@ FORMATS = (
     Format("CSV", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz"), "csv_table", "CsvSource", "CsvWriter"),
     Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter"),
     Format("NPY", (".npy",), "numpy_files", "NpySource"),
+    Format("MATLAB", (".mat",), "matlab", "open_mat", "MatWriter"),
+    Format("HDF5", (".h5", ".hdf5", ".hdf"), "hdf5", "Hdf5Source", "Hdf5Writer", ("h5py",)),
     Format("Parquet", (".parquet", ".pq"), "arrow", "ParquetSource", "ParquetWriter", ("pyarrow",)),
     Format("MCAP", (".mcap",), "mcap_files", "McapSource", "McapWriter", ("mcap", "rosbags")),
     Format("bag of ROS 1", (".bag",), "bags", "Bag1Source", "Bag1Writer", ("rosbags",)),

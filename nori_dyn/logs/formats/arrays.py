@@ -18,6 +18,9 @@ from nori_dyn.errors import FileFormatError
 from nori_dyn.logs.source import BLOCK, TIMES, Block, Source, Stream
 from nori_dyn.typing import Array, Floats
 
+CONSTANT = 10
+"""Arrays without a clock that are as many times shorter than the longest are constants, no samples."""
+
 SUFFIX = re.compile(
     rf"(?:(?:^|[._/\s-])(?i:{'|'.join(TIMES)})|(?<=[a-z0-9])(?:{'|'.join(time.capitalize() for time in TIMES[1:])}))$"
 )
@@ -61,6 +64,7 @@ class _Placed:
 
     series: Series
     axis: int
+    turns: bool
 
     @property
     def samples(self) -> int:
@@ -75,7 +79,7 @@ class _Placed:
     def rest(self) -> tuple[int, ...]:
         """The shape of one sample."""
         shape = self.series.shape[: self.axis] + self.series.shape[self.axis + 1 :]
-        return shape if self.axis == 0 else tuple(n for n in shape if n != 1)
+        return tuple(n for n in shape if n != 1) if self.turns or self.series.is_times else shape
 
     @property
     def width(self) -> int:
@@ -103,14 +107,15 @@ class ArraySource(Source):
     """Arrays of one file.
 
     An array is on the clock of the array of times that has as many samples and is in the same group, or else whose name
-    begins alike (`state_left_leg_t` is that of `state_left_leg_q`), or else is the only one of that length.
+    begins alike (`state_left_leg_t` is that of `state_left_leg_q`), or else is the only one of that length. Those that
+    have no clock are together where they are as long.
 
     Args:
         path: the file.
         series: its arrays.
         metadata: what the file says of itself.
-        turns: whether samples may stand along the last axis, as MATLAB has it: then along the axis whose length most
-            arrays have, and square matrices are no samples.
+        turns: whether samples may stand along the last axis, as MATLAB has it: then along that whose length most arrays
+            have, where no clock tells.
     """
 
     reading = "samples"
@@ -193,15 +198,15 @@ def _placed(series: Sequence[Series], turns: bool) -> list[_Placed]:
         begin, end = each.shape[0], each.shape[-1]
         if turns and last and max(each.shape) == 1 and len(common) > 1:
             continue
-        if not last or begin in times or begin == end:
+        if turns and max(each.shape) == np.prod(each.shape):
+            axis = int(np.argmax(each.shape))
+        elif not last or begin in times or begin == end:
             axis = 0
         elif end in times:
             axis = last
         else:
             axis = last if turns and (common[end], end) > (common[begin], begin) else 0
-        if turns and last and begin == end and common[begin] == 1 and begin not in times and len(common) > 1:
-            continue
-        found.append(_Placed(each, axis))
+        found.append(_Placed(each, axis, turns))
     return found
 
 
@@ -209,7 +214,7 @@ def _grouped(placed: Sequence[_Placed]) -> list[_Group]:
     """Return what is on one clock together."""
     clocks = {each.series.name: each for each in placed if each.series.is_times}
     groups = {name: _Group(clock.samples, clock, [clock]) for name, clock in clocks.items()}
-    others: dict[tuple[str, int], _Group] = {}
+    others: dict[int, _Group] = {}
     for each in placed:
         if each.series.name in clocks or not each.width:
             continue
@@ -217,9 +222,9 @@ def _grouped(placed: Sequence[_Placed]) -> list[_Group]:
         if clock is not None:
             groups[clock.series.name].members.append(each)
         else:
-            key = each.series.group, each.samples
-            others.setdefault(key, _Group(each.samples, None)).members.append(each)
-    return [*groups.values(), *others.values()]
+            others.setdefault(each.samples, _Group(each.samples, None)).members.append(each)
+    longest = max([group.samples for group in (*groups.values(), *others.values())], default=0)
+    return [*groups.values(), *(group for group in others.values() if group.samples * CONSTANT >= longest)]
 
 
 def _clock_of(each: _Placed, clocks: Sequence[_Placed]) -> _Placed | None:
@@ -242,8 +247,8 @@ def _names(groups: Sequence[_Group]) -> list[str]:
         if group.clock is not None:
             name = group.clock.series.stem or group.clock.series.name
         else:
-            name = first.name if len(group.members) == 1 else first.group or f"{group.samples} samples"
-        names.append(name if name not in names else f"{name}, {group.samples} samples")
+            name = first.name if len(group.members) == 1 else f"{group.samples} samples"
+        names.append(name if name not in names else f"{name} ({group.samples} samples)")
     return names
 
 

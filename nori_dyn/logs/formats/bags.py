@@ -98,7 +98,7 @@ class Bag1Source(BagSource):
 
 
 def _told(error: Exception) -> str:
-    text = str(error).rstrip(".") or type(error).__name__
+    text = str(error).rstrip(".") or "a record in it is not what it should be"
     if "not indexed" in text:
         text += ". It was cut off while it was recorded; `rosbag reindex` mends it"
     return f"{text}."

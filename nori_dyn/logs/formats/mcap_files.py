@@ -248,6 +248,6 @@ class McapWriter(MessageWriter):
         self._file.add_message(self._channels[topic], time, data, time)
 
     def close(self) -> None:
-        self._begin(0)
-        self._file.finish()  # type: ignore[no-untyped-call]
-        self._raw.close()
+        with self._raw:
+            self._begin(0)
+            self._file.finish()  # type: ignore[no-untyped-call]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -38,7 +40,7 @@ class NpzSource(ArraySource):
             raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
         try:
             members = [Member(self._archive, info) for info in self._archive.infolist()]
-            about = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
+            told = next((str(each.whole()) for each in members if each.name == ABOUT and each.dtype.kind == "U"), "")
         except Exception as error:  # NumPy and zipfile raise all kinds of them for damaged files
             self._archive.close()
             raise FileFormatError(f"{path}: is not an NPZ file of plain numbers: {error}.") from None
@@ -46,15 +48,18 @@ class NpzSource(ArraySource):
             if each.dtype.kind not in "biufUS":
                 self._archive.close()
                 raise FileFormatError(f"{path}: its array '{each.name}' holds {each.dtype}, not plain numbers.")
-        labels, units, metadata = read_about(about)
+        labels, units, _, metadata = read_about(told)
         series = [
             Series(m.name, m.shape, m.take, labels=labels.get(m.name, ()), units=units.get(m.name, ()))
             for m in members
             if m.dtype.kind not in "US"
         ]
+        self._members = members
         super().__init__(path, series, metadata)
 
     def close(self) -> None:
+        for member in self._members:
+            member.close()
         self._archive.close()
 
 
@@ -78,6 +83,11 @@ class Member:
         """Return all of it."""
         with self._archive.open(self._info) as file:
             return npy.read_array(file, allow_pickle=False)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
 
     def take(self, axis: int, start: int, stop: int) -> Array:
         """Return a part of it; forward is quick."""
@@ -107,15 +117,20 @@ class NpySource(ArraySource):
         super().__init__(path, [Series(name, each.shape, partial(part_of, each)) for name, each in arrays.items()])
 
 
-def read_about(text: str) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], dict[str, str]]:
-    """Return the names of columns and their units, by array, and the metadata, as `about` wrote them."""
+Texts = dict[str, tuple[str, ...]]
+
+
+def read_about(text: str) -> tuple[Texts, Texts, dict[str, tuple[int, ...]], dict[str, str]]:
+    """Return what `about` wrote: by array the names of columns, their units, a sample's shape; and the metadata."""
     try:
         told = json.loads(text or "{}")
-        labels = {name: tuple(map(str, each["labels"])) for name, each in told.get("arrays", {}).items()}
-        units = {name: tuple(map(str, each["units"])) for name, each in told.get("arrays", {}).items()}
-        return labels, units, {str(key): str(value) for key, value in told.get("metadata", {}).items()}
+        arrays = told.get("arrays", {})
+        labels = {name: tuple(map(str, each["labels"])) for name, each in arrays.items()}
+        units = {name: tuple(map(str, each["units"])) for name, each in arrays.items()}
+        shapes = {name: tuple(map(int, each["shape"])) for name, each in arrays.items()}
+        return labels, units, shapes, {str(key): str(value) for key, value in told.get("metadata", {}).items()}
     except (ValueError, TypeError, KeyError, AttributeError):  # somebody else's
-        return {}, {}, {}
+        return {}, {}, {}, {}
 
 
 def about(schema: Schema, names: Mapping[str, str]) -> str:
@@ -125,9 +140,11 @@ def about(schema: Schema, names: Mapping[str, str]) -> str:
         schema: what it holds.
         names: what the array of each field is called.
     """
-    arrays = {names[each.name]: {"labels": each.labels, "units": each.units} for each in schema.fields}
+    arrays = {
+        names[each.name]: {"labels": each.labels, "units": each.units, "shape": each.shape} for each in schema.fields
+    }
     if schema.has_time:
-        arrays[TIME] = {"labels": (TIME,), "units": ("s",)}
+        arrays[TIME] = {"labels": (TIME,), "units": ("s",), "shape": ()}
     return json.dumps({"metadata": dict(schema.metadata), "arrays": arrays}, ensure_ascii=False)
 
 
@@ -153,16 +170,16 @@ class NpzWriter(Writer):
         self._n += n
 
     def close(self) -> None:
-        with zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with contextlib.ExitStack() as stack:
+            for waiting in self._waiting.values():
+                stack.enter_context(waiting)
+            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(self.path.open("wb")), "w"))
             for name, shape in self._arrays.items():
-                waiting = self._waiting[name]
-                waiting.seek(0)
+                self._waiting[name].seek(0)
                 with archive.open(_entry(name), "w", force_zip64=True) as file:
                     header = {"descr": "<f8", "fortran_order": False, "shape": (self._n, *shape)}
                     npy.write_array_header_1_0(file, header)
-                    while content := waiting.read(1 << 22):
-                        file.write(content)
-                waiting.close()
+                    shutil.copyfileobj(self._waiting[name], file, 1 << 22)
             with archive.open(_entry(ABOUT), "w") as file:
                 names = {each.name: each.name for each in self.schema.fields}
                 npy.write_array(file, np.array(about(self.schema, names)), allow_pickle=False)

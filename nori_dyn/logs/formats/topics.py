@@ -172,9 +172,10 @@ class MessageSource(Source):
                 values = self._topics[name].decode(messages, paths[name])
             except MalformedMessage as error:
                 raise FileFormatError(f"{self.path}: {error} (counted from message {counts[name]}).") from None
-            if name + LOG_TIME in paths[name]:
+            of_log = [k for k, path in enumerate(paths[name]) if path == name + LOG_TIME]
+            if of_log:
                 seconds, ns = np.divmod(np.array(times, dtype=np.int64), ONE_SECOND)
-                values[paths[name].index(name + LOG_TIME)] = seconds + ns / 1e9
+                values[of_log] = seconds + ns / 1e9
             yield Block(name, counts[name], tuple(values))
             counts[name] += len(messages)
         waiting.clear()

@@ -1,0 +1,126 @@
+"""MATLAB's files: those before 7.3 through SciPy, whole; the others are HDF5."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib import util
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.io
+
+from nori_dyn.errors import FileFormatError, MissingExtraError
+from nori_dyn.io.files import reason
+from nori_dyn.logs.formats.arrays import ArraySource, Series, part_of
+from nori_dyn.logs.formats.numpy_files import ABOUT, about, read_about
+from nori_dyn.logs.source import Source
+from nori_dyn.logs.writer import TIME, Schema, Writer
+from nori_dyn.typing import Floats
+
+LONGEST_NAME = 63
+"""Letters of a variable of MATLAB."""
+
+
+class Mat5Source(ArraySource):
+    """The arrays of numbers in a file of MATLAB before 7.3, by the names of structures and fields: `joints.q[0]`."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                content: Any = scipy.io.loadmat(path, simplify_cells=True)
+        except Exception as error:  # SciPy raises all kinds of them for damaged files
+            raise FileFormatError(f"{path}: is damaged, or no file of MATLAB: {reason(error)}.") from None
+        told = content.pop(ABOUT, "")
+        labels, units, shapes, metadata = read_about(told if isinstance(told, str) else "")
+        series = [
+            Series(
+                name,
+                each.shape,
+                partial(part_of, each),
+                name.rpartition(".")[0],
+                labels.get(name, ()),
+                units.get(name, ()),
+            )
+            for name, each in _arrays(content, shapes)
+        ]
+        super().__init__(path, series, metadata, turns=not shapes)
+
+
+def open_mat(path: Path) -> Source:
+    """Return the log in a file of MATLAB of either generation.
+
+    Raises:
+        FileFormatError: it cannot be read, or is no such file.
+        MissingExtraError: it is of the newer one, and h5py is not installed.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(520)
+    except FileNotFoundError:
+        raise FileFormatError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {reason(error)}.") from None
+    if not head.startswith(b"MATLAB 7.3") and b"\x89HDF" not in (head[:4], head[512:516]):
+        return Mat5Source(path)
+    if util.find_spec("h5py") is None:
+        raise MissingExtraError(f"{path}: reading files of MATLAB 7.3", "logs")
+    from nori_dyn.logs.formats.hdf5 import Mat73Source
+
+    return Mat73Source(path)
+
+
+def _arrays(
+    content: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], path: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Yield the arrays of numbers in structures, by their dotted paths."""
+    for key, value in content.items():
+        name = f"{path}{key}"
+        if isinstance(value, dict):
+            yield from _arrays(value, shapes, f"{name}.")
+        elif name in shapes:
+            array = np.asarray(value, dtype=float)
+            yield name, array.reshape(array.size // max(1, int(np.prod(shapes[name]))), *shapes[name])
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            yield name, value
+
+
+class MatWriter(Writer):
+    """A variable a field, in the format before 7.3; the text `nori_dyn` says what their columns are called.
+
+    That format has variables of 2 GB at most, and is written whole.
+    """
+
+    source: ClassVar[Callable[[Path], Source]] = Mat5Source
+    checkpoint: ClassVar[int | None] = None
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        super().__init__(path, schema)
+        self._waiting: list[tuple[Floats | None, dict[str, Floats]]] = []
+
+    def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
+        self._waiting.append((t, {each.name: np.array(values[each.name]) for each in self.schema.fields}))
+
+    def close(self) -> None:
+        names: dict[str, str] = {}
+        for each in self.schema.fields:
+            name = re.sub(r"\W", "_", each.name, flags=re.ASCII)[: LONGEST_NAME - 3]
+            name = name if name[:1].isalpha() else f"x{name}"
+            same = sum(other == name or other.startswith(f"{name}_") for other in (TIME, ABOUT, *names.values()))
+            names[each.name] = f"{name}_{same + 1}" if name in (TIME, ABOUT, *names.values()) else name
+        content: dict[str, Any] = {ABOUT: about(self.schema, names)}
+        if self.schema.has_time:
+            content[TIME] = np.concatenate([np.zeros(0), *(t for t, _ in self._waiting if t is not None)])
+        for each in self.schema.fields:
+            parts = [np.zeros((0, *each.shape)), *(values[each.name] for _, values in self._waiting)]
+            content[names[each.name]] = np.concatenate(parts)
+        try:
+            scipy.io.savemat(self.path, content, do_compression=True, oned_as="column")
+        except (ValueError, scipy.io.matlab.MatWriteError) as error:
+            raise FileFormatError(
+                f"{self.path}: cannot be written: {error}. More than 2 GB? Write HDF5 or Parquet instead."
+            ) from None
