@@ -148,7 +148,8 @@ class Engine:
     def tick(self, state: State, t: float) -> Tick | None:
         """Return the estimate of the sample at a time; None where there can be none, which is counted."""
         try:
-            return self._ticked(t, state.sample(t), state.period)
+            with np.errstate(all="ignore"):  # numbers from the ends of what doubles are: what is not finite is left out
+                return self._ticked(t, state.sample(t), state.period)
         except LeftOut as left:
             reason, why = left.args
         except SingularSystemError as error:
@@ -203,6 +204,8 @@ class Engine:
         found = self._solve(q, qd, y, contacts)
         diagnosis = found if isinstance(found, Diagnosis) else None
         estimate = found.estimate if isinstance(found, Diagnosis) else found
+        if not all(np.isfinite(value).all() for value in estimate.values.values()):
+            raise LeftOut("the estimate is not finite", "")
         self.fell_back += bool(estimate.fell_back)
         return Tick(t, estimate, diagnosis, values)
 
@@ -216,7 +219,10 @@ class Engine:
         if t - self._last > self.derivative.window * period:
             self.derivative.forget()
         self._last = t
-        derivative = self.derivative.add(t, qd)
+        try:
+            derivative = self.derivative.add(t, qd)
+        except np.linalg.LinAlgError:
+            raise LeftOut("the times of samples are too uneven to differentiate", "") from None
         if derivative is None:
             raise LeftOut("velocities are collected to differentiate them", "")
         values[self._derived] = self._factors @ derivative

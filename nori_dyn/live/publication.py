@@ -95,7 +95,8 @@ class _Writer:
         values = row[self._columns].astype(self._dtype)
         self._table[self._bytes] = values.view(np.uint8).reshape(self._bytes.shape)
         if self._stamp is not None:
-            self._time.pack_into(self._data, self._stamp, *divmod(round(t * 1e9), 10**9))
+            seconds, nanoseconds = divmod(round(t * 1e9), 10**9)
+            self._time.pack_into(self._data, self._stamp, min(max(seconds, -(2**31)), 2**31 - 1), nanoseconds)
         return bytes(self._data)
 
 

@@ -3,7 +3,7 @@
 A topic has the key `DOMAIN/TOPIC/TYPE/HASH`; a publisher is told of by a liveliness token; each message brings an
 attachment with its number, its time and its publisher. zenoh-bridge-ros2dds and plain programs use `TOPIC` alone.
 
-Source: the repository ros2/rmw_zenoh, the page on its design; the hash of a type is that of REP-2016, as rosbags computes it.
+Source: the page on the design of ros2/rmw_zenoh; the hash of a type is that of REP-2016, as rosbags computes it.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ class Service:
         try:
             if self._state is None:
                 self._learn(decoder, message)
-            if self._state is None or self.engine is None:
+            if self._state is None or self.engine is None or message.topic not in self._state.tracks:
                 return False
             values = decoder.decode(message.payload, arrived)
         except MalformedMessage as error:

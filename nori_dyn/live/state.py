@@ -114,9 +114,10 @@ class Track:
 
     def write(self, values: Floats, record: Floats) -> None:
         """Write what the columns of a message (k,) say into the numbers of a sample; nan where they say nothing."""
-        record[self._targets] = values[self._columns] * self._factors + self._offsets
-        for piece, columns in self._converted:
-            record[piece.targets] = np.concatenate(piece.apply([values[k : k + 1] for k in columns]))
+        with np.errstate(all="ignore"):  # what is not finite then is not told
+            record[self._targets] = values[self._columns] * self._factors + self._offsets
+            for piece, columns in self._converted:
+                record[piece.targets] = np.concatenate(piece.apply([values[k : k + 1] for k in columns]))
 
 
 class State:
@@ -182,6 +183,8 @@ class State:
     def _due(self, t: float) -> float | None:
         """Return the time of a sample, where one is due at the time of a message of the reference stream."""
         rate = self.binding.rate
+        if t <= self.ticked:  # of another publisher, whose clock is behind
+            return None
         if rate is not None:
             if t < self._next - 1e-3 / rate:
                 return None

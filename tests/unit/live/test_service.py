@@ -337,3 +337,47 @@ def test_imu_messages_are_read():
     rig = Rig(plan, mapping)
     rig.send("/imu", imu(time.time(), (0, 0, 0), (1.0, 0.5, 0.0)))
     assert rig.run().estimates == 1, (names, rig.lines)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_that_comes_in_ends_it(arm, seed):
+    """Bytes that are altered, cut, or made up; numbers and times from the ends of what doubles are."""
+    rng = np.random.default_rng(seed)
+    odd = np.array([0.0, -0.0, 1e-320, 1e308, -1e308, 1e154, np.inf, -np.inf, np.nan, 1.0, 2.0])
+    rig = Rig(sensing(arm), HAND | {"streams": {}}, topics=["/unused=sensor_msgs/msg/Imu"])
+    t = time.time()
+    good = [
+        joint_state(t, NAMES, np.ones(3), np.ones(3), np.ones(3)),
+        wrench(t, (1, 2, 3), (4, 5, 6)),
+        imu(t, (0, 0, 0), (0, 0, 0)),
+    ]
+    topics = (STATES, "/ft", "/unused")
+    for topic, payload in zip(topics, good, strict=True):
+        rig.send(topic, payload)
+    rig.run()
+    n = 1500
+    for _ in range(n):
+        k = int(rng.integers(3))
+        payload = bytearray(good[k])
+        match rng.integers(5):
+            case 0:
+                payload[rng.integers(len(payload))] = rng.integers(256)
+            case 1:
+                del payload[rng.integers(len(payload)) :]
+            case 2:
+                payload = bytearray(rng.bytes(int(rng.integers(300))))
+            case 3:
+                when = rng.choice([0.0, -1.0, t, t + 1, 2**31 - 1.0, -(2.0**31), rng.uniform(0, 2e9)])
+                payload = bytearray(joint_state(when, NAMES, *rng.choice(odd, (3, 3))))
+            case _:
+                t += rng.uniform(0, 0.01)
+                payload = bytearray(joint_state(t, rng.permutation(NAMES), *rng.normal(size=(3, 3))))
+        rig.send(topics[k], bytes(payload))
+        rig.run()
+    total = rig.run()
+    assert sum(counts["received"] for counts in total.streams.values()) == n + 3
+    before = total.estimates
+    for j in range(5):  # from what begins anew on there are estimates again
+        for base in (0.0, 2.5):
+            rig.send(STATES, joint_state(t - 100 + base + 0.01 * j, NAMES, np.ones(3), np.zeros(3), np.zeros(3)))
+    assert rig.run().estimates > before
