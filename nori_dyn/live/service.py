@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +106,7 @@ class Service:
         self.publication = Publication(transport, plans, settings.prefix, settings.monitor)
         self._inbox = Inbox(settings.queue)
         self._decoders = {name: Decoder(name, kind) for name, kind in settings.topics.items()}
+        self._before: dict[str, Message] = {}
         self._state: State | None = None
         self.engine: Engine | None = None
         self.total, self._account = Account(), Account()
@@ -201,12 +203,14 @@ class Service:
         Raises:
             MalformedMessage: it is none.
         """
-        if not decoder.look(message.payload):
+        is_new = decoder.look(message.payload)
+        self._before[message.topic] = message
+        if not is_new:
             return
         try:
             binding = self._bound()
             if binding is not None:
-                self._begin(binding)
+                self._begin(binding, message.topic)
         except NoriError as error:  # another message may tell more
             self.waiting_for = str(error)
 
@@ -224,8 +228,8 @@ class Service:
         columns: dict[str, Stream] = {column: stream for stream in heard for column in stream.columns}
         return bind(columns, self._settings.mapping, self._record, "the live stream")
 
-    def _begin(self, binding: Binding) -> None:
-        """Begin to estimate.
+    def _begin(self, binding: Binding, last: str) -> None:
+        """Begin to estimate, with what was heard before on topics other than the last one.
 
         Raises:
             InputError: a number that is needed is not told.
@@ -234,6 +238,12 @@ class Service:
         self._state = State(binding)
         for name, bound in binding.streams.items():
             self._decoders[name].choose(bound.columns)
+        for name, message in self._before.items():
+            if name != last and name in binding.streams:
+                arrived = 1e-9 * message.arrived
+                with suppress(MalformedMessage):
+                    self._state.take(name, self._decoders[name].decode(message.payload, arrived), arrived)
+        self._before.clear()
         self.total.seconds, self._reported = 0.0, time.monotonic()
         self._tell(f"all is heard that is needed; the clock is {binding.reference}")
 

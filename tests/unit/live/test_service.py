@@ -12,7 +12,7 @@ from nori_dyn.live.decoding import topics_of
 from nori_dyn.live.service import Service, Settings
 from nori_dyn.live.transport import Bus
 from nori_dyn.logs.mapping import LogMapping
-from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, imu, joint_state, wrench
+from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
 
 NAMES = ("joint1", "joint2", "joint3")
 STATES = "/joint_states"
@@ -381,3 +381,45 @@ def test_nothing_that_comes_in_ends_it(arm, seed):
         for base in (0.0, 2.5):
             rig.send(STATES, joint_state(t - 100 + base + 0.01 * j, NAMES, np.ones(3), np.zeros(3), np.zeros(3)))
     assert rig.run().estimates > before
+
+
+def test_contacts_come_with_a_topic_of_their_own():
+    load = {"type": "external_wrench", "links": "all"}
+    contacts = {"tip": {"closed": [load], "open": [load | {"value": 0}]}}
+    motion = {"type": "joint_acceleration", "joints": "all"}
+    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+    plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+    parts = [f"/ft.wrench.{part}.{axis}" for part in ("torque", "force") for axis in "xyz"]
+    rig = Rig(
+        plans,
+        {
+            "columns": [
+                {"of": "q:joint1", "from": f"{STATES}.position:joint1"},
+                {"of": "qd:joint1", "from": f"{STATES}.velocity:joint1"},
+                {"of": "qdd:joint1", "value": 1.0},
+                {"of": "fx:link1", "from": parts, "components": ["mx", "my", "mz", "fx", "fy", "fz"]},
+                {"of": "contact:tip", "from": "/foot.data", "above": 20},
+            ]
+        },
+    )
+    t = time.time()
+    for k, pressed in enumerate((50.0, 10.0, 50.0)):
+        rig.send("/foot", encode(make("std_msgs/msg/Float64", data=pressed)))
+        rig.send("/ft", wrench(t + k, (0, 0, 0), (0, 0, 0.5)))
+        rig.send(STATES, joint_state(t + k + 0.01, NAMES[:1], [0.0], [0.0]))
+    rig.run()
+    closed, opened, again = [message.effort[0] for message in rig.messages("/nori_dyn/joint_states")]
+    assert closed == again == pytest.approx(opened - 0.5)
+
+
+def test_times_may_be_those_of_arrival(inverse):
+    for stamps, n in (("header", 1), ("log", 6)):
+        columns = [
+            {"of": f"{kind}:{{joint}}", "from": f"{STATES}.{field}:{{joint}}"}
+            for kind, field in (("q", "position"), ("qd", "velocity"), ("qdd", "effort"))
+        ]
+        rig = Rig(inverse, {"streams": {STATES: {"stamps": stamps}}, "columns": columns})
+        for _ in range(6):  # by a clock that stands still
+            rig.send(STATES, joint_state(1000.0, NAMES, np.ones(3), np.ones(3), np.ones(3)))
+            rig.run()
+        assert rig.service.total.estimates == n
