@@ -79,7 +79,7 @@ def messages(plan: Path) -> list[bytearray]:
 def publish(plan: Path, place: str, phases: Sequence[tuple[float, float]]) -> None:
     """Publish at rates [Hz] for so many seconds each, and print how many were sent, and when, as JSON."""
     content, stamp = messages(plan), struct.Struct("<iI")
-    transport = ZenohTransport(Endpoints(listen=(), connect=(place,)))
+    transport = ZenohTransport(Endpoints(listen=(), connect=(place,)), waits=True)
     send = transport.advertise(TOPIC, JOINT_STATE)
     time.sleep(1.0)  # the other side is to know of it
     sent, number = [], 0

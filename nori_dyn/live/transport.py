@@ -37,7 +37,7 @@ class Transport(Protocol):
     """Carries messages. Laws, tested over all transports in tests/contracts/test_transports.py.
 
     - what is published on a topic that another transport of the same bus has subscribed to, it receives: the same
-      bytes, in the same order, each once; what it is too slow to take may be lost, the publisher does not wait;
+      bytes, in the same order, each once; what it is too slow to take may be lost;
     - a message on another topic is not received, whatever its name begins or ends with;
     - bytes are never looked at: what is no message is carried as well;
     - after `close`, nothing is received and nothing published, and `close` again does nothing.

@@ -57,13 +57,14 @@ class ZenohTransport:
     Args:
         endpoints: where to listen, and what to connect to.
         node: the name by which ROS lists it.
+        waits: whether publishing waits where the other side is too slow, rather than that messages are lost.
 
     Raises:
         MissingExtraError: Zenoh is not installed.
         TransportError: the place to listen at is taken, or what to connect to does not answer.
     """
 
-    def __init__(self, endpoints: Endpoints | None = None, node: str = "nori_dyn") -> None:
+    def __init__(self, endpoints: Endpoints | None = None, node: str = "nori_dyn", waits: bool = False) -> None:
         try:
             import zenoh
         except ImportError:
@@ -74,7 +75,7 @@ class ZenohTransport:
         self._id = str(self._session.info.zid())
         self._held: list[Any] = []
         self._numbers = count(1)
-        self._is_open = True
+        self._is_open, self._waits = True, waits
         if self._endpoints.domain is not None:
             self._tell(node_token(self._endpoints.domain, self._id, node))
 
@@ -104,11 +105,12 @@ class ZenohTransport:
             self._held.append(self._session.declare_subscriber(keys, handlers.Callback(take, indirect=False)))
 
     def advertise(self, topic: str, kind: str) -> Callable[[bytes], None]:
-        domain, control = self._endpoints.domain, self._zenoh.CongestionControl.DROP
+        domain, ways = self._endpoints.domain, self._zenoh.CongestionControl
         key = plain_key(topic) if domain is None else ros_key(domain, topic, kind)
         token = publisher_token(domain or 0, self._id, self._node, next(self._numbers), topic, kind)
         if domain is not None:
             self._tell(token)
+        control = ways.BLOCK if self._waits else ways.DROP
         publisher = self._session.declare_publisher(key, congestion_control=control, express=True)
         self._held.append(publisher)
         identity, numbers, clock = hashlib.sha256(token.encode()).digest()[:16], count(1), time.time_ns

@@ -27,7 +27,7 @@ def in_memory():
     return bus.transport(), bus.transport()
 
 
-def over_zenoh(domain=None):
+def over_zenoh(domain=None, waits=False):
     pytest.importorskip("zenoh", reason="eclipse-zenoh, of the extra live, is not installed")
     pytest.importorskip("rosbags", reason="rosbags, of the extra live, is not installed")
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
@@ -35,7 +35,7 @@ def over_zenoh(domain=None):
     place = f"tcp/127.0.0.1:{free_port()}"
     return (
         ZenohTransport(Endpoints(listen=(place,), heard=domain or 0)),
-        ZenohTransport(Endpoints(listen=(), connect=(place,), domain=domain)),
+        ZenohTransport(Endpoints(listen=(), connect=(place,), domain=domain), waits=waits),
     )
 
 
@@ -43,7 +43,11 @@ def over_zenoh_as_ros():
     return over_zenoh(domain=3)
 
 
-TRANSPORTS = [in_memory, over_zenoh, over_zenoh_as_ros]
+def over_zenoh_patiently():
+    return over_zenoh(waits=True)
+
+
+TRANSPORTS = [in_memory, over_zenoh_patiently, over_zenoh, over_zenoh_as_ros]
 
 
 class Received:
@@ -164,6 +168,20 @@ def test_another_domain_is_not_heard():
     assert {message.payload for message in received.messages} == {b"hello"}
     assert not others.messages
     hears.close(), speaks.close()
+
+
+def test_who_waits_loses_nothing_in_a_burst():
+    hears, speaks = over_zenoh(waits=True)
+    received = Received()
+    hears.subscribe("/joint_states", KIND, received)
+    publish = speaks.advertise("/joint_states", KIND)
+    before = reached(publish, received)
+    for k in range(3000):
+        publish(k.to_bytes(4, "little") * 100)
+    messages = received.wait(before + 3000)[before:]
+    assert [int.from_bytes(message.payload[:4], "little") for message in messages] == list(range(3000))
+    hears.close()
+    speaks.close()
 
 
 def test_a_port_that_is_taken_is_told():
