@@ -52,8 +52,9 @@ class CausalDerivative:
     def weights(t: Floats) -> Floats:
         """Return the weights (n,) of samples at increasing times (n,) in the derivative at the last of them."""
         span = t[-1] - t[0]
-        powers = ((t - t[-1]) / span)[:, None] ** np.arange(ORDER + 1)
-        weights: Floats = powers @ np.linalg.inv(powers.T @ powers)[1] / span
+        powers = np.ones((ORDER + 1, len(t)))
+        np.cumprod(np.broadcast_to((t - t[-1]) / span, (ORDER, len(t))), axis=0, out=powers[1:])
+        weights: Floats = np.linalg.inv(powers @ powers.T)[1] @ powers / span
         return weights
 
     def delay(self, dt: float) -> float:
