@@ -10,7 +10,9 @@ import numpy as np
 
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.logs.mapping import LogMapping
-from nori_dyn.logs.messages import LOG_TIME, Layout, MalformedMessage, Topic, layout_of, standard_types
+from nori_dyn.logs.message_kinds import MalformedMessage, standard_types
+from nori_dyn.logs.message_layout import Layout, layout_of
+from nori_dyn.logs.messages import LOG_TIME, Topic
 from nori_dyn.logs.source import Stream
 from nori_dyn.typing import Floats, Indices
 

@@ -24,7 +24,7 @@ from nori_dyn.live.transport import Message, Transport
 from nori_dyn.logs.binding import Binding, bind
 from nori_dyn.logs.estimate_messages import PREFIX
 from nori_dyn.logs.mapping import LogMapping
-from nori_dyn.logs.messages import MalformedMessage
+from nori_dyn.logs.message_kinds import MalformedMessage
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import Stream
 from nori_dyn.measurements.contacts import ContactState

@@ -96,7 +96,7 @@ def configurations(source: Source, binding: Binding) -> Floats:
     found = Samples.joined(parts)
     for k, j in np.argwhere(~np.isfinite(found.q))[:1].tolist():
         value = found.q[k, j]
-        raise InputError(f"{found.place(k)}: column '{binding.record.names[j]}' is {shown_value(value)}.")
+        raise InputError(f"{found.place(k)}: column '{found.called(binding.record.names[j])}' is {shown_value(value)}.")
     return found.q
 
 
@@ -161,7 +161,9 @@ def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | 
         return source.place(binding.reference, rows.first + k)
 
     numbers = np.arange(rows.first, rows.first + n)
-    return Samples(record, numbers, rows.t, q, qd, y, contacts if record.contacts else None, silent, place)
+    return Samples(
+        record, numbers, rows.t, q, qd, y, contacts if record.contacts else None, silent, place, binding.columns
+    )
 
 
 def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:

@@ -32,7 +32,7 @@ from pyarrow import feather as pa_feather  # noqa: E402
 from pyarrow import parquet as pq  # noqa: E402
 from rosbags.highlevel import AnyReader  # noqa: E402
 from rosbags.rosbag1 import Writer as Bag1  # noqa: E402
-from rosbags.rosbag2 import StoragePlugin  # noqa: E402
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin  # noqa: E402
 from rosbags.rosbag2 import Writer as Bag2  # noqa: E402
 from rosbags.typesys import Stores, get_typestore  # noqa: E402
 
@@ -208,9 +208,14 @@ def bag1(path: Path, compression: Bag1.CompressionFormat | None = None) -> Colum
     return columns
 
 
-def bag2(path: Path, storage: StoragePlugin = StoragePlugin.SQLITE3) -> Columns:
+def bag2(
+    path: Path, storage: StoragePlugin = StoragePlugin.SQLITE3, packed: CompressionMode = CompressionMode.NONE
+) -> Columns:
     messages, columns = joint_states(ROS2)
-    with Bag2(path, version=9, storage_plugin=storage) as bag:
+    bag = Bag2(path, version=9, storage_plugin=storage)
+    if packed != CompressionMode.NONE:
+        bag.set_compression(packed, CompressionFormat.ZSTD)
+    with bag:
         connection = bag.add_connection("/arm", KIND, typestore=ROS2)
         for time, message in messages:
             bag.write(connection, time, ROS2.serialize_cdr(message, KIND))
@@ -244,9 +249,12 @@ WRITTEN: dict[str, Callable[[Path], Columns]] = {
     "nochunks.mcap": lambda path: mcap(path, use_chunking=False),
     "ros1.mcap": lambda path: mcap(path, "ros1"),
     "ros1.bag": bag1,
+    "bz2.bag": lambda path: bag1(path, Bag1.CompressionFormat.BZ2),
     "packed.bag": lambda path: bag1(path, Bag1.CompressionFormat.LZ4),
     "ros2_folder": bag2,
     "ros2_folder_mcap": lambda path: bag2(path, StoragePlugin.MCAP),
+    "ros2_packed_messages": lambda path: bag2(path, packed=CompressionMode.MESSAGE),
+    "ros2_packed_file": lambda path: bag2(path, packed=CompressionMode.FILE),
     "bare.db3": bare_db3,
 }
 
@@ -353,7 +361,7 @@ def test_what_is_cut_off_is_refused_or_read_as_far_as_it_is_whole_with_a_warning
     path, expected = log
     if path.is_dir():
         cut = Path(shutil.copytree(path, tmp_path / path.name))
-        (inner,) = (each for each in cut.iterdir() if each.suffix in (".db3", ".mcap"))
+        (inner,) = (each for each in cut.iterdir() if each.suffix in (".db3", ".mcap", ".zstd"))
         inner.write_bytes(inner.read_bytes()[: int(share * inner.stat().st_size)])
     else:
         cut = tmp_path / path.name

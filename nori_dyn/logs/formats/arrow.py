@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
 from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
-from nori_dyn.logs.writer import Schema, Writer, flat
+from nori_dyn.logs.writer import Schema, Writer
 from nori_dyn.typing import Floats
 
 NUMBERS = 1 << 20
@@ -45,6 +45,8 @@ class ArrowSource(Source):
                 if column in self._places:
                     raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
                 self._places[column] = each.name
+        if not self._places:
+            raise FileFormatError(f"{path}: holds no columns of numbers.")
         of_columns = {column: units[name] for column, name in self._places.items() if units[name]}
         times = next((each.name for each in schema if pa.types.is_timestamp(each.type)), None)
         clock = clock_among(self._places) or times
@@ -232,7 +234,9 @@ class ArrowWriter(Writer):
         return pa.ipc.new_file(str(self.path), self._schema)
 
     def write(self, t: Floats | None, values: Mapping[str, Floats]) -> None:
-        columns = [pa.array(column) for column in flat(self.schema, t, values).T]
+        parts = [values[each.name].reshape(-1, len(each.labels)) for each in self.schema.fields]
+        tables = [np.ascontiguousarray(part.T, dtype=float) for part in (*([] if t is None else [t[:, None]]), *parts)]
+        columns = [pa.array(column) for table in tables for column in table]  # whole rows of theirs: no copy
         self._waiting.append(pa.record_batch(columns, schema=self._schema))
         self._rows += self._waiting[-1].num_rows
         if self._rows >= BLOCK:
@@ -244,7 +248,7 @@ class ArrowWriter(Writer):
 
     def _write_waiting(self) -> None:
         if self._rows:
-            table = pa.Table.from_batches(self._waiting).combine_chunks()
+            table = pa.Table.from_batches(self._waiting)
             self._waiting, self._rows = [], 0
             self._sink.write_table(table, table.num_rows)
 

@@ -58,8 +58,8 @@ class NpzSource(ArraySource):
         super().__init__(path, series, metadata)
 
     def close(self) -> None:
-        for member in self._members:
-            member.close()
+        for each in self._members:  # an archive stays open as long as one of these is
+            each.close()
         self._archive.close()
 
 
@@ -79,15 +79,16 @@ class Member:
         self._row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         self._file: IO[bytes] | None = None
 
-    def whole(self) -> Array:
-        """Return all of it."""
-        with self._archive.open(self._info) as file:
-            return npy.read_array(file, allow_pickle=False)
-
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
             self._file.close()
+            self._file = None
+
+    def whole(self) -> Array:
+        """Return all of it."""
+        with self._archive.open(self._info) as file:
+            return npy.read_array(file, allow_pickle=False)
 
     def take(self, axis: int, start: int, stop: int) -> Array:
         """Return a part of it; forward is quick."""

@@ -146,7 +146,7 @@ def test_a_run_that_was_stopped_before_its_last_step_only_takes_that(tmp_path, m
 
 def test_a_log_that_is_refused_leaves_nothing(tmp_path):
     np.savez(tmp_path / "log.npz", q=np.full((3, 2), np.nan), qd=np.ones((3, 2)), qdd=np.ones((3, 2)))
-    with pytest.raises(InputError, match=r"sample 0: column 'q:joint1' is empty or nan"):
+    with pytest.raises(InputError, match=r"sample 0: column 'q\[0\]' is empty or nan"):
         estimate_to_file(runner(None), nd.read_log(tmp_path / "log.npz"), tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["log.npz"]
 

@@ -210,3 +210,12 @@ def test_definitions_come_from_the_file():
     np.testing.assert_array_equal(odd.decode([data], odd.columns[:-1])[:, 0], [7, -1, 1.5, -2])
     with pytest.raises(MalformedMessage, match="cannot be read"):
         parsed_types("float64[ x", "odd/msg/Odd")
+
+
+def test_arrays_of_messages_that_are_too_long_are_no_columns():
+    types = parsed_types("Point[] points\nfloat64 x\n" + "=" * 80 + "\nMSG: odd/Point\nfloat64 x\n", "odd/msg/Cloud")
+    data = b"\0\1\0\0" + np.array([5000, 0], "<u4").tobytes() + np.arange(5001.0).tobytes()
+    cloud = Topic("/cloud", "odd/msg/Cloud", types, "cdr")
+    cloud.look(data)
+    assert cloud.columns == ("/cloud.x", "/cloud.log_time")
+    assert cloud.decode([data], ["/cloud.x"])[0, 0] == 5000

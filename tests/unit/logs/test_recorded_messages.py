@@ -16,6 +16,7 @@ pytest.importorskip("mcap")
 
 from mcap.reader import make_reader
 from mcap.writer import Writer as McapFile
+from rosbags.rosbag1 import Writer as Bag1
 from rosbags.rosbag2 import Writer as Bag2
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
@@ -131,6 +132,29 @@ def bag(tmp_path):
             file.write(motor, k, store.serialize_cdr(message, "odd/msg/Motor"))
             file.write(x, k, number(k))
     return tmp_path / "bag"
+
+
+@pytest.mark.parametrize("compression", [None, *Bag1.CompressionFormat], ids=str)
+@pytest.mark.parametrize("share", [0.4, 0.7, 0.95])
+def test_what_is_whole_of_a_bag_of_ros_1_that_is_cut_off_is_read_with_a_warning(tmp_path, compression, share):
+    store = get_typestore(Stores.ROS1_NOETIC)
+    file = Bag1(tmp_path / "log.bag")
+    file.chunk_threshold = 500
+    if compression is not None:
+        file.set_compression(compression)
+    with file:
+        of = {topic: file.add_connection(topic, FLOAT, typestore=store) for topic in ("/x", "/y")}
+        for k in range(200):
+            for topic, connection in of.items():
+                message = store.types[FLOAT](data=k + (topic == "/y") / 2)
+                file.write(connection, k * 10**9, store.serialize_ros1(message, FLOAT))
+    whole = (tmp_path / "log.bag").read_bytes()
+    (tmp_path / "log.bag").write_bytes(whole[: int(share * len(whole))])
+    with pytest.warns(nd.NoriWarning, match=r"log\.bag: has no index.*from byte \d+ on .*The \d+ messages before"):
+        data, times = read(tmp_path / "log.bag", "/y", ["/y.data", "/y.log_time"])
+    assert 20 < len(data) <= 200
+    assert data == [k + 0.5 for k in range(len(data))]
+    assert times == list(range(len(data)))
 
 
 def test_kinds_that_only_the_bag_defines(bag):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nori_dyn.errors import FileFormatError, MissingExtraError
@@ -23,6 +24,12 @@ def test_an_ending_that_none_has_is_refused_with_the_known_ones(tmp_path, name):
 def test_capitals_do_not_matter(tmp_path):
     (tmp_path / "LOG.CSV").write_text("q[0]\n1\n")
     assert open_log(tmp_path / "LOG.CSV").streams[0].columns == ("q[0]",)
+
+
+def test_a_name_that_tells_nothing_is_looked_into(tmp_path):
+    np.savez(tmp_path / "log.npz", q=np.ones((3, 2)))
+    (tmp_path / "log.npz").rename(tmp_path / "log-2024-05-01")
+    assert open_log(tmp_path / "log-2024-05-01").streams[0].columns == ("q[0]", "q[1]")
 
 
 @pytest.mark.parametrize("each", [each for each in FORMATS if each.needs], ids=lambda each: each.name)
