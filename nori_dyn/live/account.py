@@ -86,9 +86,10 @@ class Account:
 
     def line(self, total: Account) -> str:
         """Return this period in one line, with what has been counted in all."""
-        said = [f"{number(total.seconds, 4)} s", f"{number(self.rate, 4)} estimates/s"]
+        said = [f"{total.seconds:.0f} s", f"{number(self.rate, 4)} Hz"]
         if self.latency.count:
-            said.append(f"latency {_shown(self.latency)}")
+            figures = self.latency.figures().items()
+            said.append(f"latency {', '.join(f'{name} {number(1e3 * x)}' for name, x in figures)} ms")
         said.append(f"dropped {total.dropped:,}")
         said.append(f"overruns {total.overruns:,}")
         said += [f"{_words(name)} {n:,}" for name, n in total.wrong().items()]

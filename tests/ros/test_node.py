@@ -70,7 +70,7 @@ def test_estimates_of_joint_states_are_published(node, plan):
     still = nd.rnea(tree, np.ones(2), np.zeros(2), np.zeros(2))
     np.testing.assert_allclose(message.effort, still, rtol=1e-6)
     assert any("velocities are collected" in line for line in graph.logged)
-    assert "estimates/s" in graph.logged[-1]
+    assert "Hz | latency p50" in graph.logged[-1]
     assert graph.receivers["/joint_states"] == []
 
 
