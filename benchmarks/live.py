@@ -33,30 +33,29 @@ TOPIC = "/joint_states"
 MOTION = 997
 """Messages after which the motion repeats."""
 
-ROOT = """
-  - {of: "q:root", value: [0, 0, 0.6, 0, 0, 0, 1]}
-  - {of: "qd:root", value: [0, 0, 0, 0, 0, 0]}
-  - {of: "qdd:root", value: [0, 0, 0, 0, 0, 0]}
-"""
+DIFFERENTIATED = ("--differentiate", "21")
+CONSTANTS = {"q:root": [0, 0, 0.6, 0, 0, 0, 1], "qd:root": [0.0] * 6, "qdd:root": [0.0] * 6}
+"""Of the humanoid, which stands still."""
 
 
-def plans(folder: Path) -> dict[str, tuple[Path, Path | None]]:
-    """Write the plans, and the mapping of the humanoid, and return where they are."""
+def plans(folder: Path) -> dict[str, tuple[Path, list[str]]]:
+    """Write plans and mappings, and return where plans are, and the options that go with them."""
     arm = nd.load_robot("panda", locked=("panda_finger_joint1", "panda_finger_joint2"))
     touch = nd.plan(nd.System(arm, "touch"), outputs=("tau", "fx:panda_hand"))
     touch.save(folder / "panda.plan")
     humanoid = nd.load_robot("icub", base="floating")
     nd.plan(nd.System(humanoid, "inverse_dynamics"), outputs=("tau",)).save(folder / "icub.plan")
-    columns = [
-        f"  - {{of: '{kind}:{{joint}}', from: '{TOPIC}.{field}:{{joint}}'}}"
-        for kind, field in (("q", "position"), ("qd", "velocity"))
-    ]
+    joints = {"q:{joint}": "position", "qd:{joint}": "velocity"}
+    told = [{"of": of, "from": f"{TOPIC}.{field}:{{joint}}"} for of, field in joints.items()]
     root = humanoid.joint_names[0]
-    mapping = "columns:\n" + "\n".join(columns) + ROOT.replace("root", root)
-    (folder / "icub.yaml").write_text(mapping)
+    still = [{"of": of.replace("root", root), "value": value} for of, value in CONSTANTS.items()]
+    effort = {"of": "tau:{joint}", "from": f"{TOPIC}.effort:{{joint}}"}
+    (folder / "icub.yaml").write_text(json.dumps({"columns": [*told, *still]}))
+    (folder / "even.yaml").write_text(json.dumps({"columns": [*told, effort, {"of": "qdd:{joint}", "value": 0.0}]}))
     return {
-        "panda, touch": (folder / "panda.plan", None),
-        "icub, inverse dynamics": (folder / "icub.plan", folder / "icub.yaml"),
+        "panda, touch": (folder / "panda.plan", [*DIFFERENTIATED]),
+        "icub, inverse dynamics": (folder / "icub.plan", [*DIFFERENTIATED, "--mapping", str(folder / "icub.yaml")]),
+        "panda, monitor": (folder / "panda.plan", ["--monitor", "--mapping", str(folder / "even.yaml")]),
     }
 
 
@@ -100,17 +99,17 @@ def publish(plan: Path, place: str, phases: Sequence[tuple[float, float]]) -> No
 
 
 def measure(
-    plan: Path, mapping: Path | None, phases: Sequence[tuple[float, float]], options: Sequence[str], realtime: bool
+    plan: Path, options: Sequence[str], phases: Sequence[tuple[float, float]], realtime: bool = False
 ) -> dict[str, Any]:
     """Return what `nori-dyn serve` says of a stream, what it was sent, and what it told on the way."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place = f"tcp/127.0.0.1:{probe.getsockname()[1]}"
-    given = [*options, *(["--mapping", str(mapping)] if mapping else []), *(["--realtime"] if realtime else [])]
+    given = [*options, "--every", "1", *(["--realtime"] if realtime else [])]
     serve = [sys.executable, "-m", "nori_dyn", "serve", "--plan", str(plan), "--listen", place, "--json"]
     load = os.getloadavg()[0]
     served = subprocess.Popen(
-        [*serve, "--differentiate", "21", "--every", "1", *given],
+        [*serve, *given],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -161,16 +160,15 @@ def main() -> None:
     print(f"{results['machine']['processor']}, two cores\n{HEADER}")
     with tempfile.TemporaryDirectory() as folder:
         known = plans(Path(folder))
-        for name, (plan, mapping) in known.items():
+        for name in ("panda, touch", "icub, inverse dynamics"):
             for k in range(options.repeat):
-                found = measure(plan, mapping, [(1000.0, options.seconds)], (), options.realtime)
+                found = measure(*known[name], [(1000.0, options.seconds)], options.realtime)
                 results[f"{name}, run {k + 1}"] = found
                 print(f"{name:24}{shown(found)}", flush=True)
-        plan, mapping = known["panda, touch"]
-        flood = measure(plan, mapping, [(20_000.0, 5.0)], ("--monitor",), False)
-        capacity = flood["messages"] / sum(part["seconds"] for part in flood["sent"])
-        usual, over = 0.3 * capacity, 10 * capacity
-        found = measure(plan, mapping, [(usual, 5.0), (over, 10.0), (usual, 10.0)], ("--monitor",), False)
+        flood = measure(*known["panda, monitor"], [(20_000.0, 5.0)])
+        capacity = flood["estimates"] / sum(part["seconds"] for part in flood["sent"])
+        usual, over = 0.2 * capacity, 10 * capacity
+        found = measure(*known["panda, monitor"], [(usual, 5.0), (over, 10.0), (usual, 10.0)])
         results["overload"] = {"capacity": capacity, **found}
     offered = ", ".join(f"{part['messages'] / part['seconds']:,.0f}/s" for part in found["sent"])
     print(f"{'panda, monitor, overload':24}{shown(found)}\n")
