@@ -12,7 +12,7 @@ import numpy as np
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
-from nori_dyn.errors import NoriError
+from nori_dyn.errors import InputError, NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
 from nori_dyn.live.differentiation import check_window
@@ -234,6 +234,8 @@ class Service:
         Raises:
             InputError: a number that is needed is not told.
         """
+        if not binding.streams:
+            raise InputError("the mapping takes nothing from any topic, so that nothing says when to estimate")
         self.engine = Engine(self._solving, binding, self._settings.window)
         self._state = State(binding)
         for name, bound in binding.streams.items():

@@ -24,7 +24,6 @@ SETTLED = 10
 MEMORY = 0.05
 """Share of a new time between messages in the usual one, both as logarithms."""
 
-
 PARTS = 64
 """Sets of numbers that messages of one stream may tell, at most."""
 

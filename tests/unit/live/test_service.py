@@ -245,6 +245,15 @@ def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
     assert "q:joint1" in rig.lines[-1]
 
 
+def test_a_mapping_of_constants_alone_has_no_clock(inverse):
+    rig = Rig(
+        inverse, {"columns": [{"of": f"{kind}:{name}", "value": 0.0} for kind in ("q", "qd", "qdd") for name in NAMES]}
+    )
+    rig.send(STATES, joint_state(time.time(), NAMES, np.ones(3), np.ones(3)))
+    rig.run()
+    assert "nothing says when to estimate" in rig.lines[-1]
+
+
 def test_joints_may_come_in_messages_of_their_own(arm, inverse):
     rig = Rig(inverse, topics=[STATES], window=5)
     t = time.time()
