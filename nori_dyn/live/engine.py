@@ -97,6 +97,13 @@ def prepared(
     return Solving(runner.systems, runner.contacts, None, lambda q, qd, y, _: one(q, qd, y, missing="drop"))
 
 
+def warm_up(solving: Solving, record: Record) -> None:
+    """Solve once, whatever comes of it: the first time takes longer."""
+    zeros, closed = np.zeros(len(record.names)), np.zeros(len(record.contacts), dtype=bool)
+    with suppress(NoriError):
+        solving.solve(record.tree.neutral_configuration(), zeros[record.qd], zeros[record.y], closed)
+
+
 class LeftOut(Exception):
     """A sample that cannot be estimated: the reason, and more about it."""
 
@@ -137,7 +144,6 @@ class Engine:
         for row, name in zip(self._factors, self.made, strict=True):
             row[list(record.freedoms[name].places)] = record.freedoms[name].factors
         self._solve = solving.solve
-        self._warm_up()
         self._needs = {state: _needs(record, state) for state in record.systems}
         self._last = -np.inf
         self.skipped: Counter[str] = Counter()
@@ -163,15 +169,6 @@ class Engine:
         self.skipped[reason] += 1
         self.why = f"{reason}: {why}" if why else reason
         return None
-
-    def _warm_up(self) -> None:
-        """Solve once, whatever comes of it: the first time takes longer."""
-        record, n = self._record, len(self._record.names)
-        state, closed = np.zeros(n), np.zeros(len(record.contacts), dtype=bool)
-        with suppress(NoriError):
-            self._solve(record.tree.neutral_configuration(), state[record.qd], state[record.y], closed)
-        if self.derivative is not None:
-            self.derivative.weights(np.linspace(0.0, 1.0, self.derivative.window))
 
     def counted(self) -> tuple[Counter[str], Counter[str], int]:
         """Return `skipped`, `dropped` and `fell_back`, and count from zero."""

@@ -16,7 +16,7 @@ from nori_dyn.errors import InputError, NoriError
 from nori_dyn.live.account import Account
 from nori_dyn.live.decoding import Decoder
 from nori_dyn.live.differentiation import check_window
-from nori_dyn.live.engine import Engine, Solving, Tick, prepared
+from nori_dyn.live.engine import Engine, Solving, Tick, prepared, warm_up
 from nori_dyn.live.inbox import LIMIT, Inbox
 from nori_dyn.live.publication import Publication
 from nori_dyn.live.state import State
@@ -103,6 +103,7 @@ class Service:
             check_window(settings.window)
         self._solving: Solving = prepared(plans, settings.monitor, settings.backend, settings.closed)
         self._record = Record.of(self._solving.systems, self._solving.contacts)
+        warm_up(self._solving, self._record)
         self.publication = Publication(transport, plans, settings.prefix, settings.monitor)
         self._inbox = Inbox(settings.queue)
         self._decoders = {name: Decoder(name, kind) for name, kind in settings.topics.items()}

@@ -166,3 +166,26 @@ def test_a_port_that_is_taken_is_told(run, plan):
     other.close()
     assert status == 1
     assert f"cannot listen at tcp/127.0.0.1:{port}" in errors
+
+
+def test_a_priority_that_is_not_to_be_had_is_told(run, plan, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse, raising=False)
+    status, _, errors = run("serve", "--plan", plan, "--realtime", "--duration", 1)
+    assert status == 1
+    assert "Operation not permitted" in errors
+    assert "limits.conf" in errors
+
+
+def test_a_second_signal_ends_it_at_once():
+    from nori_dyn.live.terminal import Stop
+
+    stop = Stop()
+    with stop.on_signals():
+        signal.raise_signal(signal.SIGTERM)
+        assert stop()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
