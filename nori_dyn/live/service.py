@@ -235,9 +235,10 @@ class Service:
         Raises:
             InputError: a number that is needed is not told.
         """
+        engine = Engine(self._solving, binding, self._settings.window)
         if not binding.streams:
             raise InputError("the mapping takes nothing from any topic, so that nothing says when to estimate")
-        self.engine = Engine(self._solving, binding, self._settings.window)
+        self.engine = engine
         self._state = State(binding)
         for name, bound in binding.streams.items():
             self._decoders[name].choose(bound.columns)
