@@ -44,8 +44,8 @@ def serve(
         int | None,
         typer.Option(
             metavar="WINDOW",
-            help="Make joint accelerations that nothing tells from the velocities of so many samples before, by a "
-            "Savitzky-Golay filter at the end of its window. Its delay is told.",
+            help="Make joint accelerations that nothing tells from the velocities of so many samples before: the slope "
+            "of a parabola at the end of its window. Its delay is told.",
         ),
     ] = None,
     monitor: Annotated[
