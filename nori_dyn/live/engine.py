@@ -135,7 +135,7 @@ class Engine:
 
     def __init__(self, solving: Solving, binding: Binding, window: int | None = None) -> None:
         self.binding, self._record, self._closed = binding, binding.record, solving.closed
-        self.made = _made(binding, window)
+        self.made = () if window is None else binding.derivable
         _check(binding, solving.closed, self.made)
         record = binding.record
         self.derivative = CausalDerivative(window, record.tree.nv) if self.made and window is not None else None
@@ -253,14 +253,6 @@ class Engine:
 def _at(names: Sequence[str], which: Booleans) -> str:
     """Return the names of those that are true."""
     return ", ".join(names[k] for k in np.flatnonzero(which).tolist())
-
-
-def _made(binding: Binding, window: int | None) -> tuple[str, ...]:
-    """Return the readings that are made of velocities: accelerations that no stream tells."""
-    freedoms = binding.record.freedoms
-    if window is None:
-        return ()
-    return tuple(name for name in binding.lacking if name in freedoms and freedoms[name].kind == "qdd")
 
 
 def _check(binding: Binding, closed: ContactState | None, made: tuple[str, ...]) -> None:

@@ -94,6 +94,12 @@ class Binding:
         return {self.record.names[k]: c for p in plain for k, c in zip(p.targets.tolist(), p.columns, strict=True)}
 
     @property
+    def derivable(self) -> tuple[str, ...]:
+        """The readings that nothing gives and that differentiating velocities does: joint accelerations."""
+        freedoms = self.record.freedoms
+        return tuple(name for name in self.lacking if name in freedoms and freedoms[name].kind == "qdd")
+
+    @property
     def is_resampled(self) -> bool:
         """Whether samples are made between those of the log."""
         return self.rate is not None or len(self.streams) > 1

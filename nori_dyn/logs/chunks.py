@@ -64,7 +64,8 @@ def samples_of(
         FileFormatError: the log is damaged.
     """
     counts = LogCounts() if counts is None else counts
-    record, made = binding.record, _differentiated(binding, differentiation)
+    record = binding.record
+    made = [] if differentiation is None else [record.places[name] for name in binding.derivable]
     _check_has("q", source, binding)
     _check_has("qd", source, binding)
     counts.differentiated = tuple(record.names[k] for k in made)
@@ -128,16 +129,6 @@ def _check_has(kind: str, source: Source, binding: Binding) -> None:
         f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are needed). "
         f"{hint} Where they are called otherwise, a mapping says how: nori-dyn map."
     )
-
-
-def _differentiated(binding: Binding, differentiation: Differentiation | None) -> list[int]:
-    """Return the places in the record of the accelerations that are made from velocities."""
-    freedoms = binding.record.freedoms
-    if differentiation is None:
-        return []
-    return [
-        binding.record.places[name] for name in binding.lacking if name in freedoms and freedoms[name].kind == "qdd"
-    ]
 
 
 def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | None) -> Samples:
