@@ -29,8 +29,8 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing, unusable
 from nori_dyn.tables.progress import Watched, progress_bar
 
-LOOKED_AT = 4096
-"""Samples of each chunk after the first that are looked at for what is not likely."""
+LOOKED_AT, EVERY = 2048, 1 << 16
+"""Samples that are looked at for what is not likely, of every so many; the first chunk is looked at as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,23 +175,29 @@ class LogRunner:
 
     def _tell(self, report: LogReport, samples: Samples, estimate: Estimate) -> None:
         """Count what came of a chunk, and look for what is not likely."""
-        is_first = report.samples == 0
+        before = report.samples
         report.add(samples, estimate)
-        looked = samples if is_first else samples.at(slice(0, LOOKED_AT))
+        if self.options.missing == "drop":
+            self._tell_dropped(report, samples)
+        if before and before // EVERY == report.samples // EVERY:
+            return
+        looked = samples.at(slice(0, LOOKED_AT)) if before else samples
         by_state = samples_by_state(looked)
         for each, places in by_state.items():
             system, y = self.systems[each], samples.record.own_readings(each, looked.y[places])
             report.doubt(doubts_of_readings(system, looked.q[places], looked.qd[places], y))
-        if self.options.missing == "drop":
-            for each, places in samples_by_state(samples).items():
-                system = self.systems[each]
-                lost = np.count_nonzero(unusable(system, samples.record.own_readings(each, samples.y[places])), axis=0)
-                for name, n in zip(system.weight_names, lost.tolist(), strict=True):
-                    if n:
-                        report.dropped[name] = report.dropped.get(name, 0) + n
-        whole = estimate if is_first else None
+        whole = None if before else estimate
         t = looked.t if looked.t is not None and len(looked.t) > 1 else None
         report.doubt(doubts_of_motion(samples.record.tree, looked.q, looked.qd, whole, self.options.dt, t))
+
+    def _tell_dropped(self, report: LogReport, samples: Samples) -> None:
+        """Count in how many samples each sensor was dropped."""
+        for each, places in samples_by_state(samples).items():
+            system = self.systems[each]
+            lost = np.count_nonzero(unusable(system, samples.record.own_readings(each, samples.y[places])), axis=0)
+            for name, n in zip(system.weight_names, lost.tolist(), strict=True):
+                if n:
+                    report.dropped[name] = report.dropped.get(name, 0) + n
 
 
 def options_of(
