@@ -6,6 +6,7 @@ from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
 from .api.system import System
+from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
 from .io.component_files import load_components
 from .io.mjcf import load_mjcf
@@ -106,4 +107,5 @@ __all__ = [
     "save_html",
     "sensors",
     "sensors_from_model",
+    "view",
 ]

@@ -6,6 +6,7 @@ import os
 import queue
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -157,6 +158,9 @@ class _Parts:
                     part = None
             except BaseException as error:
                 self._failed = error
+        if part is not None:  # it is not whole, and nobody will take it for that
+            with suppress(Exception):
+                part.close()
 
 
 def _said(chunk: Solved) -> dict[str, bool]:

@@ -139,7 +139,7 @@ class LogRunner:
         options = self.options
         reading = Reading(self.systems, self.contacts, self._closed(), options.differentiation, options.missing)
         run: Callable[..., Estimate | Diagnosis] | None = None
-        with progress_bar(f"estimating {log.path.name}", watched) as stage:
+        with progress_bar(log.path.name[-24:], watched) as stage:
             begun = time.perf_counter()
             for chunk in reading.chunks(log, report.counts, first):
                 samples, start = chunk.samples, time.perf_counter()
@@ -154,7 +154,7 @@ class LogRunner:
                 estimate = found.estimate if isinstance(found, Diagnosis) else found
                 self._tell(report, samples, estimate)
                 rate = (report.samples - report.resumed) / max(time.perf_counter() - begun, 1e-9)
-                stage(f"running, {report.samples:,} samples, {rate:,.0f} a second", chunk.done)
+                stage(f"solved, {report.samples / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
                 yield Solved(samples, estimate, diagnosis, chunk.following)
 
     def _closed(self) -> ContactState | None:

@@ -11,7 +11,6 @@ import typer
 
 from nori_dyn.cli.common import Json, named_contacts, next_command, print_json
 from nori_dyn.errors import InputError
-from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
@@ -113,6 +112,7 @@ def solve(
     from nori_dyn.api.log_run import LogRunner, options_of
     from nori_dyn.api.plan_set import load_plans
     from nori_dyn.logs.log import read_log
+    from nori_dyn.report.log_lines import report_json, report_lines, report_warnings
 
     if dt is not None and not 0 < dt < math.inf:
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")

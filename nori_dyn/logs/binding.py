@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class BoundStream:
         return [made for piece in self.pieces for made in piece.apply([by_name[column] for column in piece.columns])]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Binding:
     """Where each number of a sample comes from.
 
@@ -69,6 +70,7 @@ class Binding:
         axes: in which axes the velocity of a free joint is given, by the number of its body.
         lacking: the numbers of the record that nothing gives.
         unused: the columns that are not used.
+        ignored: the readings that the mapping speaks of and the sensors do not take.
     """
 
     record: Record
@@ -80,6 +82,14 @@ class Binding:
     axes: Mapping[int, Axes]
     lacking: tuple[str, ...]
     unused: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        """The column of each number of the record that is one."""
+        pieces = (piece for bound in self.streams.values() for piece in bound.pieces)
+        plain = (piece for piece in pieces if piece.convert is None)
+        return {self.record.names[k]: c for p in plain for k, c in zip(p.targets.tolist(), p.columns, strict=True)}
 
     @property
     def is_resampled(self) -> bool:
@@ -146,6 +156,7 @@ def bind(columns: Mapping[str, Stream], mapping: LogMapping | None, record: Reco
         axes=axes,
         lacking=tuple(name for k, name in enumerate(record.names) if k not in taken),
         unused=tuple(column for column in columns if column not in read),
+        ignored=tuple(entries.ignored),
     )
 
 

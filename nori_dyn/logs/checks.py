@@ -52,9 +52,10 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
             leave_out(f"{kind} is not a number", wrong.any(axis=1))
             continue
         for k, j in np.argwhere(wrong)[:1].tolist():
+            called = samples.called(record.names[part.start + j])
             n = int(np.count_nonzero(wrong[:, j]))
             raise InputError(
-                f"{samples.place(k)}: column '{record.names[part.start + j]}' is {shown_value(values[k, j])}. Without "
+                f"{samples.place(k)}: column '{called}' is {shown_value(values[k, j])}. Without "
                 f"q and qd nothing can be said: --missing drop leaves such samples out ({n} of {len(samples)} read), "
                 "or fill them in."
             )

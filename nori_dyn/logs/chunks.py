@@ -31,6 +31,7 @@ class LogCounts:
         differentiated: the readings that were made by differentiating velocities.
         dt: the time between samples that was taken to differentiate [s].
         unused: what else the log holds.
+        ignored: what else the mapping speaks of.
     """
 
     streams: dict[str, StreamCounts] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class LogCounts:
     differentiated: tuple[str, ...] = ()
     dt: float | None = None
     unused: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
 def samples_of(
@@ -96,7 +98,7 @@ def configurations(source: Source, binding: Binding) -> Floats:
     found = Samples.joined(parts)
     for k, j in np.argwhere(~np.isfinite(found.q))[:1].tolist():
         value = found.q[k, j]
-        raise InputError(f"{found.place(k)}: column '{binding.record.names[j]}' is {shown_value(value)}.")
+        raise InputError(f"{found.place(k)}: column '{found.called(binding.record.names[j])}' is {shown_value(value)}.")
     return found.q
 
 
@@ -158,7 +160,9 @@ def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | 
         return source.place(binding.reference, rows.first + k)
 
     which = np.arange(rows.first, rows.first + n)
-    return Samples(record, which, rows.t, q, qd, y, contacts if record.contacts else None, silent, place)
+    return Samples(
+        record, which, rows.t, q, qd, y, contacts if record.contacts else None, silent, place, binding.columns
+    )
 
 
 def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
@@ -189,7 +193,7 @@ def _with_accelerations(
     freedoms = [record.freedoms[record.names[k]] for k in made]
     kept: Samples | None = None
     told = 0  # how many of what is kept have been yielded
-    dt = differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
+    dt = counts.dt or differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
 
     def filled(until: int) -> Samples:
         assert kept is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -51,11 +51,13 @@ class Entries:
         columns: the stream of each column of the log.
         record: the numbers of a sample.
         where: the log, for errors.
+        ignored: takes the readings that are mapped and that the sensors do not take.
     """
 
     columns: Mapping[str, Stream]
     record: Record
     where: str
+    ignored: list[str] = field(default_factory=list)
 
     def wrong(self, message: str) -> MappingError:
         """Return an error that names the log."""
@@ -69,11 +71,15 @@ class Entries:
         """
         if "{joint}" not in entry.of:
             names = self._names(entry.of)
+            if names is None:
+                return
             yield self._quantity(entry, names, _sources(entry, len(entry.components or names)), None)
             return
         joints = entry.joints or [joint for joint in self.record.tree.joint_names if self._fits(entry, joint)]
         for k, joint in enumerate(joints):
             names = self._names(entry.of.replace("{joint}", joint))
+            if names is None:
+                continue
             sources = _sources(entry, len(entry.components or names), joint, k, len(joints))
             yield self._quantity(entry, names, sources, (k, len(joints)))
 
@@ -93,17 +99,23 @@ class Entries:
         has_column = not by_name or str(entry.source).replace("{joint}", joint) in self.columns
         return has_column and len(self.record.groups.get(entry.of.replace("{joint}", joint), ())) == 1
 
-    def _names(self, of: str) -> tuple[str, ...]:
-        """Return the numbers of the record that a quantity is."""
+    def _names(self, of: str) -> tuple[str, ...] | None:
+        """Return the numbers of the record that a quantity is; None for a reading that these sensors do not take.
+
+        Raises:
+            MappingError: it is of the robot's motion, and the robot has no such joint.
+        """
         names = self.record.groups.get(of) or ((of,) if of in self.record.places else None)
         if names is not None:
             return names
+        if not of.startswith(("q:", "qd:")):
+            self.ignored.append(of)
+            return None
         groups = list(self.record.groups)
         close = difflib.get_close_matches(of, [*groups, *self.record.places], n=1, cutoff=0.5)
         hint = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(groups[:6])} and others."
         raise self.wrong(
-            f"the mapping says what '{of}' is, and robot '{self.record.tree.name}' with these sensors takes no such "
-            f"thing. {hint}"
+            f"the mapping says what '{of}' is, and robot '{self.record.tree.name}' has no such joint. {hint}"
         )
 
     def _quantity(

@@ -197,6 +197,7 @@ def _messages_of(each: Field) -> Iterator[tuple[str, str, str, list[str], list[s
     is_value = not each.name.startswith(SIGMA)
     if is_value and each.kind == "tau":
         names = [label.partition(":")[2] or label for label in each.labels]
+        names = names if len(set(names)) == n else list(each.labels)
         rest = each.name.partition(":")[2]
         topic = "joint_states" + (f"/{_token(rest)}" if rest else "")
         yield topic, JOINT_STATE, "", names, [f".effort:{name}" for name in names], range(n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from nori_dyn.errors import InputError
@@ -71,20 +72,22 @@ class Reading:
         is_empty = first == 0
         with log.opened(self.systems, self.contacts) as (source, binding):
             self._check_contacts(binding)
-            counts.unused = together(binding.unused)
-            for chunk in ahead(samples_of(source, binding, self.differentiation, self.closed, counts, first)):
-                made = counts.differentiated
-                samples = usable(chunk, self.missing, made, counts.left_out)
-                if not len(samples):
-                    continue
-                for state, places in samples_by_state(samples).items():
-                    without = lacking(binding, state, made)
-                    if without:
-                        raise self._lacks(without, binding, source, state)
-                    own = binding.record.own_readings(state, samples.y[places])
-                    check_readings(samples, self.systems[state], own, places, self.missing)
-                is_empty = False
-                yield Chunk(samples, int(chunk.numbers[-1]) + 1, source.done())
+            counts.unused, counts.ignored = together(binding.unused), together(binding.ignored)
+            read = samples_of(source, binding, self.differentiation, self.closed, counts, first)
+            with closing(ahead(read)) as chunks:  # its thread stops before the log is closed
+                for chunk in chunks:
+                    made = counts.differentiated
+                    samples = usable(chunk, self.missing, made, counts.left_out)
+                    if not len(samples):
+                        continue
+                    for state, places in samples_by_state(samples).items():
+                        without = lacking(binding, state, made)
+                        if without:
+                            raise self._lacks(without, binding, source, state)
+                        own = binding.record.own_readings(state, samples.y[places])
+                        check_readings(samples, self.systems[state], own, places, self.missing)
+                    is_empty = False
+                    yield Chunk(samples, int(chunk.numbers[-1]) + 1, source.done())
         if is_empty:
             reasons = "; ".join(f"{n:,} {reason}" for reason, n in counts.left_out.items())
             raise InputError(f"{log.path}: no sample of it can be estimated: {reasons}.")
@@ -108,7 +111,8 @@ class Reading:
         is_derivative = any(name in freedoms and freedoms[name].kind == "qdd" for name in names)
         hint = " Joint accelerations can be made from the velocities: --differentiate 51." if is_derivative else ""
         needed = len(self.systems[state].measurement_names)
+        mapped = f" The mapping speaks of {', '.join(binding.ignored[:6])}." if binding.ignored else ""
         return InputError(
-            f"{binding.where}: lacks {len(names)} of {needed} measurements: {shown}.{hint} "
+            f"{binding.where}: lacks {len(names)} of {needed} measurements: {shown}.{hint}{mapped} "
             f"{suggestion(source.columns, names[0])}"
         )

@@ -30,6 +30,7 @@ class Format:
         source: what reads it there.
         writer: the class there that writes it; "" where it is only read.
         needs: the optional libraries that it is read and written with.
+        begins: what files of it begin with, by which one is known whose name tells nothing.
     """
 
     name: str
@@ -38,20 +39,21 @@ class Format:
     source: str
     writer: str = ""
     needs: tuple[str, ...] = ()
+    begins: bytes = b""
 
 
 FORMATS = (
     Format("CSV", (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz"), "csv_table", "CsvSource", "CsvWriter"),
-    Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter"),
-    Format("NPY", (".npy",), "numpy_files", "NpySource"),
-    Format("MATLAB", (".mat",), "matlab", "open_mat", "MatWriter"),
-    Format("HDF5", (".h5", ".hdf5", ".hdf"), "hdf5", "Hdf5Source", "Hdf5Writer", ("h5py",)),
-    Format("Parquet", (".parquet", ".pq"), "arrow", "ParquetSource", "ParquetWriter", ("pyarrow",)),
-    Format("MCAP", (".mcap",), "mcap_files", "McapSource", "McapWriter", ("mcap", "rosbags")),
-    Format("bag of ROS 1", (".bag",), "bags", "Bag1Source", "Bag1Writer", ("rosbags",)),
-    Format("bag of ROS 2", (".ros2",), "bags", "BagSource", "Bag2Writer", ("rosbags",)),
+    Format("NPZ", (".npz",), "numpy_files", "NpzSource", "NpzWriter", begins=b"PK\x03\x04"),
+    Format("NPY", (".npy",), "numpy_files", "NpySource", begins=b"\x93NUMPY"),
+    Format("MATLAB", (".mat",), "matlab", "open_mat", "MatWriter", begins=b"MATLAB "),
+    Format("HDF5", (".h5", ".hdf5", ".hdf"), "hdf5", "Hdf5Source", "Hdf5Writer", ("h5py",), b"\x89HDF"),
+    Format("Parquet", (".parquet", ".pq"), "arrow", "ParquetSource", "ParquetWriter", ("pyarrow",), b"PAR1"),
+    Format("Arrow", (".arrow", ".feather", ".ipc"), "arrow", "ArrowSource", "ArrowWriter", ("pyarrow",), b"ARROW1"),
+    Format("MCAP", (".mcap",), "mcap_files", "McapSource", "McapWriter", ("mcap", "rosbags"), b"\x89MCAP"),
+    Format("bag of ROS 1", (".bag",), "bags", "Bag1Source", "Bag1Writer", ("rosbags",), b"#ROSBAG"),
+    Format("bag of ROS 2", FOLDER, "bags", "open_folder", "Bag2Writer", ("rosbags", "mcap")),
     Format("file of a bag of ROS 2", (".db3",), "bags", "BagSource", "", ("rosbags",)),
-    Format("Arrow", (".arrow", ".feather", ".ipc", ".arrows"), "arrow", "ArrowSource", "ArrowWriter", ("pyarrow",)),
 )
 
 
@@ -91,7 +93,7 @@ def format_of(path: Path) -> Format:
     """
     if path.is_dir():
         return next(each for each in FORMATS if each.endings == FOLDER)
-    found = next((each for each in FORMATS if _ends(path, each)), None)
+    found = next((each for each in FORMATS if _ends(path, each)), None) or _begins(path)
     if found is None:
         raise FileFormatError(f"{path}: must end in {_listed(FORMATS)}, or be the folder of a bag of ROS 2.")
     return found
@@ -104,6 +106,15 @@ def endings() -> tuple[str, ...]:
 
 def _ends(path: Path, each: Format) -> bool:
     return path.name.lower().endswith(each.endings)
+
+
+def _begins(path: Path) -> Format | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError:
+        return None
+    return next((each for each in FORMATS if each.begins and head.startswith(each.begins)), None)
 
 
 def _listed(formats: tuple[Format, ...]) -> str:

@@ -79,8 +79,8 @@ class LogReport:
         """Return the report that was data."""
         counts = data["counts"]
         streams = {name: StreamCounts(**each) for name, each in counts["streams"].items()}
-        differentiated, unused = (tuple(counts[key]) for key in ("differentiated", "unused"))
-        made = LogCounts(streams, counts["left_out"], differentiated, counts["dt"], unused)
+        names = {key: tuple(counts[key]) for key in ("differentiated", "unused", "ignored")}
+        made = LogCounts(**counts | names | {"streams": streams})
         doubts = tuple(Doubt(**each) for each in data["doubts"])
         return LogReport(**data | {"counts": made, "doubts": doubts})
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.record import ALWAYS, Record
+from nori_dyn.logs.record import ALWAYS, CONTACT, Record
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.typing import Booleans, Floats, Indices
 
@@ -28,6 +28,7 @@ class Samples:
         contacts: whether each contact is closed (n, n_contacts), where the log says it: 1, 0, or nan.
         silent: which numbers of the record a stream does not say in a gap (n, m); None where there is no gap.
         place: where one of them stands, by its place among these, for people.
+        columns: what the log calls the numbers of the record that are a column of it each.
     """
 
     record: Record
@@ -39,6 +40,11 @@ class Samples:
     contacts: Floats | None
     silent: Booleans | None
     place: Callable[[int], str] = field(repr=False)
+    columns: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def called(self, name: str) -> str:
+        """Return what the log calls a number of the record."""
+        return self.columns.get(name, name)
 
     def __len__(self) -> int:
         return len(self.q)
@@ -98,9 +104,9 @@ def contact_states(samples: Samples) -> Mapping[ContactState, Indices | slice]:
     names = samples.record.contacts
     wrong = np.argwhere((samples.contacts != 0) & (samples.contacts != 1))
     for k, c in wrong[:1].tolist():
+        called = samples.called(CONTACT + names[c])
         raise InputError(
-            f"{samples.place(k)}: column 'contact:{names[c]}' is {samples.contacts[k, c]:g}: it must be 1 (closed) or "
-            "0 (open)."
+            f"{samples.place(k)}: column '{called}' is {samples.contacts[k, c]:g}: it must be 1 (closed) or 0 (open)."
         )
     found: dict[ContactState, Indices | slice] = {}
     rows, of_samples = np.unique(samples.contacts, axis=0, return_inverse=True)

@@ -1,13 +1,17 @@
-"""Reports and placements as HTML pages that stand alone: no script, no font, nothing fetched from elsewhere.
+"""Reports, placements and logs as HTML pages that stand alone: no font, nothing fetched from elsewhere.
 
     nd.save_html(report, "page.html")                          also with conditioning=, redundancy=
     nd.save_html(nd.place(tree, candidates), "place.html")
+
+That of a log has a script of its own, to look closer; the others have none.
 
 To add a page: a class of what it says, and a template beside the others that lays it out.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +23,10 @@ from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.observe.workspace import MARGIN
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
+from nori_dyn.report.log_page import LogPage, log_page
 from nori_dyn.report.page import Page, observability_page
 from nori_dyn.report.placement_page import PlacementPage, placement_page
+from nori_dyn.report.recorded import Recorded
 from nori_dyn.tables import spaced
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from nori_dyn.observe.redundancy import Redundancy
 
 GENERATOR = f"nori_dyn {nori_dyn.__version__}"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 def to_html(
@@ -37,26 +44,43 @@ def to_html(
     outputs: Sequence[str] | None = None,
 ) -> str:
     """Return a page; equal reports give equal pages. For arguments and errors see `save_html`."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     if not isinstance(found, ObservabilityReport | Placement | Design):
         expected = "what nd.observability, nd.place or nd.best_sensors returns"
         raise WrongKindError("nd.save_html", expected, found, "nd.save_html(nd.observability(system), 'page.html')")
-    environment = Environment(
-        loader=PackageLoader("nori_dyn.report"),
-        autoescape=True,
-        finalize=lambda value: spaced(value) if isinstance(value, str) else value,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     name: str
     page: Page | PlacementPage
     if isinstance(found, ObservabilityReport):
         name, page = "observability.html", observability_page(found, conditioning, redundancy, outputs)
     else:
         name, page = "placement.html", placement_page(found)
-    text: str = environment.get_template(name).render(page=page, generator=GENERATOR, margin=MARGIN)
+    return rendered(name, page, margin=MARGIN)
+
+
+def log_to_html(log: Recorded, names: Sequence[str] = ()) -> str:
+    """Return the page of a log; equal logs give equal pages. It needs no script to be seen, and has one to look closer.
+
+    Args:
+        log: the log, run through a plan.
+        names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
+    """
+    script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()  # no other script runs on the page
+    return rendered("log.html", log_page(log, names), script=script, script_hash=digest)
+
+
+def rendered(template: str, page: Page | PlacementPage | LogPage, **more: str) -> str:
+    """Return what a page says, laid out by its template."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(str(TEMPLATES)),
+        autoescape=True,
+        finalize=lambda value: spaced(value) if isinstance(value, str) else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    text: str = environment.get_template(template).render(page=page, generator=GENERATOR, **more)
     return text
 
 

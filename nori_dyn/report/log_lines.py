@@ -29,6 +29,8 @@ def report_lines(report: LogReport, log: Path) -> Iterator[str]:
     )
     if report.resumed:
         yield f"Went on after {report.resumed:,} samples of a run before."
+    if report.counts.ignored:
+        yield f"Mapped, and not taken by these sensors: {', '.join(map(unbroken, report.counts.ignored))}."
     if report.counts.unused:
         yield f"Not used of {log}: {', '.join(map(unbroken, report.counts.unused))}."
 
@@ -77,6 +79,7 @@ def report_json(report: LogReport) -> dict[str, Any]:
             name: {k: v for k, v in asdict(stream).items() if k != "last"}
             for name, stream in report.counts.streams.items()
         },
+        "ignored": list(report.counts.ignored),
         "unused": list(report.counts.unused),
         "warnings": [asdict(doubt) for doubt in report.doubts],
     }

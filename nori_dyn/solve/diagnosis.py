@@ -169,7 +169,8 @@ class Diagnosis(Shown):
             false_alarms: how often a set of sound sensors may be accused.
             states: which of N states, such as a window in time.
         """
-        z, residuals = (np.atleast_2d(array)[states] for array in (self.normalised, self.residuals))
+        residuals, spreads = (np.atleast_2d(array)[states] for array in (self.residuals, self.spreads))
+        z = residuals / spreads
         count = np.sum(~np.isnan(z), axis=0)
         tested = np.flatnonzero(count)
         total, square = np.nansum(z, axis=0)[tested], np.nansum(z**2, axis=0)[tested]

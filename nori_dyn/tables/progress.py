@@ -47,12 +47,12 @@ def progress_bar(title: str, watched: Watched = None) -> Iterator[Progress]:
 
 
 def _lines(title: str) -> Progress:
-    """Return what prints each stage once."""
+    """Return what prints each stage once; figures after a comma, such as a rate, make no new stage of it."""
     seen: set[str] = set()
 
     def show(stage: str, done: float | None = None) -> None:
-        if stage not in seen:
-            seen.add(stage)
+        if stage.partition(",")[0] not in seen:
+            seen.add(stage.partition(",")[0])
             print(f"{title}: {stage}", file=sys.stderr, flush=True)
 
     return show
@@ -63,7 +63,14 @@ def _bar(title: str) -> Iterator[Progress]:
     from rich import progress as rich
     from rich.console import Console
 
-    columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TimeElapsedColumn())
+    columns = (
+        rich.SpinnerColumn(),
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(bar_width=16),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
+        rich.TimeRemainingColumn(compact=True),
+    )
     bar = rich.Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=None)
 

@@ -34,6 +34,8 @@ from nori_dyn.io.plan_set_files import FORMAT as PLAN_SET
 from nori_dyn.io.plan_set_files import PlanSetData
 from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.logs.log import configurations_in
+from nori_dyn.logs.registry import open_log, writer_of
+from nori_dyn.logs.writer import Field, Schema
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.solve.plausibility.doubts import doubts
 from tests.attack.mutations import (
@@ -50,6 +52,9 @@ from tests.logs import samples_in
 
 CORPUS = Path(__file__).parent / "corpus"
 ARM = CORPUS / "arm.urdf"
+
+RECORDED = (".mat", ".h5", ".parquet", ".arrow", ".mcap", ".bag", ".db3")
+"""How the names of logs end that are read by libraries."""
 
 Damage = Callable[[st.DrawFn], bytes]
 
@@ -317,6 +322,34 @@ def use_log(path: Path) -> object:
 
 
 @lru_cache
+def recorded_entry(ending: str) -> bytes:
+    """Return the content of a log of a format."""
+    labels = tuple(f"{kind}:{joint}" for kind in ("q", "qd") for joint in ("shoulder", "elbow"))
+    fields = (Field("tau", (4,), labels, ("N m",) * 4, "tau"), Field("fx", (2, 3), tuple("abcdef"), ("N",) * 6))
+    rng = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"log{'.ros2' if ending == '.db3' else ending}"
+        try:
+            writer = writer_of(path)
+        except nd.errors.MissingExtraError:
+            return b"no library here"
+        with writer(path, Schema(fields, True, {"robot": "arm"})) as file:
+            file.write(np.arange(40.0), {"tau": rng.normal(size=(40, 4)), "fx": rng.normal(size=(40, 2, 3))})
+        return (next(path.glob("*.db3")) if path.is_dir() else path).read_bytes()
+
+
+def recorded_file(ending: str) -> Damage:
+    return lambda draw: damaged_bytes(draw, recorded_entry(ending))
+
+
+def use_recorded(path: Path) -> object:
+    with open_log(path) as log:
+        read = {stream.name: sum(map(len, log.read({stream.name: stream.columns}))) for stream in log.streams}
+        assert all(read[stream.name] == stream.samples for stream in log.streams if stream.columns and stream.samples)
+        return log.streams, log.metadata, log.refused, read
+
+
+@lru_cache
 def weighed_system() -> nd.System:
     rows = [{"type": kind, "joints": "all", "sigma": 1} for kind in ("joint_acceleration", "joint_torque")]
     rows.append({"type": "external_wrench", "links": "all", "value": 0})
@@ -406,6 +439,7 @@ TARGETS = {
     "csv": Target(".csv", csv_file, use_log, 60),
     "csv.gz": Target(".csv.gz", zipped_csv_file, use_log, 20),
     "npz": Target(".npz", npz_file, use_log, 80),
+    **{f"log{ending}": Target(ending, recorded_file(ending), use_recorded, 25) for ending in RECORDED},
     "robot, command line": Target(".urdf", robot_file("arm.urdf"), use_robot_on_the_command_line, 10),
     "mjcf, command line": Target(".xml", robot_file("arm.xml"), use_robot_on_the_command_line, 5),
     "sensors, command line": Target(".yaml", config_file("sensors.yaml"), use_sensors_on_the_command_line, 10),

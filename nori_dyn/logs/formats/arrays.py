@@ -150,6 +150,8 @@ class ArraySource(Source):
             units = {column: unit for column, unit in units.items() if unit}
             streams.append(Stream(name, tuple(columns), clock, group.samples, units))
         self.streams = tuple(streams)
+        if not streams:
+            raise FileFormatError(f"{path}: holds no arrays of numbers.")
 
     def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
         total = sum(self._groups[name].samples for name in wanted)

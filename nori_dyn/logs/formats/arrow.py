@@ -39,22 +39,21 @@ class ArrowSource(Source):
         with _damage(path):
             schema, samples = self._opened()
             head = next(self._batches(schema.names, 0), None) if any(map(_varies, schema.types)) else None
+            units, metadata = {each.name: _unit(each) for each in schema}, _told(schema)
         self._places: dict[str, str] = {}
-        units: dict[str, str] = {}
+        self.metadata = {key: value for key, value in metadata.items() if key not in ("pandas", "ARROW:schema")}
         for each in schema:
             sample = head.column(each.name)[:1] if head is not None and len(head) else None
-            told = {key.decode(): value.decode() for key, value in (each.metadata or {}).items()}
             for column in _columns(each.name, each.type, sample):
                 if column in self._places:
                     raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
                 self._places[column] = each.name
-                if unit := told.get("unit") or told.get("units"):
-                    units[column] = unit
+        if not self._places:
+            raise FileFormatError(f"{path}: holds no columns of numbers.")
+        of_columns = {column: units[name] for column, name in self._places.items() if units[name]}
         times = next((each.name for each in schema if pa.types.is_timestamp(each.type)), None)
         clock = clock_among(self._places) or times
-        metadata = {key.decode(): value.decode(errors="replace") for key, value in (schema.metadata or {}).items()}
-        self.metadata = {key: value for key, value in metadata.items() if key not in ("pandas", "ARROW:schema")}
-        self.streams = (Stream("", tuple(self._places), clock, samples, units),)
+        self.streams = (Stream("", tuple(self._places), clock, samples, of_columns),)
 
     def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
         columns = wanted[""]
@@ -139,7 +138,18 @@ class _damage:
         if isinstance(error, PermissionError | IsADirectoryError):
             raise FileFormatError(f"{self._path}: cannot be read: {reason(error)}.") from None
         if isinstance(error, pa.ArrowException | OSError | ValueError | KeyError | MemoryError):
-            raise FileFormatError(f"{self._path}: is damaged, or not what its name says: {error}.") from None
+            why = " ".join(str(error).split()).rstrip(".")
+            raise FileFormatError(f"{self._path}: is damaged, or not what its name says: {why}.") from None
+
+
+def _told(of: Any) -> dict[str, str]:
+    """Return the metadata of a schema or a field."""
+    return {key.decode(): value.decode() for key, value in (of.metadata or {}).items()}
+
+
+def _unit(each: Any) -> str:
+    told = _told(each)
+    return told.get("unit") or told.get("units") or ""
 
 
 def _is_file(path: Path) -> bool:
@@ -219,7 +229,7 @@ def _doubles(array: Any) -> Floats:
 
 def _of_doubles(column: Floats) -> Any:
     """Return an array of Arrow's with doubles (n,), as they lie where they lie in one piece."""
-    return pa.Array.from_buffers(pa.float64(), len(column), [None, pa.py_buffer(np.ascontiguousarray(column))])
+    return pa.Array.from_buffers(pa.float64(), len(column), [None, pa.py_buffer(np.ascontiguousarray(column, dtype=float))])
 
 
 class ArrowWriter(Writer):

@@ -15,6 +15,7 @@ from rosbags.rosbag2 import Reader as Bag2
 from rosbags.rosbag2 import Writer as Bag2File
 
 from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.formats.cut_bag import CutBag
 from nori_dyn.logs.formats.topics import LOOKED, MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages import Encoding, MalformedMessage, Topic, parsed_types, typestore_of
 from nori_dyn.logs.source import Source
@@ -31,7 +32,6 @@ class BagSource(MessageSource):
             raise FileFormatError(f"{path}: there is no such file.")
         try:
             self._bag = self._opened(path)
-            self._bag.open()
         except Exception as error:  # rosbags and SQLite raise all kinds of them
             raise FileFormatError(f"{path}: is damaged, or no bag: {_told(error)}") from None
         try:
@@ -45,8 +45,10 @@ class BagSource(MessageSource):
             files = sorted(each for each in path.iterdir() if each.suffix in (".db3", ".mcap"))
             if len(files) != 1:
                 raise ValueError(f"it has no metadata.yaml, and {len(files)} files .db3 or .mcap; name one of them")
-            return Bag2(files[0])
-        return Bag2(path)
+            path = files[0]
+        bag = Bag2(path)
+        bag.open()
+        return bag
 
     def _learn(self) -> None:
         topics: dict[str, Topic] = {}
@@ -88,19 +90,38 @@ class BagSource(MessageSource):
         return (data for _, _, data in islice(self.messages([name]), LOOKED))
 
 
+def open_folder(path: Path) -> Source:
+    """Return the log in the folder of a bag of ROS 2; where that is one MCAP file, as such.
+
+    Raises:
+        FileFormatError: it cannot be read, or is no bag.
+    """
+    files = sorted(each for each in path.iterdir() if each.name != "metadata.yaml") if path.is_dir() else []
+    if len(files) == 1 and files[0].suffix == ".mcap":
+        from nori_dyn.logs.formats.mcap_files import McapSource
+
+        return McapSource(files[0])
+    return BagSource(path)
+
+
 class Bag1Source(BagSource):
-    """A bag of ROS 1."""
+    """A bag of ROS 1. Of one that was cut off what is whole is read, with a warning that says how much it is."""
 
     encoding: ClassVar[Encoding] = "ros1"
 
     def _opened(self, path: Path) -> Any:
-        return Bag1(path)
+        try:
+            bag = Bag1(path)
+            bag.open()
+        except Exception:  # the index is at its end
+            cut = CutBag(path)
+            cut.open()
+            return cut
+        return bag
 
 
 def _told(error: Exception) -> str:
-    text = str(error).rstrip(".") or type(error).__name__
-    if "not indexed" in text:
-        text += ". It was cut off while it was recorded; `rosbag reindex` mends it"
+    text = str(error).rstrip(".") or "a record in it is not what it should be"
     return f"{text}."
 
 

@@ -205,8 +205,8 @@ class CsvWriter(Writer):
             self._file.write((self._line * len(rows) % tuple(rows.ravel().tolist())).encode())
 
     def close(self) -> None:
-        self._file.close()
-        self._raw.close()
+        with self._raw:
+            self._file.close()
 
     @classmethod
     def join(cls, parts: Sequence[Path], path: Path, schema: Schema) -> None:

@@ -22,7 +22,8 @@ from mcap.writer import Writer as McapFile
 
 from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, JsonTopic, MessageSource, MessageWriter, Recorded, topic_of
+from nori_dyn.logs.formats.json_topic import JsonTopic
+from nori_dyn.logs.formats.topics import LOOKED, AnyTopic, MessageSource, MessageWriter, Recorded, topic_of
 from nori_dyn.logs.messages import Encoding, MalformedMessage, parsed_types, typestore_of
 from nori_dyn.logs.source import Source
 
@@ -248,6 +249,6 @@ class McapWriter(MessageWriter):
         self._file.add_message(self._channels[topic], time, data, time)
 
     def close(self) -> None:
-        self._begin(0)
-        self._file.finish()  # type: ignore[no-untyped-call]
-        self._raw.close()
+        with self._raw:
+            self._begin(0)
+            self._file.finish()  # type: ignore[no-untyped-call]

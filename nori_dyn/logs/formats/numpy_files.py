@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -52,9 +54,12 @@ class NpzSource(ArraySource):
             for m in members
             if m.dtype.kind not in "US"
         ]
+        self._members = members
         super().__init__(path, series, metadata)
 
     def close(self) -> None:
+        for each in self._members:  # an archive stays open as long as one of these is
+            each.close()
         self._archive.close()
 
 
@@ -73,6 +78,12 @@ class Member:
             raise ValueError(f"the array '{self.name}' is not as long as it says")
         self._row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         self._file: IO[bytes] | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def whole(self) -> Array:
         """Return all of it."""
@@ -160,16 +171,16 @@ class NpzWriter(Writer):
         self._n += n
 
     def close(self) -> None:
-        with zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with contextlib.ExitStack() as stack:
+            for waiting in self._waiting.values():
+                stack.enter_context(waiting)
+            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(self.path.open("wb")), "w"))
             for name, shape in self._arrays.items():
-                waiting = self._waiting[name]
-                waiting.seek(0)
+                self._waiting[name].seek(0)
                 with archive.open(_entry(name), "w", force_zip64=True) as file:
                     header = {"descr": "<f8", "fortran_order": False, "shape": (self._n, *shape)}
                     npy.write_array_header_1_0(file, header)
-                    while content := waiting.read(1 << 22):
-                        file.write(content)
-                waiting.close()
+                    shutil.copyfileobj(self._waiting[name], file, 1 << 22)
             with archive.open(_entry(ABOUT), "w") as file:
                 names = {each.name: each.name for each in self.schema.fields}
                 npy.write_array(file, np.array(about(self.schema, names)), allow_pickle=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -34,6 +33,9 @@ from nori_dyn.typing import Floats
 
 LOOKED = 10
 """Messages of a topic that are looked at to learn which columns it has."""
+
+LARGE = 100_000
+"""Bytes of a message from which on one of them is looked at: a picture or a cloud, whose lengths are of no interest."""
 
 WAITING = 1 << 25
 """Bytes of messages that wait to be decoded, at most."""
@@ -116,6 +118,8 @@ class MessageSource(Source):
                     if name == ABOUT and topic.kind == ABOUT_KIND:
                         about = read_about(data, encoding)
                     topic.look(data)
+                    if len(data) > LARGE:
+                        break
             except MalformedMessage as error:
                 refused[name] = str(error)
                 del self._topics[name]
@@ -172,63 +176,13 @@ class MessageSource(Source):
                 values = self._topics[name].decode(messages, paths[name])
             except MalformedMessage as error:
                 raise FileFormatError(f"{self.path}: {error} (counted from message {counts[name]}).") from None
-            if name + LOG_TIME in paths[name]:
+            of_log = [k for k, path in enumerate(paths[name]) if path == name + LOG_TIME]
+            if of_log:
                 seconds, ns = np.divmod(np.array(times, dtype=np.int64), ONE_SECOND)
-                values[paths[name].index(name + LOG_TIME)] = seconds + ns / 1e9
+                values[of_log] = seconds + ns / 1e9
             yield Block(name, counts[name], tuple(values))
             counts[name] += len(messages)
         waiting.clear()
-
-
-class JsonTopic:
-    """What a topic carries whose messages are JSON."""
-
-    is_stamped = False
-
-    def __init__(self, name: str, kind: str) -> None:
-        self.name, self.kind = name, kind
-        self._columns: dict[str, None] = {}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of its columns, of the times of recording too."""
-        return (*self._columns, self.name + LOG_TIME)
-
-    @property
-    def clock(self) -> str:
-        """The column with the times of its messages."""
-        return self.name + LOG_TIME
-
-    def look(self, data: bytes) -> None:
-        """Learn from a message what columns there are."""
-        self._columns.update(dict.fromkeys(self._numbers(data)))
-
-    def decode(self, messages: Sequence[bytes], columns: Sequence[str]) -> Floats:
-        """Return columns (columns, n) of messages."""
-        found = np.full((len(columns), len(messages)), np.nan)
-        for k, data in enumerate(messages):
-            numbers = self._numbers(data)
-            found[:, k] = [numbers.get(column, np.nan) for column in columns]
-        return found
-
-    def _numbers(self, data: bytes) -> dict[str, float]:
-        found: dict[str, float] = {}
-
-        def walk(value: Any, path: str) -> None:
-            if isinstance(value, dict):
-                for key, each in value.items():
-                    walk(each, f"{path}.{key}")
-            elif isinstance(value, list):
-                for k, each in enumerate(value):
-                    walk(each, f"{path}[{k}]")
-            elif isinstance(value, int | float):
-                found[path] = float(value)
-
-        try:
-            walk(json.loads(data), self.name)
-        except (ValueError, RecursionError, OverflowError) as error:
-            raise MalformedMessage(f"{len(data)} bytes of {self.name} are no JSON: {error}") from None
-        return found
 
 
 def topic_of(name: str, kind: str, types: Types, encoding: Encoding) -> Topic:

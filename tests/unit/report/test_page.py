@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from lxml import etree
 
 import nori_dyn
 from nori_dyn.io.sensor_configs import sensors
@@ -29,6 +27,7 @@ from nori_dyn.report.margin_bars import margin_bars
 from nori_dyn.report.tree_drawing import elided, tree_drawing
 from nori_dyn.system.builder import System
 from nori_dyn.tables import number
+from tests.browser import CONTRAST, WIDTHS, parsed, text
 from tests.robots import load
 from tests.systems import ACCELERATIONS, INVERSE, sensor_set
 
@@ -42,8 +41,6 @@ VERDICTS = {
     "not at parallel soles": "Yes, but not at every pose",
     "not": "No, these sensors do not suffice",
 }
-WIDTHS = {"phone": (390, 844), "tablet": (768, 1024), "desktop": (1440, 900)}
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @cache
@@ -98,15 +95,6 @@ CANDIDATES = {
 def bought(name: str) -> Placement | Design:
     tree, candidates = load("panda"), Candidates.from_dict(CANDIDATES)
     return place(tree, candidates) if name == "cheapest" else best_sensors(tree, candidates, 10)
-
-
-def parsed(page: str) -> etree._Element:
-    """Return the page, which is well-formed XML too, as a tree; anything else is an error."""
-    return etree.fromstring(page.split("\n", 1)[1], etree.XMLParser(recover=False, resolve_entities=False))
-
-
-def text(element: etree._Element) -> str:
-    return " ".join("".join(element.itertext()).split())
 
 
 # ------------------------------------------------------------------------------------- what it says
@@ -315,41 +303,6 @@ def test_bars_of_a_singular_system_are_one():
 
 # -------------------------------------------------------------------------------------- in a browser
 
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-CONTRAST = """() => {
-  const channel = c => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
-  const luminance = rgb => 0.2126 * channel(rgb[0]) + 0.7152 * channel(rgb[1]) + 0.0722 * channel(rgb[2]);
-  const numbers = colour => colour.match(/[\\d.]+/g).map(Number);
-  const behind = e => {
-    for (; e; e = e.parentElement) {
-      const rgb = numbers(getComputedStyle(e).backgroundColor);
-      if (rgb.length < 4 || rgb[3] > 0) return rgb;
-    }
-    return [255, 255, 255];
-  };
-  const worst = [...document.querySelectorAll("body *")].map(e => {
-    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
-    if (!own || e.closest("title") || !e.getClientRects().length) return 21;
-    const style = getComputedStyle(e);
-    let back = behind(e);
-    if (e.matches("text.reading, text.chosen")) back = numbers(getComputedStyle(e.previousElementSibling).fill);
-    const [a, b] = [numbers(e.closest("svg") ? style.fill : style.color), back].map(luminance);
-    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  });
-  return Math.min(...worst);
-}"""
-"""The lowest contrast of a text to what is behind it, as WCAG 2 defines it."""
 
 OVERLAPS = """() => {
   const found = [];

@@ -1,0 +1,189 @@
+"""Pictures of a log: a page for the browser, or a recording for the Rerun viewer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nori_dyn.api.log_estimate import LogEstimate
+from nori_dyn.api.plan import Plan
+from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.errors import FileFormatError, InputError, WrongKindError
+from nori_dyn.io.files import check_writable, write_bytes
+from nori_dyn.logs.fields import schema_of
+from nori_dyn.logs.samples import contact_states
+from nori_dyn.planning.outputs import output_columns
+from nori_dyn.report.foxglove import save_foxglove_layout
+from nori_dyn.report.html import log_to_html
+from nori_dyn.report.log_verdict import counted
+from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, Recorded, check_names
+from nori_dyn.report.recording import check_rerun, save_recording
+from nori_dyn.system.inputs import unusable
+from nori_dyn.tables import number
+from nori_dyn.typing import Booleans
+
+PAGE, RECORDING = (".html", ".htm"), (".rrd",)
+
+
+def view(
+    found: LogEstimate,
+    path: str | os.PathLike[str],
+    names: Sequence[str] = (),
+    robot: str | os.PathLike[str] | None = None,
+) -> tuple[str, ...]:
+    """Write pictures of a log: what to look at before reading numbers.
+
+    A page (.html) stands alone, and needs no library to be written or seen: a verdict in words, what happened when,
+    residuals by sensor in sigma with suspects marked, estimates with bands of two standard deviations, readings as
+    they were and as they should have been. A recording (.rrd, extra `rerun`) shows the robot as it moves, contact
+    wrenches as arrows, and the same series.
+
+    Args:
+        found: what `nd.estimate` returns; with `monitor=True` its readings are judged.
+        path: the file; its ending says which.
+        names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
+        robot: of a recording, the URDF whose meshes are drawn; without it links are capsules from joint to joint.
+
+    Returns:
+        What is to be said of the picture, such as that meshes were not found.
+
+    Raises:
+        FileFormatError: the file ends otherwise, or cannot be written; the URDF cannot be read.
+        MissingExtraError: a recording, and the extra `rerun` is not installed.
+        UnknownOutputError: there are no estimates of such a name.
+        WrongKindError: something else than estimates of a log.
+
+    Example:
+        >>> t = np.arange(100) * 1e-3
+        >>> np.savez("log.npz", t=t, q=np.zeros((100, 2)), qd=np.zeros((100, 2)), qdd=np.zeros((100, 2)))
+        >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+        >>> nd.view(nd.estimate("log.npz", plan), "log.html")
+        ()
+    """
+    given: object = found
+    if not isinstance(given, LogEstimate):
+        example = 'nd.view(nd.estimate("log.mcap", plan, monitor=True), "log.html")'
+        raise WrongKindError("nd.view", "what nd.estimate returns", given, example)
+    path = Path(path)
+    check_picture(path)
+    log = recorded(found)
+    check_names(log, names)
+    if path.suffix in RECORDING:
+        return save_recording(log, path, names, None if robot is None else Path(robot))
+    write_bytes(path, log_to_html(log, names).encode())
+    return ()
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Check, before the work, that a picture can be written.
+
+    Raises:
+        FileFormatError: its name ends otherwise, or its folder cannot be written.
+        MissingExtraError: a recording, and the extra `rerun` is not installed.
+    """
+    if str(path).endswith(RECORDING):
+        check_rerun()
+    elif not str(path).endswith(PAGE):
+        raise FileFormatError(f"{path}: must end in .html, for a page, or .rrd, for a recording of the Rerun viewer.")
+    check_writable(Path(path))
+
+
+def recorded(found: LogEstimate) -> Recorded:
+    """Return what pictures of a log are drawn of."""
+    samples, estimate = found.samples, found.estimate
+    if not len(samples):
+        raise InputError("there are no samples to draw.")
+    systems = tuple(samples.record.systems.values())
+    t, dt = samples.t, found.report.counts.dt
+    if t is None and dt is not None:
+        t = np.asarray(dt * samples.numbers, dtype=float)
+    time = samples.numbers - samples.numbers[0] if t is None else t - t[0]
+    unjudged = ""
+    if found.diagnosis is None and len(systems) > 1:
+        unjudged = "A plan set is for several contact states, and a monitor for one: nothing is judged."
+    elif found.diagnosis is None and not systems[0].is_weighted:
+        unjudged = "The sensors hold exactly. Give a sigma to those that may be off, and have more than needed."
+    elif found.diagnosis is None and systems[0].n_noise_weights:
+        unjudged = "The equations of motion have a sigma; readings are judged where they hold exactly."
+    elif found.diagnosis is None:
+        unjudged = "No monitor was asked for."
+    return Recorded(
+        name=found.schema.metadata.get("nori_dyn.log", "log"),
+        systems=systems,
+        outputs=estimate.outputs,
+        time=np.asarray(time, dtype=float),
+        start=None if t is None else float(t[0]),
+        q=samples.q,
+        readings=dict(zip(samples.record.measurement_names, samples.y.T, strict=True)),
+        values=estimate.values,
+        flags=dict(_flags(found)),
+        diagnosis=found.diagnosis,
+        unjudged=unjudged,
+        residual=found.report.largest_residual,
+        doubts=found.report.doubts,
+        notes=tuple(_notes(found)),
+    )
+
+
+def _flags(found: LogEstimate) -> Iterator[tuple[str, Booleans]]:
+    """Yield what is said of samples."""
+    samples, systems = found.samples, found.samples.record.systems
+    yield SINGULAR, np.asarray(found.estimate.singular)
+    yield FELL_BACK, np.asarray(found.estimate.fell_back)
+    if found.report.dropped:
+        yield from _dropped(found).items()
+    if samples.contacts is not None and len(systems) > 1:
+        for name, closed in zip(samples.record.contacts, samples.contacts.T, strict=True):
+            yield f"{CONTACT}{name}", closed == 1
+
+
+def _dropped(found: LogEstimate) -> Mapping[str, Booleans]:
+    """Return in which samples each sensor was dropped that was at all."""
+    samples, record = found.samples, found.samples.record
+    lost = {f"{DROPPED}{name}": np.zeros(len(samples), dtype=bool) for name in found.report.dropped}
+    states = (
+        contact_states(samples)
+        if samples.contacts is not None
+        else {next(iter(record.systems)): np.arange(len(samples))}
+    )
+    for state, places in states.items():
+        system = record.systems[state]
+        flags = unusable(system, record.own_readings(state, samples.y[places]))
+        for name, flag in zip(system.weight_names, flags.T, strict=True):
+            if flag.any():
+                lost[f"{DROPPED}{name}"][places] |= flag
+    return lost
+
+
+def _notes(found: LogEstimate) -> Iterator[str]:
+    """Yield sentences on what was counted of the log itself."""
+    for reason, n in found.report.counts.left_out.items():
+        yield f"{n:,} samples were left out: {reason}."
+    for name, stream in found.report.counts.streams.items():
+        what = f"stream {name}" if name else "the log"
+        parts = [(stream.repeated, "at a time that was there already"), (stream.backwards, "at a time before others")]
+        odd = [f"{n:,} {words}" for n, words in parts if n]
+        if name and stream.gaps:
+            odd.append(f"{counted(stream.gaps, 'gap')}, the longest of {number(stream.longest)} s")
+        if odd:
+            yield f"Of {stream.samples:,} samples of {what}: {', '.join(odd)}."
+
+
+def can_be_judged(plans: Plan | PlanSet) -> bool:
+    """Return whether a plan has a monitor: sensors with sigmas, and equations of motion without."""
+    return isinstance(plans, Plan) and plans.system.is_weighted and not plans.system.n_noise_weights
+
+
+def write_foxglove_layout(plans: Plan | PlanSet, path: str | os.PathLike[str]) -> None:
+    """Write a layout of Foxglove for the topics that the estimates of a plan are written to.
+
+    Raises:
+        FileFormatError: the file cannot be written.
+    """
+    plan = plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
+    whole = len(set(output_columns(plan.system, plan.outputs).tolist())) == plan.system.shape[1]
+    schema = schema_of(plan.system, plan.outputs, True, whole, can_be_judged(plans), {})
+    save_foxglove_layout(schema, Path(path))

@@ -1,0 +1,271 @@
+"""What the page of a log says and draws; `templates/log.html` lays it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.report.curves import Bins
+from nori_dyn.report.estimate_picture import HALVES, Line
+from nori_dyn.report.log_verdict import LOW, Verdict, counted, facts, verdict
+from nori_dyn.report.recorded import Recorded, chosen
+from nori_dyn.report.suspicions import Suspicion, alarm, misfit, window_probabilities
+from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots, Strip, is_constant
+from nori_dyn.system.variables import SPATIAL
+from nori_dyn.tables import number, unbroken
+from nori_dyn.typing import Floats
+
+BUDGET = 2_200_000
+"""Characters that all lines of a page may have together."""
+
+EACH_BIN = 11
+"""Characters that a line takes in a bin, about."""
+
+BINS = (200, 1000)
+"""Fewest and most bins of a line."""
+
+ORDER = ("tau", "tau_J", "fx", "", "qdd", "f", "a")
+"""The kinds of estimates as they follow each other, what most people look for first; "" is any other."""
+
+SHOWN = 6
+"""Panels of a section that are shown at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Panels that belong together.
+
+    Attributes:
+        id, title: what it is called.
+        words: what is said of it, and what was left out.
+        first, others: its panels: those that are shown at once, and those that are unfolded.
+    """
+
+    id: str
+    title: str
+    words: tuple[str, ...]
+    first: tuple[DrawnPanel, ...]
+    others: tuple[DrawnPanel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """All that the page says.
+
+    Attributes:
+        log, robot: their names.
+        verdict: what stands at the top.
+        facts: what was counted, as names and words.
+        doubts: what is not likely about the log.
+        strips: what is said of samples, along the time.
+        sections: the plots.
+        span: the time at the left and at the right.
+        unit: of the time.
+        ticks: labels along the time, and how far right they are, in percent.
+        resolution: what a point of a line stands for.
+    """
+
+    log: str
+    robot: str
+    verdict: Verdict
+    facts: tuple[tuple[str, str], ...]
+    doubts: tuple[str, ...]
+    strips: tuple[Strip, ...]
+    sections: tuple[Section, ...]
+    span: tuple[float, float]
+    unit: str
+    ticks: tuple[tuple[str, float], ...]
+    resolution: str
+
+
+def log_page(log: Recorded, names: Sequence[str] = ()) -> LogPage:
+    """Return what the page of a log says; equal logs give equal pages.
+
+    Args:
+        log: the log, run through a plan.
+        names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
+    """
+    drafts = [draft for draft in (_residuals(log), _estimates(log, names), _readings(log, names)) if draft[3]]
+    wanted = sum(panel.lines for *_, panels in drafts for panel in panels)
+    count = int(np.clip(BUDGET / (EACH_BIN * max(wanted, 1)), *BINS))
+    plots = Plots(Bins.of(log.time, count, log.gaps))
+    left = BUDGET // (EACH_BIN * min(count, len(log)))
+    sections = []
+    for id, title, words, panels in drafts:
+        fits = int(np.searchsorted(np.cumsum([panel.lines for panel in panels]), left, side="right"))
+        left -= sum(panel.lines for panel in panels[:fits])
+        lost = len(panels) - fits
+        if lost:
+            words = (*words, f"{lost} further panels are left out, to keep the page small: name what to draw.")
+        drawn = tuple(plots.drawn(panel) for panel in panels[:fits])
+        sections.append(Section(id, title, words, drawn[:SHOWN], drawn[SHOWN:]))
+    return LogPage(
+        log=log.name,
+        robot=log.system.tree.name,
+        verdict=verdict(log),
+        facts=tuple(facts(log)),
+        doubts=tuple(doubt.message for doubt in log.doubts),
+        strips=tuple(_strips(log, plots)),
+        sections=tuple(sections),
+        span=plots.span,
+        unit=log.unit_of_time,
+        ticks=plots.ticks,
+        resolution=_resolution(log, plots),
+    )
+
+
+Draft = tuple[str, str, tuple[str, ...], list[Panel]]
+
+
+def _resolution(log: Recorded, plots: Plots) -> str:
+    if not plots.bins.width:
+        return "Every sample is drawn."
+    n = number(len(log) / len(plots.bins.starts), 2)
+    width = f"{number(plots.bins.width, 2)} {log.unit_of_time if log.start is not None else 'samples'}"
+    return (
+        f"Each point of a line stands for {width}, about {n} samples: the smallest and the largest of them are drawn."
+    )
+
+
+# ------------------------------------------------------------------------------------- along the time
+
+
+def _strips(log: Recorded, plots: Plots) -> Iterator[Strip]:
+    if log.diagnosis is not None:
+        low = [(first, stop, p) for first, stop, p in window_probabilities(log.diagnosis) if p < LOW]
+        parts = [(first, stop, "alarm" if p < LOW**3 else "other") for first, stop, p in low]
+        windows = len(window_probabilities(log.diagnosis))
+        yield plots.windowed("readings contradict", f"{len(low)} of {windows} windows", parts)
+        for sensor, own in log.suspects.items():
+            yield plots.windowed(sensor, _suspected(own), [(s.first, s.stop, _rank(s)) for s in own])
+    for label, flag in log.flags.items():
+        if flag.any():
+            yield plots.flagged(label, flag)
+    if len(log.gaps):
+        gaps = [(int(k), int(k) + 1, "count") for k in log.gaps]
+        yield plots.windowed("gaps in time", f"{len(gaps):,}", gaps)
+
+
+def _rank(suspicion: Suspicion) -> str:
+    return "first" if suspicion.is_first else "other"
+
+
+def _suspected(own: Sequence[Suspicion]) -> str:
+    first = sum(each.is_first for each in own)
+    at_most = f"{number(max(each.strength for each in own), 2)} sigma at most"
+    return f"suspect in {counted(len(own), 'window')}, the clearest in {first}; {at_most}"
+
+
+# ------------------------------------------------------------------------------------------ the plots
+
+
+def _residuals(log: Recorded) -> Draft:
+    """Return the residuals of each sensor in sigma, the suspects first, then those of the largest residuals."""
+    title, panels = "Residuals, sensor by sensor", list[Panel]()
+    if log.diagnosis is None:
+        return "residuals", title, (), panels
+    z, limit = log.diagnosis.normalised, alarm(log.diagnosis)
+    by_sensor: dict[str, list[int]] = {}
+    for k, sensor in enumerate(log.diagnosis.sensors):
+        if not np.isnan(z[:, k]).all():
+            by_sensor.setdefault(sensor, []).append(k)
+    ratio = misfit(log.diagnosis)
+    if np.isfinite(ratio).any():
+        curve = Curve("chi-square over its expectation", np.log10(np.maximum(ratio, 1e-6)))
+        panels.append(Panel("All readings together", "log10", (curve,), level=0.0))
+    everyone = {s: [(e.first, e.stop, _rank(e)) for e in log.suspicions if e.fault.sensor == s] for s in by_sensor}
+    size = {sensor: float(np.nanmean(z[:, own] ** 2)) for sensor, own in by_sensor.items()}
+    for sensor in sorted(by_sensor, key=lambda sensor: (log.rank(sensor), -size[sensor])):
+        readings = [(log.diagnosis.readings[k], z[:, k]) for k in by_sensor[sensor]]
+        curves = tuple(Curve(_component(name, sensor) or "residual", x) for name, x in readings)
+        rms = f"rms {number(np.sqrt(size[sensor]), 2)} sigma"
+        note = f"{rms}; {_suspected(log.suspects[sensor])}." if sensor in log.suspects else f"{rms}."
+        panels.append(Panel(unbroken(sensor), "sigma", curves, tuple(everyone[sensor]), limit, note=note))
+    words = (
+        "Each is what the sensor read less what all of them say it should have, over what is to be expected of that. "
+        f"Sound sensors stay between the dashed lines, at {number(limit, 2)} sigma, in all but one log of a thousand.",
+    )
+    return "residuals", title, words, panels
+
+
+def _component(reading: str, sensor: str) -> str:
+    return reading.removeprefix(sensor).removeprefix(".")
+
+
+def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
+    """Return the estimates, with their bands, and what was read of the same."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name in chosen(tuple(log.estimates), names):
+        title, label = _place(name)
+        groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
+    panels = [Panel(title, unit, tuple(_curves(log, own))) for (title, unit), own in groups.items()]
+    kinds = [own[0][0].partition(":")[0] for own in groups.values()]
+    ranks = [(all(is_constant(c.x) for c in p.curves), _rank_of(kind)) for p, kind in zip(panels, kinds, strict=True)]
+    panels = [panels[k] for k in sorted(range(len(panels)), key=lambda k: ranks[k])]  # known ones last
+    words = []
+    if log.deviations:
+        words.append(
+            "The bands are two standard deviations to each side, as they follow from the sigmas of the sensors."
+        )
+    if any("measured" in curve.mark for panel in panels for curve in panel.curves):
+        words.append("What a sensor read of the same is drawn beneath.")
+    return "estimates", "Estimates", tuple(words), panels
+
+
+def _rank_of(kind: str) -> int:
+    """Return how early a kind of estimates is drawn: what most people look for comes first."""
+    return ORDER.index(kind if kind in ORDER else "")
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Return the panel of a number, and what it is called there."""
+    owner, _, component = name.rpartition(".")
+    if component not in HALVES:
+        return name, "estimated"
+    if name.partition(":")[0] not in SPATIAL:
+        return f"{owner}: {HALVES[component]}", component
+    line = Line.of(name)
+    return line.panel, line.label
+
+
+def _curves(log: Recorded, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
+    read = {name: x for name, _ in own if (x := _weighed(log, name)) is not None}
+    for k, (name, label) in enumerate(own):
+        if name in read:
+            alone = len(own) == 1
+            yield Curve(
+                "measured" if alone else f"{label} measured", read[name], None, f"c{1 if alone else k} measured"
+            )
+    for k, (name, label) in enumerate(own):
+        yield Curve(label, log.estimates[name], log.deviations.get(name), f"c{k}")
+
+
+def _weighed(log: Recorded, name: str) -> Floats | None:
+    """Return what was read of an estimate; None where it was not, or is believed as it is."""
+    return log.readings[name] if name in log.told else None
+
+
+def _readings(log: Recorded, names: Sequence[str]) -> Draft:
+    """Return what sensors read, and what the estimate says they should, where that is no estimate itself."""
+    panels: list[Panel] = []
+    if log.diagnosis is not None and not names:
+        groups: dict[tuple[str, str], list[str]] = {}
+        for name, sensor in zip(log.diagnosis.readings, log.diagnosis.sensors, strict=True):
+            if name in log.told and name not in log.estimates:
+                groups.setdefault((sensor, log.units.get(name, "")), []).append(name)
+        for (sensor, unit), own in sorted(groups.items(), key=lambda group: log.rank(group[0][0])):
+            labels = [_component(name, sensor) for name in own]
+            marks = [f"c{k} measured" for k in range(len(own))] if len(own) > 1 else ["c1 measured"]
+            read = [
+                Curve(f"{label} measured".strip(), log.readings[name], None, mark)
+                for name, label, mark in zip(own, labels, marks, strict=True)
+            ]
+            told = [
+                Curve(label or "estimated", log.told[name], None, f"c{k}")
+                for k, (name, label) in enumerate(zip(own, labels, strict=True))
+            ]
+            panels.append(Panel(unbroken(sensor), unit, (*read, *told)))
+    words = ("What each sensor read, and what it should have read by all sensors together.",)
+    return "readings", "Other readings, measured and as estimated", words, panels

@@ -1,0 +1,150 @@
+"""What is said of a log before anything is drawn: whether its readings fit together, and what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.report.recorded import DROPPED, FELL_BACK, SINGULAR, Recorded
+from nori_dyn.report.suspicions import Suspicion, misfit, window_probabilities
+from nori_dyn.tables import listed, number, unbroken
+
+MOST_NAMED = 6
+"""Most sensors that are named in a sentence."""
+
+LOW = 1e-3
+"""A probability below which readings do not fit together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What stands at the top of a page.
+
+    Attributes:
+        level: "yes", "sometimes" or "no".
+        heading: in a few words.
+        sentences: the rest.
+    """
+
+    level: str
+    heading: str
+    sentences: tuple[str, ...]
+
+
+def verdict(log: Recorded) -> Verdict:
+    """Return what is said of a log first."""
+    odd = tuple(_odd(log))
+    unjudged = "Estimated; nothing checks the readings"
+    if log.diagnosis is None:
+        return Verdict("sometimes", unjudged, (log.unjudged, *odd))
+    spare = int(np.max(log.diagnosis.degrees_of_freedom))
+    if spare < 1:
+        alone = "No reading is to spare, so that none checks another: what a sensor says is believed as it is."
+        return Verdict("sometimes", unjudged, (alone, *odd))
+    fit = tuple(_fit(log))
+    if not log.suspects:
+        return Verdict("sometimes" if odd else "yes", "The readings fit together", (*fit, *odd))
+    first, *others = log.suspects
+    said = [_accusation(log, first, log.suspects[first])]
+    if others:
+        said.append(
+            f"Suspect as well: {listed(others, MOST_NAMED)}. A faulty sensor, a wrong model or sigmas too small "
+            "disturb the residuals of sound sensors too; only the clearest of a window is certain to be odd."
+        )
+    if spare == 1:
+        said.append("With one reading to spare it shows that something is off, but not which of the readings it is.")
+    windows = window_probabilities(log.diagnosis)
+    if min(p for _, _, p in windows) >= LOW / len(windows):
+        steady = (
+            "No residual is larger than the sigmas allow, but they do not average out as noise does: an offset, or a "
+            "model that is a little off. Standard deviations do not contain it."
+        )
+        return Verdict(
+            "sometimes", "The readings fit within their sigmas, but are steadily off", (steady, *said, *fit, *odd)
+        )
+    vague = spare == 1 or len(others) >= MOST_NAMED
+    heading = "The readings do not fit together" if vague else f"{unbroken(first)} does not fit the other sensors"
+    return Verdict("no", heading, (*said, *fit, *odd))
+
+
+def _accusation(log: Recorded, sensor: str, own: tuple[Suspicion, ...]) -> str:
+    worst = max(own, key=lambda each: each.strength)
+    unit = log.units.get(worst.fault.reading, "")
+    ends = (log.time[own[0].first], log.time[min(own[-1].stop, len(log)) - 1])
+    mean = f"{number(worst.fault.offset, 2)} {unit}".strip()
+    when = f"from {_moment(log, ends[0])} to {_moment(log, ends[1])}"
+    about = _moment(log, log.time[worst.first])
+    return (
+        f"{unbroken(sensor)}: in {counted(len(own), 'window')} {when}, the worst about {about}, where "
+        f"{unbroken(worst.fault.reading)} is off by {number(worst.strength, 2)} sigma at most and by {mean} on average."
+    )
+
+
+def _moment(log: Recorded, time: float) -> str:
+    return f"sample {int(time):,}" if log.start is None else f"{number(time)} s"
+
+
+def _fit(log: Recorded) -> Iterator[str]:
+    if log.diagnosis is None:
+        return
+    ratio = misfit(log.diagnosis)
+    ratio = ratio[np.isfinite(ratio)]
+    if len(ratio):
+        p = np.asarray(log.diagnosis.p_value)
+        bad = int(np.count_nonzero(p < LOW))
+        yield (
+            f"The residuals are {number(float(np.sqrt(np.median(ratio))), 2)} times as large as the sigmas say "
+            f"(median); in {bad:,} of {len(p):,} samples they contradict each other (p < {LOW:g})."
+        )
+
+
+def _odd(log: Recorded) -> Iterator[str]:
+    counts = {name: int(np.count_nonzero(flag)) for name, flag in log.flags.items()}
+    if counts.get(SINGULAR):
+        yield f"{counts[SINGULAR]:,} of {len(log):,} samples have no unique solution: the sensors do not suffice there."
+    dropped = {name.removeprefix(DROPPED): n for name, n in counts.items() if name.startswith(DROPPED) and n}
+    if dropped:
+        most = sorted(dropped, key=lambda name: -dropped[name])
+        told = [f"{unbroken(name)} in {dropped[name]:,}" for name in most[:MOST_NAMED]]
+        more = f" and {len(most) - MOST_NAMED:,} more" if len(most) > MOST_NAMED else ""
+        yield f"Readings that are missing or saturated were left out: {', '.join(told)}{more} of {len(log):,} samples."
+    if len(log.gaps):
+        longest = float(np.diff(log.time).max())
+        yield f"The log has {counted(len(log.gaps), 'gap')}, the longest of {number(longest)} s."
+    if log.doubts:
+        yield f"{counted(len(log.doubts), 'thing is', 'things are')} not likely about the log; see below."
+
+
+def counted(n: int, one: str, more: str = "") -> str:
+    """Return so many of something, as people write it."""
+    return f"{n:,} {one if n == 1 else more or one + 's'}"
+
+
+def facts(log: Recorded) -> Iterator[tuple[str, str]]:
+    """Yield what was counted, as names and words."""
+    yield "robot", unbroken(log.system.tree.name)
+    yield "sensors", unbroken(log.system.sensors.name)
+    span = float(log.time[-1] - log.time[0])
+    if log.start is None:
+        yield "samples", f"{len(log):,}; their times are not known"
+    else:
+        rate = f", {number((len(log) - 1) / span)} a second" if span > 0 else ""
+        yield "samples", f"{len(log):,} in {number(span)} s{rate}"
+        yield "first sample", f"at {log.start:.6f} s of the log's own time"
+    if log.diagnosis is not None:
+        yield "readings", f"{len(log.diagnosis.readings):,} weighed, of {len(set(log.diagnosis.sensors)):,} sensors"
+        unchecked = log.diagnosis.unchecked
+        yield "checked by nothing", listed(unchecked, MOST_NAMED) if unchecked else "none"
+        least = min((p for _, _, p in window_probabilities(log.diagnosis)), default=1.0)
+        yield "lowest p of a window", number(least, 2)
+    if log.residual is not None and not log.system.is_weighted:  # weighed equations do not hold exactly
+        yield "largest equation residual", f"{number(log.residual, 2)}, relative to its terms"
+    if log.start is not None:
+        yield "gaps", f"{len(log.gaps):,}"
+    for name in (SINGULAR, FELL_BACK):
+        if name in log.flags:
+            yield name, f"{int(np.count_nonzero(log.flags[name])):,} of {len(log):,} samples"
+    if log.notes:
+        yield "of the log", " ".join(log.notes)

@@ -1,0 +1,171 @@
+"""What pictures of a log are drawn of: estimates, readings, and what was counted, all over one time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.errors import UnknownOutputError
+from nori_dyn.observe.deviations import output_rows
+from nori_dyn.planning.outputs import Output
+from nori_dyn.program.layout import output_parts
+from nori_dyn.report.suspicions import FALSE_ALARMS, Suspicion, suspicions
+from nori_dyn.solve.diagnosis import Diagnosis, Fault
+from nori_dyn.solve.plausibility.doubt import Doubt
+from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowBlock
+from nori_dyn.typing import Booleans, Floats, Indices
+
+GAP = 5.0
+"""Samples that are further apart than so many times the usual are a gap."""
+
+SINGULAR = "no unique solution"
+FELL_BACK = "fell back to fresh pivots"
+DROPPED = "dropped: "
+CONTACT = "closed: "
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A log that was run through a plan, as pictures need it.
+
+    Attributes:
+        name: of the log.
+        systems: what was solved; of a plan set the systems of all its states.
+        outputs: what was asked for.
+        time: when the samples are (N,), from the first of them on [s]; their numbers where nobody knows.
+        start: the time of the first in the log [s]; None where nobody knows.
+        q: configurations (N, nq).
+        readings: what was read (N,), by the name of the reading.
+        values: what is estimated (N, ...), by output.
+        flags: what is said of samples (N,): `SINGULAR`, `FELL_BACK`, `DROPPED` and a sensor, `CONTACT` and a name.
+        diagnosis: what a monitor says, where there was one.
+        unjudged: why there is none.
+        residual: largest relative residual of a sample; None where it was not computed.
+        doubts: what is not likely about the log.
+        notes: sentences on what else was counted.
+    """
+
+    name: str
+    systems: tuple[System, ...]
+    outputs: tuple[Output, ...]
+    time: Floats
+    start: float | None
+    q: Floats
+    readings: Mapping[str, Floats]
+    values: Mapping[str, Floats]
+    flags: Mapping[str, Booleans] = field(default_factory=dict)
+    diagnosis: Diagnosis | None = None
+    unjudged: str = ""
+    residual: float | None = None
+    doubts: tuple[Doubt, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def system(self) -> System:
+        """The system; of a plan set that of its first state."""
+        return self.systems[0]
+
+    @property
+    def unit_of_time(self) -> str:
+        """What the time is counted in: "s", or "sample"."""
+        return "sample" if self.start is None else "s"
+
+    @cached_property
+    def estimates(self) -> dict[str, Floats]:
+        """What is estimated (N,), by the name of the number: "fx:l_sole.mz"."""
+        return self._numbers(self.values)
+
+    @cached_property
+    def deviations(self) -> dict[str, Floats]:
+        """The standard deviation (N,) of each, where a monitor told it."""
+        return {} if self.diagnosis is None else self._numbers(self.diagnosis.deviations)
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """The SI unit of each estimate and reading; "" where it is not known."""
+        found = {
+            name: unit
+            for system in self.systems
+            for row in system.rows
+            if row.is_sensor
+            for name, unit in zip(row.component_names, row.units, strict=True)
+        }
+        names, units, _ = output_rows(self.system, self.outputs)
+        return found | dict(zip(names, units, strict=True))
+
+    def _numbers(self, values: Mapping[str, Floats]) -> dict[str, Floats]:
+        found: dict[str, Floats] = {}
+        for part in output_parts(self.system, self.outputs):
+            names, _, _ = output_rows(self.system, [part.output])
+            columns = values[part.output.name].reshape(len(self), -1)
+            found.update(zip(names, columns.T, strict=True))
+        return found
+
+    @cached_property
+    def told(self) -> dict[str, Floats]:
+        """What the estimate says that weighed sensors should read (N,), by the name of the reading."""
+        if self.diagnosis is None:
+            return {}
+        residuals = zip(self.diagnosis.readings, self.diagnosis.residuals.T, strict=True)
+        return {name: self.readings[name] - residual for name, residual in residuals if name in self.readings}
+
+    @cached_property
+    def gaps(self) -> Indices:
+        """The samples before gaps in time."""
+        steps = np.diff(self.time)
+        usual = float(np.median(steps)) if len(steps) else 0.0
+        return np.flatnonzero(steps > GAP * usual) if usual > 0 else np.zeros(0, dtype=np.intp)
+
+    @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """The sensors that do not fit the others over the whole log, the clearest first."""
+        return () if self.diagnosis is None else self.diagnosis.flagged(FALSE_ALARMS)
+
+    @cached_property
+    def suspicions(self) -> tuple[Suspicion, ...]:
+        """Which sensors do not fit the others, window by window."""
+        return () if self.diagnosis is None else suspicions(self.diagnosis)
+
+    @cached_property
+    def suspects(self) -> dict[str, tuple[Suspicion, ...]]:
+        """The windows of each sensor that was the clearest suspect in some, those of most windows first."""
+        found: dict[str, list[Suspicion]] = {}
+        for each in self.suspicions:
+            found.setdefault(each.fault.sensor, []).append(each)
+        first = {sensor: own for sensor, own in found.items() if any(each.is_first for each in own)}
+        order = sorted(first, key=lambda sensor: (-sum(each.is_first for each in first[sensor]), sensor))
+        return {sensor: tuple(first[sensor]) for sensor in order}
+
+    def rank(self, sensor: str) -> int:
+        """Return where a sensor is among the suspects; behind all of them where it is none."""
+        return list(self.suspects).index(sensor) if sensor in self.suspects else len(self.suspects)
+
+    def row(self, sensor: str) -> RowBlock | None:
+        """Return the rows of a sensor by its name."""
+        return next((row for system in self.systems for row in system.rows if row.name == sensor), None)
+
+
+def check_names(log: Recorded, names: Sequence[str]) -> None:
+    """Check that there are estimates of all names.
+
+    Raises:
+        UnknownOutputError: there are none of one.
+    """
+    for name in names:
+        if not chosen(tuple(log.estimates), [name]):
+            known = dict.fromkeys(part for each in log.estimates for part in (each.rpartition(".")[0], each) if part)
+            raise UnknownOutputError("estimate", name, tuple(known), log.name)
+
+
+def chosen(labels: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the numbers that are named, "tau", "fx:l_sole" or "fx:l_sole.mz"; all when none is."""
+    if not names:
+        return tuple(labels)
+    return tuple(each for each in labels if any(each == n or each.startswith((f"{n}.", f"{n}:")) for n in names))

@@ -1,0 +1,124 @@
+"""The robot in a Rerun recording: what its links look like, and where they are over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from nori_dyn.algebra.spatial import Transform
+from nori_dyn.io.urdf_shapes import Shape
+from nori_dyn.model.kinematics import positions
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats
+
+ROBOT = "robot"
+"""The entity below which the links are."""
+
+COLLADA = "model/vnd.collada+xml"
+
+GREY = (150, 160, 170)
+
+GLASS = 60
+"""How opaque meshes are, of 255: arrows and suspects are within them."""
+
+
+def placed(rr: Any, X: Transform) -> Any:
+    """Return where a frame is in another, of the transform to it from there."""
+    return rr.Transform3D(translation=np.asarray(X.r, dtype=float), mat3x3=np.asarray(X.E, dtype=float).T)
+
+
+def log_poses(rr: Any, stream: Any, tree: KinematicTree, q: Floats, when: Any) -> None:
+    """Write where the links are in the world at some configurations (N, nq)."""
+    X_0 = positions(tree, q.T).X_0
+    for i, name in enumerate(tree.names):
+        turn = np.broadcast_to(np.moveaxis(np.atleast_3d(X_0[i].E), -1, 0), (len(q), 3, 3))
+        origin = np.broadcast_to(np.atleast_2d(np.asarray(X_0[i].r).T), (len(q), 3))
+        quaternions = Rotation.from_matrix(np.swapaxes(turn, 1, 2)).as_quat()
+        columns = rr.Transform3D.columns(translation=origin, quaternion=quaternions)
+        stream.send_columns(link_path(rr, name), indexes=[when], columns=columns)
+
+
+def link_path(rr: Any, link: str, *more: str) -> str:
+    """Return the entity of a link, or of something on it."""
+    return str(rr.new_entity_path([ROBOT, link, *more]))
+
+
+def size(tree: KinematicTree, q: Floats) -> float:
+    """Return how far apart the links are at a configuration (nq,), at most [m]."""
+    origins = np.array([np.asarray(X.r, dtype=float) for X in positions(tree, q).X_0.values()])
+    own = origins[1:]  # the first is the world's
+    return float(np.linalg.norm(np.ptp(own, axis=0))) or 1.0
+
+
+def log_shapes(rr: Any, stream: Any, tree: KinematicTree, shapes: Sequence[Shape], extent: float) -> int:
+    """Write what the links look like, and return how many meshes were not found.
+
+    Shapes of links that are lumped into others are on those. A link without any, or whose meshes are not all found, is
+    drawn as capsules from its joint to those of its children.
+    """
+    bare = set(tree.names)
+    lost = 0
+    by_body: dict[str, list[tuple[Transform, Shape]]] = {}
+    for shape in shapes:
+        if shape.link not in tree.names and shape.link not in tree.frames:
+            continue
+        frame = tree.frame(shape.link)
+        body = "world" if frame.on_world else tree.names[frame.link]
+        if shape.kind == "mesh" and shape.mesh is None:
+            lost += 1
+        else:
+            by_body.setdefault(body, []).append((shape.X @ frame.X, shape))
+    for body, own in by_body.items():
+        bare.discard(body)
+        for k, (X, shape) in enumerate(own):
+            path = link_path(rr, body, "shape", str(k))
+            stream.log(path, _in_place(rr, X, shape), *_seen(rr, shape), static=True)
+    for name in bare:
+        _log_bones(rr, stream, tree, tree.link(name), extent)
+    return lost
+
+
+def _in_place(rr: Any, X: Transform, shape: Shape) -> Any:
+    scale = shape.size if shape.kind == "mesh" else (1.0, 1.0, 1.0)
+    turn = np.asarray(X.E, dtype=float).T
+    return rr.Transform3D(translation=np.asarray(X.r, dtype=float), mat3x3=turn @ np.diag(scale))
+
+
+def _seen(rr: Any, shape: Shape) -> list[Any]:
+    colour = None if shape.colour is None else [round(255 * min(max(x, 0.0), 1.0)) for x in shape.colour]
+    if shape.mesh is not None:
+        media = COLLADA if shape.mesh.suffix.lower() == ".dae" else None
+        seen = [*(colour or [255, 255, 255])[:3], GLASS]
+        return [rr.Asset3D(path=shape.mesh, media_type=media, albedo_factor=seen)]
+    solid = {"colors": [colour or GREY], "fill_mode": "solid"}
+    if shape.kind == "box":
+        return [rr.Boxes3D(sizes=[shape.size], **solid)]
+    if shape.kind == "sphere":
+        return [rr.Ellipsoids3D(radii=[shape.size[0]], **solid)]
+    return [rr.Cylinders3D(radii=[shape.size[0]], lengths=[shape.size[1]], **solid)]
+
+
+def _log_bones(rr: Any, stream: Any, tree: KinematicTree, i: int, extent: float) -> None:
+    """Write a link as capsules from its joint to those of its children; one without children as a ball."""
+    radius = 0.015 * extent
+    ends = [np.asarray(tree.X_tree[child].r, dtype=float) for child in tree.children[i]]
+    ends = [end for end in ends if np.linalg.norm(end) > radius]
+    path = link_path(rr, tree.names[i], "shape")
+    if not ends:
+        stream.log(path, rr.Points3D([[0.0, 0.0, 0.0]], radii=[1.5 * radius], colors=[GREY]), static=True)
+        return
+    turns = [Rotation.align_vectors([end], [[0.0, 0.0, 1.0]])[0].as_quat() for end in ends]
+    lengths = [float(np.linalg.norm(end)) for end in ends]
+    n = len(ends)
+    capsules = rr.Capsules3D(
+        lengths=lengths,
+        radii=[radius] * n,
+        translations=np.zeros((n, 3)),
+        quaternions=np.array(turns),
+        colors=[GREY] * n,
+        fill_mode="solid",
+    )
+    stream.log(path, capsules, static=True)

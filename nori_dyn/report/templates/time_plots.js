@@ -1,0 +1,164 @@
+//<![CDATA[
+"use strict";
+// What the plots of a page share: a cursor with the numbers below it, and one part of the time that all of them show.
+// The numbers are read from the paths as they are drawn; what is drawn is all that the page holds.
+const SIZE = 10000;
+const root = document.documentElement;
+const log = JSON.parse(document.getElementById("log").textContent);
+const bar = document.querySelector(".time");
+const [now, reset] = [bar.querySelector("output"), bar.querySelector("button")];
+const frames = [...document.querySelectorAll(".frame")];
+let view = [0, SIZE];  // the part of the time that is shown, in units of the drawings
+let from = null;  // where dragging began, as a share of the width
+const lines = new Map();  // the points of each path, once they were asked for
+
+const points = path => {
+  if (!lines.has(path)) {
+    const found = [];
+    let [x, y] = [0, 0];
+    for (const [, step, a, b] of path.getAttribute("d").matchAll(/([Mlv])(-?\d+)(?: (-?\d+))?/g)) {
+      if (step === "M") { [x, y] = [+a, +b]; found.push(null); } else if (step === "v") { y += +a; } else { x += +a; y += +b; }
+      found.push([x, y]);
+    }
+    lines.set(path, found);
+  }
+  return lines.get(path);
+};
+
+const ticks = (low, high, about) => {
+  const rough = (high - low) / about;
+  const decade = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map(factor => factor * decade).find(each => each >= 0.999 * rough);
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const found = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) {
+    const plain = step > 1e-7 && Math.max(Math.abs(low), Math.abs(high)) < 1e6;
+    found.push([k * step, plain ? (k * step).toFixed(decimals) : (k * step).toPrecision(3)]);
+  }
+  return found;
+};
+
+const put = (labels, found, side, share) => labels.replaceChildren(...found.map(([x, text]) => {
+  const label = document.createElement("span");
+  label.textContent = text;
+  label.style[side] = `${100 * share(x)}%`;
+  return label;
+}));
+
+const timeAt = x => log.span[0] + x / SIZE * (log.span[1] - log.span[0]);
+const isShown = element => element.getClientRects().length > 0;
+
+const number = x => {
+  const size = Math.abs(x);
+  return size !== 0 && (size >= 1e6 || 1e-3 > size) ? x.toExponential(2) : String(+x.toPrecision(4));
+};
+
+const reach = frame => {  // the heights between which the lines lie in the part of the time that is shown
+  let [top, bottom] = [Infinity, -Infinity];
+  for (const path of frame.querySelectorAll("path.line")) {
+    let before = null;
+    for (const point of points(path)) {
+      for (const each of [before, point]) {
+        if (each && point && point[0] >= view[0] && (before ?? point)[0] <= view[1]) {
+          [top, bottom] = [Math.min(top, each[1]), Math.max(bottom, each[1])];
+        }
+      }
+      before = point;
+    }
+  }
+  return bottom >= top ? [top, bottom] : [0, SIZE];
+};
+
+const draw = () => {
+  const [low, high] = [timeAt(view[0]), timeAt(view[1])];
+  const isWhole = view[0] === 0 && view[1] === SIZE;
+  for (const labels of document.querySelectorAll(".xs")) {
+    put(labels, ticks(low, high, 5), "left", t => (t - low) / (high - low));
+  }
+  for (const frame of frames) {
+    const svg = frame.querySelector("svg");
+    let [top, bottom] = [0, SIZE];
+    if (frame.dataset.low !== undefined && isShown(frame)) {
+      if (!isWhole) {
+        [top, bottom] = reach(frame);
+        const room = Math.max(0.06 * (bottom - top), 2);
+        [top, bottom] = [top - room, bottom + room];
+      }
+      const [least, most] = [+frame.dataset.low, +frame.dataset.high];
+      const value = y => most - y / SIZE * (most - least);
+      const [lowest, highest] = [value(bottom), value(top)];
+      put(frame.querySelector(".ys"), ticks(lowest, highest, 4), "top", x => (highest - x) / (highest - lowest));
+    }
+    svg.setAttribute("viewBox", `${view[0]} ${top} ${view[1] - view[0]} ${bottom - top}`);
+  }
+  reset.disabled = isWhole;
+};
+
+const valueAt = (path, x, frame) => {
+  let best = null;
+  for (const point of points(path)) {
+    if (point && (best === null || Math.abs(point[0] - x) <= Math.abs(best[0] - x))) { best = point; }
+  }
+  const near = best !== null && Math.abs(best[0] - x) <= Math.max(60, 0.01 * (view[1] - view[0]));
+  const [low, high] = [+frame.dataset.low, +frame.dataset.high];
+  return near ? number(high - best[1] / SIZE * (high - low)) : "";
+};
+
+const point = share => {
+  const x = view[0] + share * (view[1] - view[0]);
+  root.style.setProperty("--at", share);
+  root.classList.add("hovered");
+  const t = timeAt(x);
+  now.textContent = log.unit === "s" ? `t = ${t.toFixed(3)} s` : `sample ${Math.round(t)}`;
+  for (const frame of frames) {
+    const box = frame.getBoundingClientRect();
+    if (frame.dataset.low === undefined || box.height === 0 || box.top > innerHeight || 0 > box.bottom) { continue; }
+    const told = frame.parentElement.querySelectorAll(".key output");
+    frame.querySelectorAll("path.line").forEach((path, k) => { told[k].textContent = valueAt(path, x, frame); });
+  }
+};
+
+const leave = () => {
+  root.classList.remove("hovered");
+  now.textContent = "";
+  for (const told of document.querySelectorAll(".key output")) { told.textContent = ""; }
+};
+
+const shareIn = (frame, event) => {
+  const box = frame.querySelector("svg").getBoundingClientRect();
+  return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+};
+
+for (const frame of frames) {
+  frame.addEventListener("pointerdown", event => {
+    from = shareIn(frame, event);
+    frame.setPointerCapture(event.pointerId);
+  });
+  frame.addEventListener("pointermove", event => {
+    const share = shareIn(frame, event);
+    point(share);
+    if (from !== null) {
+      root.style.setProperty("--from", Math.min(from, share));
+      root.style.setProperty("--to", Math.max(from, share));
+      root.classList.add("dragged");
+    }
+  });
+  const stop = event => {
+    root.classList.remove("dragged");
+    const share = shareIn(frame, event);
+    if (from !== null && event.type === "pointerup" && Math.abs(share - from) > 0.005) {
+      const at = [from, share].sort((a, b) => a - b).map(each => view[0] + each * (view[1] - view[0]));
+      if (at[1] - at[0] >= 20) { view = at; draw(); }
+    }
+    from = null;
+  };
+  frame.addEventListener("pointerup", stop);
+  frame.addEventListener("pointercancel", stop);
+  frame.addEventListener("pointerleave", leave);
+  frame.addEventListener("dblclick", () => reset.click());
+}
+reset.addEventListener("click", () => { view = [0, SIZE]; draw(); });
+addEventListener("keydown", event => { if (event.key === "Escape") { reset.click(); } });
+for (const details of document.querySelectorAll("details")) { details.addEventListener("toggle", draw); }
+bar.hidden = false;
+//]]>

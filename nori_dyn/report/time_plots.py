@@ -1,0 +1,227 @@
+"""Plots over time as a page lays them out: panels of lines and bands, and strips of what is said of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.report.curves import SIZE, Bins, Scale, band, line, spans, ticks
+from nori_dyn.tables import number
+from nori_dyn.typing import Booleans, Floats
+
+COLOURS = 6
+"""Lines of a panel that have a colour of their own; the rest share them."""
+
+BAND_ROOM = 2.0
+"""A band that is wider than so many times its line is cut off by its panel."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A line to be drawn.
+
+    Attributes:
+        label: what it is called in its panel.
+        x: its numbers (N,).
+        sigma: half of a band about it, twice that is drawn to each side (N,); None for no band.
+        mark: how it is drawn: "c0", "c0 measured"; "" for the next colour.
+    """
+
+    label: str
+    x: Floats
+    sigma: Floats | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Curves that are drawn over each other.
+
+    Attributes:
+        title: what it is of.
+        unit: of its numbers.
+        curves: its curves.
+        shades: from where to where something is said of the time, in samples, and what: "first" or "other".
+        limit: lines at so much above and below zero are drawn; nothing when zero.
+        level: a line at this height is drawn; None for none.
+        is_short: whether it is half as high as others.
+        note: what is said below it.
+    """
+
+    title: str
+    unit: str
+    curves: tuple[Curve, ...]
+    shades: tuple[tuple[int, int, str], ...] = ()
+    limit: float = 0.0
+    level: float | None = None
+    is_short: bool = False
+    note: str = ""
+
+    @property
+    def lines(self) -> int:
+        """How many lines of numbers drawing it takes."""
+        return sum(1 + (curve.sigma is not None) for curve in self.curves)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLine:
+    """A line as it is drawn: what it is called, how it is marked, and its paths."""
+
+    label: str
+    mark: str
+    path: str
+    band: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPanel:
+    """A panel as it is drawn.
+
+    Attributes:
+        title, unit, note, is_short: as of `Panel`.
+        low, high: the numbers at the bottom and at the top.
+        lines: its lines.
+        ticks: labels and how far down they are, in percent.
+        shades: from where to where, in units of the drawing, and what.
+        limits, level: how far down lines are drawn, in units of the drawing.
+        summary: what it shows, in words.
+    """
+
+    title: str
+    unit: str
+    note: str
+    is_short: bool
+    low: float
+    high: float
+    lines: tuple[DrawnLine, ...]
+    ticks: tuple[tuple[str, float], ...]
+    shades: tuple[tuple[int, int, str], ...]
+    limits: tuple[int, ...]
+    level: int | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What is said of samples, along the time.
+
+    Attributes:
+        label: what it is.
+        words: how often, for people.
+        spans: from where to where, in units of the drawing, and how much: "alarm", "first", "other", "count".
+    """
+
+    label: str
+    words: str
+    spans: tuple[tuple[int, int, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plots:
+    """The time that all plots of a page share, and how it is drawn.
+
+    Attributes:
+        bins: of the samples.
+    """
+
+    bins: Bins
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The time at the left and at the right."""
+        low, high = float(self.bins.time[0]), float(self.bins.time[-1])
+        return low, high if high > low else low + 1.0
+
+    @property
+    def ticks(self) -> tuple[tuple[str, float], ...]:
+        """Labels along the time, and how far right they are, in percent."""
+        low, high = self.span
+        return tuple((label, 100 * (x - low) / (high - low)) for label, x in ticks(low, high, 5))
+
+    def at(self, sample: int) -> int:
+        """Return where a sample is drawn; the one after the last at the end."""
+        low, high = self.span
+        last = len(self.bins.time) - 1
+        return SIZE if sample > last else round(SIZE * (float(self.bins.time[sample]) - low) / (high - low))
+
+    def drawn(self, panel: Panel) -> DrawnPanel:
+        """Return a panel as it is drawn."""
+        scale = _scale(panel)
+        lines = tuple(self._lines(panel, scale))
+        limits = [scale.at(np.array(x)).item() for x in (panel.limit, -panel.limit) if panel.limit]
+        return DrawnPanel(
+            panel.title,
+            panel.unit,
+            panel.note,
+            panel.is_short,
+            scale.low,
+            scale.high,
+            lines,
+            tuple((label, 100 * share) for label, share in scale.ticks()),
+            tuple((self.at(first), self.at(stop), mark) for first, stop, mark in panel.shades),
+            tuple(round(y) for y in limits if 0 <= y <= SIZE),
+            None if panel.level is None else round(scale.at(np.array(panel.level)).item()),
+            _in_words(panel),
+        )
+
+    def _lines(self, panel: Panel, scale: Scale) -> Iterator[DrawnLine]:
+        for k, curve in enumerate(panel.curves):
+            around = ""
+            if curve.sigma is not None:
+                around = band(self.bins, curve.x - 2 * curve.sigma, curve.x + 2 * curve.sigma, scale)
+            yield DrawnLine(curve.label, curve.mark or f"c{k % COLOURS}", line(self.bins, curve.x, scale), around)
+
+    def flagged(self, label: str, flag: Booleans) -> Strip:
+        """Return the strip of what holds of some samples (N,)."""
+        count = int(np.count_nonzero(flag))
+        words = f"{count:,} of {len(flag):,}"
+        drawn = tuple((start, stop, "count") for start, stop in spans(self.bins, self.bins.any(flag)))
+        return Strip(label, words, drawn)
+
+    def windowed(self, label: str, words: str, parts: Sequence[tuple[int, int, str]]) -> Strip:
+        """Return the strip of what is said of windows of samples."""
+        return Strip(label, words, tuple((self.at(first), self.at(stop), mark) for first, stop, mark in parts))
+
+
+def _finite(x: Floats) -> Floats:
+    return x[np.isfinite(x)]
+
+
+def _scale(panel: Panel) -> Scale:
+    parts = [_finite(curve.x) for curve in panel.curves]
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return Scale.around(0.0, 1.0)
+    low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
+    room = BAND_ROOM * (high - low)
+    for curve in panel.curves:
+        if curve.sigma is not None and len(_finite(curve.sigma)):
+            with np.errstate(invalid="ignore"):
+                below, above = _finite(curve.x - 2 * curve.sigma), _finite(curve.x + 2 * curve.sigma)
+            if len(below):
+                low, high = min(low, max(below.min(), low - room)), max(high, min(above.max(), high + room))
+    if panel.limit and max(-low, high) > 0.5 * panel.limit:
+        low, high = min(low, -panel.limit), max(high, panel.limit)
+    if panel.level is not None:
+        low, high = min(low, panel.level), max(high, panel.level)
+    return Scale.around(float(low), float(high))
+
+
+def _in_words(panel: Panel) -> str:
+    unit = f" {panel.unit}" if panel.unit else ""
+    said = []
+    for curve in panel.curves:
+        x = _finite(curve.x)
+        if len(x):
+            said.append(f"{curve.label} from {number(x.min())} to {number(x.max())}{unit}")
+        else:
+            said.append(f"{curve.label}: nothing known")
+    return f"{panel.title}: {'; '.join(said)}"
+
+
+def is_constant(x: Floats) -> bool:
+    """Return whether numbers, infinite ones left out, are all the same."""
+    x = _finite(x)
+    return not len(x) or float(np.ptp(x)) == 0.0

@@ -1,0 +1,97 @@
+"""nori-dyn view: from a plan and a log to a page, a recording, a layout; and what is refused before any work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.browser import parsed, text
+from tests.recorded_logs import checked_plan, exact_plan, log_file
+
+LOG = Path(__file__).parents[1] / "data" / "panda_motion" / "panda_motion.csv.gz"
+BEAM = Path(__file__).parents[3] / "shared" / "data" / "panda_log" / "beam_z_15cm_1khz.csv.gz"
+FINGERS = ("--lock", "panda_finger_joint1", "--lock", "panda_finger_joint2")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    checked_plan().save("checked.plan")
+    exact_plan(("tau",)).save("exact.plan")
+    return tmp_path
+
+
+def test_a_page_and_a_recording_of_a_log(run, here):
+    name = log_file()
+    command = ("view", "--plan", "checked.plan", "--input", name, "--backend", "numpy")
+    assert run(*command, "--out", "log.html") == (0, "2,000 samples drawn: log.html. Open it in a browser.\n", "")
+    assert text(parsed(Path("log.html").read_text()).find(".//h1")).endswith(
+        "second:panda_joint2 does not fit the other sensors"
+    )
+    pytest.importorskip("rerun", reason="needs the extra rerun")
+    status, output, errors = run(*command, "tau", "--out", "log.rrd", "--robot", "panda")
+    assert (status, output, errors) == (0, "2,000 samples drawn: log.rrd. Look at it: rerun log.rrd\n", "")
+    assert Path("log.rrd").stat().st_size > 10_000
+
+
+def test_a_layout_needs_no_log(run, here):
+    pytest.importorskip("rosbags", reason="needs the extra logs")
+    status, output, _ = run("view", "--plan", "checked.plan", "--foxglove", "layout.json")
+    assert (status, output) == (0, "Layout for Foxglove written to layout.json.\n")
+    assert "/nori_dyn/wrench/panda_link7.wrench.force.z" in Path("layout.json").read_text()
+    assert json.loads(Path("layout.json").read_text())["layout"]
+
+
+def test_samples_of_no_use_are_shown_and_not_refused(run, here):
+    """What solve refuses: to look at a log is how one finds out what is wrong with it."""
+    with np.load(log_file("sound")) as archive:
+        log = dict(archive)
+    log["y"][5, 25] = np.nan
+    np.savez("gaps.npz", **log)
+    command = ("--plan", "checked.plan", "--input", "gaps.npz", "--backend", "numpy")
+    assert run("solve", *command, "--out", "out.npz")[0] == 1
+    assert run("view", *command, "--out", "gaps.html")[0] == 0
+    assert "1 of 2,000" in text(parsed(Path("gaps.html").read_text()))
+    assert run("view", *command, "--out", "gaps.html", "--missing", "refuse")[0] == 1
+
+
+def test_a_real_log_of_a_real_arm(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("plan", "panda", *FINGERS, "--sensors", "touch", "--outputs", "fx:panda_hand,tau", "--out", "touch.plan")
+    status, output, errors = run(
+        "view", "--plan", "touch.plan", "--input", LOG, "--out", "log.html", "--differentiate", 9
+    )
+    assert (status, errors) == (0, "")
+    assert output.startswith("727 samples drawn")
+    said = text(parsed(Path("log.html").read_text()))
+    assert "external wrench on panda_hand: force" in said
+
+
+def test_a_kilohertz_log_is_drawn_by_bins(run, tmp_path, monkeypatch):
+    if not BEAM.exists():
+        pytest.skip("the log of the arm with a beam is not here")
+    monkeypatch.chdir(tmp_path)
+    run("plan", "panda", *FINGERS, "--sensors", "touch", "--outputs", "tau", "--out", "touch.plan")
+    differentiate = ("--differentiate", 51, "--dt", 0.001)
+    assert run("view", "--plan", "touch.plan", "--input", BEAM, "--out", "log.html", *differentiate)[0] == 0
+    said = text(parsed(Path("log.html").read_text()))
+    assert "about 11 samples: the smallest and the largest of them are drawn" in said
+    assert "10,623 in 10.6 s" in said
+    assert Path("log.html").stat().st_size < 1_500_000
+
+
+def test_what_is_refused_before_the_work(run, here):
+    view = ("view", "--plan", "exact.plan")
+    assert run(*view)[0] == 2
+    assert run(*view, "--input", "log.npz")[0] == 2
+    log = ("--input", log_file("sound"))
+    assert "must end in .html, for a page, or .rrd" in run(*view, *log, "--out", "log.pdf")[2]
+    assert "its folder 'no' does not exist" in run(*view, *log, "--out", "no/log.html")[2]
+    status, _, errors = run(*view, *log, "tua", "--out", "log.html", "--backend", "numpy")
+    assert status == 1
+    assert "unknown estimate 'tua'" in errors
+    assert run(*view, *log, "--out", "log.rrd", "--robot", "no_such_robot")[0] == 1
+    assert not [*here.glob("log*")]

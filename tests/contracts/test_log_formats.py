@@ -1,0 +1,602 @@
+"""The laws of sources and writers of logs, for every format, with files that other libraries wrote and read."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.registry import FORMATS, format_of, open_log, writer_of
+from nori_dyn.logs.source import Source
+from nori_dyn.logs.writer import Field, Schema, flat
+
+pa = pytest.importorskip("pyarrow")
+h5py = pytest.importorskip("h5py")
+pytest.importorskip("mcap")
+pytest.importorskip("rosbags")
+pd = pytest.importorskip("pandas")
+
+import scipy.io  # noqa: E402
+from mcap.reader import make_reader  # noqa: E402
+from mcap.writer import CompressionType, IndexType  # noqa: E402
+from mcap.writer import Writer as McapFile  # noqa: E402
+from pyarrow import feather as pa_feather  # noqa: E402
+from pyarrow import parquet as pq  # noqa: E402
+from rosbags.highlevel import AnyReader  # noqa: E402
+from rosbags.rosbag1 import Writer as Bag1  # noqa: E402
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin  # noqa: E402
+from rosbags.rosbag2 import Writer as Bag2  # noqa: E402
+from rosbags.typesys import Stores, get_typestore  # noqa: E402
+
+N, BLOCK = 350, 64
+ROS1, ROS2 = get_typestore(Stores.ROS1_NOETIC), get_typestore(Stores.ROS2_JAZZY)
+JOINTS = ("hip", "knee", "ankle")
+
+Columns = dict[str, np.ndarray]
+
+
+def numbers(seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    t = 1.7e9 + np.cumsum(rng.integers(1, 9, N)) / 1024
+    return t, rng.normal(size=(N, 3)), rng.normal(size=(N, 3)) * 1e-7
+
+
+def table() -> Columns:
+    t, q, tau = numbers()
+    return {"t": t, **{f"q[{k}]": q[:, k] for k in range(3)}, **{f"tau:{n}": tau[:, k] for k, n in enumerate(JOINTS)}}
+
+
+# ------------------------------------------------------------- files that others write, and what is in them
+
+
+def csv(path: Path, **how: object) -> Columns:
+    pd.DataFrame(table()).to_csv(path, index=False, **how)
+    return table()
+
+
+def nameless(path: Path) -> Columns:
+    columns = table()
+    np.savetxt(path, np.column_stack(list(columns.values())), delimiter=" ", fmt="%.17g")
+    return {f"column[{k}]": column for k, column in enumerate(columns.values())}
+
+
+def npz(path: Path, save: Callable[..., None] = np.savez) -> Columns:
+    t, q, tau = numbers()
+    save(path, t=t, q=q, tau=np.asfortranarray(tau), note="text")
+    return {"t": t, **{f"{key}[{k}]": array[:, k] for key, array in (("q", q), ("tau", tau)) for k in range(3)}}
+
+
+def npy(path: Path) -> Columns:
+    columns = table()
+    np.save(path, np.array(list(zip(*columns.values(), strict=True)), dtype=[(name, float) for name in columns]))
+    return columns
+
+
+def parquet(path: Path) -> Columns:
+    pd.DataFrame(table()).to_parquet(path, row_group_size=100)
+    return table()
+
+
+def lists(path: Path) -> Columns:
+    """Write lists of one length, structures, times, and numbers that lack."""
+    t, q, tau = numbers()
+    fixed = pa.FixedSizeListArray.from_arrays(q.ravel(), 3)
+    some = [None if k == 5 else row.tolist() for k, row in enumerate(tau)]
+    ns = np.rint(t * 1e9).astype("M8[ns]")
+    within = [{"x": float(x), "ok": True} for x in q[:, 0]]
+    whole = [None if k == 7 else k for k in range(N)]
+    content = {"time": ns, "q": fixed, "tau": some, "imu": within, "k": whole, "text": ["a"] * N}
+    pq.write_table(pa.table(content), path, row_group_size=100)
+    tau[5] = np.nan
+    many = {f"{key}[{k}]": array[:, k] for key, array in (("q", q), ("tau", tau)) for k in range(3)}
+    k = np.where(np.arange(N) == 7, np.nan, np.arange(N))
+    return {"time": ns.astype(np.int64) / 1e9, **many, "imu.x": q[:, 0], "imu.ok": np.ones(N), "k": k}
+
+
+def feather(path: Path) -> Columns:
+    pa_feather.write_feather(pa.table(table()), path, chunksize=100)
+    return table()
+
+
+def arrow_stream(path: Path) -> Columns:
+    content = pa.table(table())
+    with pa.ipc.new_stream(path, content.schema) as file:
+        file.write_table(content, 100)
+    return table()
+
+
+def mat(path: Path) -> Columns:
+    t, q, tau = numbers()
+    scipy.io.savemat(path, {"time": t, "arm": {"q": q, "tau": tau.T}, "gravity": np.eye(3), "name": "robot"})
+    return {"time": t, **{f"arm.{key}[{k}]": array[:, k] for key, array in (("q", q), ("tau", tau)) for k in range(3)}}
+
+
+def mat73(path: Path) -> Columns:
+    """Write as MATLAB 7.3 does: what has N rows and 3 columns there is an array (3, N) in HDF5."""
+    t, q, tau = numbers()
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, array in (("time", t[None]), ("arm/q", q.T), ("arm/tau", tau)):
+            file[name] = array
+            file[name].attrs["MATLAB_class"] = np.bytes_("double")
+        file["name"] = np.array([[ord(c)] for c in "robot"], dtype=np.uint16)
+        file["name"].attrs["MATLAB_class"] = np.bytes_("char")
+    with path.open("r+b") as raw:
+        raw.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+    return {"time": t, **{f"arm.{key}[{k}]": array[:, k] for key, array in (("q", q), ("tau", tau)) for k in range(3)}}
+
+
+def hdf5(path: Path) -> Columns:
+    t, q, tau = numbers()
+    with h5py.File(path, "w") as file:
+        file["arm/timestamps"], file["arm/q"], file["arm/tau"] = t, q, tau.astype("f4")
+        file["arm/q"].attrs["units"] = "deg"
+        file["arm/names"] = ["a", "b"]
+    many = (("q", q), ("tau", tau.astype("f4").astype(float)))
+    return {"arm/timestamps": t, **{f"arm/{key}[{k}]": array[:, k] for key, array in many for k in range(3)}}
+
+
+def joint_states(store: object) -> tuple[list[tuple[int, object]], Columns]:
+    """Return messages, with their times, whose joints change their order, and one that lacks one."""
+    t, q, tau = numbers()
+    tau = tau.copy()
+    types = store.types  # type: ignore[attr-defined]
+    messages: list[tuple[int, object]] = []
+    for k in range(N):
+        order = [[0, 1, 2], [2, 0, 1]][k % 2]
+        ns = int(np.rint(t[k] * 1e9))
+        more = {"seq": k} if store is ROS1 else {}
+        stamp = types["builtin_interfaces/msg/Time"](sec=ns // 10**9, nanosec=ns % 10**9)
+        header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="base" * (k % 3), **more)
+        if k == 11:
+            order, tau[k] = [0, 1], np.nan
+        message = types["sensor_msgs/msg/JointState"](
+            header=header,
+            name=[JOINTS[j] for j in order],
+            position=q[k, order],
+            velocity=np.zeros(0),
+            effort=np.zeros(0) if k == 11 else tau[k, order],
+        )
+        messages.append((ns + 1000, message))
+    q = q.copy()
+    q[11, 2] = np.nan
+    of = (("position", q), ("effort", tau))
+    columns = {f"/arm.{key}:{name}": array[:, k] for key, array in of for k, name in enumerate(JOINTS)}
+    times = np.array([ns for ns, _ in messages])
+    columns["/arm.header.stamp"] = (times - 1000) // 10**9 + (times - 1000) % 10**9 / 1e9
+    columns["/arm.log_time"] = times // 10**9 + times % 10**9 / 1e9
+    return messages, columns
+
+
+KIND = "sensor_msgs/msg/JointState"
+
+
+def mcap(path: Path, encoding: str = "cdr", **how: object) -> Columns:
+    store = ROS1 if encoding == "ros1" else ROS2
+    messages, columns = joint_states(store)
+    with path.open("wb") as raw:
+        file = McapFile(raw, chunk_size=4096, **how)
+        file.start()
+        version = 1 if encoding == "ros1" else 2
+        text = store.generate_msgdef(KIND, ros_version=version)[0].encode()
+        name = "sensor_msgs/JointState" if encoding == "ros1" else KIND
+        schema = file.register_schema(name, "ros1msg" if encoding == "ros1" else "ros2msg", text)
+        channel = file.register_channel("/arm", encoding, schema)
+        serialize = store.serialize_ros1 if encoding == "ros1" else store.serialize_cdr
+        for time, message in messages:
+            file.add_message(channel, time, bytes(serialize(message, KIND)), time)
+        file.finish()
+    return columns
+
+
+def bag1(path: Path, compression: Bag1.CompressionFormat | None = None) -> Columns:
+    messages, columns = joint_states(ROS1)
+    bag = Bag1(path)
+    if compression is not None:
+        bag.set_compression(compression)
+    with bag:
+        connection = bag.add_connection("/arm", KIND, typestore=ROS1)
+        for time, message in messages:
+            bag.write(connection, time, ROS1.serialize_ros1(message, KIND))
+    return columns
+
+
+def bag2(
+    path: Path, storage: StoragePlugin = StoragePlugin.SQLITE3, packed: CompressionMode = CompressionMode.NONE
+) -> Columns:
+    messages, columns = joint_states(ROS2)
+    bag = Bag2(path, version=9, storage_plugin=storage)
+    if packed != CompressionMode.NONE:
+        bag.set_compression(packed, CompressionFormat.ZSTD)
+    with bag:
+        connection = bag.add_connection("/arm", KIND, typestore=ROS2)
+        for time, message in messages:
+            bag.write(connection, time, ROS2.serialize_cdr(message, KIND))
+    return columns
+
+
+def bare_db3(path: Path) -> Columns:
+    columns = bag2(path.parent / "bag")
+    shutil.move(path.parent / "bag/bag.db3", path)
+    return columns
+
+
+WRITTEN: dict[str, Callable[[Path], Columns]] = {
+    "pandas.csv": csv,
+    "pandas.csv.gz": csv,
+    "tabs.tsv": lambda path: csv(path, sep="\t"),
+    "nameless.txt": nameless,
+    "numpy.npz": npz,
+    "packed.npz": lambda path: npz(path, np.savez_compressed),
+    "numpy.npy": npy,
+    "pandas.parquet": parquet,
+    "lists.parquet": lists,
+    "arrow.feather": feather,
+    "stream.arrow": arrow_stream,
+    "scipy.mat": mat,
+    "matlab73.mat": mat73,
+    "h5py.h5": hdf5,
+    "zstd.mcap": mcap,
+    "lz4.mcap": lambda path: mcap(path, compression=CompressionType.LZ4),
+    "noindex.mcap": lambda path: mcap(path, index_types=IndexType.NONE, compression=CompressionType.NONE),
+    "nochunks.mcap": lambda path: mcap(path, use_chunking=False),
+    "ros1.mcap": lambda path: mcap(path, "ros1"),
+    "ros1.bag": bag1,
+    "bz2.bag": lambda path: bag1(path, Bag1.CompressionFormat.BZ2),
+    "packed.bag": lambda path: bag1(path, Bag1.CompressionFormat.LZ4),
+    "ros2_folder": bag2,
+    "ros2_folder_mcap": lambda path: bag2(path, StoragePlugin.MCAP),
+    "ros2_packed_messages": lambda path: bag2(path, packed=CompressionMode.MESSAGE),
+    "ros2_packed_file": lambda path: bag2(path, packed=CompressionMode.FILE),
+    "bare.db3": bare_db3,
+}
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """Return a file by its name, and what is in it; each is written once."""
+    known: dict[str, tuple[Path, Columns]] = {}
+
+    def make(name: str) -> tuple[Path, Columns]:
+        if name not in known:
+            path = tmp_path_factory.mktemp("log") / name
+            known[name] = path, WRITTEN[name](path)
+        return known[name]
+
+    return make
+
+
+@pytest.fixture(params=list(WRITTEN))
+def log(request, written):
+    return written(request.param)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    for each in {f"nori_dyn.logs.formats.{each.module}" for each in FORMATS} | {
+        "nori_dyn.logs.formats.arrays",
+        "nori_dyn.logs.formats.topics",
+    }:
+        module = import_module(each)
+        if hasattr(module, "BLOCK"):
+            monkeypatch.setattr(module, "BLOCK", BLOCK)
+
+
+def read(source: Source, stream: str, columns: list[str], first: int = 0) -> Columns:
+    """Return columns of a stream, and check that its blocks follow each other."""
+    found: list[tuple[np.ndarray, ...]] = []
+    at = first
+    for block in source.read({stream: columns}, first):
+        assert (block.stream, block.first) == (stream, at)
+        assert len(block) <= BLOCK
+        assert all(len(values) == len(block) and values.dtype == float for values in block.values)
+        at += len(block)
+        found.append(block.values)
+    return dict(zip(columns, map(np.concatenate, zip(*found, strict=True)), strict=True))
+
+
+# ------------------------------------------------------------- laws of sources
+
+
+def test_every_number_is_read_under_its_name(log):
+    path, expected = log
+    with open_log(path) as source:
+        (stream,) = source.streams
+        assert expected.keys() <= set(stream.columns) == set(source.columns)
+        assert stream.samples in (N, None)
+        found = read(source, stream.name, list(expected))
+    for name, column in expected.items():
+        np.testing.assert_array_equal(found[name], column, err_msg=name)
+
+
+def test_the_clock_is_found(log):
+    path, expected = log
+    with open_log(path) as source:
+        (stream,) = source.streams
+        if "column[0]" in expected:
+            assert stream.clock is None
+        else:
+            assert stream.clock in ("t", "time", "arm/timestamps", "/arm.header.stamp")
+
+
+def test_columns_may_be_asked_for_in_any_order_and_twice(log):
+    path, expected = log
+    last, *_, first = expected
+    with open_log(path) as source:
+        blocks = list(source.read({source.streams[0].name: [first, last, first]}))
+    for k, name in enumerate((first, last, first)):
+        np.testing.assert_array_equal(np.concatenate([block.values[k] for block in blocks]), expected[name])
+
+
+@pytest.mark.parametrize("first", [1, BLOCK, 200, N - 1])
+def test_reading_from_a_sample_on_gives_what_reading_all_gives_from_there(log, first):
+    path, expected = log
+    with open_log(path) as source:
+        found = read(source, source.streams[0].name, list(expected), first)
+    for name, column in expected.items():
+        np.testing.assert_array_equal(found[name], column[first:], err_msg=name)
+
+
+def test_reading_from_the_end_on_gives_nothing(log):
+    path, expected = log
+    with open_log(path) as source:
+        assert sum(map(len, source.read({source.streams[0].name: list(expected)}, N))) == 0
+
+
+def test_a_place_names_the_file(log):
+    path, _ = log
+    with open_log(path) as source:
+        assert source.place(source.streams[0].name, 200).startswith(str(path))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.6, 0.9, 0.999])
+def test_what_is_cut_off_is_refused_or_read_as_far_as_it_is_whole_with_a_warning(log, share, tmp_path):
+    path, expected = log
+    if path.is_dir():
+        cut = Path(shutil.copytree(path, tmp_path / path.name))
+        (inner,) = (each for each in cut.iterdir() if each.suffix in (".db3", ".mcap", ".zstd"))
+        inner.write_bytes(inner.read_bytes()[: int(share * inner.stat().st_size)])
+    else:
+        cut = tmp_path / path.name
+        cut.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            with open_log(cut) as source:
+                stream = source.streams[0]
+                names = [name for name in expected if name in stream.columns]
+                found = read(source, stream.name, names)
+        except FileFormatError as error:
+            if str(cut) not in str(error):
+                pytest.fail(str(error))
+            return
+    is_text = cut.suffix in (".csv", ".tsv", ".txt")  # a text table may end anywhere
+    at_end = share > 0.99 and format_of(cut).name not in ("NPZ", "Parquet")  # an index that nobody needs
+    assert is_text or at_end or (len(told) == 1 and issubclass(told[0].category, nd.NoriWarning))
+    for name, values in found.items():
+        whole = len(values) - 1 if is_text else len(values)  # of a text table the last row may be cut
+        np.testing.assert_array_equal(values[:whole], expected[name][:whole])
+
+
+@pytest.mark.parametrize("ending", [ending for each in FORMATS for ending in each.endings])
+def test_what_is_not_there_or_of_another_format_is_refused(tmp_path, ending):
+    path = tmp_path / f"log{ending}"
+    with pytest.raises(FileFormatError, match=r"there is no such file"):
+        open_log(path)
+    path.write_bytes(bytes(np.random.default_rng(1).integers(0, 256, 5000, dtype=np.uint8)))
+    with pytest.raises(FileFormatError, match=str(path)):
+        open_log(path)
+    path.write_bytes(b"")
+    with pytest.raises(FileFormatError, match=str(path)):
+        open_log(path)
+
+
+# ------------------------------------------------------------- laws of writers
+
+WRITERS = [each for each in FORMATS if each.writer]
+LINKS = ("l foot", "2nd/hand")
+FORCE = ("mx", "my", "mz", "fx", "fy", "fz")
+UNITS = ("N m",) * 3 + ("N",) * 3
+FIELDS = (
+    Field("tau", (3,), tuple(f"tau:{n}" for n in JOINTS), ("N m",) * 3, "tau", JOINTS),
+    Field("fx", (2, 6), tuple(f"fx:{n}.{c}" for n in LINKS for c in FORCE), UNITS * 2, "fx", LINKS),
+    Field("f:l foot", (6,), tuple(f"f:l foot.{c}" for c in FORCE), UNITS, "f", ("l foot",)),
+    Field(
+        "a",
+        (1, 6),
+        tuple(f"a:base.{c}" for c in ("wx", "wy", "wz", "ax", "ay", "az")),
+        ("rad/s^2",) * 3 + ("m/s^2",) * 3,
+        "a",
+        ("base",),
+    ),
+    Field("qdd:hip", (1,), ("qdd:hip",), ("rad/s^2",), "qdd", ("hip",)),
+    Field("sigma:tau", (3,), tuple(f"sigma:tau:{n}" for n in JOINTS), ("N m",) * 3),
+    Field("residual", (), ("residual",), ("",)),
+    Field("fell_back", (), ("fell_back",), ("",)),
+)
+METADATA = {"nori_dyn.fingerprint": "0123abcd", "nori_dyn.robot": "ünïcode, 'quotes': and \"more\""}
+
+
+def estimates(has_time: bool) -> tuple[Schema, np.ndarray | None, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(5)
+    t = 1.7e9 + np.arange(N) / 1000 if has_time else None
+    values = {each.name: rng.normal(size=(N, *each.shape)) for each in FIELDS}
+    values["residual"][3] = np.nan
+    values["tau"][4] = [0.1, 1e300, -5e-324]
+    values["fell_back"][:] = 0
+    return Schema(FIELDS, has_time, METADATA), t, values
+
+
+def write(
+    path: Path, schema: Schema, t: np.ndarray | None, values: dict[str, np.ndarray], begin: int, end: int
+) -> Path:
+    with writer_of(path)(path, schema) as writer:
+        for k in range(begin, end, 60):
+            own = slice(k, min(k + 60, end))
+            writer.write(None if t is None else t[own], {name: value[own] for name, value in values.items()})
+    return path
+
+
+def read_all(path: Path) -> tuple[Columns, dict[str, str], dict[str, str]]:
+    with open_log(path) as source:
+        found: Columns = {}
+        units: dict[str, str] = {}
+        for stream in source.streams:
+            found.update(read(source, stream.name, list(stream.columns)))
+            units.update(stream.units)
+        return found, units, dict(source.metadata)
+
+
+@pytest.fixture(params=[each.endings[0] for each in WRITERS], ids=[each.name for each in WRITERS])
+def ending(request):
+    return request.param
+
+
+@pytest.mark.parametrize("has_time", [True, False])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_what_is_written_is_read_to_the_last_bit_with_names_units_and_metadata(tmp_path, ending, parts, has_time):
+    schema, t, values = estimates(has_time)
+    out = tmp_path / f"out{ending}"
+    if parts == 1:
+        write(out, schema, t, values, 0, N)
+    else:
+        bounds = (0, 0, 130, N)  # the first part is empty
+        files = [
+            write(tmp_path / f"part-{k}{ending}", schema, t, values, begin, end)
+            for k, (begin, end) in enumerate(pairwise(bounds))
+        ]
+        writer_of(out).join(files, out, schema)
+    writer_of(out).beside(out, schema)
+    found, units, metadata = read_all(out)
+    table = flat(schema, t, values)
+    for k, label in enumerate(schema.labels):
+        np.testing.assert_array_equal(found[label], table[:, k], err_msg=label)
+        assert units.get(label, "") == schema.units[k]
+    assert metadata.items() >= METADATA.items()
+    assert ("t" in found) == has_time
+
+
+def test_the_same_estimates_make_the_same_numbers_whatever_the_parts(tmp_path, ending):
+    schema, t, values = estimates(True)
+    whole = write(tmp_path / f"whole{ending}", schema, t, values, 0, N)
+    parts = [write(tmp_path / f"{k}{ending}", schema, t, values, *ends) for k, ends in enumerate([(0, 77), (77, N)])]
+    joined = tmp_path / f"joined{ending}"
+    writer_of(joined).join(parts, joined, schema)
+    one, other = read_all(whole)[0], read_all(joined)[0]
+    assert one.keys() == other.keys()
+    for name, column in one.items():
+        np.testing.assert_array_equal(column, other[name])
+
+
+def test_a_file_without_samples_is_whole(tmp_path, ending):
+    schema, t, values = estimates(True)
+    with open_log(write(tmp_path / f"out{ending}", schema, t, values, 0, 0)) as source:
+        assert sum(len(block) for stream in source.streams for block in source.read({stream.name: stream.columns})) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("ending", [each.endings[0] for each in WRITERS if each.endings[0] not in (".ros2", ".bag")])
+def test_a_full_disk_is_an_error_of_the_system(tmp_path, ending):
+    schema, t, values = estimates(True)
+    (tmp_path / f"out{ending}").symlink_to("/dev/full")
+    with pytest.raises((OSError, RuntimeError)):
+        write(tmp_path / f"out{ending}", schema, t, values, 0, N)
+
+
+# ------------------------------------------------------------- what others read of it
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    schema, t, values = estimates(True)
+    folder = tmp_path_factory.mktemp("out")
+    return {each.endings[0]: write(folder / f"out{each.endings[0]}", schema, t, values, 0, N) for each in WRITERS}
+
+
+def test_pandas_reads_tables(out):
+    schema, t, values = estimates(True)
+    expected = pd.DataFrame(dict(zip(schema.labels, flat(schema, t, values).T, strict=True)))
+    pd.testing.assert_frame_equal(pd.read_csv(out[".csv"]), expected, check_exact=True, check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_parquet(out[".parquet"]), expected, check_exact=True)
+    pd.testing.assert_frame_equal(pd.read_feather(out[".arrow"]), expected, check_exact=True)
+    field = pq.read_schema(out[".parquet"])
+    assert field.field("tau:hip").metadata == {b"unit": b"N m"}
+    assert field.metadata[b"nori_dyn.fingerprint"] == b"0123abcd"
+
+
+def test_numpy_scipy_and_h5py_read_an_array_a_field(out):
+    _, t, values = estimates(True)
+    with np.load(out[".npz"]) as found:
+        assert set(found) == {"t", "nori_dyn", *values}
+        for name, value in values.items():
+            np.testing.assert_array_equal(found[name], value)
+    matlab = scipy.io.loadmat(out[".mat"])
+    np.testing.assert_array_equal(matlab["t"].ravel(), t)
+    np.testing.assert_array_equal(matlab["fx"], values["fx"])
+    np.testing.assert_array_equal(matlab["sigma_tau"], values["sigma:tau"])
+    with h5py.File(out[".h5"]) as file:
+        np.testing.assert_array_equal(file["fx"], values["fx"])
+        assert list(file["tau"].attrs["labels"]) == [f"tau:{name}" for name in JOINTS]
+        assert file.attrs["nori_dyn.fingerprint"] == "0123abcd"
+
+
+def decoded(out: dict[str, Path], ending: str) -> list[tuple[str, int, object]]:
+    """Return the messages of a file by its own library, decoded by rosbags."""
+    if ending == ".mcap":
+        with out[ending].open("rb") as raw:
+            reader = make_reader(raw, validate_crcs=True)
+            return [
+                (channel.topic, message.log_time, ROS2.deserialize_cdr(message.data, schema.name))
+                for schema, channel, message in reader.iter_messages()
+            ]
+    with AnyReader([out[ending]]) as reader:
+        return [(c.topic, time, reader.deserialize(raw, c.msgtype)) for c, time, raw in reader.messages()]
+
+
+@pytest.mark.parametrize("ending", [".mcap", ".bag", ".ros2"])
+def test_messages_have_the_conventions_of_ros(out, ending):
+    _, t, values = estimates(True)
+    found: dict[str, list[object]] = {}
+    times = []
+    for topic, time, message in decoded(out, ending):
+        found.setdefault(topic, []).append(message)
+        times.append(time)
+    assert times == sorted(times)
+    assert set(found) == {
+        "/nori_dyn/about",
+        "/nori_dyn/joint_states",
+        "/nori_dyn/wrench/l_foot",
+        "/nori_dyn/wrench/_2nd_hand",
+        "/nori_dyn/joint_wrench/l_foot",
+        "/nori_dyn/accel/base",
+        "/nori_dyn/qdd/hip",
+        "/nori_dyn/sigma/tau",
+        "/nori_dyn/residual",
+        "/nori_dyn/fell_back",
+    }
+    k = 17
+    state, wrench = found["/nori_dyn/joint_states"][k], found["/nori_dyn/wrench/_2nd_hand"][k]
+    assert state.name == list(JOINTS)
+    np.testing.assert_array_equal(state.effort, values["tau"][k])
+    assert len(state.position) == len(state.velocity) == 0
+    stamp = wrench.header.stamp
+    assert stamp.sec + stamp.nanosec / 1e9 == t[k]
+    assert wrench.header.frame_id == "2nd/hand"
+    force, torque = wrench.wrench.force, wrench.wrench.torque
+    np.testing.assert_array_equal([torque.x, torque.y, torque.z, force.x, force.y, force.z], values["fx"][k, 1])
+    accel = found["/nori_dyn/accel/base"][k].accel
+    angular, linear = accel.angular, accel.linear
+    np.testing.assert_array_equal([angular.x, angular.y, angular.z, linear.x, linear.y, linear.z], values["a"][k, 0])
+    sigma = found["/nori_dyn/sigma/tau"][k]
+    np.testing.assert_array_equal(sigma.data, values["sigma:tau"][k])
+    assert sigma.layout.dim[0].label == "sigma:tau:hip,sigma:tau:knee,sigma:tau:ankle"
+    assert found["/nori_dyn/residual"][k].data == values["residual"][k]
+    assert len(found["/nori_dyn/residual"]) == N
+    assert "0123abcd" in found["/nori_dyn/about"][0].data

@@ -1,0 +1,97 @@
+"""Tables of text as programs write them, and what is wrong with them where."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.registry import open_log
+
+
+def read(path, *columns):
+    with open_log(path) as source:
+        wanted = columns or source.streams[0].columns
+        blocks = list(source.read({"": wanted}))
+    values = [np.concatenate(each) for each in zip(*(block.values for block in blocks), strict=True)]
+    return dict(zip(wanted, (each.tolist() for each in values), strict=True))
+
+
+def test_the_first_line_may_hold_numbers(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("798.467,-0.03,1e-3\n798.469,-0.04,0\n")
+    assert read(path) == {"column[0]": [798.467, 798.469], "column[1]": [-0.03, -0.04], "column[2]": [1e-3, 0]}
+
+
+def test_names_may_stand_in_a_remark(tmp_path):
+    path = tmp_path / "log.txt"
+    np.savetxt(path, [[1, 2], [3, 4]], header="made by a robot\nq[0] q[1]")
+    assert read(path) == {"q[0]": [1, 3], "q[1]": [2, 4]}
+    path.write_text("# made by a robot\n1 2\n3 4\n")
+    assert read(path) == {"column[0]": [1, 3], "column[1]": [2, 4]}
+    path.write_text("# made by: a robot\nq[0] q[1]\n# more\n1 2\n3 4\n")
+    assert read(path) == {"q[0]": [1, 3], "q[1]": [2, 4]}
+
+
+def test_columns_of_text_are_left_out(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("mode,q[0],\nidle,1,x\nrun,,y\n")
+    assert str(read(path)) == "{'q[0]': [1.0, nan]}"
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_pieces_end_at_lines_and_errors_name_them(tmp_path, monkeypatch, fast):
+    if fast:
+        pytest.importorskip("pyarrow")
+    monkeypatch.setattr("nori_dyn.logs.formats.csv_table.PIECE", 1000)
+    monkeypatch.setattr("nori_dyn.logs.formats.csv_table.LARGE", 0 if fast else 1 << 30)
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    lines = ["a, b,c", *(f"{x:.17g}, {y:.17g},{z:.17g}" for x, y, z in rows.tolist())]
+    lines[7] = '"1", ,3'
+    lines[400:400] = ["", "  ", "# a remark"]
+    path = tmp_path / "log.csv"
+    path.write_text("\r\n".join(lines))
+    rows[6] = [1, np.nan, 3]
+    found = read(path, "c", "a", "b")
+    np.testing.assert_array_equal([found["a"], found["b"], found["c"]], rows.T)
+    with open_log(path) as source:
+        assert source.place("", 0) == f"{path}:2"
+        assert source.place("", 398) == f"{path}:400"
+        assert source.place("", 399) == f"{path}:404"
+    for wrong, said in (("1,2", "has 2 cells, and the first line names 3"), ("1,x,3", "column 'b' is 'x'")):
+        path.write_text("\n".join([*lines[:450], wrong, *lines[451:]]))
+        with pytest.raises(FileFormatError, match=rf"log\.csv:451: {said}"):
+            read(path)
+
+
+def test_what_is_not_asked_for_is_not_looked_at(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("a,b\n1,2\n3,broken\n")
+    assert read(path, "a") == {"a": [1, 3]}
+    with pytest.raises(FileFormatError, match=r"log\.csv:3: column 'b' is 'broken'"):
+        read(path, "b")
+
+
+def test_a_row_without_names_that_is_too_long(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("1,2\n1,2,3\n")
+    with pytest.raises(FileFormatError, match=r"log\.csv:2: has 3 cells, and the first line of numbers has 2"):
+        read(path)
+
+
+def test_a_line_without_end_is_no_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("nori_dyn.logs.formats.csv_table.LONGEST", 1 << 20)
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress(b"1" * (6 << 20)))
+    with pytest.raises(FileFormatError, match="is no line of text"):
+        open_log(path)
+
+
+def test_a_table_of_names_alone_has_no_samples(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("q[0],q[1]\n")
+    with open_log(path) as source:
+        assert source.streams[0].columns == ("q[0]", "q[1]")
+        assert list(source.read({"": ["q[0]"]})) == []

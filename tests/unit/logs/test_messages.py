@@ -1,0 +1,221 @@
+"""Messages of ROS as columns: every kind that comes with ROS, as rosbags decodes it, and JointStates that differ."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rosbags")
+
+from rosbags.typesys import Stores, get_typestore
+
+from nori_dyn.logs.messages import MalformedMessage, Topic, layout_of, parsed_types, standard_types
+
+STORES = {"cdr": get_typestore(Stores.ROS2_JAZZY), "ros1": get_typestore(Stores.ROS1_NOETIC)}
+KIND = "sensor_msgs/msg/JointState"
+
+
+def serialized(encoding, message, kind):
+    store = STORES[encoding]
+    return bytes((store.serialize_cdr if encoding == "cdr" else store.serialize_ros1)(message, kind))
+
+
+def drawn(store, kind, rng):
+    """Return a message with random numbers, texts and lengths."""
+
+    def number(name):
+        if name == "string":
+            return "x" * int(rng.integers(0, 6))
+        if name == "bool":
+            return bool(rng.integers(0, 2))
+        return float(np.float32(rng.normal())) if name.startswith("float") else int(rng.integers(0, 100))
+
+    content = {}
+    for name, (node, told) in store.fielddefs[kind][1]:
+        if node == 2:
+            content[name] = drawn(store, told, rng)
+        elif node == 1:
+            content[name] = number(told[0])
+        else:
+            (sub, inner), size = told
+            size = size if node == 3 else int(rng.integers(0, 4))
+            if sub == 2:
+                content[name] = [drawn(store, inner, rng) for _ in range(size)]
+            elif inner[0] == "string":
+                content[name] = [number("string") for _ in range(size)]
+            else:
+                dtype = {"byte": "u1", "char": "u1", "octet": "u1"}.get(inner[0], inner[0])
+                content[name] = np.array([number(inner[0]) for _ in range(size)], dtype=dtype)
+    return store.types[kind](**content)
+
+
+def found_at(message, path):
+    for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+        message = getattr(message, name) if name else message[int(index)]
+    return message.sec + message.nanosec / 1e9 if hasattr(message, "nanosec") else float(message)
+
+
+def numbers_in(store, kind, value):
+    """Return how many numbers a message holds; a time is one."""
+    if kind in ("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration"):
+        return 1
+    total = 0
+    for name, (node, told) in store.fielddefs[kind][1]:
+        own = getattr(value, name)
+        if node == 2:
+            total += numbers_in(store, told, own)
+        elif node == 1:
+            total += told[0] != "string" and name != "structure_needs_at_least_one_member"
+        elif told[0][0] == 2:
+            total += sum(numbers_in(store, told[0][1], each) for each in own)
+        elif told[0][1][0] != "string":
+            total += len(own)
+    return total
+
+
+@pytest.mark.parametrize("encoding", ["cdr", "ros1"])
+def test_every_kind_that_comes_with_ros(encoding):
+    store, rng = STORES[encoding], np.random.default_rng(2)
+    read = 0
+    for kind in store.fielddefs:
+        try:
+            messages = [drawn(store, kind, rng) for _ in range(3)]
+        except KeyError:  # of kinds that rosbags does not ship
+            continue
+        for message in messages:
+            data = serialized(encoding, message, kind)
+            places = layout_of(data, kind, standard_types(encoding), encoding).places
+            assert len(places) == numbers_in(store, kind, message), kind
+            topic = Topic("/x", kind, standard_types(encoding), encoding)
+            topic.look(data)
+            paths = [path for path in places if ":" not in path]
+            values = topic.decode([data], [f"/x{path}" for path in paths])[:, 0]
+            np.testing.assert_array_equal(values, [found_at(message, path) for path in paths], err_msg=kind)
+            read += len(paths)
+    assert read > 2000
+
+
+def joint_state(names, position, velocity=(), effort=(), encoding="cdr", frame="", stamp=(5, 250_000_000), order=None):
+    types = STORES[encoding].types
+    more = {"seq": 1} if encoding == "ros1" else {}
+    time = types["builtin_interfaces/msg/Time"](sec=stamp[0], nanosec=stamp[1])
+    header = types["std_msgs/msg/Header"](stamp=time, frame_id=frame, **more)
+    arrays = {"position": position, "velocity": velocity, "effort": effort}
+    message = types[KIND](header=header, name=list(names), **{k: np.array(v, dtype=float) for k, v in arrays.items()})
+    if order is not None:
+        return bytes(STORES["cdr"].serialize_cdr(message, KIND, little_endian=order == "little"))
+    return serialized(encoding, message, KIND)
+
+
+def topic(encoding="cdr"):
+    return Topic("/joint_states", KIND, standard_types(encoding), encoding)
+
+
+@pytest.mark.parametrize("encoding", ["cdr", "ros1"])
+def test_joints_go_by_name_whatever_their_order(encoding):
+    arm = topic(encoding)
+    messages = [
+        joint_state(["a", "b"], [1, 2], [3, 4], [5, 6], encoding),
+        joint_state(["b", "a"], [2, 1], [4, 3], [6, 5], encoding),
+        joint_state(["b"], [2], [4], [6], encoding),
+        joint_state(["a", "b", "c"], [1, 2, 9], [], [5, 6, 9], encoding, frame="a frame"),
+        joint_state([], [], [], [], encoding),
+    ]
+    for message in messages[:4]:
+        arm.look(message)
+    names = [f"/joint_states.{kind}:{joint}" for kind in ("position", "velocity", "effort") for joint in "ab"]
+    nan = np.nan
+    expected = [
+        [1, 1, nan, 1, nan],
+        [2, 2, 2, 2, nan],
+        [3, 3, nan, nan, nan],
+        [4, 4, 4, nan, nan],
+        [5, 5, nan, 5, nan],
+        [6, 6, 6, 6, nan],
+    ]
+    np.testing.assert_array_equal(arm.decode(messages, names), expected)
+    assert "/joint_states.position:c" in arm.columns
+    assert arm.clock == "/joint_states.header.stamp"
+
+
+def test_either_order_of_bytes_is_read():
+    arm = topic()
+    messages = [joint_state(["a"], [1.5], order=order) for order in ("little", "big", "little")]
+    names = ["/joint_states.position:a", "/joint_states.header.stamp"]
+    np.testing.assert_array_equal(arm.decode(messages, names), [[1.5] * 3, [5.25] * 3])
+
+
+def test_names_that_occur_twice_are_numbered():
+    arm = topic()
+    arm.look(joint_state(["a", "a"], [1, 2]))
+    assert {"/joint_states.position[0]", "/joint_states.position[1]"} < set(arm.columns)
+
+
+def test_without_stamps_the_log_tells_the_time():
+    arm = topic()
+    arm.look(joint_state(["a"], [1], stamp=(0, 0)))
+    assert arm.clock == "/joint_states.log_time"
+
+
+@pytest.mark.parametrize("encoding", ["cdr", "ros1"])
+def test_bytes_that_are_no_message_are_told(encoding):
+    whole = joint_state(["a", "b"], [1, 2], [3, 4], [5, 6], encoding)
+    for size in range(len(whole)):
+        with pytest.raises(MalformedMessage):
+            topic(encoding).look(whole[:size])
+    with pytest.raises(MalformedMessage, match="it ends after"):
+        topic(encoding).look(whole + b"12345678")
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        data = bytearray(whole)
+        data[rng.integers(len(data))] = rng.integers(256)
+        try:
+            arm = topic(encoding)
+            arm.look(bytes(data))
+            arm.decode([bytes(data)], arm.columns)
+        except MalformedMessage:
+            pass
+
+
+def test_a_malformed_message_among_others_is_named():
+    whole = joint_state(["a"], [1], [2], [3])
+    broken = bytearray(whole)
+    broken[20] = 200  # the length of the list of names
+    with pytest.raises(MalformedMessage, match="message 2 of /joint_states"):
+        topic().decode([whole, whole, bytes(broken)], ["/joint_states.position:a"])
+
+
+def test_pictures_are_no_columns():
+    store = STORES["cdr"]
+    kind = "sensor_msgs/msg/Image"
+    picture = drawn(store, kind, np.random.default_rng(1))
+    picture.data = np.zeros(100_000, dtype=np.uint8)
+    camera = Topic("/camera", kind, standard_types("cdr"), "cdr")
+    camera.look(serialized("cdr", picture, kind))
+    assert {"/camera.height", "/camera.width"} < set(camera.columns)
+    assert not any(name.startswith("/camera.data") for name in camera.columns)
+
+
+def test_definitions_come_from_the_file():
+    text = (
+        "Inner[] parts\nuint8 LEFT=1\nfloat32[2] pair\nstring[<=3] names\n" + "=" * 80 + "\nMSG: odd/Inner\nint16 x\n"
+    )
+    types = parsed_types(text, "odd/msg/Outer")
+    data = b"\0\1\0\0" + b"\2\0\0\0" + b"\7\0\xff\xff" + np.array([1.5, -2], "<f4").tobytes() + b"\0\0\0\0"
+    odd = Topic("/odd", "odd/msg/Outer", types, "cdr")
+    odd.look(data)
+    assert odd.columns[:-1] == ("/odd.parts[0].x", "/odd.parts[1].x", "/odd.pair[0]", "/odd.pair[1]")
+    np.testing.assert_array_equal(odd.decode([data], odd.columns[:-1])[:, 0], [7, -1, 1.5, -2])
+    with pytest.raises(MalformedMessage, match="cannot be read"):
+        parsed_types("float64[ x", "odd/msg/Odd")
+
+
+def test_arrays_of_messages_that_are_too_long_are_no_columns():
+    types = parsed_types("Point[] points\nfloat64 x\n" + "=" * 80 + "\nMSG: odd/Point\nfloat64 x\n", "odd/msg/Cloud")
+    data = b"\0\1\0\0" + np.array([5000, 0], "<u4").tobytes() + np.arange(5001.0).tobytes()
+    cloud = Topic("/cloud", "odd/msg/Cloud", types, "cdr")
+    cloud.look(data)
+    assert cloud.columns == ("/cloud.x", "/cloud.log_time")
+    assert cloud.decode([data], ["/cloud.x"])[0, 0] == 5000

@@ -1,0 +1,352 @@
+"""The page of a log: what it says, that its lines are the data, that it stands alone, and that a browser shows it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.api.view import recorded
+from nori_dyn.report.curves import SIZE
+from nori_dyn.report.html import log_to_html
+from nori_dyn.report.recorded import SINGULAR, Recorded
+from nori_dyn.report.suspicions import alarm, suspicions, windows
+from nori_dyn.solve.diagnosis import Diagnosis
+from tests.browser import CONTRAST, WIDTHS, parsed, text
+from tests.recorded_logs import (
+    DT,
+    FAULTY,
+    GAP,
+    MISSING,
+    SPIKE,
+    START,
+    N,
+    estimated,
+    exact_plan,
+    log_file,
+)
+from tests.unit.report.test_curves import points
+
+FIRST, SECOND = "second:panda_joint2", "third:panda_joint4"
+"""The sensors that were given faults."""
+
+
+@cache
+def log(name: str = "faulty") -> Recorded:
+    return recorded(estimated(name))
+
+
+@cache
+def page(name: str = "faulty") -> str:
+    return log_to_html(log(name))
+
+
+@cache
+def exact() -> Recorded:
+    return recorded(nd.estimate(log_file("sound"), exact_plan(("tau",)), backend="numpy"))
+
+
+def panels(root, section: str = "estimates") -> dict:
+    """Return the figures of a section by their titles."""
+    (own,) = (each for each in root.iter("section") if each.get("aria-labelledby") == section)
+    return {text(figure.find("figcaption/b")): figure for figure in own.iter("figure")}
+
+
+def read_back(figure, label: str) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the times and numbers of a line as they are drawn, and how exact the numbers are."""
+    frame = figure.find("div[@class='frame']")
+    low, high = float(frame.get("data-low")), float(frame.get("data-high"))
+    labels = [text(key) for key in figure.iterfind("figcaption/span") if "key" in key.get("class")]
+    paths = [path for path in frame.iter("path") if "line" in path.get("class")]
+    parts = points(paths[labels.index(label)].get("d"))
+    at = np.array([point for part in parts for point in part[1:]], dtype=float)
+    end = log().time[-1]
+    return at[:, 0] / SIZE * end, high - at[:, 1] / SIZE * (high - low), (high - low) / SIZE
+
+
+# ------------------------------------------------------------------------------------- what it says
+
+
+def test_the_verdict_names_the_faulty_sensor_and_when():
+    root = parsed(page())
+    assert root.find("body/main")[0].tag == "header"
+    assert root.find("body/main/header").get("class") == "no"
+    assert text(root.find(".//h1")).endswith(f"{FIRST} does not fit the other sensors")
+    said = text(root.find(".//header"))
+    start, stop = (DT * sample for sample in (FAULTY.start, FAULTY.stop - 1))
+    assert f"from {start:g} s to {stop:g} s" in said
+    assert f"Suspect as well: {SECOND}." in said
+    assert f"tau:panda_joint3 in {MISSING.stop - MISSING.start} of {N:,} samples" in said
+    assert "The log has 1 gap, the longest of 2.01 s." in said
+
+
+def test_suspects_are_those_that_were_made_faulty_and_when_they_were():
+    suspects = log().suspects
+    assert list(suspects) == [FIRST, SECOND]
+    hit = {sensor: {k for each in own for k in range(each.first, each.stop)} for sensor, own in suspects.items()}
+    width = N // len(list(windows(N)))
+    assert hit[FIRST] == set(range(FAULTY.start, FAULTY.stop))
+    assert SPIKE in hit[SECOND]
+    assert len(hit[SECOND]) == width
+    assert all(each.is_first for own in suspects.values() for each in own)
+    z = log().diagnosis.normalised[:, log().diagnosis.readings.index(SECOND)]
+    assert suspects[SECOND][0].strength == pytest.approx(abs(z[SPIKE]))
+
+
+def test_sound_sensors_are_not_accused():
+    root = parsed(page("sound"))
+    assert text(root.find(".//h1")).endswith("The readings fit together")
+    assert log("sound").suspects == {}
+    assert "suspect" not in text(root.find(".//header"))
+    diagnosis = log("sound").diagnosis
+    assert np.nanmax(np.abs(diagnosis.normalised)) < alarm(diagnosis)
+
+
+def test_how_often_sound_sensors_are_accused():
+    """Of a thousand logs of made up residuals, about one is; of forty, none is to be expected."""
+    sound, rng = log("sound").diagnosis, np.random.default_rng(7)
+    few = slice(0, 200)
+    accused = 0
+    for _ in range(40):
+        spreads = sound.spreads[few]
+        noise = np.where(np.isnan(spreads), 0.0, spreads) * rng.normal(size=spreads.shape)
+        made = Diagnosis(
+            sound.estimate, {}, sound.readings, sound.sensors, noise, spreads, np.ones(200), np.ones(200, dtype=int)
+        )
+        accused += bool(suspicions(made))
+    assert accused <= 1
+
+
+def test_what_is_steadily_off_within_sigma_is_said_to_be():
+    sound = log("sound")
+    residuals = sound.diagnosis.residuals + 0.5 * sound.diagnosis.spreads
+    off = replace(sound, diagnosis=replace(sound.diagnosis, residuals=residuals))
+    root = parsed(log_to_html(off))
+    assert text(root.find(".//h1")).endswith("The readings fit within their sigmas, but are steadily off")
+    assert root.find(".//header").get("class") == "sometimes"
+
+
+def test_without_a_monitor_it_shows_what_there_is():
+    whole = nd.estimate(log_file("sound"), exact_plan(None), backend="numpy")
+    root = parsed(log_to_html(recorded(whole)))
+    assert text(root.find(".//h1")).endswith("Estimated; nothing checks the readings")
+    assert "The sensors hold exactly" in text(root.find(".//header"))
+    assert [text(h) for h in root.iter("h2")] == ["What happened when", "Estimates", "What was counted"]
+    shown = list(panels(root))
+    assert shown[:7] == [f"tau:panda_joint{k}" for k in range(1, 8)]
+    assert shown[7].startswith("qdd:")
+    assert "acceleration of panda_link7, gravity included: linear" in shown
+    rows = {text(row[0]): text(row[1]) for row in root.iterfind(".//dl/div")}
+    assert float(rows["largest equation residual"].split(",")[0]) < 1e-10
+
+
+def test_strips_say_when_something_happened():
+    root = parsed(page())
+    labels = [text(label).partition("\n")[0] for label in root.iterfind(".//div[@class='label']")]
+    strips = dict(zip(labels, root.iterfind(".//div[@class='frame strip']"), strict=True))
+    (dropped,) = (strip for label, strip in strips.items() if label.startswith("dropped: tau:panda_joint3"))
+    ((start, width),) = (map(int, re.match(r"M(\d+) 0h(\d+)", path.get("d")).groups()) for path in dropped.iter("path"))
+    end = log().time[-1]
+    assert start / SIZE * end <= DT * MISSING.start + 0.02
+    assert (start + width) / SIZE * end >= DT * (MISSING.stop - 1) - 0.02
+    assert width / SIZE * end < 0.3
+    (gap,) = (strip for label, strip in strips.items() if label.startswith("gaps in time"))
+    ((start, width),) = (map(int, re.match(r"M(\d+) 0h(\d+)", path.get("d")).groups()) for path in gap.iter("path"))
+    assert start / SIZE * end == pytest.approx(DT * GAP, abs=0.02)
+    assert width / SIZE * end == pytest.approx(2.01, abs=0.02)
+
+
+def test_rows_without_a_solution_are_counted_and_break_the_lines():
+    singular = np.zeros(N, dtype=bool)
+    singular[100:150] = True
+    values = {name: np.where(singular.reshape(-1, *[1] * (x.ndim - 1)), np.nan, x) for name, x in log().values.items()}
+    root = parsed(log_to_html(replace(log(), values=values, flags={SINGULAR: singular})))
+    assert f"50 of {N:,} samples have no unique solution" in text(root.find(".//header"))
+    t, _, _ = read_back(panels(root)["tau:panda_joint1"], "estimated")
+    assert not ((t > log().time[100] - 1e-3) & (t < log().time[149] + 1e-3)).any()
+
+
+# --------------------------------------------------------------------------------- lines are the data
+
+
+def test_lines_are_the_numbers_of_the_log():
+    root, judged = parsed(page()), log().diagnosis
+    cases = {
+        ("estimates", "tau:panda_joint2", "estimated"): log().estimates["tau:panda_joint2"],
+        ("estimates", "tau:panda_joint2", "measured"): log().readings["tau:panda_joint2"],
+        ("estimates", "external wrench on panda_link7: force", "fz"): log().estimates["fx:panda_link7.fz"],
+        ("residuals", FIRST, "residual"): judged.normalised[:, judged.readings.index(FIRST)],
+        ("readings", FIRST, "measured"): log().readings[FIRST],
+        ("readings", FIRST, "estimated"): log().readings[FIRST] - judged.residuals[:, judged.readings.index(FIRST)],
+    }
+    for (section, title, label), x in cases.items():
+        t, drawn, resolution = read_back(panels(root, section)[title], label)
+        assert len(t) == np.isfinite(x).sum() == N
+        np.testing.assert_allclose(t, log().time, atol=log().time[-1] / SIZE)
+        np.testing.assert_allclose(drawn, x, atol=resolution)
+
+
+def test_what_was_missing_has_no_line():
+    t, drawn, resolution = read_back(panels(parsed(page()))["tau:panda_joint3"], "measured")
+    known = np.isfinite(log().readings["tau:panda_joint3"])
+    np.testing.assert_allclose(t, log().time[known], atol=log().time[-1] / SIZE)
+    np.testing.assert_allclose(drawn, log().readings["tau:panda_joint3"][known], atol=resolution)
+
+
+def test_bands_are_two_standard_deviations():
+    figure = panels(parsed(page()))["external wrench on panda_link7: force"]
+    frame = figure.find("div[@class='frame']")
+    low, high = float(frame.get("data-low")), float(frame.get("data-high"))
+    band = next(path for path in frame.iter("path") if path.get("class") == "band c2")
+    upper = []
+    for part in band.get("d").split("z")[:-1]:
+        at = np.array(re.findall(r"-?\d+", part), dtype=float).reshape(-1, 2).cumsum(axis=0)
+        upper += list(high - at[: len(at) // 2, 1] / SIZE * (high - low))
+    expected = log().estimates["fx:panda_link7.fz"] + 2 * log().deviations["fx:panda_link7.fz"]
+    np.testing.assert_allclose(upper, expected, atol=2 * (high - low) / SIZE)
+
+
+def test_long_logs_give_small_pages_on_which_a_spike_is_seen():
+    n = 600_000
+    rng = np.random.default_rng(2)
+    t = np.arange(n) * 1e-3
+    base = exact()
+    tau = rng.normal(size=(n, 7))
+    tau[123_456, 2] = 500.0
+    long = replace(base, time=t, start=0.0, q=np.zeros((n, 7)), readings={}, values={"tau": tau}, flags={})
+    made = log_to_html(long)
+    assert len(made) < 3_000_000
+    frame = panels(parsed(made))["tau:panda_joint3"].find("div[@class='frame']")
+    low, high = float(frame.get("data-low")), float(frame.get("data-high"))
+    path = next(path for path in frame.iter("path") if "line" in path.get("class"))
+    x, y = min((point for part in points(path.get("d")) for point in part), key=lambda point: point[1])
+    assert high - y / SIZE * (high - low) == pytest.approx(500, abs=0.1)
+    assert x / SIZE * t[-1] == pytest.approx(123.456, abs=1.0)
+
+
+def test_names_choose_what_is_drawn(tmp_path):
+    root = parsed(log_to_html(log(), ["fx:panda_link7.fz", "tau:panda_joint1"]))
+    assert set(panels(root)) == {"tau:panda_joint1", "external wrench on panda_link7: force"}
+    with pytest.raises(nd.errors.UnknownOutputError, match="tua"):
+        nd.view(estimated(), tmp_path / "log.html", ["tua"])
+    assert not list(tmp_path.iterdir())
+
+
+# ------------------------------------------------------------------------------------ a sound file
+
+
+@pytest.mark.parametrize("name", ["faulty", "sound"])
+def test_the_page_stands_alone(name):
+    made = page(name)
+    root = parsed(made)
+    assert not re.search(r"https?://|@import|url\(", made)
+    assert [e.get("href") for e in root.iter() if e.get("href")] == ["data:,"]
+    assert not any(e.get("src") or any(key.startswith("on") for key in e.keys()) for e in root.iter())  # noqa: SIM118
+    assert not [*root.iter("img", "iframe", "object", "embed", "form", "link[@rel='stylesheet']")]
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    assert all(svg.get("role") == "img" and svg.get("aria-label") for svg in root.iter("svg"))
+
+
+def test_only_its_own_script_may_run():
+    made = page()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', made)[1]
+    (script,) = re.findall(r"<script>(.*?)</script>", made, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+
+
+def test_equal_logs_give_equal_pages():
+    assert log_to_html(recorded(estimated())) == page()
+
+
+def test_names_cannot_change_the_page():
+    nasty = '</script><script>alert("1")</script>'
+    made = log_to_html(replace(log(), name=nasty, unjudged=nasty))
+    root = parsed(made)
+    assert len([*root.iter("script")]) == 2
+    assert nasty in text(root.find(".//header"))
+
+
+# -------------------------------------------------------------------------------------- in a browser
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_in_a_browser(browser, tmp_path, width):
+    path = tmp_path / "log.html"
+    path.write_text(page(), encoding="utf-8")
+    w, h = WIDTHS[width]
+    context = browser.new_context(viewport={"width": w, "height": h})
+    view = context.new_page()
+    messages, requests = [], []
+    view.on("console", lambda message: messages.append(message.text))
+    view.on("pageerror", lambda error: messages.append(str(error)))
+    view.on("request", lambda request: requests.append(request.url))
+    view.goto(path.as_uri())
+    verdict = view.locator("header").bounding_box()
+    assert verdict["y"] + verdict["height"] < h
+    for is_open in (False, True):
+        view.evaluate(f"document.querySelectorAll('details').forEach(d => d.open = {str(is_open).lower()})")
+        assert view.evaluate("document.documentElement.scrollWidth") <= w
+        for scheme in ("light", "dark"):
+            view.emulate_media(color_scheme=scheme)
+            assert view.evaluate(CONTRAST) >= 4.5
+    assert messages == []
+    assert requests == [path.as_uri()]
+    context.close()
+
+
+def test_the_pointer_tells_numbers_and_a_drag_looks_closer(browser, tmp_path):
+    path = tmp_path / "log.html"
+    path.write_text(page(), encoding="utf-8")
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    view = context.new_page()
+    messages = []
+    view.on("console", lambda message: messages.append(message.text))
+    view.on("pageerror", lambda error: messages.append(str(error)))
+    view.goto(path.as_uri())
+    figure = view.locator("section[aria-labelledby=estimates] figure", has_text="tau:panda_joint2")
+    frame = figure.locator(".frame")
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
+
+    def told(sample: int, low: float, high: float) -> float:
+        share = (log().time[sample] - low) / (high - low)
+        view.mouse.move(box["x"] + 1 + share * (box["width"] - 2), box["y"] + box["height"] / 2)
+        return float(figure.locator(".key", has_text="estimated").locator("output").inner_text())
+
+    x, end = log().estimates["tau:panda_joint2"], float(log().time[-1])
+    for sample in (50, 700, 1700):
+        near = slice(sample - 3, sample + 4)
+        assert x[near].min() - 0.02 <= told(sample, 0.0, end) <= x[near].max() + 0.02
+        assert view.locator(".time output").inner_text().startswith("t = ")
+    view.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 20)
+    view.mouse.down()
+    view.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 20, steps=4)
+    view.mouse.up()
+    shown = view.evaluate(
+        "[...new Set([...document.querySelectorAll('.frame svg')].map(s => s.getAttribute('viewBox').split(' ')[0]))]"
+    )
+    assert len(shown) == 1
+    assert float(shown[0]) == pytest.approx(0.2 * SIZE, abs=0.01 * SIZE)
+    labels = figure.locator(".xs span").all_inner_texts()
+    assert all(0.18 * end <= float(label) <= 0.42 * end for label in labels)
+    assert x[598:603].min() - 0.01 <= told(600, 0.2 * end, 0.4 * end) <= x[598:603].max() + 0.01
+    view.keyboard.press("Escape")
+    assert view.evaluate("document.querySelector('.frame svg').getAttribute('viewBox')").startswith("0 ")
+    assert messages == []
+    context.close()
+
+
+def test_the_first_sample_is_at_the_time_of_the_log():
+    rows = {text(row[0]): text(row[1]) for row in parsed(page()).iterfind(".//dl/div")}
+    assert rows["first sample"] == f"at {START:.6f} s of the log's own time"
+    assert rows["gaps"] == "1"
+    assert rows["readings"] == "28 weighed, of 28 sensors"
