@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from nori_dyn.api.log_run import LogRunner
 from nori_dyn.errors import SystemShapeError
 
 
@@ -80,3 +81,23 @@ def _threads():
     import scipy.linalg  # noqa: F401
 
     return Threads()
+
+
+@dataclass(frozen=True, eq=False)
+class Mortal(LogRunner):
+    """A runner that kills the process that it runs in, the first few times, once a part of that log is written."""
+
+    folder: Path = Path()
+    victim: str = ""
+    times: int = 1
+    owner: int = 0
+
+    def solved(self, log, report, first=0, watched=None):
+        for chunk in super().solved(log, report, first, watched):
+            yield chunk
+            dies = log.path.name == self.victim and os.getpid() != self.owner
+            if dies and len([*self.folder.glob("died-*")]) < self.times:
+                while not [*self.folder.glob(f"**/{self.victim}.partial/journal.json")]:
+                    time.sleep(0.01)
+                (self.folder / f"died-{os.getpid()}").touch()
+                os.kill(os.getpid(), signal.SIGKILL)

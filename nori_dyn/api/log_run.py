@@ -17,6 +17,7 @@ from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
+from nori_dyn.logs.record import Record
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
@@ -145,7 +146,7 @@ class LogRunner:
                 samples, start = chunk.samples, time.perf_counter()
                 if run is None:
                     stage("compiling")
-                    run = self._prepared(samples)
+                    run = self._prepared(samples.at(slice(0, 1)).states())
                     report.preparing += time.perf_counter() - start
                     start = time.perf_counter()
                 found = run(*samples.states(), missing=options.missing, singular=options.singular)
@@ -157,20 +158,30 @@ class LogRunner:
                 stage(f"solved, {report.samples / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
                 yield Solved(samples, estimate, diagnosis, chunk.following)
 
+    def compile(self) -> None:
+        """Compile the plan, so that other processes find it in the cache."""
+        tree, record = self.system.tree, Record.of(self.systems, self.contacts)
+        rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
+        if isinstance(self.plans, Plan):
+            self._prepared(rest)
+            return
+        for state in self.plans.states:
+            self._prepared((*rest, np.array([[name in state for name in self.contacts]])))
+
     def _closed(self) -> ContactState | None:
         if isinstance(self.plans, Plan) or self.options.closed is None:
             return None
         return self.plans.sensors.contact_state(self.options.closed)
 
-    def _prepared(self, samples: Samples) -> Callable[..., Estimate | Diagnosis]:
-        """Return what solves a batch, compiled."""
+    def _prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
+        """Return what solves a batch, compiled, as one of some states shows."""
         judge = None
         if self.options.monitor and isinstance(self.plans, Plan):
             judge = self.plans.monitor(self.options.backend)
         solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
         run: Callable[..., Estimate | Diagnosis] = solver.solve_batch if judge is None else judge.check_batch
-        with suppress(NoriError):  # of the first sample: the whole chunk meets it again
-            run(*samples.at(slice(0, 1)).states(), missing=self.options.missing, singular="nan")
+        with suppress(NoriError):  # the whole batch meets it again
+            run(*states, missing=self.options.missing, singular="nan")
         return run
 
     def _tell(self, report: LogReport, samples: Samples, estimate: Estimate) -> None:

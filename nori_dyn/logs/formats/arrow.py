@@ -229,7 +229,9 @@ def _doubles(array: Any) -> Floats:
 
 def _of_doubles(column: Floats) -> Any:
     """Return an array of Arrow's with doubles (n,), as they lie where they lie in one piece."""
-    return pa.Array.from_buffers(pa.float64(), len(column), [None, pa.py_buffer(np.ascontiguousarray(column, dtype=float))])
+    return pa.Array.from_buffers(
+        pa.float64(), len(column), [None, pa.py_buffer(np.ascontiguousarray(column, dtype=float))]
+    )
 
 
 class ArrowWriter(Writer):
