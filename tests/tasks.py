@@ -85,18 +85,20 @@ def _threads():
 
 @dataclass(frozen=True, eq=False)
 class Mortal(LogRunner):
-    """A runner that kills the process that it runs in, the first few times, once a part of that log is written."""
+    """A runner that kills the process that it runs in over one log: once a part of it is written, or always at once."""
 
     folder: Path = Path()
     victim: str = ""
-    times: int = 1
+    always: bool = False
     owner: int = 0
 
     def solved(self, log, report, first=0, watched=None):
-        for chunk in super().solved(log, report, first, watched):
+        dies = log.path.name == self.victim and os.getpid() != self.owner
+        if dies and self.always:
+            os.kill(os.getpid(), signal.SIGKILL)
+        for chunk in LogRunner.solved(self, log, report, first, watched):
             yield chunk
-            dies = log.path.name == self.victim and os.getpid() != self.owner
-            if dies and len([*self.folder.glob("died-*")]) < self.times:
+            if dies and not [*self.folder.glob("died-*")]:
                 while not [*self.folder.glob(f"**/{self.victim}.partial/journal.json")]:
                     time.sleep(0.01)
                 (self.folder / f"died-{os.getpid()}").touch()

@@ -88,7 +88,7 @@ def test_a_worker_that_is_killed_loses_nothing(plan, runs, expected, tmp_path):
 
 def test_a_log_that_kills_every_worker_is_named(plan, runs, expected, tmp_path):
     out = tmp_path / "out"
-    runner = Mortal(plan, folder=tmp_path, victim="b.csv", times=10**6, owner=os.getpid())
+    runner = Mortal(plan, folder=tmp_path, victim="b.csv", always=True, owner=os.getpid())
     outcomes = estimate_logs(runner, f"{runs}/*.csv", out, workers=2)
     assert [bool(each.error) for each in outcomes] == [False, True, False]
     assert "b.csv: the processes that ran it died" in outcomes[1].error
