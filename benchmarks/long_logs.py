@@ -1,10 +1,10 @@
 """Long logs: how fast a humanoid's minutes at 1 kHz go through a plan, from file to file, and in how much memory.
 
-python -m benchmarks.long_logs [--minutes 10] [--times 4] [--rounds 5] [--folder DIR] [--json FILE]
+python -m benchmarks.long_logs [--samples 600000 2400000] [--rounds 5] [--folder DIR] [--json FILE]
 
 MuJoCo simulates `humanoid.xml`, held by a spring and moved by its motors; its own q, qd and qdd are the log, and the
-torques that it applied are what inverse dynamics must find again. Each run is a process of its own, and runs of all
-formats take turns, so that what else the machine does is shared by all.
+torques that it applied are what inverse dynamics must find again. Every run is a process of its own; those of all
+files take turns, so that what else the machine does is shared by all.
 """
 
 from __future__ import annotations
@@ -17,13 +17,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import nori_dyn as nd
+from nori_dyn.api.log_file import estimate_to_file
+from nori_dyn.api.log_run import LogRunner
+from nori_dyn.api.plan_set import load_plans
 from nori_dyn.bench.records import quartiles
 from nori_dyn.logs.log import whole_table
 from nori_dyn.typing import Floats
@@ -33,11 +39,19 @@ RATE = 1000
 CHUNK = 20_000
 """Samples that are simulated, and written, at once."""
 
-TOLERANCE = 1e-9
-"""How far estimated torques may be from those that MuJoCo applied [N m], which are up to some hundred."""
+GROUP = 1 << 20
+"""Samples of a row group: pyarrow's own choice where a table is written at once."""
 
 Chunk = tuple[Floats, Floats, Floats, Floats, Floats]
 """Times, q, qd, qdd and tau of samples (n, ...), as nori_dyn has them."""
+
+FORMATS: dict[str, Callable[[Path, pa.Schema], Any]] = {
+    "default.parquet": pq.ParquetWriter,
+    "plain.parquet": lambda path, schema: pq.ParquetWriter(path, schema, compression="none", use_dictionary=False),
+    "zstd.parquet": lambda path, schema: pq.ParquetWriter(path, schema, compression="zstd"),
+    "run.arrow": pa.ipc.new_file,
+}
+"""What opens a table to be written, by the name of its file: Parquet as pyarrow writes it by default, and otherwise."""
 
 
 def simulated(tree: nd.KinematicTree, samples: int, seed: int = 0) -> Iterator[Chunk]:
@@ -48,8 +62,6 @@ def simulated(tree: nd.KinematicTree, samples: int, seed: int = 0) -> Iterator[C
         samples: how many there are to be.
         seed: of the motion.
     """
-    import mujoco
-
     model = mujoco.MjModel.from_xml_path(str(ROBOT))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     data = mujoco.MjData(model)
@@ -74,3 +86,107 @@ def simulated(tree: nd.KinematicTree, samples: int, seed: int = 0) -> Iterator[C
             qdd[k] = data.qacc
         state = nd.interop.from_convention(tree, "mujoco", q, qd, qdd, tau)
         yield (first + np.arange(size)) / RATE, state.q, state.qd, state.qdd, state.tau
+
+
+def write_logs(folder: Path, tree: nd.KinematicTree, samples: int) -> list[Path]:
+    """Write a run as tables of all `FORMATS`, and the torques that MuJoCo applied, and return the logs."""
+    counts = {"q": tree.nq, "qd": tree.nv, "qdd": tree.nv}
+    names = ["t", *(f"{kind}[{k}]" for kind, n in counts.items() for k in range(n))]
+    schema = pa.schema([pa.field(name, pa.float64()) for name in names])
+    paths = [folder / f"{samples}-{name}" for name in FORMATS]
+    files = [opened(path, schema) for path, opened in zip(paths, FORMATS.values(), strict=True)]
+    torques = []
+    waiting: list[Any] = []
+    for k, (t, q, qd, qdd, tau) in enumerate(simulated(tree, samples), 1):
+        columns = [np.ascontiguousarray(column) for column in np.column_stack([t, q, qd, qdd]).T]
+        waiting.append(pa.record_batch([pa.array(column) for column in columns], schema=schema))
+        torques.append(tau)
+        if len(waiting) * CHUNK >= GROUP or k * CHUNK >= samples:
+            table = pa.Table.from_batches(waiting)
+            waiting = []
+            for file in files:
+                file.write_table(table)
+    for file in files:
+        file.close()
+    np.save(folder / f"{samples}-tau.npy", np.concatenate(torques))
+    return paths
+
+
+def run_once(plan: Path, log: Path, out: Path) -> dict[str, float]:
+    """Run a log through a plan in this process, and return what it took."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    report = estimate_to_file(LogRunner(load_plans(plan)), nd.read_log(log), out, restart=True)  # type: ignore[arg-type]
+    seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return {
+        "samples": report.samples,
+        "seconds": seconds,
+        "seconds_to_load": report.preparing,
+        "seconds_to_solve": report.seconds,
+        "cpu_seconds": cpu,
+        "megabytes": usage.ru_maxrss / 1000,
+    }
+
+
+def measured(plan: Path, log: Path, out: Path) -> dict[str, float]:
+    """Run a log through a plan in a process of its own, and return what it took, its start included as well."""
+    begun = time.perf_counter()
+    command = [sys.executable, "-m", "benchmarks.long_logs", "--once", plan, log, out]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    return {**json.loads(done.stdout), "seconds_with_start": time.perf_counter() - begun}
+
+
+def largest_error(out: Path, tau: Path) -> float:
+    """Return how far estimated torques are from those that MuJoCo applied, at most [N m]."""
+    found = whole_table(out)
+    columns = np.column_stack([found[name] for name in found if name.startswith("tau:")])
+    return float(np.abs(columns - np.load(tau)).max())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print what came of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, nargs="+", default=[600_000, 2_400_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", type=Path, help="where logs and estimates go; a folder that is removed by default")
+    parser.add_argument("--json", type=Path, help="write the figures of all rounds")
+    parser.add_argument("--once", nargs=3, metavar=("PLAN", "LOG", "OUT"), help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.once:
+        print(json.dumps(run_once(*map(Path, given.once))))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        tree = nd.load_robot(ROBOT)
+        plan = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"])
+        plan.save(folder / "humanoid.plan")
+        LogRunner(plan).compile()
+        logs = [(samples, log) for samples in given.samples for log in write_logs(folder, tree, samples)]
+        rounds: dict[str, list[dict[str, float]]] = {log.name: [] for _, log in logs}
+        errors = {}
+        for _ in range(given.rounds):
+            for samples, log in logs:
+                out = folder / f"out{log.suffix}"
+                rounds[log.name].append(measured(folder / "humanoid.plan", log, out))
+                errors[log.name] = largest_error(out, folder / f"{samples}-tau.npy")
+        show(rounds, errors)
+        if given.json:
+            told = {"cores": os.cpu_count(), "robot": tree.name, "freedoms": tree.nv, "largest_errors": errors}
+            given.json.write_text(json.dumps(told | {"rounds": rounds}, indent=2) + "\n")
+
+
+def show(rounds: dict[str, list[dict[str, float]]], errors: dict[str, float]) -> None:
+    """Print a line a log: medians and quartiles over the rounds."""
+    print(f"{'log':28} {'thousand samples a second':>26} {'with start':>11} {'us of CPU':>10} {'peak MB':>8} error N m")
+    for name, told in rounds.items():
+        low, middle, high = quartiles([each["samples"] / each["seconds"] / 1e3 for each in told])
+        start = quartiles([each["samples"] / each["seconds_with_start"] / 1e3 for each in told])[1]
+        cpu = quartiles([1e6 * each["cpu_seconds"] / each["samples"] for each in told])[1]
+        peak = max(each["megabytes"] for each in told)
+        rate = f"{middle:,.0f} ({low:,.0f} to {high:,.0f})"
+        print(f"{name:28} {rate:>26} {start:>11,.0f} {cpu:>10.2f} {peak:>8,.0f} {errors[name]:.1e}")
+
+
+if __name__ == "__main__":
+    main()
