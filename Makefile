@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SETUP_INPUTS := pyproject.toml .ci/setup.sh .ci/build-constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick attack lint figures notebooks docs check clean
+.PHONY: help demo test test-quick attack lint figures real notebooks docs check clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -35,6 +35,10 @@ figures: $(VENV)/.ready-dev ## measure the figures of the documents anew, and wr
 	$(BIN)/nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --rounds 15 \
 		--out docs/bench --paper-counts tests/data/paper_counts
 	$(BIN)/python -m benchmarks.figures docs/bench/bench.json
+
+DATA ?= ../shared/data
+real: $(VENV)/.ready-dev ## what logs of real robots tell, from the data in DATA=FOLDER: see docs/real_robots.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.real --data $(DATA)
 
 notebooks: $(VENV)/.ready-dev ## run the notebooks, and keep what they print and draw
 	$(BIN)/python -m benchmarks.notebooks

@@ -109,9 +109,21 @@ class Berdy:
         links: link names.
         child: the link that each joint carries, by joint name.
         base: the base link.
+
+    Args:
+        path: the URDF.
+        base: the variant.
+        torques: whether the torques of all joints are readings too.
+        ground: with a fixed base, whether the wrench of the ground on it is a reading too.
     """
 
-    def __init__(self, path: Path, base: Literal["fixed", "floating"] = "floating", torques: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        base: Literal["fixed", "floating"] = "floating",
+        torques: bool = False,
+        ground: bool = False,
+    ) -> None:
         loader = idyn.ModelLoader()
         if not loader.loadModelFromFile(str(path)):
             raise ValueError(f"iDynTree cannot load {path}")
@@ -127,7 +139,7 @@ class Berdy:
         options.includeAllJointAccelerationsAsSensors = True
         options.includeAllJointTorquesAsSensors = torques
         options.includeAllNetExternalWrenchesAsSensors = True
-        options.includeFixedBaseExternalWrench = False
+        options.includeFixedBaseExternalWrench = ground
         self.base = options.baseLink = self.model.getLinkName(self.model.getDefaultBaseLink())
         self.helper = idyn.BerdyHelper()
         if not self.helper.init(self.model, options):

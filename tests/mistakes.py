@@ -22,9 +22,9 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "mistakes.md"
 
 HEAD = """# Mistakes, and what they print
 
-What a first day brings, and what is said of it. In all of them `arm.urdf` is an arm of three joints and `arm.plan` its
-plan for `inverse_dynamics`. Each is run, and its words compared with those below, by the tests; `python -m
-tests.mistakes` writes this page.
+What a first day brings, and what is said of it. In all of them `arm.urdf` is an arm of three joints, `arm.plan` its
+plan for `inverse_dynamics`, and `run.csv` a log of its angles, `angle[0]` to `angle[2]`, and of their rates. Each is
+run, and its words compared with those below, by the tests; `python -m tests.mistakes` writes this page.
 """
 
 
@@ -46,12 +46,25 @@ def parts(*lines: str) -> str:
     return "components:\n" + "".join(f"  - {line}\n" for line in lines)
 
 
+def mapped(*entries: str) -> str:
+    return "columns:\n" + "".join(f"  - {entry}\n" for entry in entries)
+
+
 INFO = "nori-dyn info arm.urdf --components mine.yaml"
 OTHERS = ("{type: joint_acceleration, joints: all}", "{type: external_wrench, links: all, value: 0}")
 PLAN = "nori-dyn plan arm.urdf --sensors mine.yaml"
 SOLVE = "nori-dyn solve --plan arm.plan --input log.csv --out tau.csv"
+MAPPED = "nori-dyn solve --plan arm.plan --input run.csv --mapping map.yaml --out tau.csv"
+ANGLES, RATES = "{of: 'q:{joint}', from: 'angle[{k}]'}", "{of: 'qd:{joint}', from: 'rate[{k}]'}"
 NAMES = ",".join(f"{kind}[{k}]" for kind in ("q", "qd", "qdd") for k in range(3))
 ROW = "0.1,0.2,0.3,0,0,0,1,2,3"
+
+RUN = "\n".join(
+    [
+        ",".join(f"{kind}[{k}]" for kind in ("angle", "rate") for k in range(3)),
+        *(",".join(f"{x}" for x in (5 * k, 90 - k, 200 - 3 * k, 500, -100, -300)) for k in range(20)),
+    ]
+)
 
 BOX = """<robot name="box"><link name="box"><inertial>
   <mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="-0.1" ixy="0" ixz="0" iyz="0"/>
@@ -139,7 +152,21 @@ MISTAKES = {
             "q[0],q[1],q[2],qd[0],qd[1],qd[2]\n" + "0.1,0.2,0.3,0,0,0\n" * 5,
         ),
         Mistake("A window that has no middle", f"{SOLVE} --differentiate 10 --dt 0.01"),
-        Mistake("A log that is no table", SOLVE.replace("log.csv", "log.txt")),
+        Mistake("A log of no format that is known", SOLVE.replace("log.csv", "log.doc"), "log.doc", "1 2 3"),
+    ),
+    "Mappings of logs": (
+        Mistake("A column that the log has not", MAPPED, "map.yaml", mapped("{of: 'q:{joint}', from: 'angles[{k}]'}")),
+        Mistake("A joint of another robot", MAPPED, "map.yaml", mapped("{of: 'q:elbow', from: 'angle[0]'}")),
+        Mistake(
+            "A unit of something else", MAPPED, "map.yaml", mapped("{of: 'q:{joint}', from: 'angle[{k}]', unit: N}")
+        ),
+        Mistake("A field of no entry", MAPPED, "map.yaml", mapped("{of: 'q:{joint}', column: 'angle[{k}]'}")),
+        Mistake("Something mapped twice", MAPPED, "map.yaml", mapped(ANGLES, "{of: 'q:joint2', from: 'rate[0]'}")),
+        Mistake(
+            "A stream that the log has not", MAPPED, "map.yaml", f"streams: {{/imu: {{delay: 0.01}}}}\n{mapped(ANGLES)}"
+        ),
+        Mistake("Velocities that are not mapped", MAPPED, "map.yaml", mapped(ANGLES)),
+        Mistake("Readings that are not mapped", MAPPED, "map.yaml", mapped(ANGLES, RATES)),
     ),
     "Components of a robot": (
         Mistake("A type that does not exist", INFO, "mine.yaml", parts("{type: lop, frames: [link3, link1]}")),
@@ -196,6 +223,7 @@ def workplace() -> Iterator[None]:
                 urdf_of(nd.autotree(3)).replace('"bench"', '"arm"').replace("link_link", "link")
             )
             nd.plan(nd.System(nd.load_urdf("arm.urdf"), "inverse_dynamics"), outputs=["tau"]).save("arm.plan")
+            Path("run.csv").write_text(RUN)
             yield
         finally:
             os.chdir(before)

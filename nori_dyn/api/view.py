@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,15 @@ import numpy as np
 from nori_dyn.api.log_estimate import LogEstimate
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
-from nori_dyn.errors import FileFormatError, InputError, WrongKindError
+from nori_dyn.api.system import System
+from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindError
 from nori_dyn.io.files import check_writable, write_bytes
+from nori_dyn.logs.chunks import samples_of
 from nori_dyn.logs.fields import schema_of
-from nori_dyn.logs.samples import contact_states
+from nori_dyn.logs.log import Log
+from nori_dyn.logs.record import ALWAYS
+from nori_dyn.logs.samples import Samples, contact_states
+from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.report.foxglove import save_foxglove_layout
 from nori_dyn.report.html import log_to_html
@@ -23,7 +29,7 @@ from nori_dyn.report.recorded import CONTACT, DROPPED, FELL_BACK, SINGULAR, Reco
 from nori_dyn.report.recording import check_rerun, save_recording
 from nori_dyn.system.inputs import unusable
 from nori_dyn.tables import number
-from nori_dyn.typing import Booleans
+from nori_dyn.typing import Booleans, Floats
 
 PAGE, RECORDING = (".html", ".htm"), (".rrd",)
 
@@ -33,6 +39,7 @@ def view(
     path: str | os.PathLike[str],
     names: Sequence[str] = (),
     robot: str | os.PathLike[str] | None = None,
+    log: Log | None = None,
 ) -> tuple[str, ...]:
     """Write pictures of a log: what to look at before reading numbers.
 
@@ -46,6 +53,7 @@ def view(
         path: the file; its ending says which.
         names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
         robot: of a recording, the URDF whose meshes are drawn; without it links are capsules from joint to joint.
+        log: the log, to draw beside the estimated torques those that it holds though the plan does not read them.
 
     Returns:
         What is to be said of the picture, such as that meshes were not found.
@@ -69,11 +77,11 @@ def view(
         raise WrongKindError("nd.view", "what nd.estimate returns", given, example)
     path = Path(path)
     check_picture(path)
-    log = recorded(found)
-    check_names(log, names)
+    drawn = recorded(found, log)
+    check_names(drawn, names)
     if path.suffix in RECORDING:
-        return save_recording(log, path, names, None if robot is None else Path(robot))
-    write_bytes(path, log_to_html(log, names).encode())
+        return save_recording(drawn, path, names, None if robot is None else Path(robot))
+    write_bytes(path, log_to_html(drawn, names).encode())
     return ()
 
 
@@ -91,8 +99,8 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     check_writable(Path(path))
 
 
-def recorded(found: LogEstimate) -> Recorded:
-    """Return what pictures of a log are drawn of."""
+def recorded(found: LogEstimate, log: Log | None = None) -> Recorded:
+    """Return what pictures of a log are drawn of; see `view`."""
     samples, estimate = found.samples, found.estimate
     if not len(samples):
         raise InputError("there are no samples to draw.")
@@ -119,6 +127,7 @@ def recorded(found: LogEstimate) -> Recorded:
         q=samples.q,
         readings=dict(zip(samples.record.measurement_names, samples.y.T, strict=True)),
         values=estimate.values,
+        held={} if log is None else torques_beside(found, log),
         flags=dict(_flags(found)),
         diagnosis=found.diagnosis,
         unjudged=unjudged,
@@ -126,6 +135,31 @@ def recorded(found: LogEstimate) -> Recorded:
         doubts=found.report.doubts,
         notes=tuple(_notes(found)),
     )
+
+
+def torques_beside(found: LogEstimate, log: Log) -> dict[str, Floats]:
+    """Return the torques (N,) that a log holds and that no sensor of the plan reads, by their names.
+
+    They are found by the log's mapping, or by their usual names, as those of a sensor would be.
+    """
+    samples, tree = found.samples, found.samples.record.tree
+    moved = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv]
+    if not moved:
+        return {}
+    reading = {"type": "joint_torque", "joints": "all", "sigma": 1.0}
+    sensors = SensorSet.from_dict({"name": "torques", "measurements": [reading]})
+    parts = []
+    with suppress(NoriError), log.opened({ALWAYS: System(tree, sensors)}) as (source, binding):
+        parts = list(samples_of(source, binding))
+    if not parts:
+        return {}
+    whole = Samples.joined(parts)
+    places = np.searchsorted(whole.numbers, samples.numbers).clip(0, len(whole) - 1)
+    if not np.array_equal(whole.numbers[places], samples.numbers):
+        return {}
+    columns = zip(whole.record.measurement_names, whole.y[places].T, strict=True)
+    there = set(samples.record.measurement_names)
+    return {name: x for name, x in columns if name not in there and np.isfinite(x).any()}
 
 
 def _flags(found: LogEstimate) -> Iterator[tuple[str, Booleans]]:

@@ -82,8 +82,9 @@ def view(
     if input is None or out is None:
         return
     closed = None if contacts is None else named_contacts(contacts)
+    log = read_log(input, mapping)
     found = estimate(
-        read_log(input, mapping),
+        log,
         plans,
         differentiate=differentiate,
         dt=dt,
@@ -93,7 +94,7 @@ def view(
         backend=backend,
         contacts=closed,
     )
-    for note in draw(found, out, names or (), meshes):
+    for note in draw(found, out, names or (), meshes, log):
         typer.echo(f"warning: {note}", err=True)
     name = unbroken(str(out))
     opened = f"Look at it: rerun {name}" if out.suffix == ".rrd" else "Open it in a browser."

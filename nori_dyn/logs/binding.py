@@ -71,6 +71,7 @@ class Binding:
         lacking: the numbers of the record that nothing gives.
         unused: the columns that are not used.
         ignored: the readings that the mapping speaks of and the sensors do not take.
+        is_mapped: whether a mapping says what each column is; otherwise they go by their usual names.
     """
 
     record: Record
@@ -83,6 +84,7 @@ class Binding:
     lacking: tuple[str, ...]
     unused: tuple[str, ...]
     ignored: tuple[str, ...] = ()
+    is_mapped: bool = False
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
@@ -157,6 +159,7 @@ def bind(columns: Mapping[str, Stream], mapping: LogMapping | None, record: Reco
         lacking=tuple(name for k, name in enumerate(record.names) if k not in taken),
         unused=tuple(column for column in columns if column not in read),
         ignored=tuple(entries.ignored),
+        is_mapped=bool(mapping.columns),
     )
 
 

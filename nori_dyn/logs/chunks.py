@@ -117,13 +117,19 @@ def _check_has(kind: str, source: Source, binding: Binding) -> None:
     record = binding.record
     names = record.names[record.q if kind == "q" else record.qd]
     missing = [name for name in names if name in binding.lacking]
-    if missing:
-        k = names.index(missing[0])
+    if not missing:
+        return
+    k = names.index(missing[0])
+    hint = suggestion(source.columns, f"{kind}[{k}]", KINDS)
+    if binding.is_mapped:
         raise InputError(
-            f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are "
-            f"needed). {suggestion(source.columns, f'{kind}[{k}]', KINDS)} Where they are called otherwise, a mapping "
-            "says how: nori-dyn map."
+            f"{binding.where}: the mapping does not say what '{missing[0]}' is ({len(missing)} of {len(names)} numbers "
+            f"of {kind} are missing). {hint} What does not change is given by `value`."
         )
+    raise InputError(
+        f"{binding.where}: has no column '{missing[0]}' or '{kind}[{k}]' ({len(names)} numbers of {kind} are needed). "
+        f"{hint} Where they are called otherwise, a mapping says how: nori-dyn map."
+    )
 
 
 def _differentiated(binding: Binding, differentiation: Differentiation | None) -> list[int]:

@@ -196,7 +196,11 @@ def _resampled(binding: Binding, blocks: Iterable[Block], counts: Mapping[str, S
             if binding.rate is not None:
                 start = float(new[0]) if start is None else start
                 until = int(np.floor((new[-1] - start) * binding.rate + 1e-9)) + 1
-                new, made = start + np.arange(made, max(until, made)) / binding.rate, max(until, made)
+                last, until = new[-1], max(until, made)
+                new = np.minimum(
+                    start + np.arange(made, until) / binding.rate, last
+                )  # rounding is no time after the last
+                made = until
             pending = np.concatenate([pending, new])
         heard = min(track.latest for track in tracks.values())
         n = max(int(np.searchsorted(pending, heard, side="right")), len(pending) - AHEAD)

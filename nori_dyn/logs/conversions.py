@@ -61,6 +61,10 @@ def rotations(quaternions: Floats) -> Floats:
     )
 
 
+VELOCITY = ("wx", "wy", "wz", "vx", "vy", "vz")
+"""The components of the velocity of a free joint."""
+
+
 def frame_matrix(pose: Pose, columns: Sequence[str], targets: Sequence[str]) -> Floats:
     """Return what takes the components of a reading in a log's axes (k) to those of its sensor (m).
 
@@ -78,12 +82,10 @@ def frame_matrix(pose: Pose, columns: Sequence[str], targets: Sequence[str]) -> 
     x, y, z = pose.xyz
     full = np.zeros((6, 6))
     full[:3, :3] = full[3:, 3:] = R
-    names = FORCE if set(columns) <= set(FORCE) else MOTION
+    names = next((names for names in (FORCE, VELOCITY) if set(columns) <= set(names)), MOTION)
     if any(pose.xyz):
         if names is not FORCE:
-            raise MappingError(
-                "`xyz` of a frame is for forces and couples: accelerations elsewhere need the motion too."
-            )
+            raise MappingError("`xyz` of a frame is for forces and couples: motion elsewhere is another one.")
         full[:3, 3:] = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ R
     unknown = [name for name in (*columns, *targets) if name not in names]
     if unknown:

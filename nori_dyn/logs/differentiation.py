@@ -36,13 +36,24 @@ class Differentiation:
             raise InputError(f"the time between samples must be positive, not {self.dt} s.")
 
     def apply(self, qd: Floats, dt: float) -> Floats:
-        """Return the derivative of velocities (N, nv), dt [s] apart.
+        """Return the derivative of velocities (N, nv), dt [s] apart; nan where one is, and in runs too short for it.
 
         Raises:
             InputError: fewer samples than the window.
         """
         if len(qd) < self.window:
             raise InputError(f"the log has {len(qd)} samples, fewer than the window of {self.window}.")
+        is_known = np.isfinite(qd).all(axis=1)
+        if is_known.all():
+            return self._derivative(qd, dt)
+        found = np.full(qd.shape, np.nan)
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], is_known, [False]]).astype(int)))
+        for start, stop in edges.reshape(-1, 2).tolist():
+            if stop - start >= self.window:
+                found[start:stop] = self._derivative(qd[start:stop], dt)
+        return found
+
+    def _derivative(self, qd: Floats, dt: float) -> Floats:
         return np.asarray(savgol_filter(qd, self.window, SMOOTHING_ORDER, deriv=1, delta=dt, axis=0))
 
     def across(self, t: Floats, dt: float) -> Booleans:

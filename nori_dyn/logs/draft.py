@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
+from nori_dyn.logs.families import UNIT_IN_NAME, Family, families_of, joints_of, kind_of, source_of, words_of
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import Source, Stream, together
 from nori_dyn.logs.units import DEGREE, STANDARD_GRAVITY, factor
@@ -18,32 +18,6 @@ from nori_dyn.typing import Floats
 
 LOOKED_AT = 20_000
 """Samples that are looked at for units, at most."""
-
-WORDS: Mapping[str, frozenset[str]] = {
-    "qdd": frozenset({"qdd", "ddq", "acc", "accel", "acceleration", "accelerations", "qddot"}),
-    "qd": frozenset({"qd", "dq", "vel", "velocity", "velocities", "speed", "speeds", "qdot"}),
-    "tau": frozenset({"tau", "torque", "torques", "effort", "efforts", "trq"}),
-    "current": frozenset({"current", "currents", "cur", "amps", "i"}),
-    "q": frozenset({"q", "pos", "position", "positions", "angle", "angles", "encoder", "encoders"}),
-}
-"""What names of columns say of what they hold, the clearest first."""
-
-NOT_MEASURED = frozenset(
-    {"d", "des", "desired", "cmd", "command", "target", "ref", "reference", "goal", "error", "ext"}
-)
-"""Words of columns that hold what was wanted, or computed, and not what was measured."""
-
-LIMBS: Mapping[str, frozenset[str]] = {
-    "left": frozenset({"left", "l"}),
-    "right": frozenset({"right", "r"}),
-    "leg": frozenset({"leg", "hip", "knee", "ankle"}),
-    "arm": frozenset({"arm", "shoulder", "elbow", "wrist"}),
-    "torso": frozenset({"torso", "waist", "trunk"}),
-    "head": frozenset({"head", "neck", "eyes"}),
-}
-"""What logs and models call the limbs of humanoids."""
-
-UNIT_IN_NAME = re.compile(r"[\[(]([a-zA-Z/^0-9·* ]+)[\])]\s*$")
 
 AXES = ("x", "y", "z")
 
@@ -91,23 +65,6 @@ class Draft:
         return said | {"columns": [dict(guess.entry) for guess in self.guesses]}
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Columns that hold the same of several joints, or of several axes.
-
-    Attributes:
-        pattern: their names, with {joint} or {k} for what differs.
-        columns: the columns, by joint, or in the order of their numbers.
-        joints: the joints, where the names tell them.
-        words: the words of the pattern.
-    """
-
-    pattern: str
-    columns: tuple[str, ...]
-    joints: tuple[str, ...] | None
-    words: tuple[str, ...] = field(default=())
-
-
 def draft(source: Source, record: Record) -> Draft:
     """Return a mapping that is likely for a log and a robot with sensors.
 
@@ -120,9 +77,7 @@ def draft(source: Source, record: Record) -> Draft:
     """
     names = [name for stream in source.streams for name in stream.columns if name != stream.clock]
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
-    by_joint = list(_by_joint(names, joints))
-    named = {name for family in by_joint for name in family.columns}
-    families = [*by_joint, *_by_number(name for name in names if name not in named)]
+    families = families_of(names, joints)
     values = _sample(source)
     taken: set[str] = set()
     guesses: list[Guess] = []
@@ -161,67 +116,6 @@ def _sample(source: Source) -> dict[str, Floats]:
     return found
 
 
-def _words(name: str) -> tuple[str, ...]:
-    """Return the words of a name in small letters: "estimatorJointsPos" is estimator, joints, pos."""
-    name = re.sub(r"\{[a-z]+\}", " ", UNIT_IN_NAME.sub("", name))
-    return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
-
-
-def _by_joint(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
-    """Yield the families of columns that have the name of a joint in theirs."""
-    found: dict[str, dict[str, str]] = {}
-    longest = sorted(joints, key=len, reverse=True)
-    for name in names:
-        joint = next((j for j in longest if re.search(rf"(?<![A-Za-z0-9]){re.escape(j)}(?![A-Za-z0-9])", name)), None)
-        if joint is not None:
-            found.setdefault(name.replace(joint, "{joint}"), {})[joint] = name
-    for pattern, of in found.items():
-        ordered = tuple(joint for joint in joints if joint in of)
-        yield Family(pattern, tuple(of[joint] for joint in ordered), ordered, _words(pattern))
-    yield from _by_other_names(
-        [name for name in names if not any(name in of.values() for of in found.values())], joints
-    )
-
-
-def _by_other_names(names: Iterable[str], joints: Sequence[str]) -> Iterator[Family]:
-    """Yield the families of columns, such as position:fer_joint1, whose names end as those of joints, panda_joint1."""
-    found: dict[str, dict[str, str]] = {}
-    for name in names:
-        stem, colon, called = name.rpartition(":")
-        if colon:
-            found.setdefault(f"{stem}:", {})[called] = name
-    for stem, of in found.items():
-        likely: dict[str, str] = {}
-        for called, name in of.items():
-            n = called.count("_")
-            alike = [joint for joint in joints if joint.rpartition("_")[2] == called.rpartition("_")[2]]
-            if alike:
-                likely.setdefault(sorted((abs(joint.count("_") - n), joint) for joint in alike)[0][1], name)
-        if len(likely) == len(of):
-            ordered = tuple(joint for joint in joints if joint in likely)
-            yield Family(stem, tuple(likely[joint] for joint in ordered), ordered, _words(stem))
-
-
-def _by_number(names: Iterable[str]) -> Iterator[Family]:
-    """Yield the families of columns that differ by a number: q[0] to q[6], pos1 and pos2."""
-    found: dict[str, dict[int, str]] = {}
-    for name in names:
-        match = re.fullmatch(r"(.*?)(\d+)([\])]?(?:\s*[\[(][^\])]*[\])])?)", name)
-        if match:
-            found.setdefault(f"{match[1]}{{k}}{match[3]}", {})[int(match[2])] = name
-    for pattern, of in found.items():
-        numbers = sorted(of)
-        if numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] in (0, 1):
-            yield Family(pattern, tuple(of[k] for k in numbers), None, _words(pattern))
-
-
-def _kind(family: Family) -> str | None:
-    """Return what a family holds by its words; None where they do not say, or where it was not measured."""
-    if NOT_MEASURED & set(family.words):
-        return None
-    return next((kind for kind, words in WORDS.items() if words & set(family.words)), None)
-
-
 def _of_joints(
     kind: str,
     families: Iterable[Family],
@@ -235,16 +129,16 @@ def _of_joints(
     target = "tau" if kind == "current" else kind
     wanted = [joint for joint in joints if f"{target}:{joint}" in record.places]
     covered = {str(name) for guess in before for name in _targets(guess, record, joints)}
-    alike = [f for f in families if _kind(f) == kind and not set(f.columns) & taken]
+    alike = [f for f in families if kind_of(f) == kind and not set(f.columns) & taken]
     for family in sorted(alike, key=lambda f: (f.joints is None, -len(f.columns), len(f.words))):
         free = [joint for joint in wanted if f"{target}:{joint}" not in covered]
-        own, why = _joints_of(family, free, len(wanted))
+        own, why = joints_of(family, free, len(wanted))
         if not own:
             continue
         columns = family.columns
         if family.joints is not None:
             columns = tuple(family.columns[family.joints.index(joint)] for joint in own)
-        entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": _source(family, columns)}
+        entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
         if "{joint}" not in str(entry["from"]) or len(own) < len(wanted):
             entry["joints"] = own
         unit, told = _unit(kind, columns, record, own, values, before)
@@ -255,32 +149,6 @@ def _of_joints(
             told = "currents: write the drives' gains as `scale`, N m per A, one a joint"
         covered |= {f"{target}:{joint}" for joint in own}
         yield Guess(entry, f"{why}{'; ' if told else ''}{told}", columns)
-
-
-def _joints_of(family: Family, joints: Sequence[str], n: int) -> tuple[list[str], str]:
-    """Return of which joints a family is, among some of a robot's n, and why; none where that cannot be told."""
-    if family.joints is not None:
-        named = "{joint}" in family.pattern
-        why = "named after the joints" if named else "named after joints, which the robot calls a little otherwise"
-        return [joint for joint in family.joints if joint in joints], why
-    size = len(family.columns)
-    limbs = [limb for limb, words in LIMBS.items() if words & set(family.words)]
-    if limbs:
-        own = [joint for joint in joints if all(LIMBS[limb] & set(_words(joint)) for limb in limbs)]
-        if len(own) >= size:
-            return own[:size], f"{size} numbers of {' '.join(limbs)}: check that they are in the robot's order"
-    if size == n == len(joints):
-        return list(joints), f"{size} numbers, as many as the robot has joints: check that they are in its order"
-    if 3 < size <= len(joints) == n:  # three are those of a vector
-        return list(joints[:size]), f"{size} numbers, and the robot has {n} joints: taken for the first, check it"
-    return [], ""
-
-
-def _source(family: Family, columns: tuple[str, ...]) -> object:
-    """Return how an entry names its columns."""
-    if "{joint}" in family.pattern or family.columns[0] == family.pattern.replace("{k}", "0"):
-        return family.pattern
-    return list(columns)
 
 
 def _unit(
@@ -326,7 +194,7 @@ def _of_wrenches(names: Sequence[str], families: Iterable[Family], record: Recor
                 components = [f"{letter}{axis}" for letter in "mf" for axis in AXES]
                 found[stem.rstrip("._/")] = columns, components, "a message of a wrench"
     for family in families:
-        if len(family.columns) == 6 and not set(family.columns) & taken and _kind(family) is None:
+        if len(family.columns) == 6 and not set(family.columns) & taken and kind_of(family) is None:
             components = [f"{letter}{axis}" for letter in "fm" for axis in AXES]
             found[family.pattern] = (
                 list(family.columns),
@@ -402,7 +270,7 @@ def _clock(stream: Stream, values: Mapping[str, Floats]) -> tuple[Mapping[str, o
     settings: dict[str, object] = {}
     why = ""
     if clock is None:
-        clock = next((c for c in stream.columns if {"time", "duration", "stamp"} & set(_words(c))), None)
+        clock = next((c for c in stream.columns if {"time", "duration", "stamp"} & set(words_of(c))), None)
         if clock is None:
             return None
         settings["clock"], why = clock, "named as times are"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nori_dyn.errors import MappingError
-from nori_dyn.logs.conversions import Conversion, frame_matrix, oriented
+from nori_dyn.logs.conversions import VELOCITY, Conversion, frame_matrix, oriented
 from nori_dyn.logs.mapping import Axes, Entry
 from nori_dyn.logs.record import CONTACT, Record
 from nori_dyn.logs.source import Stream, suggestion
@@ -160,7 +160,7 @@ class Entries:
             if not entry.of.startswith(CONTACT):
                 raise self.wrong(f"`above` is for contacts, and '{entry.of}' is none.")
             return _above(entry.above), everything, units
-        own = [name.rpartition(".")[2] for name in names]
+        own = self._components(entry, names)
         parts = entry.components or own
         if len(set(parts)) != len(parts) or not set(parts) <= set(own):
             raise self.wrong(f"the components of '{entry.of}' are {', '.join(own)}, not {', '.join(parts)}.")
@@ -172,6 +172,11 @@ class Entries:
         except MappingError as error:
             raise self.wrong(f"'{entry.of}': {error}") from None
         return (lambda values: np.asarray(matrix @ values)), order, [units[k] for k in order]
+
+    def _components(self, entry: Entry, names: tuple[str, ...]) -> list[str]:
+        """Return what the components of a quantity are called; those of the velocity of a free joint have numbers."""
+        is_free = entry.of.startswith("qd:") and len(names) == len(VELOCITY)
+        return list(VELOCITY) if is_free else [name.rpartition(".")[2] for name in names]
 
     def _factors(self, entry: Entry, units: Sequence[str]) -> Floats:
         """Return what one of each column is in SI; lengths beside angles in degrees are in SI, and so on.

@@ -29,8 +29,13 @@ def standard_types(encoding: Encoding) -> Types:
     return typestore_of(encoding).fielddefs  # type: ignore[no-any-return]
 
 
-def parsed_types(text: str, kind: str) -> Types:
+def parsed_types(text: str, kind: str, is_idl: bool = False) -> Types:
     """Return the definition of a kind of message, and of those that it is made of, as a file tells it.
+
+    Args:
+        text: the definitions, in the format of `.msg` files, or in IDL.
+        kind: the kind of message.
+        is_idl: whether they are in IDL.
 
     Raises:
         MalformedMessage: it is no definition.
@@ -39,10 +44,10 @@ def parsed_types(text: str, kind: str) -> Types:
 
     bar = "=" * 80 + "\n"
     try:
-        if not text.startswith(f"{bar}IDL: ") and "module " not in text:
+        if not is_idl:
             return get_types_from_msg(text, kind)
         types: dict[str, tuple[Any, Any]] = {}
-        for part in text.split(bar) if text.startswith(bar) else [text]:
+        for part in text.split(bar):
             if part.strip():
                 types.update(get_types_from_idl(part.split("\n", 1)[1] if part.startswith("IDL: ") else part))
         return types

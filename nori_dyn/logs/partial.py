@@ -80,7 +80,7 @@ class Partial:
         if not isinstance(told, dict) or (told.get("version"), told.get("identity")) != (VERSION, self.identity):
             return None
         parts = [str(name) for name in told["parts"]]
-        if not all((self.folder / Path(name).name).is_file() for name in parts):
+        if not all((self.folder / Path(name).name).exists() for name in parts):
             return None
         return Partial(self.out, self.identity, parts, int(told["next"]), dict(told["state"]))
 

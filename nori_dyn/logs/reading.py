@@ -112,7 +112,8 @@ class Reading:
         hint = " Joint accelerations can be made from the velocities: --differentiate 51." if is_derivative else ""
         needed = len(self.systems[state].measurement_names)
         mapped = f" The mapping speaks of {', '.join(binding.ignored[:6])}." if binding.ignored else ""
+        lacks = "the mapping lacks" if binding.is_mapped else "lacks"
         return InputError(
-            f"{binding.where}: lacks {len(names)} of {needed} measurements: {shown}.{hint}{mapped} "
+            f"{binding.where}: {lacks} {len(names)} of {needed} measurements: {shown}.{hint}{mapped} "
             f"{suggestion(source.columns, names[0])}"
         )

@@ -15,7 +15,6 @@ from nori_dyn.report.suspicions import Suspicion, alarm, misfit, window_probabil
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots, Strip, is_constant
 from nori_dyn.system.variables import SPATIAL
 from nori_dyn.tables import number, unbroken
-from nori_dyn.typing import Floats
 
 BUDGET = 2_200_000
 """Characters that all lines of a page may have together."""
@@ -200,7 +199,10 @@ def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
     for name in chosen(tuple(log.estimates), names):
         title, label = _place(name)
         groups.setdefault((title, log.units.get(name, "")), []).append((name, label))
-    panels = [Panel(title, unit, tuple(_curves(log, own))) for (title, unit), own in groups.items()]
+    panels = [
+        Panel(title, unit, tuple(_curves(log, own)), note=_difference(log, own, unit))
+        for (title, unit), own in groups.items()
+    ]
     kinds = [own[0][0].partition(":")[0] for own in groups.values()]
     ranks = [(all(is_constant(c.x) for c in p.curves), _rank_of(kind)) for p, kind in zip(panels, kinds, strict=True)]
     panels = [panels[k] for k in sorted(range(len(panels)), key=lambda k: ranks[k])]  # known ones last
@@ -210,7 +212,9 @@ def _estimates(log: Recorded, names: Sequence[str]) -> Draft:
             "The bands are two standard deviations to each side, as they follow from the sigmas of the sensors."
         )
     if any("measured" in curve.mark for panel in panels for curve in panel.curves):
-        words.append("What a sensor read of the same is drawn beneath.")
+        words.append("What was read of the same is drawn beneath.")
+    if log.held:
+        words.append("The torques of the log are read by no sensor of the plan: the estimates know nothing of them.")
     return "estimates", "Estimates", tuple(words), panels
 
 
@@ -231,7 +235,7 @@ def _place(name: str) -> tuple[str, str]:
 
 
 def _curves(log: Recorded, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
-    read = {name: x for name, _ in own if (x := _weighed(log, name)) is not None}
+    read = {name: x for name, _ in own if (x := log.measured(name)) is not None}
     for k, (name, label) in enumerate(own):
         if name in read:
             alone = len(own) == 1
@@ -242,9 +246,18 @@ def _curves(log: Recorded, own: Sequence[tuple[str, str]]) -> Iterator[Curve]:
         yield Curve(label, log.estimates[name], log.deviations.get(name), f"c{k}")
 
 
-def _weighed(log: Recorded, name: str) -> Floats | None:
-    """Return what was read of an estimate; None where it was not, or is believed as it is."""
-    return log.readings[name] if name in log.told else None
+def _difference(log: Recorded, own: Sequence[tuple[str, str]], unit: str) -> str:
+    """Return how far an estimate is from what was read of it beside the plan, and how much they move together."""
+    if len(own) != 1 or own[0][0] not in log.held:
+        return ""
+    x, y = log.estimates[own[0][0]], log.held[own[0][0]]
+    known = np.isfinite(x) & np.isfinite(y)
+    if not known.any():
+        return ""
+    rms = f"rms difference {number(np.sqrt(np.mean((x - y)[known] ** 2)), 2)} {unit}"
+    if np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
+        return f"{rms}."
+    return f"{rms}, correlation {np.corrcoef(x[known], y[known])[0, 1]:.3f}."
 
 
 def _readings(log: Recorded, names: Sequence[str]) -> Draft:

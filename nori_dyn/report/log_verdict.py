@@ -132,7 +132,8 @@ def facts(log: Recorded) -> Iterator[tuple[str, str]]:
     else:
         rate = f", {number((len(log) - 1) / span)} a second" if span > 0 else ""
         yield "samples", f"{len(log):,} in {number(span)} s{rate}"
-        yield "first sample", f"at {log.start:.6f} s of the log's own time"
+        if log.start:
+            yield "first sample", f"at {log.start:.6f} s of the log's own time"
     if log.diagnosis is not None:
         yield "readings", f"{len(log.diagnosis.readings):,} weighed, of {len(set(log.diagnosis.sensors)):,} sensors"
         unchecked = log.diagnosis.unchecked

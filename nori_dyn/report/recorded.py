@@ -41,6 +41,7 @@ class Recorded:
         q: configurations (N, nq).
         readings: what was read (N,), by the name of the reading.
         values: what is estimated (N, ...), by output.
+        held: what the log has of estimates that no sensor of the plan reads (N,), by the name of the estimate.
         flags: what is said of samples (N,): `SINGULAR`, `FELL_BACK`, `DROPPED` and a sensor, `CONTACT` and a name.
         diagnosis: what a monitor says, where there was one.
         unjudged: why there is none.
@@ -57,6 +58,7 @@ class Recorded:
     q: Floats
     readings: Mapping[str, Floats]
     values: Mapping[str, Floats]
+    held: Mapping[str, Floats] = field(default_factory=dict)
     flags: Mapping[str, Booleans] = field(default_factory=dict)
     diagnosis: Diagnosis | None = None
     unjudged: str = ""
@@ -115,6 +117,10 @@ class Recorded:
             return {}
         residuals = zip(self.diagnosis.readings, self.diagnosis.residuals.T, strict=True)
         return {name: self.readings[name] - residual for name, residual in residuals if name in self.readings}
+
+    def measured(self, name: str) -> Floats | None:
+        """Return what was read of an estimate (N,), by a weighed sensor or beside the plan; None where nothing was."""
+        return self.readings[name] if name in self.told else self.held.get(name)
 
     @cached_property
     def gaps(self) -> Indices:

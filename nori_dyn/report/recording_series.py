@@ -42,8 +42,9 @@ def compared(log: Recorded, name: str, estimated: Floats) -> Iterator[Series]:
     owner, _, component = rest.rpartition(".") if rest.rpartition(".")[2] in HALVES else (rest, "", "")
     entity = ("numbers", kind, owner or kind, component or "value")
     alone = not component
-    if name in log.told:
-        yield Series((*entity, "measured"), log.readings[name], f"{name} measured", MEASURED if alone else None)
+    read = log.measured(name)
+    if read is not None:
+        yield Series((*entity, "measured"), read, f"{name} measured", MEASURED if alone else None)
     yield Series((*entity, "estimated"), estimated, name, ESTIMATED if alone else None)
 
 

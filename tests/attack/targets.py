@@ -345,7 +345,8 @@ def recorded_file(ending: str) -> Damage:
 def use_recorded(path: Path) -> object:
     with open_log(path) as log:
         read = {stream.name: sum(map(len, log.read({stream.name: stream.columns}))) for stream in log.streams}
-        assert all(read[stream.name] == stream.samples for stream in log.streams if stream.columns and stream.samples)
+        of_tables = [stream for stream in log.streams if stream.columns and stream.samples and not stream.kind]
+        assert all(read[stream.name] == stream.samples for stream in of_tables)
         return log.streams, log.metadata, log.refused, read
 
 

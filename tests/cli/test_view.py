@@ -7,9 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
+import nori_dyn as nd
+from nori_dyn.bench.urdf import urdf_of
 from tests.browser import parsed, text
 from tests.recorded_logs import checked_plan, exact_plan, log_file
+from tests.unit.logs.test_reading import FOOT
 
 LOG = Path(__file__).parents[1] / "data" / "panda_motion" / "panda_motion.csv.gz"
 BEAM = Path(__file__).parents[3] / "shared" / "data" / "panda_log" / "beam_z_15cm_1khz.csv.gz"
@@ -74,13 +78,32 @@ def test_a_kilohertz_log_is_drawn_by_bins(run, tmp_path, monkeypatch):
     if not BEAM.exists():
         pytest.skip("the log of the arm with a beam is not here")
     monkeypatch.chdir(tmp_path)
-    run("plan", "panda", *FINGERS, "--sensors", "touch", "--outputs", "tau", "--out", "touch.plan")
+    run("plan", "panda", *FINGERS, "--sensors", "inverse_dynamics", "--outputs", "tau", "--out", "id.plan")
     differentiate = ("--differentiate", 51, "--dt", 0.001)
-    assert run("view", "--plan", "touch.plan", "--input", BEAM, "--out", "log.html", *differentiate)[0] == 0
+    assert run("view", "--plan", "id.plan", "--input", BEAM, "--out", "log.html", *differentiate)[0] == 0
     said = text(parsed(Path("log.html").read_text()))
+    for error in ("0.46", "2.1", "0.38", "0.82", "0.99", "0.11", "0.22"):  # as the data's description has them
+        assert f"rms difference {error} N m" in said
     assert "about 11 samples: the smallest and the largest of them are drawn" in said
     assert "10,623 in 10.6 s" in said
     assert Path("log.html").stat().st_size < 1_500_000
+
+
+def test_contacts_that_come_and_go_are_strips(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text(urdf_of(nd.autotree(1)))
+    Path("foot.yaml").write_text(yaml.safe_dump(FOOT))
+    command = ("--sensors", "foot.yaml", "--contacts", "all", "--outputs", "tau", "--out", "foot.plan")
+    assert run("plan", "arm.urdf", *command)[0] == 0
+    names = nd.PlanSet.load("foot.plan").measurement_names
+    columns = ["t", "q[0]", "qd[0]", *names, "contact:tip"]
+    table = np.ones((100, len(columns)))
+    table[:, 0], table[:, -1] = np.arange(100), np.arange(100) < 40
+    np.savetxt("log.csv", table, delimiter=",", header=",".join(columns), comments="")
+    assert run("view", "--plan", "foot.plan", "--input", "log.csv", "--out", "log.html")[0] == 0
+    root = parsed(Path("log.html").read_text())
+    assert "A plan set is for several contact states" in text(root.find(".//header"))
+    assert "closed: tip40 of 100" in text(root)
 
 
 def test_what_is_refused_before_the_work(run, here):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -600,3 +601,34 @@ def test_messages_have_the_conventions_of_ros(out, ending):
     assert found["/nori_dyn/residual"][k].data == values["residual"][k]
     assert len(found["/nori_dyn/residual"]) == N
     assert "0123abcd" in found["/nori_dyn/about"][0].data
+
+
+# ------------------------------------------------------------- memory
+
+
+ROWS = {"rows.npz": np.savez, "rows_packed.npz": np.savez_compressed}
+"""Arrays in Fortran's order stand column by column: they are read whole."""
+
+
+@pytest.mark.parametrize("name", [*ROWS, "pandas.csv", "pandas.csv.gz", "nochunks.mcap", "lz4.mcap"])
+def test_memory_does_not_grow_with_the_log(tmp_path, monkeypatch, name):
+    """What Python and NumPy hold at once is a small part of the numbers in a file, and no more for a longer one."""
+    monkeypatch.setattr("nori_dyn.logs.formats.csv_table.PIECE", 1 << 12)
+    monkeypatch.setattr("nori_dyn.logs.formats.topics.WAITING", 1 << 12)
+    peaks = []
+    for n in (500, 4000):
+        monkeypatch.setitem(globals(), "N", n)
+        path = tmp_path / str(n) / name
+        path.parent.mkdir()
+        if name in ROWS:
+            t, q, tau = numbers()
+            ROWS[name](path, t=t, q=q, tau=tau)
+        else:
+            WRITTEN[name](path)
+        with open_log(path) as source:
+            wanted = {stream.name: stream.columns for stream in source.streams}
+            tracemalloc.start()
+            assert sum(map(len, source.read(wanted))) == n
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + 20_000

@@ -58,7 +58,7 @@ class ArrowSource(Source):
     def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
         columns = wanted[""]
         fields = list(dict.fromkeys(self._places[column] for column in columns))
-        start = first
+        start, samples = first, self.streams[0].samples
         with _damage(self.path):
             for batch in self._batches(fields, first):
                 for begin in range(0, batch.num_rows, BLOCK):
@@ -69,7 +69,9 @@ class ArrowSource(Source):
                     n, lacking = part.num_rows, np.full(part.num_rows, np.nan)
                     yield Block("", start, tuple(found.get(column, lacking) for column in columns))
                     start += n
-                    self._share = start / self.streams[0].samples if self.streams[0].samples else None
+                    self._share = start / samples if samples else None
+        if samples is not None and start != max(first, samples):
+            raise FileFormatError(f"{self.path}: is damaged: it holds {start} of the {samples} rows that it says.")
 
     def done(self) -> float | None:
         return self._share

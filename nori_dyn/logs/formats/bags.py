@@ -57,8 +57,9 @@ class BagSource(MessageSource):
         self._connections: dict[str, list[Any]] = {}
         for each in self._bag.connections:
             try:
-                told = each.msgdef.format != MessageDefinitionFormat.NONE
-                types = parsed_types(each.msgdef.data, each.msgtype) if told else {}
+                text, how = each.msgdef.data, each.msgdef.format
+                is_idl = how == MessageDefinitionFormat.IDL
+                types = parsed_types(text, each.msgtype, is_idl) if how != MessageDefinitionFormat.NONE else {}
                 topic = topics.setdefault(each.topic, topic_of(each.topic, each.msgtype, types, self.encoding))
             except MalformedMessage as error:
                 refused[each.topic] = str(error)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,7 +33,8 @@ class Head:
         delimiter: what stands between cells; None for spaces, any number of them.
         data: the number of the first line of numbers.
         metadata: of the remarks `# key: value` above it.
-        numbers: for each cell whether a number stands there in one of the first lines.
+        numbers: for each cell whether a number, or a time, stands there in one of the first lines.
+        dates: which cells hold times such as 2024-05-01T12:30:00.5.
     """
 
     names: tuple[str, ...]
@@ -40,6 +42,7 @@ class Head:
     data: int
     metadata: Mapping[str, str]
     numbers: tuple[bool, ...]
+    dates: frozenset[int] = frozenset()
 
 
 def read_head(path: Path, lines: Lines) -> Head:
@@ -61,7 +64,7 @@ def read_head(path: Path, lines: Lines) -> Head:
     names: Sequence[str]
     if not rest:
         names, rows = cells(above[0], delimiter), []
-    elif any(map(is_number, first)) and all(is_number(cell) or not cell for cell in first):
+    elif any(map(is_number, first)) and all(is_number(cell) or is_date(cell) or not cell for cell in first):
         rows = rest
         titles = cells(above[-1], delimiter) if above else []
         names = titles if len(titles) == len(first) else [f"column[{k}]" for k in range(len(first))]
@@ -72,7 +75,9 @@ def read_head(path: Path, lines: Lines) -> Head:
     if twice is not None:
         raise FileFormatError(f"{path}: has two columns '{twice}'. Rename or remove one of the two.")
     found = [cells(line, delimiter) for _, line in rows[:SAMPLE]]
-    numbers = [any(k < len(row) and is_number(row[k]) for row in found) for k in range(len(names))]
+    columns = [[row[k] for row in found if k < len(row)] for k in range(len(names))]
+    dates = frozenset(k for k, column in enumerate(columns) if any(map(is_date, column)))
+    numbers = [k in dates or any(map(is_number, column)) for k, column in enumerate(columns)]
     told = (re.fullmatch(r"([\w.]+): (.*)", line.strip()) for n, line in remarks if not rows or n < rows[0][0])
     return Head(
         tuple(names),
@@ -80,6 +85,7 @@ def read_head(path: Path, lines: Lines) -> Head:
         rows[0][0] if rows else lines[-1][0] + 1,
         {match[1]: match[2] for match in told if match},
         tuple(numbers) if any(numbers) else (True,) * len(names),
+        dates,
     )
 
 
@@ -87,27 +93,28 @@ def cells(line: str, delimiter: str | None) -> list[str]:
     """Return the cells of a line, without spaces and quotes around them."""
     if delimiter is None:
         return line.split()
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    except csv.Error:  # a cell that is longer than it takes
+        return [cell.strip() for cell in line.split(delimiter)]
 
 
 def parse_slowly(path: Path, head: Head, rows: Lines, wanted: Sequence[int]) -> Floats:
-    """Return the numbers (N, wanted) of lines with empty or quoted cells, nan where a cell is empty.
+    """Return the numbers (N, wanted) of lines with empty or quoted cells, or times; nan where a cell is empty.
 
     Raises:
         FileFormatError: a cell is no number, or a row has more or fewer cells than there are names; says where.
     """
     table = np.empty((len(rows), len(wanted)))
     for k, (n, line) in enumerate(rows):
-        try:
-            found = cells(line, head.delimiter)
-        except csv.Error as error:
-            raise FileFormatError(f"{path}:{n}: cannot be read: {error}.") from None
+        found = cells(line, head.delimiter)
         if len(found) != len(head.names):
             raise _ragged(path, n, len(found), head)
         for j, column in enumerate(wanted):
             cell = found[column]
             try:
-                table[k, j] = float(cell) if cell else math.nan
+                number = _seconds if column in head.dates else float
+                table[k, j] = number(cell) if cell else math.nan
             except ValueError:
                 raise _no_number(path, n, head, found, column, is_first=n == head.data) from None
     return table
@@ -120,6 +127,21 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_date(cell: str) -> bool:
+    """Return whether a cell holds a time by the calendar, as ISO 8601 has it."""
+    try:
+        _seconds(cell)
+    except ValueError:
+        return False
+    return not is_number(cell)
+
+
+def _seconds(cell: str) -> float:
+    """Return a time [s] since 1970; of UTC, where nothing else is told."""
+    time = datetime.fromisoformat(cell)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _delimiter(sample: Sequence[str]) -> str | None:

@@ -222,7 +222,8 @@ def _topic(channel: Channel, definition: Definition | None) -> AnyTopic:
     kind = definition.name if definition.name.count("/") != 1 else definition.name.replace("/", "/msg/")
     if definition.encoding not in ("ros2msg", "ros1msg", "ros2idl", ""):
         raise MalformedMessage(f"its definition is in '{definition.encoding}', which is not read (but ros2msg is)")
-    types = parsed_types(definition.data.decode(errors="replace"), kind) if definition.data else {}
+    text, is_idl = definition.data.decode(errors="replace"), definition.encoding == "ros2idl"
+    types = parsed_types(text, kind, is_idl) if text else {}
     return topic_of(channel.topic, kind, types, "cdr" if encoding == "cdr" else "ros1")
 
 

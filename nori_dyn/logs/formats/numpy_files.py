@@ -78,6 +78,7 @@ class Member:
             raise ValueError(f"the array '{self.name}' is not as long as it says")
         self._row = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         self._file: IO[bytes] | None = None
+        self._all: Array | None = None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -91,9 +92,10 @@ class Member:
             return npy.read_array(file, allow_pickle=False)
 
     def take(self, axis: int, start: int, stop: int) -> Array:
-        """Return a part of it; forward is quick."""
+        """Return a part of it; forward is quick. Where its columns stand one after the other, all of it is kept."""
         if axis or self._is_fortran:
-            return part_of(self.whole(), axis, start, stop)
+            self._all = self.whole() if self._all is None else self._all
+            return part_of(self._all, axis, start, stop)
         self._file = self._file or self._archive.open(self._info)
         self._file.seek(self._begin + start * self._row)
         content = self._file.read((stop - start) * self._row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.estimate_messages import (
     ABOUT,
     ABOUT_KIND,
@@ -134,7 +135,9 @@ class MessageSource(Source):
             told = {column: unit for column, unit in units.items() if unit}
             streams.append(Stream(name, tuple(columns), clock, counts.get(name), told, topic.kind))
         if refused and not self._topics:
-            raise FileFormatError(f"{path}: none of its topics can be read. {_reasons(refused)}")
+            raise FileFormatError(f"{path}: none of its topics can be read: {_reasons(refused)}.")
+        if refused:
+            warnings.warn(f"{path}: some of its topics are not read: {_reasons(refused)}.", NoriWarning, stacklevel=2)
         self.streams, self.refused = tuple(streams), refused
         self.metadata = {**metadata, **about.metadata}
         self._total = sum(counts.values()) if counts else 0
@@ -160,6 +163,11 @@ class MessageSource(Source):
                 self._share = read / total if total else None
                 size = 0
         yield from self._blocks(waiting, paths, counts)
+        said = {each.name: each.samples for each in self.streams}
+        for name, n in counts.items():
+            if said[name] not in (None, n):
+                told = f"{self.path}: '{name}' has {n} messages, and the file's index says {said[name]}."
+                warnings.warn(told, NoriWarning, stacklevel=2)
 
     def done(self) -> float | None:
         return self._share
@@ -199,7 +207,8 @@ def topic_of(name: str, kind: str, types: Types, encoding: Encoding) -> Topic:
 
 
 def _reasons(refused: Mapping[str, str]) -> str:
-    return " ".join(f"'{name}': {why}." for name, why in list(refused.items())[:8])
+    more = f"; and {len(refused) - 4} more" if len(refused) > 4 else ""
+    return "; ".join(f"'{name}', as {why}" for name, why in list(refused.items())[:4]) + more
 
 
 class MessageWriter(Writer):

@@ -160,8 +160,8 @@ class FreshSolver:
             terms = terms - np.abs(b) + LIGHTEST * self._natural[1]  # of links without mass, nothing is left of nothing
             return float(relative_residual(A @ rounded, terms, b, equation_starts(self._plan)))
         exact = slice(self._n, self._n + self._sizes[1])
-        ratio = np.abs(error[exact]) / np.where(terms[exact] == 0, 1.0, terms[exact])
-        return float(ratio.max(initial=0.0))
+        scale = terms[exact] + LIGHTEST * self._natural[1]  # what is zero but for rounding is not off by all of itself
+        return float(np.max(np.abs(error[exact]) / np.where(scale == 0, 1.0, scale), initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

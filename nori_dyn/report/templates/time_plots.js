@@ -17,7 +17,7 @@ const points = path => {
     const found = [];
     let [x, y] = [0, 0];
     for (const [, step, a, b] of path.getAttribute("d").matchAll(/([Mlv])(-?\d+)(?: (-?\d+))?/g)) {
-      if (step === "M") { [x, y] = [+a, +b]; found.push(null); } else if (step === "v") { y += +a; } else { x += +a; y += +b; }
+      if (step === "M") { [x, y] = [+a, +b]; } else if (step === "v") { y += +a; } else { x += +a; y += +b; }
       found.push([x, y]);
     }
     lines.set(path, found);
@@ -46,24 +46,31 @@ const put = (labels, found, side, share) => labels.replaceChildren(...found.map(
 }));
 
 const timeAt = x => log.span[0] + x / SIZE * (log.span[1] - log.span[0]);
-const isShown = element => element.getClientRects().length > 0;
+const isShown = frame => frame.getBoundingClientRect().height > 0;
 
 const number = x => {
   const size = Math.abs(x);
   return size !== 0 && (size >= 1e6 || 1e-3 > size) ? x.toExponential(2) : String(+x.toPrecision(4));
 };
 
+const firstFrom = (found, x) => {  // the number of the first point at x or right of it
+  let [low, high] = [0, found.length];
+  while (high > low) {
+    const middle = (low + high) >> 1;
+    if (x > found[middle][0]) { low = middle + 1; } else { high = middle; }
+  }
+  return low;
+};
+
 const reach = frame => {  // the heights between which the lines lie in the part of the time that is shown
   let [top, bottom] = [Infinity, -Infinity];
   for (const path of frame.querySelectorAll("path.line")) {
-    let before = null;
-    for (const point of points(path)) {
-      for (const each of [before, point]) {
-        if (each && point && point[0] >= view[0] && (before ?? point)[0] <= view[1]) {
-          [top, bottom] = [Math.min(top, each[1]), Math.max(bottom, each[1])];
-        }
-      }
-      before = point;
+    const found = points(path);
+    const last = firstFrom(found, view[1]);
+    for (let k = Math.max(0, firstFrom(found, view[0]) - 1); Math.min(last, found.length - 1) >= k; k++) {
+      const y = found[k][1];
+      if (top > y) { top = y; }
+      if (y > bottom) { bottom = y; }
     }
   }
   return bottom >= top ? [top, bottom] : [0, SIZE];
@@ -72,13 +79,15 @@ const reach = frame => {  // the heights between which the lines lie in the part
 const draw = () => {
   const [low, high] = [timeAt(view[0]), timeAt(view[1])];
   const isWhole = view[0] === 0 && view[1] === SIZE;
+  const shown = new Set(frames.filter(isShown));  // asked before anything is changed: the page is laid out once
+  const along = ticks(low, high, 5);
   for (const labels of document.querySelectorAll(".xs")) {
-    put(labels, ticks(low, high, 5), "left", t => (t - low) / (high - low));
+    put(labels, along, "left", t => (t - low) / (high - low));
   }
   for (const frame of frames) {
     const svg = frame.querySelector("svg");
     let [top, bottom] = [0, SIZE];
-    if (frame.dataset.low !== undefined && isShown(frame)) {
+    if (frame.dataset.low !== undefined && shown.has(frame)) {
       if (!isWhole) {
         [top, bottom] = reach(frame);
         const room = Math.max(0.06 * (bottom - top), 2);
@@ -95,10 +104,10 @@ const draw = () => {
 };
 
 const valueAt = (path, x, frame) => {
-  let best = null;
-  for (const point of points(path)) {
-    if (point && (best === null || Math.abs(point[0] - x) <= Math.abs(best[0] - x))) { best = point; }
-  }
+  const found = points(path);
+  const k = firstFrom(found, x);
+  const best = [found[k - 1], found[k]].filter(each => each)
+    .reduce((a, b) => (a && Math.abs(a[0] - x) <= Math.abs(b[0] - x) ? a : b), null);
   const near = best !== null && Math.abs(best[0] - x) <= Math.max(60, 0.01 * (view[1] - view[0]));
   const [low, high] = [+frame.dataset.low, +frame.dataset.high];
   return near ? number(high - best[1] / SIZE * (high - low)) : "";
@@ -110,9 +119,11 @@ const point = share => {
   root.classList.add("hovered");
   const t = timeAt(x);
   now.textContent = log.unit === "s" ? `t = ${t.toFixed(3)} s` : `sample ${Math.round(t)}`;
-  for (const frame of frames) {
+  const seen = frames.filter(frame => {
     const box = frame.getBoundingClientRect();
-    if (frame.dataset.low === undefined || box.height === 0 || box.top > innerHeight || 0 > box.bottom) { continue; }
+    return frame.dataset.low !== undefined && box.height > 0 && innerHeight >= box.top && box.bottom >= 0;
+  });
+  for (const frame of seen) {
     const told = frame.parentElement.querySelectorAll(".key output");
     frame.querySelectorAll("path.line").forEach((path, k) => { told[k].textContent = valueAt(path, x, frame); });
   }

@@ -53,6 +53,17 @@ def test_a_rate_of_its_own(tmp_path):
     np.testing.assert_allclose(log.q[:, 0], np.interp(log.t, a_t, told["a_q"]), atol=1e-10)
 
 
+def test_a_rate_of_its_own_ends_with_the_last_sample(tmp_path):
+    """Of times in milliseconds, 387.179 + 10.672 is not 397.851 in doubles."""
+    ticks = np.arange(387179, 397852)
+    np.savez(tmp_path / "log.npz", ms=ticks, q=np.zeros(len(ticks)), qd=np.zeros(len(ticks)), qdd=np.ones(len(ticks)))
+    columns = [{"of": f"{kind}:joint1", "from": kind} for kind in ("q", "qd", "qdd")]
+    told = {"columns": columns, "streams": {"": {"clock": "ms", "unit": "ms"}}, "clock": {"rate": 1000}}
+    log = samples_in(tmp_path / "log.npz", SYSTEM, mapping=told)
+    np.testing.assert_allclose(log.t, ticks / 1000, rtol=1e-14)
+    np.testing.assert_array_equal(log.y, 1.0)
+
+
 def test_what_is_in_a_gap_is_left_out_and_counted(tmp_path):
     a_t, b_t = np.linspace(0.0, 1.0, 101), np.concatenate([np.linspace(0.1, 0.4, 61), np.linspace(0.7, 1.2, 101)])
     saved(tmp_path / "log.npz", a_t, b_t)
@@ -147,3 +158,13 @@ def test_there_is_no_acceleration_across_a_jump_in_time(tmp_path):
     np.testing.assert_allclose(log.y[:, 0], np.where(log.t < 2, 3.0, 7.0), rtol=1e-9)
     assert counts.left_out == {"where time jumps: no accelerations": 10}
     assert counts.streams[""].gaps == 1
+
+
+def test_accelerations_are_made_on_both_sides_of_velocities_that_are_no_numbers(tmp_path):
+    t = 0.01 * np.arange(100)
+    qd = np.where(np.isin(np.arange(100), [0, 1, 30, 36]), np.nan, 3.0 * t)
+    np.savez(tmp_path / "log.npz", t=t, q=np.zeros(100), qd=qd)
+    columns = [{"of": "q:joint1", "from": "q"}, {"of": "qd:joint1", "from": "qd"}]
+    log = samples_in(tmp_path / "log.npz", SYSTEM, differentiation(11), "drop", mapping={"columns": columns})
+    np.testing.assert_allclose(log.y[:, 0], 3.0, rtol=1e-9)
+    np.testing.assert_array_equal(log.numbers, [*range(2, 30), *range(37, 100)])

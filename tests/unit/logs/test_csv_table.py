@@ -95,3 +95,31 @@ def test_a_table_of_names_alone_has_no_samples(tmp_path):
     with open_log(path) as source:
         assert source.streams[0].columns == ("q[0]", "q[1]")
         assert list(source.read({"": ["q[0]"]})) == []
+
+
+def test_times_by_the_calendar(tmp_path):
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "log.csv"
+    times = pd.date_range("2024-05-01 12:30:00.25", periods=3, freq="10ms", tz="Europe/Rome")
+    table = pd.DataFrame({"q": [1.0, 2.0, np.nan], "mode": ["a", "b", "c"]}, index=times)
+    table.to_csv(path, index_label="stamp of it")
+    with open_log(path) as source:
+        (stream,) = source.streams
+        assert (stream.columns, stream.clock, stream.units) == (
+            ("stamp of it", "q"),
+            "stamp of it",
+            {"stamp of it": "s"},
+        )
+    found = read(path, "q", "stamp of it")
+    np.testing.assert_array_equal(found["q"], [1, 2, np.nan])
+    np.testing.assert_allclose(found["stamp of it"], times.as_unit("ns").astype("int64") / 1e9, rtol=0, atol=1e-6)
+    path.write_text("2024-05-01T12:30:00Z,1\n2024-05-01T12:30:01Z,2\nsoon,3\n")
+    with pytest.raises(FileFormatError, match=r"log\.csv:3: column 'column\[0\]' is 'soon', which is no number"):
+        read(path)
+
+
+def test_a_cell_longer_than_any_is_no_traceback(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('a,b\n1,2\n"' + "1" * 200_000 + '",2\n')
+    with pytest.raises(FileFormatError, match=r"log\.csv:3: column 'a'"):
+        read(path)

@@ -95,6 +95,26 @@ def test_the_pose_and_velocity_of_a_free_base(tmp_path, given, axes):
     np.testing.assert_allclose(log.qd, velocity, atol=1e-12)
 
 
+def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
+    tree = floating()
+    name, rng, rpy = tree.joint_names[0], np.random.default_rng(4), [0.3, -0.7, 1.1]
+    felt = rng.normal(size=(5, 3))
+    np.savez(tmp_path / "log.npz", gyro=np.degrees(felt), a=np.zeros((5, 6)))
+    gyroscope = {"of": f"qd:{name}", "from": "gyro[{k}]", "components": ["wx", "wy", "wz"], "unit": "deg/s"}
+    columns = [
+        gyroscope | {"frame": {"rpy": rpy}},
+        *({"of": f"qd:{name}[{k}]", "value": 0.5} for k in (3, 4, 5)),
+        {"of": f"q:{name}", "value": [0, 0, 0, 0, 0, 0, 1]},
+        {"of": f"qdd:{name}", "from": "a[{k}]"},
+    ]
+    log = samples_in(tmp_path / "log.npz", nd.System(tree, "inverse_dynamics"), mapping={"columns": columns})
+    np.testing.assert_allclose(log.qd[:, :3], Rotation.from_euler("xyz", rpy).apply(felt), atol=1e-12)
+    np.testing.assert_array_equal(log.qd[:, 3:], 0.5)
+    columns[0] = gyroscope | {"frame": {"rpy": rpy, "xyz": [0, 0, 1]}}
+    with pytest.raises(MappingError, match="`xyz` of a frame is for forces and couples"):
+        samples_in(tmp_path / "log.npz", nd.System(tree, "inverse_dynamics"), mapping={"columns": columns})
+
+
 def floating():
     """Return one free body."""
     from nori_dyn.model.joints import Free

@@ -200,7 +200,9 @@ def test_pictures_are_no_columns():
 
 def test_definitions_come_from_the_file():
     text = (
-        "Inner[] parts\nuint8 LEFT=1\nfloat32[2] pair\nstring[<=3] names\n" + "=" * 80 + "\nMSG: odd/Inner\nint16 x\n"
+        "# Of a module of its own\nInner[] parts\nuint8 LEFT=1\nfloat32[2] pair\nstring[<=3] names\n"
+        + "=" * 80
+        + "\nMSG: odd/Inner\nint16 x\n"
     )
     types = parsed_types(text, "odd/msg/Outer")
     data = b"\0\1\0\0" + b"\2\0\0\0" + b"\7\0\xff\xff" + np.array([1.5, -2], "<f4").tobytes() + b"\0\0\0\0"
@@ -219,3 +221,16 @@ def test_arrays_of_messages_that_are_too_long_are_no_columns():
     cloud.look(data)
     assert cloud.columns == ("/cloud.x", "/cloud.log_time")
     assert cloud.decode([data], ["/cloud.x"])[0, 0] == 5000
+
+
+def test_definitions_in_idl():
+    bar = "=" * 80
+    inner = "module odd { module msg { struct Inner { short x; }; }; };"
+    outer = "module odd { module msg { struct Outer { odd::msg::Inner part; sequence<double> y; }; }; };"
+    text = f"{bar}\nIDL: odd/msg/Outer\n{outer}\n{bar}\nIDL: odd/msg/Inner\n{inner}\n"
+    types = parsed_types(text, "odd/msg/Outer", is_idl=True)
+    data = b"\0\1\0\0" + np.array([7, 0], "<i2").tobytes() + np.array([1], "<u4").tobytes() + np.array(0.5).tobytes()
+    odd = Topic("/odd", "odd/msg/Outer", types, "cdr")
+    odd.look(data)
+    assert odd.columns[:-1] == ("/odd.part.x", "/odd.y[0]")
+    np.testing.assert_array_equal(odd.decode([data], odd.columns[:-1])[:, 0], [7, 0.5])

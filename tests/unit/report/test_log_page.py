@@ -18,6 +18,7 @@ from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import SINGULAR, Recorded
 from nori_dyn.report.suspicions import alarm, suspicions, windows
 from nori_dyn.solve.diagnosis import Diagnosis
+from nori_dyn.tables import number
 from tests.browser import CONTRAST, WIDTHS, parsed, text
 from tests.recorded_logs import (
     DT,
@@ -144,6 +145,23 @@ def test_without_a_monitor_it_shows_what_there_is():
     assert "acceleration of panda_link7, gravity included: linear" in shown
     rows = {text(row[0]): text(row[1]) for row in root.iterfind(".//dl/div")}
     assert float(rows["largest equation residual"].split(",")[0]) < 1e-10
+
+
+def test_torques_that_no_sensor_of_the_plan_reads_are_held_against_the_estimates(tmp_path):
+    with np.load(log_file("sound")) as archive:
+        tau, rest = archive["y"][:, 21:], {name: archive[name] for name in ("t", "q", "qd")}
+        np.savez(tmp_path / "log.npz", qdd=archive["y"][:, :7], effort=tau, **rest)
+    found = nd.estimate(tmp_path / "log.npz", exact_plan(("tau",)), backend="numpy")
+    made = recorded(found, nd.read_log(tmp_path / "log.npz"))
+    assert list(made.held) == [f"tau:panda_joint{k}" for k in range(1, 8)]
+    figure = panels(parsed(log_to_html(made)))["tau:panda_joint2"]
+    _, drawn, resolution = read_back(figure, "measured")
+    np.testing.assert_allclose(drawn, tau[:, 1], atol=resolution)
+    rms = np.sqrt(np.mean((found["tau"] - tau)[:, 1] ** 2))
+    correlation = np.corrcoef(found["tau"][:, 1], tau[:, 1])[0, 1]
+    assert text(figure.find("p")) == f"rms difference {number(rms, 2)} N m, correlation {correlation:.3f}."
+    assert recorded(found).held == {}
+    assert recorded(estimated(), nd.read_log(log_file())).held == {}  # its sensors read them
 
 
 def test_strips_say_when_something_happened():

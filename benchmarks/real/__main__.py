@@ -1,0 +1,60 @@
+"""What logs of robots that exist tell, held against what else was measured on them: `make real`.
+
+python -m benchmarks.real --data ../shared/data
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+from pathlib import Path
+
+from benchmarks.real.drawing import draw
+from benchmarks.real.finding import Figure, Finding
+from benchmarks.real.tables import details, document, markdown, overview
+from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
+
+PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"
+
+MODULES = ("human_bowing", "icub_one_leg", "icub_walking", "panda_log", "panda_bag", "ur10e", "double_pendulum")
+"""The data sets, each a module of this room."""
+
+
+def with_tables(text: str, found: dict[str, list[Finding | Figure]]) -> str:
+    """Return the text of the page with its tables anew; those of data sets that are not there stay."""
+    parts = {name: "\n\n".join(map(markdown, details(findings))) for name, findings in found.items()}
+    if len(found) == len(MODULES):
+        parts["all"] = markdown(overview(found.values()))
+    for name, content in parts.items():
+        pattern = re.compile(rf"(<!-- real: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+        text, n = pattern.subn(lambda at, content=content: f"{at[1]}{content}\n{at[2]}", text)
+        if n != 1:
+            raise SystemExit(f"{PAGE} has {n} places marked 'real: {name}', not one.")
+    return text
+
+
+def main() -> None:
+    """Print what came of each data set, and write it into the page of the documentation."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="the folder with `real` and `panda_log` in it")
+    parser.add_argument("--only", choices=MODULES, action="append", help="a data set; several are named one by one")
+    parser.add_argument("--no-page", action="store_true", help="leave the page of the documentation as it is")
+    options = parser.parse_args()
+    found: dict[str, list[Finding | Figure]] = {}
+    for name in options.only or MODULES:
+        module = importlib.import_module(f"benchmarks.real.{name}")
+        try:
+            found[name] = module.run(options.data)
+        except (FileFormatError, MissingExtraError, ModelError) as error:
+            print(f"{module.DATA}: left out: {error}\n")
+            continue
+        print(document(module.DATA, found[name]).text(120), end="\n\n")
+    if found and not options.no_page:
+        PAGE.write_text(with_tables(PAGE.read_text(), found))
+    if len(found) == len(MODULES) and not options.no_page:
+        draw(options.data, PAGE.parent / "assets" / "real")
+
+
+if __name__ == "__main__":
+    main()
