@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,8 @@ import mujoco
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from mcap.writer import Writer
+from rosbags.typesys import Stores, get_typestore
 
 import nori_dyn as nd
 from nori_dyn.api.log_file import estimate_to_file
@@ -32,6 +33,7 @@ from nori_dyn.api.log_run import LogRunner
 from nori_dyn.api.plan_set import load_plans
 from nori_dyn.bench.records import quartiles
 from nori_dyn.logs.log import whole_table
+from nori_dyn.logs.record import Record
 from nori_dyn.typing import Floats
 
 ROBOT = Path(__file__).with_name("humanoid.xml")
@@ -45,11 +47,43 @@ GROUP = 1 << 20
 Chunk = tuple[Floats, Floats, Floats, Floats, Floats]
 """Times, q, qd, qdd and tau of samples (n, ...), as nori_dyn has them."""
 
+STATE, KIND = "/state", "std_msgs/msg/Float64MultiArray"
+"""The topic of the messages of MCAP, and their kind: a message a sample, with all its numbers."""
+
+
+class McapLog:
+    """An MCAP file that is written as tables are: compressed by Zstandard, as its library does by default."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        store = get_typestore(Stores.ROS2_JAZZY)
+        empty = store.types["std_msgs/msg/MultiArrayLayout"](dim=[], data_offset=0)
+        numbers = np.zeros(len(schema) - 1)
+        self._head = bytes(store.serialize_cdr(store.types[KIND](layout=empty, data=numbers), KIND))[: -numbers.nbytes]
+        self._raw = path.open("wb")
+        self._file = Writer(self._raw)
+        self._file.start(profile="ros2", library="benchmark")
+        text = store.generate_msgdef(KIND, ros_version=2)[0].encode()
+        self._channel = self._file.register_channel(STATE, "cdr", self._file.register_schema(KIND, "ros2msg", text))
+
+    def write_table(self, table: pa.Table) -> None:
+        """Write samples, the first column of which are their times."""
+        numbers = np.column_stack([column.to_numpy() for column in table.columns])
+        for t, row in zip(numbers[:, 0], numbers[:, 1:], strict=True):
+            time = round(float(t) * 1e9)
+            self._file.add_message(self._channel, time, self._head + row.tobytes(), time)
+
+    def close(self) -> None:
+        """Write the index."""
+        self._file.finish()  # type: ignore[no-untyped-call]
+        self._raw.close()
+
+
 FORMATS: dict[str, Callable[[Path, pa.Schema], Any]] = {
     "default.parquet": pq.ParquetWriter,
     "plain.parquet": lambda path, schema: pq.ParquetWriter(path, schema, compression="none", use_dictionary=False),
     "zstd.parquet": lambda path, schema: pq.ParquetWriter(path, schema, compression="zstd"),
     "run.arrow": pa.ipc.new_file,
+    "run.mcap": McapLog,
 }
 """What opens a table to be written, by the name of its file: Parquet as pyarrow writes it by default, and otherwise."""
 
@@ -115,16 +149,21 @@ def write_logs(folder: Path, tree: nd.KinematicTree, samples: int) -> list[Path]
 def run_once(plan: Path, log: Path, out: Path) -> dict[str, float]:
     """Run a log through a plan in this process, and return what it took."""
     begun, cpu = time.perf_counter(), time.process_time()
-    report = estimate_to_file(LogRunner(load_plans(plan)), nd.read_log(log), out, restart=True)  # type: ignore[arg-type]
+    runner = LogRunner(load_plans(plan))
+    names = Record.of(runner.systems).names
+    of_messages = {"columns": [{"of": name, "from": f"{STATE}.data[{k}]"} for k, name in enumerate(names)]}
+    opened = nd.read_log(log, of_messages if log.suffix == ".mcap" else None)
+    report = estimate_to_file(runner, opened, out, restart=True)
     seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
-    usage = resource.getrusage(resource.RUSAGE_SELF)
+    status = Path("/proc/self/status").read_text()  # what getrusage tells begins with the memory of the parent
+    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
     return {
         "samples": report.samples,
         "seconds": seconds,
         "seconds_to_load": report.preparing,
         "seconds_to_solve": report.seconds,
         "cpu_seconds": cpu,
-        "megabytes": usage.ru_maxrss / 1000,
+        "megabytes": peak * 1024 / 1e6,
     }
 
 
@@ -167,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         errors = {}
         for _ in range(given.rounds):
             for samples, log in logs:
-                out = folder / f"out{log.suffix}"
+                out = folder / ("out.arrow" if log.suffix == ".arrow" else "out.parquet")
                 rounds[log.name].append(measured(folder / "humanoid.plan", log, out))
                 errors[log.name] = largest_error(out, folder / f"{samples}-tau.npy")
         show(rounds, errors)
