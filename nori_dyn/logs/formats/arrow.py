@@ -16,13 +16,13 @@ from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
 from nori_dyn.logs.writer import Schema, Writer, columns_of
 from nori_dyn.typing import Floats
 
-NUMBERS = 1 << 20
+NUMBERS = 1 << 19
 """Numbers of a block, at most: Parquet takes several times their memory."""
 
 BUFFER = 1 << 16
 """Bytes of a column that are read at once: without it all of a row group would be."""
 
-GROUP = 1 << 16
+GROUP = 1 << 15
 """Samples of a row group of Parquet."""
 
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
