@@ -20,7 +20,7 @@ OTHERS = {"b": "booleans", "c": "complex numbers", "m": "time spans", "M": "date
 
 
 def numeric(name: str, value: ArrayLike) -> Floats:
-    """Return a value as a contiguous float array, of whatever shape.
+    """Return a value as a contiguous float array, of whatever shape, its columns one after the other or its rows.
 
     Real numbers only: no booleans, complex numbers, dates or text, and no masked arrays, whose masks would be lost.
 
@@ -44,7 +44,7 @@ def numeric(name: str, value: ArrayLike) -> Floats:
                 raise TypeError(f"it holds {wrong[0]!r:.40}")
         elif array.dtype.kind not in REAL:
             raise TypeError(f"it holds {OTHERS.get(array.dtype.kind, 'records')}")
-        return np.asarray(array, dtype=float, order="C")
+        return np.asarray(array, dtype=float, order="A")
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise InputError(f"{name} is not an array of numbers: {error}.") from None
 
@@ -86,7 +86,7 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
         InputError: another shape, not real numbers, or a value that is not finite.
     """
     array = shaped(name, value, shape)
-    flat = array.reshape(-1)
+    flat = array.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
         product = flat.dot(flat)
     if not math.isfinite(product) and not np.isfinite(array).all():  # the product is the quicker of the two
@@ -95,6 +95,13 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
         label = f" ('{labels[at[-1]]}')" if labels else ""
         raise InputError(f"{name}[{place}]{label} is {array[at]}: values must be finite.")
     return array
+
+
+def all_finite(array: Floats) -> bool:
+    """Return whether all numbers of an array are finite; the quickest where they are, and lie in one piece."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum()
+    return math.isfinite(total) or bool(np.isfinite(array).all())
 
 
 def batched(name: str, value: ArrayLike, size: int) -> Floats:

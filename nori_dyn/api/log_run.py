@@ -17,6 +17,7 @@ from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
+from nori_dyn.logs.record import Record
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
@@ -29,8 +30,8 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing, unusable
 from nori_dyn.tables.progress import Watched, progress_bar
 
-LOOKED_AT = 4096
-"""Samples of each chunk after the first that are looked at for what is not likely."""
+LOOKED_AT, EVERY = 2048, 1 << 16
+"""Samples that are looked at for what is not likely, of every so many; the first chunk is looked at as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class LogRunner:
                 samples, start = chunk.samples, time.perf_counter()
                 if run is None:
                     stage("compiling")
-                    run = self._prepared(samples)
+                    run = self._prepared(samples.at(slice(0, 1)).states())
                     report.preparing += time.perf_counter() - start
                     start = time.perf_counter()
                 found = run(*samples.states(), missing=options.missing, singular=options.singular)
@@ -157,41 +158,57 @@ class LogRunner:
                 stage(f"solved, {report.samples / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
                 yield Solved(samples, estimate, diagnosis, chunk.following)
 
+    def compile(self) -> None:
+        """Compile the plan, so that other processes find it in the cache."""
+        tree, record = self.system.tree, Record.of(self.systems, self.contacts)
+        rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
+        if isinstance(self.plans, Plan):
+            self._prepared(rest)
+            return
+        for state in self.plans.states:
+            self._prepared((*rest, np.array([[name in state for name in self.contacts]])))
+
     def _closed(self) -> ContactState | None:
         if isinstance(self.plans, Plan) or self.options.closed is None:
             return None
         return self.plans.sensors.contact_state(self.options.closed)
 
-    def _prepared(self, samples: Samples) -> Callable[..., Estimate | Diagnosis]:
-        """Return what solves a batch, compiled."""
+    def _prepared(self, states: tuple[Any, ...]) -> Callable[..., Estimate | Diagnosis]:
+        """Return what solves a batch, compiled, as one of some states shows."""
         judge = None
         if self.options.monitor and isinstance(self.plans, Plan):
             judge = self.plans.monitor(self.options.backend)
         solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
         run: Callable[..., Estimate | Diagnosis] = solver.solve_batch if judge is None else judge.check_batch
-        with suppress(NoriError):  # of the first sample: the whole chunk meets it again
-            run(*samples.at(slice(0, 1)).states(), missing=self.options.missing, singular="nan")
+        with suppress(NoriError):  # the whole batch meets it again
+            run(*states, missing=self.options.missing, singular="nan")
         return run
 
     def _tell(self, report: LogReport, samples: Samples, estimate: Estimate) -> None:
         """Count what came of a chunk, and look for what is not likely."""
-        is_first = report.samples == 0
+        before = report.samples
         report.add(samples, estimate)
-        looked = samples if is_first else samples.at(slice(0, LOOKED_AT))
+        if self.options.missing == "drop":
+            self._tell_dropped(report, samples)
+        if before and before // EVERY == report.samples // EVERY:
+            return
+        looked = samples.at(slice(0, LOOKED_AT)) if before else samples
         by_state = samples_by_state(looked)
         for each, places in by_state.items():
             system, y = self.systems[each], samples.record.own_readings(each, looked.y[places])
             report.doubt(doubts_of_readings(system, looked.q[places], looked.qd[places], y))
-        if self.options.missing == "drop":
-            for each, places in samples_by_state(samples).items():
-                system = self.systems[each]
-                lost = np.count_nonzero(unusable(system, samples.record.own_readings(each, samples.y[places])), axis=0)
-                for name, n in zip(system.weight_names, lost.tolist(), strict=True):
-                    if n:
-                        report.dropped[name] = report.dropped.get(name, 0) + n
-        whole = estimate if is_first else None
+        whole = None if before else estimate
         t = looked.t if looked.t is not None and len(looked.t) > 1 else None
         report.doubt(doubts_of_motion(samples.record.tree, looked.q, looked.qd, whole, self.options.dt, t))
+
+    def _tell_dropped(self, report: LogReport, samples: Samples) -> None:
+        """Count in how many samples each sensor was dropped."""
+        for each, places in samples_by_state(samples).items():
+            system = self.systems[each]
+            lost = np.count_nonzero(unusable(system, samples.record.own_readings(each, samples.y[places])), axis=0)
+            for name, n in zip(system.weight_names, lost.tolist(), strict=True):
+                if n:
+                    report.dropped[name] = report.dropped.get(name, 0) + n
 
 
 def options_of(

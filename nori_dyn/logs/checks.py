@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import all_finite
 from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateError
 from nori_dyn.logs.samples import Samples, contact_states, shown_value
 from nori_dyn.measurements.contacts import ContactState
@@ -44,6 +45,8 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
         has_motion = np.isfinite(samples.qd).all(axis=1)
         leave_out("where time jumps: no accelerations", ~np.isfinite(samples.y[:, places]).all(axis=1) & has_motion)
     for kind, values, part in (("q", samples.q, record.q), ("qd", samples.qd, record.qd)):
+        if all_finite(values):
+            continue
         wrong = ~np.isfinite(values) & ~left[:, None]
         if missing == "drop":
             leave_out(f"{kind} is not a number", wrong.any(axis=1))
@@ -59,7 +62,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     return samples if not left.any() else samples.at(~left)
 
 
-def samples_by_state(samples: Samples) -> dict[ContactState, Indices]:
+def samples_by_state(samples: Samples) -> dict[ContactState, Indices | slice]:
     """Return the samples of each contact state that occurs, by their places among these.
 
     Raises:
@@ -71,29 +74,36 @@ def samples_by_state(samples: Samples) -> dict[ContactState, Indices]:
     for state, places in found.items():
         if state not in systems:
             error = UnplannedStateError(state, tuple(systems))
-            error.args = (f"{samples.place(int(places[0]))}: {error}",)
+            error.args = (f"{_place(samples, places, 0)}: {error}",)
             raise error
     return dict(found)
 
 
-def check_readings(samples: Samples, system: System, own: Floats, places: Indices, missing: Missing) -> None:
+def check_readings(samples: Samples, system: System, own: Floats, places: Indices | slice, missing: Missing) -> None:
     """Check the readings (n, ny) of one contact state at its samples (n,).
 
     Raises:
         InputError: one is no number, or saturated, and cannot be dropped, or is not to be; says where.
     """
+    if system.ranges is None and all_finite(own):
+        return
     is_exact = system.weight_of_readings < 0
     counts = is_exact if missing == "drop" else np.ones(system.ny, dtype=bool)
     for k, j in np.argwhere(~np.isfinite(own) & counts)[:1].tolist():
         advice = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact[j] else "With"
         raise InputError(
-            f"{samples.place(int(places[k]))}: '{system.measurement_names[j]}' is {shown_value(own[k, j])}. {advice} "
+            f"{_place(samples, places, k)}: '{system.measurement_names[j]}' is {shown_value(own[k, j])}. {advice} "
             "--missing drop the estimate does without it."
         )
     for k, j in np.argwhere(system.saturated(own) & counts)[:1].tolist():
         low, high = system.ranges[:, j].tolist() if system.ranges is not None else (-np.inf, np.inf)
         name, value = system.measurement_names[j], float(own[k, j])
-        raise SaturatedReadingError(samples.place(int(places[k])), name, value, (low, high), bool(is_exact[j]))
+        raise SaturatedReadingError(_place(samples, places, k), name, value, (low, high), bool(is_exact[j]))
+
+
+def _place(samples: Samples, chosen: Indices | slice, k: int) -> str:
+    """Return where the k-th of some samples stands, for people."""
+    return samples.place(int(np.arange(len(samples))[chosen][k]))
 
 
 def _exact(samples: Samples) -> Booleans:

@@ -12,6 +12,7 @@ from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.clock import Rows, StreamCounts, rows_of
 from nori_dyn.logs.conversions import body_velocity
 from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.memory import Memory
 from nori_dyn.logs.naming import KINDS
 from nori_dyn.logs.samples import Samples, shown_value
 from nori_dyn.logs.source import BLOCK, Source, suggestion
@@ -72,7 +73,8 @@ def samples_of(
     context = differentiation.window if made and differentiation is not None else 0
     start = max(first - context, 0) if not binding.is_resampled else 0
     rows = rows_of(binding, source.read(binding.wanted, start), counts.streams)
-    chunks = _chunked(_built(each, source, binding, closed) for each in rows)
+    memory = Memory()
+    chunks = _chunked(_built(each, source, binding, closed, memory) for each in rows)
     if made and differentiation is not None:
         chunks = _with_accelerations(chunks, made, differentiation, counts, binding)
     n = 0
@@ -91,7 +93,7 @@ def configurations(source: Source, binding: Binding) -> Floats:
         FileFormatError: the log is damaged.
     """
     _check_has("q", source, binding)
-    parts = [_built(rows, source, binding, ()) for rows in rows_of(binding, source.read(binding.wanted), {})]
+    parts = [_built(rows, source, binding, (), Memory()) for rows in rows_of(binding, source.read(binding.wanted), {})]
     if not parts:
         raise InputError(f"{binding.where}: holds no samples.")
     found = Samples.joined(parts)
@@ -131,16 +133,13 @@ def _check_has(kind: str, source: Source, binding: Binding) -> None:
     )
 
 
-def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | None) -> Samples:
+def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | None, memory: Memory) -> Samples:
     """Return the samples that numbers on one clock make."""
     record, n = binding.record, len(rows)
-    parts: list[Floats] = []
-    for part in (record.q, record.qd, record.y, record.closed):
-        values = np.empty((n, part.stop - part.start))
-        for k in range(part.start, part.stop):
-            values[:, k - part.start] = rows.values[k] if k in rows.values else binding.constants[k]
-        parts.append(values)
-    q, qd, y, contacts = parts
+    numbers = memory.take(len(record.names), n)
+    for k, constant in enumerate(binding.constants):
+        numbers[k] = rows.values.get(k, constant)
+    q, qd, y, contacts = (numbers[part].T for part in (record.q, record.qd, record.y, record.closed))
     for body, axes in binding.axes.items():
         own, free = record.tree.q_slices[body], record.tree.v_slices[body]
         qd[:, free] = body_velocity(axes, q[:, own.stop - 4 : own.stop].T, qd[:, free].T).T
@@ -157,18 +156,18 @@ def _built(rows: Rows, source: Source, binding: Binding, closed: ContactState | 
             return f"{binding.where}, at {rows.t[k]:.6f} s"
         return source.place(binding.reference, rows.first + k)
 
-    numbers = np.arange(rows.first, rows.first + n)
+    which = np.arange(rows.first, rows.first + n)
     return Samples(
-        record, numbers, rows.t, q, qd, y, contacts if record.contacts else None, silent, place, binding.columns
+        record, which, rows.t, q, qd, y, contacts if record.contacts else None, silent, place, binding.columns
     )
 
 
 def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
-    """Yield samples in chunks that are not much smaller than a block."""
+    """Yield samples in chunks that are not much smaller than a block, however small those were that were read."""
     waiting: list[Samples] = []
     for part in parts:
         waiting.append(part)
-        if sum(map(len, waiting)) >= BLOCK // 2:
+        if sum(map(len, waiting)) >= BLOCK // 4:
             yield Samples.joined(waiting)
             waiting = []
     if waiting:

@@ -15,7 +15,7 @@ from nori_dyn.typing import Booleans, Floats, Indices
 BRIDGED = 5.0
 """How many usual steps of a stream are bridged where its mapping says nothing."""
 
-AHEAD = 4 * BLOCK
+AHEAD = 16 * BLOCK
 """Samples of the clock that wait for a stream before it is taken for silent."""
 
 
@@ -204,7 +204,7 @@ def _resampled(binding: Binding, blocks: Iterable[Block], counts: Mapping[str, S
             pending = np.concatenate([pending, new])
         heard = min(track.latest for track in tracks.values())
         n = max(int(np.searchsorted(pending, heard, side="right")), len(pending) - AHEAD)
-        if n >= BLOCK // 4:
+        if n >= BLOCK // 2:
             yield rows(pending[:n])
             pending, done = pending[n:], done + n
     for k in range(0, len(pending), BLOCK):

@@ -51,7 +51,6 @@ class Samples:
 
     def at(self, chosen: Indices | Booleans | slice) -> Samples:
         """Return some of them."""
-        places = np.arange(len(self))[chosen].tolist()
         return replace(
             self,
             numbers=self.numbers[chosen],
@@ -61,7 +60,7 @@ class Samples:
             y=self.y[chosen],
             contacts=None if self.contacts is None else self.contacts[chosen],
             silent=None if self.silent is None else self.silent[chosen],
-            place=lambda k: self.place(places[k]),
+            place=lambda k: self.place(int(np.arange(len(self))[chosen][k])),
         )
 
     def states(self) -> tuple[Any, ...]:
@@ -94,14 +93,14 @@ class Samples:
         return replace(first, **arrays, place=place)
 
 
-def contact_states(samples: Samples) -> Mapping[ContactState, Indices]:
+def contact_states(samples: Samples) -> Mapping[ContactState, Indices | slice]:
     """Return the samples of each contact state that occurs, by their places among these.
 
     Raises:
         InputError: what says whether a contact is closed is neither 1 nor 0.
     """
     if samples.contacts is None:
-        return {ALWAYS: np.arange(len(samples))}
+        return {ALWAYS: slice(None)}
     names = samples.record.contacts
     wrong = np.argwhere((samples.contacts != 0) & (samples.contacts != 1))
     for k, c in wrong[:1].tolist():
@@ -109,7 +108,7 @@ def contact_states(samples: Samples) -> Mapping[ContactState, Indices]:
         raise InputError(
             f"{samples.place(k)}: column '{called}' is {samples.contacts[k, c]:g}: it must be 1 (closed) or 0 (open)."
         )
-    found: dict[ContactState, Indices] = {}
+    found: dict[ContactState, Indices | slice] = {}
     rows, of_samples = np.unique(samples.contacts, axis=0, return_inverse=True)
     for k, row in enumerate(rows):
         state = tuple(name for name, is_closed in zip(names, row, strict=True) if is_closed)

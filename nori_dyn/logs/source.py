@@ -13,8 +13,8 @@ from typing import Self
 
 from nori_dyn.typing import Floats
 
-BLOCK = 65_536
-"""Samples of a block, at most."""
+BLOCK = 1 << 14
+"""Samples of a block, at most: of a robot with many sensors what is done with them fits the processor's caches."""
 
 
 @dataclass(frozen=True, slots=True)

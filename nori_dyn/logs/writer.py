@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -128,10 +128,17 @@ class Writer(ABC):
         self.close()
 
 
+def columns_of(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> Iterator[Floats]:
+    """Yield the columns (n,) of samples, the time first where it is known."""
+    if t is not None:
+        yield t
+    for each in schema.fields:
+        yield from values[each.name].reshape(-1, len(each.labels)).T
+
+
 def flat(schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> Floats:
     """Return samples as a table (n, columns), the time first where it is known."""
-    parts = [values[each.name].reshape(-1, len(each.labels)) for each in schema.fields]
-    return np.column_stack([*([] if t is None else [t]), *parts])
+    return np.column_stack(list(columns_of(schema, t, values)))
 
 
 def of_table(schema: Schema, table: Floats) -> tuple[Floats | None, dict[str, Floats]]:

@@ -335,7 +335,7 @@ class KinematicTree(Shown):
         """
         if not self.quaternions:
             return q
-        q = q.copy()
+        q = q.copy(order="K")
         for part in self.quaternions:
             norm = np.linalg.norm(q[..., part], axis=-1, keepdims=True)
             wrong = ~(np.abs(norm - 1) <= QUATERNION_TOLERANCE)  # so that NaN is wrong too

@@ -1,4 +1,4 @@
-"""Sweeps over configurations: in this process, on all cores of this machine, or on a Dask cluster.
+"""Work in shares: in this process, on all cores of this machine, or on a Dask cluster; sweeps over configurations.
 
 One code path over `concurrent.futures.Executor`: the configurations are cut into chunks whose size depends on their
 number alone, and each is a call of its own, on one thread of linear algebra. So results are the same, bit by bit,
@@ -13,7 +13,7 @@ import logging
 import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import contextmanager
 from functools import lru_cache
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from nori_dyn.tables.progress import Progress  # workers start the sooner without it
 
 T = TypeVar("T")
-Task = Callable[[Floats], T]
-Submit = Callable[[Floats], "Future[Any]"]
+Task = Callable[[Any], T]
+Submit = Callable[[Any], "Future[Any]"]
+Tell = Callable[[Mapping[int, Any]], None]
 
 VERSION: str = importlib.import_module("nori_dyn").__version__
 
@@ -60,6 +61,9 @@ ATTEMPTS = 3
 
 POLL = 0.5
 """Seconds between looks at a cluster."""
+
+KILLED = "KilledWorker"
+"""What Dask's error is called where workers die over the same share of the work."""
 
 
 def silent(stage: str, done: float | None = None) -> None:
@@ -107,26 +111,55 @@ def sweep(
         why = "they are those of the scheduler's cluster" if scheduler is not None else "there must be at least 1"
         raise InputError(f"workers is {workers}: {why}.")
     parts = chunks(Q)
+    return spread(task, parts, scheduler, workers, lambda found: progress(stage, len(found) / len(parts)), PATIENCE)
+
+
+def spread(
+    task: Task[T],
+    parts: Sequence[Any],
+    scheduler: str | None = None,
+    workers: int | None = None,
+    tell: Tell = lambda found: None,
+    patience: float = 0.0,
+    lost: Callable[[Any], T] | None = None,
+) -> list[T]:
+    """Return what a task gives for each part of some work, in their order.
+
+    Args:
+        task: a picklable function of a part.
+        parts: the parts, picklable, too.
+        scheduler: see `sweep`.
+        workers: likewise.
+        tell: is told of what was found, by the numbers of parts, as it comes.
+        patience: seconds of work from which on processes are worth starting; with 0 all is done by them.
+        lost: what a part gives whose processes die again and again; None raises.
+
+    Raises:
+        SweepError: as `sweep`.
+    """
+    found: dict[int, T] = {}
     if scheduler is not None:
-        found: dict[int, T] = {}
         with _cluster(scheduler, task) as (submit, check):
-            _gather(submit, parts, found, progress, stage, check)
+            _gather(submit, parts, found, tell, check, lost)
         return [found[k] for k in range(len(parts))]
-    found = {}
     n_workers = min(workers or loky.cpu_count(), len(parts))
     with one_thread():
         start = time.monotonic()
         for k, part in enumerate(parts):
-            progress(stage, k / len(parts))
+            tell(found)
             passed = time.monotonic() - start
-            if n_workers > 1 and k and passed / k * (len(parts) - k) > PATIENCE:
+            if n_workers > 1 and (not patience or (k and passed / k * (len(parts) - k) > patience)):
                 break
             found[k] = task(part)
+    tell(found)
     deaths = 0
     while len(found) < len(parts):
         try:
-            with _processes(n_workers, task) as submit:
-                _gather(submit, parts, found, progress, stage)
+            if lost is not None and deaths == ATTEMPTS - 1:
+                _gather_alone(task, parts, found, tell, lost)
+            else:
+                with _processes(n_workers, task) as submit:
+                    _gather(submit, parts, found, tell)
         except BrokenExecutor:
             deaths += 1
             if deaths == ATTEMPTS:
@@ -139,11 +172,11 @@ def sweep(
 
 def _gather(
     submit: Submit,
-    parts: list[Floats],
+    parts: Sequence[Any],
     found: dict[int, T],
-    progress: Progress,
-    stage: str,
-    check: Callable[[float], None] = lambda done: None,
+    tell: Tell,
+    check: Callable[[int], None] = lambda done: None,
+    lost: Callable[[Any], T] | None = None,
 ) -> None:
     """Find the results of all parts.
 
@@ -151,19 +184,38 @@ def _gather(
         submit: starts the work on a part.
         parts: all of them.
         found: the results by the number of the part; those that are missing are put there as they come.
-        progress: see `sweep`.
-        stage: likewise.
-        check: is called now and then with the share that is done; raises where there is no hope.
+        tell: see `spread`.
+        check: is called now and then with how many are done; raises where there is no hope.
+        lost: see `spread`.
     """
     numbers = {submit(part): k for k, part in enumerate(parts) if k not in found}
     pending = set(numbers)
     while pending:
         done, pending = wait(pending, timeout=POLL, return_when="FIRST_COMPLETED")
         for future in done:
-            found[numbers[future]] = future.result()
-        share = len(found) / len(parts)
-        progress(stage, share)
-        check(share)
+            k = numbers[future]
+            try:
+                found[k] = future.result()
+            except Exception as error:
+                if lost is None or type(error).__name__ != KILLED:
+                    raise
+                found[k] = lost(parts[k])
+        tell(found)
+        check(len(found))
+
+
+def _gather_alone(
+    task: Task[T], parts: Sequence[Any], found: dict[int, T], tell: Tell, lost: Callable[[Any], T]
+) -> None:
+    """Find the results of the parts that are missing, each in a process of its own: so it shows which one kills it."""
+    for k, part in enumerate(parts):
+        if k not in found:
+            try:
+                with _processes(1, task) as submit:
+                    found[k] = submit(part).result()
+            except BrokenExecutor:
+                found[k] = lost(part)
+            tell(found)
 
 
 @contextmanager
@@ -178,7 +230,7 @@ def _processes(n: int, task: Task[Any]) -> Iterator[Submit]:
 
 
 @contextmanager
-def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[float], None]]]:
+def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[int], None]]]:
     """Yield what submits chunks to a Dask cluster, and what looks after it.
 
     Raises:
@@ -194,7 +246,7 @@ def _cluster(address: str, task: Task[Any]) -> Iterator[tuple[Submit, Callable[[
         raise UnreachableSchedulerError(address, str(error).partition("\n")[0] or "it timed out") from None
     start = time.monotonic()
 
-    def check(done: float) -> None:
+    def check(done: int) -> None:
         if client.status != "running":
             raise SweepError(f"the Dask scheduler at '{address}' went away.")
         if done == 0 and time.monotonic() - start > IDLE and not client.ncores():
@@ -226,7 +278,7 @@ def _describe_error(address: str, error: BaseException) -> str:
         cause = cause.__cause__
     if isinstance(cause, ImportError):
         return f"{where} lacks something that is here: {cause}. Its scheduler and its workers need nori_dyn {VERSION}."
-    if type(error).__name__ == "KilledWorker":
+    if type(error).__name__ == KILLED:
         return f"workers of {where} died over the same share of the work several times. Do they have enough memory?"
     if isinstance(error, CancelledError):
         return f"{where} dropped the work: its scheduler stopped or was restarted."
@@ -251,8 +303,8 @@ def _same(content: bytes) -> bytes:
     return content
 
 
-def run_chunk(content: bytes, version: str, Q: Floats) -> Any:
-    """Return what a pickled task gives for configurations (n, nq); for workers, which keep the last tasks.
+def run_chunk(content: bytes, version: str, part: Any) -> Any:
+    """Return what a pickled task gives for a part of the work; for workers, which keep the last tasks.
 
     Raises:
         SweepError: this worker has another version, or lacks what the task is made of.
@@ -266,7 +318,7 @@ def run_chunk(content: bytes, version: str, Q: Floats) -> Any:
             f"a worker lacks what the sweep is made of: {error}. Sensors of your own must be in a module that all "
             "workers can import, in the same version; with workers=1 everything runs in this process."
         ) from None
-    return task(Q)
+    return task(part)
 
 
 @lru_cache(maxsize=2)

@@ -160,7 +160,7 @@ static inline void transpose(vec *t) {{
 }}
 
 /* The numbers of LANES rows as vectors across them. */
-static inline void gather(ptrdiff_t n, const double *const *rows, vec *x) {{
+static inline void gather_rows(ptrdiff_t n, const double *const *rows, vec *x) {{
     for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
         vec t[LANES];
         if (k > n - LANES) k = n - LANES; /* the last block overlaps the one before */
@@ -173,7 +173,7 @@ static inline void gather(ptrdiff_t n, const double *const *rows, vec *x) {{
 }}
 
 /* The other way; a row that is 0 is left out. */
-static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
+static inline void scatter_rows(ptrdiff_t n, const vec *x, double *const *rows) {{
     for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
         vec t[LANES];
         if (k > n - LANES) k = n - LANES;
@@ -185,23 +185,50 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *const *rows) {{
         for (int l = 0; l < LANES; ++l) if (rows[l]) rows[l][k] = x[k][l];
 }}
 
-/* As `run`, for n states: sizes of the input arrays in n_in, what lies between states in step (0: all have the
-   same); wrong: what `run` returns of each state; what is not finite, of inputs or outputs, counts as one. */
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step, vec *w, double *out,
+/* The n numbers of `left` states, or of LANES where there are more, as vectors across them: step lies between states,
+   across between the numbers of one. Lanes without a state have the last one. */
+static inline void gather(ptrdiff_t n, const double *from, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left, vec *x) {{
+    if (across == 1) {{
+        const double *rows[LANES];
+        for (int l = 0; l < LANES; ++l) rows[l] = from + step * (l < left ? l : left - 1);
+        gather_rows(n, rows, x);
+        const ptrdiff_t ahead = step * (left - LANES < LANES ? left - LANES : LANES);
+        for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(from + step * LANES + k);
+    }} else if (step == 1 && left >= 2 * LANES)
+        for (ptrdiff_t k = 0; k < n; ++k) {{
+            x[k] = *(const unaligned *)(from + across * k);
+            __builtin_prefetch(from + across * k + LANES);
+        }}
+    else
+        for (ptrdiff_t k = 0; k < n; ++k)
+            for (int l = 0; l < LANES; ++l) x[k][l] = from[across * k + step * (l < left ? l : left - 1)];
+}}
+
+/* The other way. */
+static inline void scatter(ptrdiff_t n, const vec *x, double *to, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left) {{
+    if (across == 1) {{
+        double *rows[LANES];
+        for (int l = 0; l < LANES; ++l) rows[l] = l < left ? to + step * l : 0;
+        scatter_rows(n, x, rows);
+    }} else if (step == 1 && left >= LANES)
+        for (ptrdiff_t k = 0; k < n; ++k) *(unaligned *)(to + across * k) = x[k];
+    else
+        for (ptrdiff_t k = 0; k < n; ++k)
+            for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[k][l];
+}}
+
+/* As `run`, for n states. Of each input array: how many numbers a state has in n_in, what lies between states in step
+   (0: all have the same), and between the numbers of one in across; of the outputs likewise. wrong: what `run` returns
+   of each state; what is not finite, of inputs or outputs, counts as one. */
+void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step,
+               const ptrdiff_t *across, vec *w, double *out, ptrdiff_t out_step, ptrdiff_t out_across,
                const double *limits, double step_limit, int *wrong, double *residuals) {{
     const double *const sizes = limits + N_PIVOTS;
     vec *const x = w + N_WORK, *const o = x + N_INPUTS;
     constants(x, w, o);
     for (ptrdiff_t base = 0; base < n; base += LANES) {{
-        const double *from[LANES];
-        double *to[LANES];
-        for (int a = 0, first = 0; a < N_ARRAYS; first += n_in[a], ++a) {{
-            for (int l = 0; l < LANES; ++l) from[l] = in[a] + step[a] * (base + l < n ? base + l : n - 1);
-            gather(n_in[a], from, x + first);
-            const double *const next = in[a] + step[a] * (base + LANES);
-            const ptrdiff_t ahead = step[a] * (n - base - LANES < LANES ? n - base - LANES : LANES);
-            for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(next + k);
-        }}
+        for (int a = 0, first = 0; a < N_ARRAYS; first += n_in[a], ++a)
+            gather(n_in[a], in[a] + step[a] * base, step[a], across[a], n - base, x + first);
         for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
 {calls}
         ivec count = {{0}}, again = {{0}};
@@ -233,8 +260,7 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
         count -= ~(largest <= WEIGHT_SPREAD * least);
         vec worst = {{0}}, taint = {{0}};
 {residual_calls}
-        for (int l = 0; l < LANES; ++l) to[l] = base + l < n ? out + N_OUTPUTS * (base + l) : 0;
-        scatter(N_OUTPUTS, o, to);
+        scatter(N_OUTPUTS, o, out + out_step * base, out_step, out_across, n - base);
         for (int l = 0; l < LANES && base + l < n; ++l) {{
             wrong[base + l] = (int)count[l];
             residuals[base + l] = worst[l] + taint[l];

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from nori_dyn.logs.report import LogReport
-from nori_dyn.tables import number, unbroken
+from nori_dyn.tables import Cell, Table, number, unbroken
 
 
 def report_lines(report: LogReport, log: Path) -> Iterator[str]:
@@ -58,6 +58,21 @@ def report_warnings(report: LogReport) -> Iterator[str]:
     if report.n_singular:
         first = report.singular[0]
         yield f"singular, and so nan: {report.n_singular} of {report.samples} samples, the first is {first}"
+
+
+def outcomes_table(outcomes: Iterable[tuple[Path, LogReport | None]]) -> Table:
+    """Return what came of many logs, a row each: what is told of it; None where it failed."""
+    rows: list[tuple[Cell, ...]] = []
+    for log, report in outcomes:
+        if report is None:
+            rows.append((unbroken(str(log)), *(None,) * 5, "failed"))
+            continue
+        left_out, dropped = sum(report.counts.left_out.values()), sum(report.dropped.values())
+        notes = ", ".join(dict.fromkeys(doubt.check for doubt in report.doubts))
+        found = (f"{report.samples:,}", f"{left_out:,}", f"{dropped:,}", f"{report.fell_back:,}")
+        rows.append((unbroken(str(log)), *found, report.largest_residual, f"doubts: {notes}" if notes else ""))
+    columns = ("log", "samples", "left out", "dropped", "fell back", "largest residual", "")
+    return Table("", columns, tuple(rows), left=(0, 6))
 
 
 def report_json(report: LogReport) -> dict[str, Any]:

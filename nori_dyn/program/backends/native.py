@@ -163,7 +163,7 @@ class NativeBackend:
 
     def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
         N = len(states[0])
-        values = np.empty((N, len(self._columns)))
+        values = np.empty_like(states[0], shape=(N, len(self._columns)))  # they lie as the states do
         wrong, residual = self._kernel.batch(states, values, threads)
         suspicious = wrong > 0
         if self._checked:

@@ -30,8 +30,9 @@ int run(const state *at);
 int solve(state *at);
 """
 BATCH = """
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step, double *w,
-               double *out, const double *limits, double step_limit, int *wrong, double *residuals);
+void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step,
+               const ptrdiff_t *across, double *w, double *out, ptrdiff_t out_step, ptrdiff_t out_across,
+               const double *limits, double step_limit, int *wrong, double *residuals);
 """
 
 ALIGNMENT = 64
@@ -121,9 +122,10 @@ class NativeKernel:
         return placed
 
     def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
-        """Run N states, see `Kernel`; an input of which all states are in one place is not copied.
+        """Run N states, see `Kernel`.
 
-        That is how `np.broadcast_to` makes them.
+        Inputs are not copied that lie state by state, or number by number, or of which all states are in one place, as
+        `np.broadcast_to` makes them.
         """
         N = len(values)
         wrong, residuals = np.empty(N, dtype=np.int32), np.empty(N)
@@ -144,18 +146,20 @@ class NativeKernel:
         self, library: Any, inputs: list[Floats], values: Floats, wrong: NDArray[np.int32], residuals: Floats
     ) -> None:
         ffi, at = self._ffi, self._pointer
-        inputs = [X if X.strides == (0, X.itemsize) else np.ascontiguousarray(X) for X in inputs]
+        inputs = [_in_doubles(X) for X in inputs]
         work = aligned(len(self.work) * self._compiler.lanes)
         starts = ffi.new("double *[]", [at(X) for X in inputs])
         sizes = ffi.new("ptrdiff_t[]", [X.shape[1] for X in inputs])
-        steps = ffi.new("ptrdiff_t[]", [X.strides[0] // X.itemsize for X in inputs])
+        steps, across = (ffi.new("ptrdiff_t[]", [X.strides[k] // X.itemsize for X in inputs]) for k in (0, 1))
         library.run_batch(
             len(values),
             starts,
             sizes,
             steps,
+            across,
             at(work),
             at(values),
+            *(stride // values.itemsize for stride in values.strides),
             at(self._limits),
             self._step_limit,
             ffi.cast("int *", wrong.ctypes.data),
@@ -164,6 +168,12 @@ class NativeKernel:
 
     def _pointer(self, array: Floats) -> Any:
         return self._ffi.cast("double *", array.ctypes.data)
+
+
+def _in_doubles(X: Floats) -> Floats:
+    """Return an array (N, size) as it lies, if that is state by state, number by number or all in one place."""
+    is_in_place = X.itemsize in X.strides and not any(stride % X.itemsize for stride in X.strides)
+    return X if is_in_place else np.ascontiguousarray(X)
 
 
 def aligned(size: int) -> Floats:

@@ -1,0 +1,151 @@
+"""Many logs through one plan, on the cores of this machine or on a Dask cluster: each to a file of its own."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nori_dyn.api.log_file import estimate_to_file
+from nori_dyn.api.log_run import LogRunner
+from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.logs.log import read_log
+from nori_dyn.logs.mapping import LogMapping, load_mapping
+from nori_dyn.logs.registry import writer_of
+from nori_dyn.logs.report import LogReport
+from nori_dyn.observe.sweep import spread
+from nori_dyn.tables.progress import Watched, progress_bar
+
+PARTIAL = ".partial"
+"""How the folders of runs that are not done end, which are no logs."""
+
+OTHERWISE = ".parquet"
+"""The format of estimates of logs whose own is not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogOutcome:
+    """What came of one log of many.
+
+    Attributes:
+        log: the log.
+        out: its file of estimates.
+        report: what is told of it; None where it failed.
+        error: why it failed.
+    """
+
+    log: Path
+    out: Path
+    report: LogReport | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """Runs one log to its file: what workers do."""
+
+    runner: LogRunner
+    mapping: LogMapping | None
+    restart: bool
+    checkpoint: int | None
+
+    def __call__(self, part: tuple[Path, Path]) -> LogOutcome:
+        log, out = part
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            opened = read_log(log, self.mapping)
+            report = estimate_to_file(self.runner, opened, out, self.restart, watched=False, checkpoint=self.checkpoint)
+        except Exception as error:  # the rest is to finish, whatever is wrong with this one
+            kind = "" if type(error).__module__.startswith("nori_dyn.") else f"{type(error).__name__}: "
+            return LogOutcome(log, out, error=f"{kind}{error}")
+        return LogOutcome(log, out, report)
+
+
+def estimate_logs(
+    runner: LogRunner,
+    pattern: str,
+    folder: str | os.PathLike[str],
+    mapping: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    restart: bool = False,
+    watched: Watched = None,
+    checkpoint: int | None = None,
+) -> list[LogOutcome]:
+    """Write what a plan estimates from each of many logs; one that fails does not keep the others from it.
+
+    A log whose worker dies is run again by another, and goes on from its `.partial`.
+
+    Args:
+        runner: the plan, and how it is run; it is compiled before any worker starts.
+        pattern: which logs, "runs/*.mcap" or "runs/**/*.parquet".
+        folder: where the estimates go, under the names of the logs.
+        mapping: the YAML file of a mapping, the same for all.
+        scheduler: address of a running Dask scheduler, whose workers see the same files; None is this machine.
+        workers: number of processes on this machine; all cores when None.
+        restart: whether to begin anew where there is a part of the same run.
+        watched: who watches the progress.
+        checkpoint: as for `estimate_to_file`.
+
+    Raises:
+        InputError: there is no such log, or the estimates would take its place.
+        MappingError: the mapping does not follow its schema.
+        SweepError: the scheduler does not answer, or its workers fail.
+        NoriError: what compiling the plan refuses.
+    """
+    parts = _parts(pattern, Path(folder))
+    known = None if mapping is None else load_mapping(os.fspath(mapping))
+    task = _Estimate(runner, known, restart, checkpoint)
+    sizes = [_size(log) for log, _ in parts]
+    with progress_bar(f"estimating {len(parts)} logs", watched) as stage:
+        stage("compiling")
+        runner.compile()
+        begun = time.perf_counter()
+
+        def tell(found: Mapping[int, LogOutcome]) -> None:
+            reports = [each.report for each in found.values() if each.report is not None]
+            samples = sum(report.samples - report.resumed for report in reports)
+            rate = samples / max(time.perf_counter() - begun, 1e-9)
+            done = sum(sizes[k] for k in found) / max(sum(sizes), 1)
+            stage(f"running, {len(found)} done, {rate:,.0f} samples a second", done)
+
+        return spread(task, parts, scheduler, workers, tell, lost=_lost)
+
+
+def _lost(part: tuple[Path, Path]) -> LogOutcome:
+    why = "the processes that ran it died, one after the other. Is there enough memory?"
+    return LogOutcome(*part, error=f"{part[0]}: {why}")
+
+
+def _parts(pattern: str, folder: Path) -> list[tuple[Path, Path]]:
+    """Return the logs that a pattern names, and where the estimates of each go.
+
+    Raises:
+        InputError: there is none, or the estimates would take its place.
+    """
+    found = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+    logs = [log for log in found if log.suffix != PARTIAL]
+    if not logs:
+        raise InputError(f"no log is called '{pattern}'. Put the pattern in quotes, so that the shell leaves it alone.")
+    above = Path(os.path.commonpath([log.parent for log in logs]))
+    parts = [(log, folder / _written_as(log.relative_to(above))) for log in logs]
+    for log, out in parts:
+        if out.resolve() == log.resolve():
+            raise InputError(f"{log}: the estimates would take its place. Name another folder by --out.")
+    return parts
+
+
+def _written_as(log: Path) -> Path:
+    """Return the name of the file of estimates of a log: its own, where its format is written."""
+    try:
+        writer_of(log)
+    except FileFormatError:
+        return log.with_name(log.name + OTHERWISE)
+    return log
+
+
+def _size(log: Path) -> int:
+    return sum(each.stat().st_size for each in log.rglob("*")) if log.is_dir() else log.stat().st_size

@@ -1,0 +1,143 @@
+"""Many logs: the same as one by one, wherever they run; what fails is named, and the rest finishes."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import nori_dyn as nd
+from nori_dyn.api.log_file import estimate_to_file
+from nori_dyn.api.log_run import LogRunner
+from nori_dyn.api.many_logs import estimate_logs
+from nori_dyn.cli import app
+from nori_dyn.errors import InputError, UnreachableSchedulerError
+from nori_dyn.logs.log import whole_table
+from tests.tasks import Mortal
+from tests.unit.observe.test_sweep import local_cluster
+
+SAMPLES = 40_000
+"""More than two chunks."""
+
+NAMES = [f"{kind}[{k}]" for kind in ("q", "qd", "qdd") for k in range(2)]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return a folder with three logs."""
+    folder = tmp_path_factory.mktemp("runs")
+    rng = np.random.default_rng(18)
+    for name in ("a", "b", "c"):
+        table = rng.standard_normal((SAMPLES, len(NAMES)))
+        np.savetxt(folder / f"{name}.csv", table, "%.6f", ",", header=",".join(NAMES), comments="")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(plan, runs, tmp_path_factory):
+    """Return the estimates of each log, run by itself."""
+    folder = tmp_path_factory.mktemp("expected")
+    for log in sorted(runs.iterdir()):
+        estimate_to_file(LogRunner(plan), nd.read_log(log), folder / log.name)
+    return {out.name: whole_table(out) for out in sorted(folder.glob("*.csv"))}
+
+
+def check(folder, expected):
+    found = sorted(folder.glob("*.csv"))
+    assert [out.name for out in found] == sorted(expected)
+    for out in found:
+        table = whole_table(out)
+        for name, column in expected[out.name].items():
+            assert np.array_equal(table[name], column), (out, name)
+    assert not [*folder.glob("*.partial")]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_as_one_by_one(plan, runs, expected, tmp_path, workers):
+    told = []
+    watch = lambda stage, done=None: told.append((stage, done))  # noqa: E731
+    outcomes = estimate_logs(LogRunner(plan), f"{runs}/*.csv", tmp_path, workers=workers, watched=watch)
+    assert [(each.log.name, each.error, each.report.samples) for each in outcomes] == [
+        (f"{name}.csv", "", SAMPLES) for name in "abc"
+    ]
+    check(tmp_path, expected)
+    assert told[0] == ("compiling", None)
+    shares = [done for _, done in told[1:]]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_a_worker_that_is_killed_loses_nothing(plan, runs, expected, tmp_path):
+    out = tmp_path / "out"
+    runner = Mortal(plan, folder=tmp_path, victim="b.csv", owner=os.getpid())
+    outcomes = estimate_logs(runner, f"{runs}/*.csv", out, workers=2, checkpoint=1)
+    assert len([*tmp_path.glob("died-*")]) == 1
+    assert [each.error for each in outcomes] == ["", "", ""]
+    assert outcomes[1].report.samples == SAMPLES
+    assert outcomes[1].report.resumed > 0
+    check(out, expected)
+
+
+def test_a_log_that_kills_every_worker_is_named(plan, runs, expected, tmp_path):
+    out = tmp_path / "out"
+    runner = Mortal(plan, folder=tmp_path, victim="b.csv", always=True, owner=os.getpid())
+    outcomes = estimate_logs(runner, f"{runs}/*.csv", out, workers=2)
+    assert [bool(each.error) for each in outcomes] == [False, True, False]
+    assert "b.csv: the processes that ran it died" in outcomes[1].error
+    assert (whole_table(out / "c.csv")["tau:joint1"] == expected["c.csv"]["tau:joint1"]).all()
+    assert not (out / "b.csv").exists()
+
+
+def test_on_a_cluster(plan, runs, expected, tmp_path, monkeypatch):
+    with local_cluster(monkeypatch, n_workers=2) as cluster:
+        outcomes = estimate_logs(LogRunner(plan), f"{runs}/*.csv", tmp_path, scheduler=cluster.scheduler_address)
+    assert [each.error for each in outcomes] == ["", "", ""]
+    check(tmp_path, expected)
+
+
+def test_a_scheduler_that_does_not_answer(plan, runs, tmp_path):
+    with pytest.raises(UnreachableSchedulerError, match="no Dask scheduler answers"):
+        estimate_logs(LogRunner(plan), f"{runs}/*.csv", tmp_path, scheduler="tcp://127.0.0.1:1")
+
+
+def test_one_that_is_damaged_is_named_and_the_rest_finishes(plan, runs, tmp_path):
+    pytest.importorskip("pyarrow")
+    for name in ("good", "cut", "other"):
+        log = tmp_path / "logs" / name / "run.parquet"
+        log.parent.mkdir(parents=True)
+        estimate = nd.estimate(runs / "a.csv", plan)
+        estimate.save(log)
+    columns = {"columns": [{"of": f"{kind}:{{joint}}", "from": "tau:{joint}"} for kind in ("q", "qd", "qdd")]}
+    (tmp_path / "mapping.yaml").write_text(json.dumps(columns))
+    cut = tmp_path / "logs" / "cut" / "run.parquet"
+    cut.write_bytes(cut.read_bytes()[:-100])
+    plan.save(tmp_path / "arm.plan")
+    command = ["solve", "--plan", tmp_path / "arm.plan", "--logs", f"{tmp_path}/logs/**/*.parquet"]
+    command += ["--out", tmp_path / "out", "--mapping", tmp_path / "mapping.yaml", "--workers", "2"]
+    done = CliRunner().invoke(app, list(map(str, command)))
+    assert done.exit_code == 1, done.output
+    assert "Estimates of 2 of 3 logs written" in done.stdout
+    assert f"failed: {cut}: is damaged" in done.stderr
+    assert sorted(str(out.relative_to(tmp_path / "out")) for out in (tmp_path / "out").rglob("*.parquet")) == [
+        "good/run.parquet",
+        "other/run.parquet",
+    ]
+    done = CliRunner().invoke(app, [*map(str, command), "--json"])
+    told = json.loads(done.stdout)["logs"]
+    assert [each.get("samples") for each in told] == [None, SAMPLES, SAMPLES]
+    assert "damaged" in told[0]["error"]
+
+
+def test_no_log_and_estimates_in_the_place_of_logs_are_refused(plan, runs):
+    with pytest.raises(InputError, match=r"no log is called '.*\.mcap'"):
+        estimate_logs(LogRunner(plan), f"{runs}/*.mcap", runs)
+    with pytest.raises(InputError, match=r"a\.csv: the estimates would take its place"):
+        estimate_logs(LogRunner(plan), f"{runs}/*.csv", runs)
