@@ -511,6 +511,26 @@ class UnreachableSchedulerError(SweepError):
         )
 
 
+class TransportError(NoriError):
+    """A live stream that cannot be listened to, or what it should connect to does not answer.
+
+    What to do: listen at a port that is free, or connect to what listens there already, such as a Zenoh router.
+
+    Attributes:
+        listen: the endpoints to listen at.
+        connect: the endpoints to connect to.
+    """
+
+    def __init__(self, listen: Sequence[str], connect: Sequence[str], why: str) -> None:
+        self.listen, self.connect = tuple(listen), tuple(connect)
+        wanted = [f"listen at {', '.join(listen)}"] if listen else []
+        wanted += [f"connect to {', '.join(connect)}"] if connect else []
+        super().__init__(
+            f"cannot {' and '.join(wanted)}: {why}. Listen elsewhere, or connect to what listens there: an endpoint is "
+            "written tcp/127.0.0.1:7447."
+        )
+
+
 class NoriWarning(UserWarning):
     """A thing worth knowing that does not stop the work.
 

@@ -23,7 +23,7 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "mistakes.md"
 HEAD = """# Mistakes, and what they print
 
 What a first day brings, and what is said of it. In all of them `arm.urdf` is an arm of three joints, `arm.plan` its
-plan for `inverse_dynamics`, and `run.csv` a log of its angles, `angle[0]` to `angle[2]`, and of their rates. Each is
+plan for `inverse_dynamics`, and run.csv a log of its angles, `angle[0]` to `angle[2]`, and of their rates. Each is
 run, and its words compared with those below, by the tests; `python -m tests.mistakes` writes this page.
 """
 

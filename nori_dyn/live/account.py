@@ -1,0 +1,141 @@
+"""What a live run has done: figures for programs, a line for a terminal, tables at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from nori_dyn.live.latency import Latency
+from nori_dyn.tables import Document, Facts, Paragraph, Table, number, unbroken
+
+
+@dataclass(slots=True)
+class Account:
+    """What was counted, in a period or in all.
+
+    Attributes:
+        seconds: how long it took.
+        messages: messages that were taken from the queue.
+        estimates: estimates that were published.
+        dropped: messages that were dropped from the queue, the oldest first.
+        skipped: samples without an estimate, by the reason.
+        sensors: in how many samples a sensor was left out, by its name.
+        fell_back: estimates that were solved with fresh pivots.
+        overruns: samples that took longer than there is time between two of them.
+        suspects: how often a sensor was the likeliest cause of readings that do not fit together, where there is a
+            monitor.
+        streams: what was counted of messages, by topic.
+        latency: from publishing a message to publishing the estimate that it brought about.
+        work: from taking a message out of the queue to publishing its estimate.
+    """
+
+    seconds: float = 0.0
+    messages: int = 0
+    estimates: int = 0
+    dropped: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    sensors: Counter[str] = field(default_factory=Counter)
+    fell_back: int = 0
+    overruns: int = 0
+    suspects: Counter[str] = field(default_factory=Counter)
+    streams: dict[str, Counter[str]] = field(default_factory=dict)
+    latency: Latency = field(default_factory=Latency)
+    work: Latency = field(default_factory=Latency)
+
+    def join(self, other: Account) -> None:
+        """Count what another one has counted."""
+        for name in ("seconds", "messages", "estimates", "dropped", "fell_back", "overruns"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in ("skipped", "sensors", "suspects"):
+            getattr(self, name).update(getattr(other, name))
+        for topic, counts in other.streams.items():
+            self.streams.setdefault(topic, Counter()).update(counts)
+        self.latency.join(other.latency)
+        self.work.join(other.work)
+
+    @property
+    def rate(self) -> float:
+        """Estimates a second."""
+        return self.estimates / self.seconds if self.seconds else 0.0
+
+    def wrong(self) -> dict[str, int]:
+        """Return how many messages were wrong, in all streams, by what was: "malformed", "late", ..."""
+        found: Counter[str] = Counter()
+        for counts in self.streams.values():
+            found.update({name: n for name, n in counts.items() if name != "received"})
+        return {name: n for name, n in found.items() if n}
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures; times in seconds."""
+        return {
+            "seconds": self.seconds,
+            "messages": self.messages,
+            "estimates": self.estimates,
+            "rate": self.rate,
+            "latency": self.latency.figures(),
+            "work": self.work.figures(),
+            "dropped": self.dropped,
+            "overruns": self.overruns,
+            "fell_back": self.fell_back,
+            "skipped": dict(self.skipped),
+            "sensors_left_out": dict(self.sensors),
+            "suspects": dict(self.suspects),
+            "streams": {topic: dict(counts) for topic, counts in self.streams.items()},
+        }
+
+    def line(self, total: Account) -> str:
+        """Return this period in one line, with what has been counted in all."""
+        said = [f"{total.seconds:.0f} s", f"{number(self.rate, 4)} Hz"]
+        if self.latency.count:
+            figures = self.latency.figures().items()
+            said.append(f"latency {', '.join(f'{name} {number(1e3 * x)}' for name, x in figures)} ms")
+        said.append(f"dropped {total.dropped:,}")
+        said.append(f"overruns {total.overruns:,}")
+        said += [f"{_words(name)} {n:,}" for name, n in total.wrong().items()]
+        if total.skipped:
+            said.append(f"left out {total.skipped.total():,}")
+        return " | ".join(said)
+
+    def document(self, measured_from: str) -> Document:
+        """Return what is shown at the end.
+
+        Args:
+            measured_from: from when on latencies are.
+        """
+        facts = Facts(
+            (
+                ("time", f"{number(self.seconds, 4)} s"),
+                ("messages", f"{self.messages:,}"),
+                ("estimates", f"{self.estimates:,}, {number(self.rate, 4)} a second"),
+                ("latency", f"{_shown(self.latency)}, from {measured_from} to the estimate" if self.estimates else ""),
+                ("work", f"{_shown(self.work)} an estimate" if self.estimates else ""),
+                ("dropped", f"{self.dropped:,} messages, the oldest first" if self.dropped else "none"),
+                ("overruns", f"{self.overruns:,} samples took longer than their period" if self.overruns else "none"),
+                ("fell back", f"{self.fell_back:,} to fresh pivots" if self.fell_back else ""),
+            )
+        )
+        parts: list[Facts | Table | Paragraph] = [facts]
+        columns = ("received", "malformed", "repeated", "out_of_order", "late", "lost", "restarts")
+        rows = tuple(
+            (unbroken(topic), *(f"{counts[name]:,}" for name in columns)) for topic, counts in self.streams.items()
+        )
+        parts.append(Table("Messages", ("topic", *map(_words, columns)), rows))
+        for title, heading, counts in (
+            ("Samples without an estimate", "reason", self.skipped),
+            ("Sensors left out", "sensor", self.sensors),
+            ("Suspects", "sensor", self.suspects),
+        ):
+            if counts:
+                own = tuple((unbroken(name), f"{n:,}") for name, n in counts.most_common())
+                parts.append(Table(title, (heading, "samples"), own))
+        return Document(tuple(parts))
+
+
+def _shown(latency: Latency) -> str:
+    """Return p50, p99 and the largest in milliseconds."""
+    return ", ".join(f"{name} {number(1e3 * seconds, 3)} ms" for name, seconds in latency.figures().items())
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,113 @@
+"""Estimates and how the run goes, published: the messages are those that estimates are recorded in."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from importlib.metadata import version
+
+import numpy as np
+
+from nori_dyn.api.log_file import fingerprint_of
+from nori_dyn.api.plan import Plan
+from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.live.account import Account
+from nori_dyn.live.diagnostics import KIND, diagnostics
+from nori_dyn.live.engine import Tick
+from nori_dyn.live.transport import Transport
+from nori_dyn.logs.estimate_messages import ABOUT, ABOUT_KIND, PREFIX, EstimateMessages, Published
+from nori_dyn.logs.fields import FELL_BACK, schema_of, written
+from nori_dyn.logs.messages import STAMP
+from nori_dyn.logs.writer import Schema
+from nori_dyn.typing import Floats, Indices
+
+DIAGNOSTICS = f"{PREFIX}/diagnostics"
+"""The topic that says how the run goes."""
+
+
+class Publication:
+    """The topics of a run.
+
+    Attributes:
+        topics: what is published, topic by topic, with the type of its messages.
+
+    Args:
+        transport: what carries messages.
+        plans: the plan, or the plans of contact states.
+        prefix: what the topics begin with.
+        monitor: whether readings are judged as well: then standard deviations and the p-value are published too.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        plans: Plan | PlanSet,
+        prefix: str = PREFIX,
+        monitor: bool = False,
+    ) -> None:
+        self._schema = _schema(plans, monitor)
+        messages = EstimateMessages(self._schema)
+        own = {each.topic: each.kind for each in messages.published}
+        own |= {ABOUT: ABOUT_KIND, DIAGNOSTICS: KIND}
+        named = {topic: prefix + topic.removeprefix(PREFIX) for topic in own}
+        self.topics = {named[topic]: kind for topic, kind in own.items()}
+        send = {topic: transport.advertise(named[topic], kind) for topic, kind in own.items()}
+        self._estimates = [(_Writer(each), send[each.topic]) for each in messages.published]
+        self._about, self._tell_about, self._diagnose = messages.about, send[ABOUT], send[DIAGNOSTICS]
+        self._robot = self._schema.metadata["nori_dyn.robot"]
+        diagnostics(Account(), Account(), self._robot)  # the first time takes longer
+
+    def publish(self, tick: Tick) -> None:
+        """Publish an estimate."""
+        values = written(self._schema, tick.estimate, tick.diagnosis)
+        row = np.concatenate([np.ravel(values[each.name]) for each in self._schema.fields])
+        for writer, send in self._estimates:
+            send(writer.message(tick.t, row))
+
+    def tell(self, account: Account, total: Account, waiting_for: str = "") -> None:
+        """Publish how the run goes, and what the estimates are.
+
+        Args:
+            account: what was counted in the last period.
+            total: in all.
+            waiting_for: what is to be heard before estimates can begin; "" where they have.
+        """
+        self._diagnose(diagnostics(account, total, self._robot, waiting_for))
+        self._tell_about(self._about)
+
+
+class _Writer:
+    """Writes the messages of one topic: all but their numbers is always the same."""
+
+    def __init__(self, published: Published) -> None:
+        layout = published.layout
+        self._data, self._columns = bytearray(layout.data), published.columns
+        self._table = np.frombuffer(self._data, np.uint8)
+        places = [layout.places[path] for path in published.paths]
+        self._dtype = np.dtype(layout.order + places[0].dtype)
+        offsets = np.array([[place.offset] for place in places], dtype=np.intp)
+        self._bytes: Indices = offsets + np.arange(places[0].size)
+        self._stamp = layout.places[STAMP].offset if STAMP in layout.places else None
+        self._time = struct.Struct(f"{layout.order}iI")
+
+    def message(self, t: float, row: Floats) -> bytes:
+        """Return a message of estimates at a time [s]."""
+        values = row[self._columns].astype(self._dtype)
+        self._table[self._bytes] = values.view(np.uint8).reshape(self._bytes.shape)
+        if self._stamp is not None:
+            seconds, nanoseconds = divmod(round(t * 1e9), 10**9)
+            self._time.pack_into(self._data, self._stamp, min(max(seconds, -(2**31)), 2**31 - 1), nanoseconds)
+        return bytes(self._data)
+
+
+def _schema(plans: Plan | PlanSet, monitor: bool) -> Schema:
+    """Return what is published of each sample."""
+    one = plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
+    metadata = {
+        "nori_dyn.version": version("nori_dyn"),
+        "nori_dyn.robot": one.system.tree.name,
+        "nori_dyn.sensors": one.system.sensors.name if isinstance(plans, Plan) else plans.sensors.name,
+        "nori_dyn.fingerprint": fingerprint_of(plans),
+    }
+    schema = schema_of(one.system, one.outputs, True, False, monitor, metadata)
+    return replace(schema, fields=tuple(each for each in schema.fields if each.name != FELL_BACK))

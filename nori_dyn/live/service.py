@@ -1,0 +1,302 @@
+"""The loop: messages in, estimates out, until it is to stop; what goes wrong is counted and told, and never ends it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.api.plan import Plan
+from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.errors import InputError, NoriError
+from nori_dyn.live.account import Account
+from nori_dyn.live.decoding import Decoder
+from nori_dyn.live.differentiation import check_window
+from nori_dyn.live.engine import Engine, Solving, Tick, prepared, warm_up
+from nori_dyn.live.inbox import LIMIT, Inbox
+from nori_dyn.live.publication import Publication
+from nori_dyn.live.state import State
+from nori_dyn.live.transport import Message, Transport
+from nori_dyn.logs.binding import Binding, bind
+from nori_dyn.logs.estimate_messages import PREFIX
+from nori_dyn.logs.mapping import LogMapping
+from nori_dyn.logs.message_kinds import MalformedMessage
+from nori_dyn.logs.record import Record
+from nori_dyn.logs.source import Stream
+from nori_dyn.measurements.contacts import ContactState
+
+PATIENCE = 0.1
+"""How long the loop waits for a message before it looks whether it is to stop [s]."""
+
+PLAUSIBLE = 3600.0
+"""How far a stamp may be from the clock of this machine [s] to count as the time of publishing."""
+
+SUSPICIOUS = 1e-3
+"""Probability of readings that fit together as badly, below which their likeliest cause is told."""
+
+REMINDER = 10
+"""Periods after which the same reason for leaving samples out is told again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a live run goes.
+
+    Attributes:
+        topics: the topics to listen to, with the types of their messages.
+        mapping: what ties their columns to the robot; None goes by usual names.
+        closed: for a plan set, the contacts that are closed throughout; None takes them from the stream.
+        window: samples over which velocities are differentiated for accelerations that nothing tells; None refuses.
+        monitor: whether readings are judged as well.
+        backend: as for `Plan.solver`.
+        prefix: what the topics of estimates begin with.
+        queue: messages that wait, at most.
+        period: time between two accounts [s].
+    """
+
+    topics: Mapping[str, str]
+    mapping: LogMapping | None = None
+    closed: ContactState | None = None
+    window: int | None = None
+    monitor: bool = False
+    backend: str = "auto"
+    prefix: str = PREFIX
+    queue: int = LIMIT
+    period: float = 1.0
+
+
+class Service:
+    """Estimates from a live stream, published again.
+
+    Attributes:
+        total: what was counted.
+        publication: what is published.
+        engine: what estimates; None until all streams were heard.
+        measured_from: from when on latencies are.
+        waiting_for: what is to be heard before estimates can begin.
+
+    Args:
+        transport: what carries messages.
+        plans: the plan, or the plans of contact states.
+        settings: how it goes.
+        tell: takes lines about what goes wrong, and what is right again.
+        watch: takes what was counted in each period, and in all.
+
+    Raises:
+        NoriError: the plan cannot be compiled, or not be used so.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        plans: Plan | PlanSet,
+        settings: Settings,
+        tell: Callable[[str], None] = lambda line: None,
+        watch: Callable[[Account, Account], None] = lambda period, total: None,
+    ) -> None:
+        self._transport, self._settings, self._tell, self._watch = transport, settings, tell, watch
+        if settings.window is not None:
+            check_window(settings.window)
+        self._solving: Solving = prepared(plans, settings.monitor, settings.backend, settings.closed)
+        self._record = Record.of(self._solving.systems, self._solving.contacts)
+        warm_up(self._solving, self._record)
+        self.publication = Publication(transport, plans, settings.prefix, settings.monitor)
+        self._inbox = Inbox(settings.queue)
+        self._decoders = {name: Decoder(name, kind) for name, kind in settings.topics.items()}
+        self._before: dict[str, Message] = {}
+        self._state: State | None = None
+        self.engine: Engine | None = None
+        self.total, self._account = Account(), Account()
+        self._reported = time.monotonic()
+        self._reminders: Counter[str] = Counter()
+        self._is_overloaded = self._is_delay_told = False
+        self.waiting_for = f"messages on {', '.join(settings.topics)}"
+        self.measured_from = "the arrival of a message"
+        for name, kind in settings.topics.items():
+            transport.subscribe(name, kind, self._inbox.put)
+
+    def run(
+        self, is_over: Callable[[], bool] = lambda: False, seconds: float | None = None, samples: int | None = None
+    ) -> Account:
+        """Run until it is over, and return what was counted.
+
+        Args:
+            is_over: whether it is, looked at ten times a second and after each message.
+            seconds: how long to run at most, from now [s].
+            samples: how many estimates to publish at most.
+
+        Raises:
+            NoriError: the streams do not tell what the plan needs.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        enough = samples if samples is not None else float("inf")
+        published = 0
+        while not is_over() and published < enough:
+            message = self._inbox.get(PATIENCE)
+            if message is not None:
+                published += self._take(message)
+            now = time.monotonic()
+            if now - self._reported >= self._settings.period:
+                self._report(now)
+            if end is not None and now >= end:
+                break
+        self._report(time.monotonic())
+        return self.total
+
+    def _take(self, message: Message) -> bool:
+        """Take a message; whether it brought about an estimate."""
+        start = time.perf_counter()
+        decoder, account = self._decoders[message.topic], self._account
+        account.messages += 1
+        counts = account.streams.setdefault(message.topic, Counter())
+        counts["received"] += 1
+        arrived = 1e-9 * message.arrived
+        try:
+            if self._state is None:
+                self._learn(decoder, message)
+            if self._state is None or self.engine is None or message.topic not in self._state.tracks:
+                return False
+            values = decoder.decode(message.payload, arrived)
+        except MalformedMessage as error:
+            counts["malformed"] += 1
+            self._remind("malformed messages", f"a message on {message.topic} is malformed: {error}.")
+            return False
+        due = self._state.take(message.topic, values, arrived)
+        if due is None:
+            return False
+        tick = self.engine.tick(self._state, due)
+        if tick is not None:
+            self.publication.publish(tick)
+            self._judge(tick)
+            account.estimates += 1
+            account.latency.add(1e-9 * (time.time_ns() - self._sent(message, due)))
+        took = time.perf_counter() - start
+        account.work.add(took)
+        account.overruns += took > self._state.period
+        return tick is not None
+
+    def _sent(self, message: Message, due: float) -> int:
+        """Return when a message was published [ns since 1970], as well as that is known."""
+        assert self._state is not None
+        if message.sent is not None:
+            self.measured_from = "publishing a message"
+            return message.sent
+        stamp = due + self._state.tracks[message.topic].bound.settings.delay
+        if abs(stamp - 1e-9 * message.arrived) < PLAUSIBLE:
+            self.measured_from = "the stamp of a message"
+            return round(1e9 * stamp)
+        self.measured_from = "the arrival of a message"
+        return message.arrived
+
+    def _judge(self, tick: Tick) -> None:
+        """Count the sensor that readings which do not fit together are likeliest due to."""
+        if tick.diagnosis is not None and not tick.diagnosis.is_consistent(SUSPICIOUS):
+            for suspect in tick.diagnosis.suspects(1):
+                self._account.suspects[suspect.sensor] += 1
+
+    def _learn(self, decoder: Decoder, message: Message) -> None:
+        """Learn from a message what its topic tells; begin when all that is needed is told.
+
+        Raises:
+            MalformedMessage: it is none.
+        """
+        is_new = decoder.look(message.payload)
+        self._before[message.topic] = message
+        if not is_new:
+            return
+        try:
+            binding = self._bound()
+            if binding is not None:
+                self._begin(binding, message.topic)
+        except NoriError as error:  # another message may tell more
+            self.waiting_for = str(error)
+
+    def _bound(self) -> Binding | None:
+        """Return where each number comes from, as far as it is known; None where topics have not been heard.
+
+        Raises:
+            MappingError: what was heard does not fit the mapping.
+        """
+        silent = [name for name, decoder in self._decoders.items() if not decoder.is_known]
+        if silent:
+            self.waiting_for = f"messages on {', '.join(silent)}"
+            return None
+        heard = [decoder.stream for decoder in self._decoders.values()]
+        columns: dict[str, Stream] = {column: stream for stream in heard for column in stream.columns}
+        return bind(columns, self._settings.mapping, self._record, "the live stream")
+
+    def _begin(self, binding: Binding, last: str) -> None:
+        """Begin to estimate, with what was heard before on topics other than the last one.
+
+        Raises:
+            InputError: a number that is needed is not told.
+        """
+        engine = Engine(self._solving, binding, self._settings.window)
+        if not binding.streams:
+            raise InputError("the mapping takes nothing from any topic, so that nothing says when to estimate")
+        self.engine = engine
+        self._state = State(binding)
+        for name, bound in binding.streams.items():
+            self._decoders[name].choose(bound.columns)
+        for name, message in self._before.items():
+            if name != last and name in binding.streams:
+                arrived = 1e-9 * message.arrived
+                with suppress(MalformedMessage):
+                    self._state.take(name, self._decoders[name].decode(message.payload, arrived), arrived)
+        self._before.clear()
+        self.total.seconds, self._reported = 0.0, time.monotonic()
+        self._tell(f"all is heard that is needed; the clock is {binding.reference}")
+
+    def _remind(self, what: str, line: str) -> None:
+        """Tell of something that goes wrong: at first, and now and then while it goes on."""
+        if self._reminders[what] <= 0:
+            self._tell(line)
+            self._reminders[what] = REMINDER
+
+    def _report(self, now: float) -> None:
+        """Close the account of a period: tell of it, and publish it."""
+        account, self._account = self._account, Account()
+        account.seconds, self._reported = now - self._reported, now
+        account.dropped, lost = self._inbox.counted()
+        for topic, n in lost.items():
+            account.streams.setdefault(topic, Counter())["lost"] += n
+        if self.engine is not None and self._state is not None:
+            for topic, track in self._state.tracks.items():
+                account.streams.setdefault(topic, Counter()).update(track.counts)
+                track.counts.clear()
+            account.skipped, account.sensors, account.fell_back = self.engine.counted()
+            self._tell_of_delay(self.engine, self._state.period)
+            for reason in account.skipped:
+                self._remind(reason, f"samples are left out: {self.engine.why}.")
+        else:
+            self._remind(self.waiting_for, f"waiting for {self.waiting_for}")
+        self.total.join(account)
+        self._reminders.subtract(dict.fromkeys(self._reminders, 1))
+        self._tell_of_overload(account)
+        self._watch(account, self.total)
+        self.publication.tell(account, self.total, "" if self.engine else self.waiting_for)
+
+    def _tell_of_delay(self, engine: Engine, period: float) -> None:
+        """Tell, once, how late accelerations are that are made of velocities, and how noisy."""
+        if engine.derivative is not None and np.isfinite(period) and not self._is_delay_told:
+            self._is_delay_told = True
+            window, delay = engine.derivative.window, engine.derivative.delay(period)
+            self._tell(
+                f"{len(engine.made)} accelerations are made of the velocities of {window} samples: a jump is told by "
+                f"half after {1e3 * delay:.3g} ms, and noise of velocities is taken times "
+                f"{engine.derivative.noise(period):.3g} 1/s"
+            )
+
+    def _tell_of_overload(self, account: Account) -> None:
+        if account.dropped:
+            self._tell(
+                f"overload: {account.dropped:,} messages dropped in {account.seconds:.1f} s, the oldest first, as the "
+                f"queue of {self._inbox.limit} was full"
+            )
+        elif self._is_overloaded:
+            self._tell("recovered: no message is dropped any more")
+        self._is_overloaded = account.dropped > 0

@@ -1,0 +1,212 @@
+"""The latest numbers of all streams, and what was wrong with the times of messages."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.logs.binding import Binding, BoundStream
+from nori_dyn.logs.clock import BRIDGED
+from nori_dyn.logs.conversions import body_velocity
+from nori_dyn.logs.entries import Piece
+from nori_dyn.logs.mapping import StreamSettings
+from nori_dyn.typing import Booleans, Floats
+
+RESTART = 1.0
+"""Seconds that time must go back to have begun anew, as a recording that is played again does; less is out of order."""
+
+SETTLED = 10
+"""Messages after which the usual time between them is known."""
+
+MEMORY = 0.05
+"""Share of a new time between messages in the usual one, both as logarithms."""
+
+PARTS = 64
+"""Sets of numbers that messages of one stream may tell, at most."""
+
+WRONG = ("repeated", "out_of_order", "late", "restarts")
+"""What is counted of the times of messages: those of the time of the one before, and of an earlier time, which are not
+used; those that came after an estimate for which they would have been newer, which are used from then on; and how often
+time began anew."""
+
+
+@dataclass(slots=True)
+class Part:
+    """The times of the messages that tell the same numbers: two publishers of one topic have clocks of their own.
+
+    Attributes:
+        latest: the time of the last one [s]; minus infinity before the first.
+        step: the usual time between them [s]; nan until it is known.
+    """
+
+    latest: float = -np.inf
+    step: float = np.nan
+    _steps: int = 0
+
+    def gap(self, settings: StreamSettings) -> float:
+        """Return how old such numbers may be [s]."""
+        if settings.gap is not None:
+            return settings.gap
+        return BRIDGED * self.step if self._steps >= SETTLED else np.inf
+
+    def order(self, t: float) -> str:
+        """Return what is wrong with the time of a message, see `WRONG`; "" where nothing is."""
+        if t > self.latest:
+            if np.isfinite(self.latest):
+                self._learn(t - self.latest)
+            self.latest = t
+            return ""
+        return "repeated" if t == self.latest else "out_of_order" if t > self.latest - RESTART else "restarts"
+
+    def _learn(self, step: float) -> None:
+        """Learn of a time between messages [s]: one that is a gap counts for little, and a new rate in the end."""
+        self._steps += 1
+        if self._steps == 1:
+            self.step = step
+        else:
+            share, change = max(MEMORY, 1 / self._steps), math.log(step / self.step)
+            self.step *= math.exp(share * min(max(change, -1.0), 1.0))
+
+
+class Track:
+    """The messages of one stream.
+
+    Attributes:
+        bound: what is taken of the stream.
+        parts: the times of those that tell the same numbers, by which these are.
+        counts: how many messages were late, and so on; see `WRONG`.
+
+    Args:
+        bound: what is taken of the stream.
+    """
+
+    def __init__(self, bound: BoundStream) -> None:
+        self.bound = bound
+        self.parts: dict[bytes, Part] = {}
+        self.counts: Counter[str] = Counter()
+        places = {column: k for k, column in enumerate(bound.columns)}
+        plain = [piece for piece in bound.pieces if piece.convert is None]
+        self._columns = np.array([places[c] for piece in plain for c in piece.columns], dtype=np.intp)
+        self._targets = np.array([k for piece in plain for k in piece.targets], dtype=np.intp)
+        self._factors = np.array([f for piece in plain for f in piece.factors], dtype=float)
+        self._offsets = np.array([o for piece in plain for o in piece.offsets], dtype=float)
+        self._converted: list[tuple[Piece, list[int]]] = [
+            (piece, [places[c] for c in piece.columns]) for piece in bound.pieces if piece.convert is not None
+        ]
+
+    def part(self, told: Booleans) -> Part:
+        """Return the messages that tell the same numbers of the record (m,)."""
+        key = told.tobytes()
+        if key not in self.parts:
+            if len(self.parts) >= PARTS:
+                self.parts.clear()
+            self.parts[key] = Part()
+        return self.parts[key]
+
+    def time(self, values: Floats, arrived: float) -> float:
+        """Return when a message is of [s]: what its clock says, or where that stands still at zero, when it came."""
+        told = 0.0 if self.bound.clock is None else float(values[0]) * self.bound.unit
+        return (told or arrived) - self.bound.settings.delay
+
+    def write(self, values: Floats, record: Floats) -> None:
+        """Write what the columns of a message (k,) say into the numbers of a sample; nan where they say nothing."""
+        with np.errstate(all="ignore"):  # what is not finite then is not told
+            record[self._targets] = values[self._columns] * self._factors + self._offsets
+            for piece, columns in self._converted:
+                record[piece.targets] = np.concatenate(piece.apply([values[k : k + 1] for k in columns]))
+
+
+class State:
+    """The numbers of a sample as they are known now: the latest of each stream.
+
+    Attributes:
+        binding: where each number comes from.
+        tracks: the streams, by name.
+        values: the numbers (m,) of the record; nan where nothing is known yet.
+        heard: when each was last told (m,) [s]; infinite of constants.
+        ticked: the time of the last sample that was due [s].
+    """
+
+    def __init__(self, binding: Binding) -> None:
+        self.binding = binding
+        self.tracks = {name: Track(bound) for name, bound in binding.streams.items()}
+        self.values = binding.constants.copy()
+        self.heard = np.where(np.isnan(self.values), -np.inf, np.inf)
+        self._gaps = np.full(len(self.values), np.inf)
+        self.ticked = -np.inf
+        reference = binding.streams[binding.reference]
+        self._first = int(reference.targets.min())
+        self._pace = Part()
+        self._next = -np.inf
+
+    @property
+    def period(self) -> float:
+        """The time between samples [s]; nan until it is known."""
+        return 1 / self.binding.rate if self.binding.rate is not None else self._pace.step
+
+    def take(self, stream: str, values: Floats, arrived: float) -> float | None:
+        """Take what a message says, and return the time of the sample that is due with it [s]; None where none is.
+
+        Args:
+            stream: its stream.
+            values: the columns of the stream (k,), as its `BoundStream` names them; nan where it says nothing.
+            arrived: when it came [s since 1970].
+        """
+        track = self.tracks[stream]
+        numbers = np.full(len(self.values), np.nan)
+        track.write(values, numbers)
+        told = np.isfinite(numbers)
+        if not told.any():
+            return None
+        t, part = track.time(values, arrived), track.part(told)
+        wrong = part.order(t)
+        if wrong:
+            track.counts[wrong] += 1
+            if wrong != "restarts":
+                return None
+            self.forget(None if stream == self.binding.reference else stream)
+            part.order(t)
+        if t < self.ticked:
+            track.counts["late"] += 1
+        self.values[told] = numbers[told]
+        self.heard[told] = t
+        self._gaps[told] = part.gap(track.bound.settings)
+        if stream != self.binding.reference or not told[self._first]:
+            return None
+        self._pace = part
+        return self._due(t)
+
+    def _due(self, t: float) -> float | None:
+        """Return the time of a sample, where one is due at the time of a message of the reference stream."""
+        rate = self.binding.rate
+        if t <= self.ticked:  # of another publisher, whose clock is behind
+            return None
+        if rate is not None:
+            if t < self._next - 1e-3 / rate:
+                return None
+            self._next = t + 1 / rate if not np.isfinite(self._next) else max(self._next + 1 / rate, t)
+        self.ticked = t
+        return t
+
+    def sample(self, t: float) -> Floats:
+        """Return the numbers of a sample (m,); nan where their stream has been silent for too long."""
+        values = np.where(t - self.heard > self._gaps, np.nan, self.values)
+        record = self.binding.record
+        for body, axes in self.binding.axes.items():
+            q, own = record.tree.q_slices[body], record.tree.v_slices[body]
+            place = slice(record.qd.start + own.start, record.qd.start + own.stop)
+            values[place] = body_velocity(axes, values[q.stop - 4 : q.stop, None], values[place, None])[:, 0]
+        return values
+
+    def forget(self, stream: str | None = None) -> None:
+        """Begin anew, with one stream or with all."""
+        for name, track in self.tracks.items():
+            for part in track.parts.values() if stream in (None, name) else ():
+                part.latest = -np.inf
+        if stream is None:
+            self.values[:] = self.binding.constants
+            self.heard[:] = np.where(np.isnan(self.values), -np.inf, np.inf)
+            self.ticked = self._next = -np.inf

@@ -1,0 +1,121 @@
+"""What carries messages: bytes by topic, in and out; and a bus in memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeAlias
+
+
+class Message(NamedTuple):
+    """A message that came.
+
+    Attributes:
+        topic: its topic, "/joint_states".
+        payload: its bytes: CDR with its header of four bytes, as ROS 2 writes it.
+        arrived: when it came [ns since 1970].
+        sent: when it was published [ns since 1970], where the transport tells; None where not.
+        number: its number among those of its publisher, where the transport tells.
+        publisher: what tells publishers apart, where the transport tells.
+        kind: its type, where the transport tells: "sensor_msgs/msg/JointState".
+    """
+
+    topic: str
+    payload: bytes
+    arrived: int
+    sent: int | None = None
+    number: int | None = None
+    publisher: bytes = b""
+    kind: str = ""
+
+
+Receive: TypeAlias = Callable[[Message], None]
+"""What takes messages that come. It is called in threads of the transport, must be quick, and raises nothing."""
+
+
+class Transport(Protocol):
+    """Carries messages. Laws, tested over all transports in tests/contracts/test_transports.py.
+
+    - what is published on a topic that another transport of the same bus has subscribed to, it receives: the same
+      bytes, in the same order, each once; what it is too slow to take may be lost;
+    - a message on another topic is not received, whatever its name begins or ends with;
+    - bytes are never looked at: what is no message is carried as well;
+    - after `close`, nothing is received and nothing published, and `close` again does nothing.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where it listens, or what it is connected to, for people."""
+
+    def subscribe(self, topic: str, kind: str, receive: Receive) -> None:
+        """Have messages of a topic received.
+
+        Args:
+            topic: the topic, "/joint_states".
+            kind: the type of its messages, "sensor_msgs/msg/JointState"; "" where that is not known.
+            receive: is called with each.
+        """
+
+    def advertise(self, topic: str, kind: str) -> Callable[[bytes], None]:
+        """Return a function that publishes the bytes of a message of some type on a topic."""
+
+    def close(self) -> None:
+        """Stop, and let go of what is open."""
+
+
+class Bus:
+    """A bus in memory: what is published through one of its transports, all of them receive, in the same thread.
+
+    For tests, and for programs that have messages in hand: `bus.transport().advertise(topic, kind)(payload)`.
+    """
+
+    def __init__(self) -> None:
+        self._receivers: dict[str, list[tuple[InMemory, Receive]]] = {}
+        self._publishers = 0
+
+    def transport(self) -> InMemory:
+        """Return a transport on this bus."""
+        return InMemory(self)
+
+    def _join(self, topic: str, who: InMemory, receive: Receive) -> None:
+        self._receivers.setdefault(topic, []).append((who, receive))
+
+    def _leave(self, who: InMemory) -> None:
+        for topic, receivers in self._receivers.items():
+            self._receivers[topic] = [each for each in receivers if each[0] is not who]
+
+    def _number(self) -> bytes:
+        self._publishers += 1
+        return self._publishers.to_bytes(16, "little")
+
+    def _carry(self, message: Message) -> None:
+        for _, receive in tuple(self._receivers.get(message.topic, ())):
+            receive(message)
+
+
+class InMemory:
+    """A transport on a bus in memory; see `Transport`."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus, self._is_open = bus, True
+
+    @property
+    def place(self) -> str:
+        return "memory"
+
+    def subscribe(self, topic: str, kind: str, receive: Receive) -> None:
+        self._bus._join(topic, self, receive)
+
+    def advertise(self, topic: str, kind: str) -> Callable[[bytes], None]:
+        publisher, numbers = self._bus._number(), iter(range(1, 1 << 62))
+
+        def publish(payload: bytes) -> None:
+            if self._is_open:
+                now = time.time_ns()
+                self._bus._carry(Message(topic, bytes(payload), now, now, next(numbers), publisher, kind))
+
+        return publish
+
+    def close(self) -> None:
+        self._is_open = False
+        self._bus._leave(self)

@@ -1,0 +1,162 @@
+"""Messages over Zenoh, as a peer that other machines do not see unless they are meant to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from nori_dyn.errors import MissingExtraError, TransportError
+from nori_dyn.live.ros_keys import Origin, kind_of, node_token, plain_key, publisher_token, ros_key, ros_keys
+from nori_dyn.live.transport import Message, Receive
+
+if TYPE_CHECKING:
+    import zenoh
+
+LISTEN = "tcp/127.0.0.1:7447"
+"""Where a session listens when nothing else is said: this machine alone sees it."""
+
+ANY_PORT = "tcp/127.0.0.1:0"
+"""Where it listens when it is told to connect somewhere, as sessions of rmw_zenoh do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Where a session listens, and what it connects to.
+
+    Attributes:
+        listen: endpoints of Zenoh, "tcp/127.0.0.1:7447"; None for `LISTEN`, or `ANY_PORT` where it connects.
+        connect: endpoints of other peers, or of a router.
+        domain: the ROS domain whose keys are published, so that nodes of rmw_zenoh receive them; None publishes plain
+            keys, as zenoh-bridge-ros2dds does.
+        heard: the ROS domain whose keys are received, beside plain ones.
+    """
+
+    listen: tuple[str, ...] | None = None
+    connect: tuple[str, ...] = ()
+    domain: int | None = None
+    heard: int = 0
+
+    @property
+    def listening(self) -> tuple[str, ...]:
+        """Where it listens."""
+        return self.listen if self.listen is not None else (ANY_PORT,) if self.connect else (LISTEN,)
+
+
+class ZenohTransport:
+    """A transport over Zenoh; see `Transport`.
+
+    Nothing is sought in the network: a session listens where it is told to, this machine alone when it is not told, and
+    connects where it is told to. Through a router that it connects to it may be told of others.
+
+    Args:
+        endpoints: where to listen, and what to connect to.
+        node: the name by which ROS lists it.
+        waits: whether publishing waits where the other side is too slow, rather than that messages are lost.
+
+    Raises:
+        MissingExtraError: Zenoh is not installed.
+        TransportError: the place to listen at is taken, or what to connect to does not answer.
+    """
+
+    def __init__(self, endpoints: Endpoints | None = None, node: str = "nori_dyn", waits: bool = False) -> None:
+        try:
+            import zenoh
+        except ImportError:
+            raise MissingExtraError("a live stream over Zenoh", "live") from None
+        self._endpoints, self._node = endpoints or Endpoints(), node
+        self._zenoh: Any = zenoh
+        self._session = _opened(zenoh, self._endpoints)
+        self._id = str(self._session.info.zid())
+        self._held: list[Any] = []
+        self._numbers = count(1)
+        self._is_open, self._waits = True, waits
+        if self._endpoints.domain is not None:
+            self._tell(node_token(self._endpoints.domain, self._id, node))
+
+    @property
+    def place(self) -> str:
+        heard, sought = self._endpoints.listening, self._endpoints.connect
+        return " and ".join(
+            f"{verb} {', '.join(places)}"
+            for verb, places in (("listening at", heard), ("connected to", sought))
+            if places
+        )
+
+    def subscribe(self, topic: str, kind: str, receive: Receive) -> None:
+        handlers, clock = self._zenoh.handlers, time.time_ns
+
+        def take(sample: zenoh.Sample) -> None:
+            arrived, attached = clock(), sample.attachment
+            origin = None if attached is None else Origin.of(attached.to_bytes())
+            payload, known = sample.payload.to_bytes(), kind_of(str(sample.key_expr))
+            if origin is None:
+                receive(Message(topic, payload, arrived, kind=known))
+            else:
+                receive(Message(topic, payload, arrived, origin.sent, origin.number, origin.publisher, known))
+
+        for keys in (plain_key(topic), ros_keys(self._endpoints.heard, topic)):
+            # not indirect: the thread that reads the socket calls, rather than one more that it wakes
+            self._held.append(self._session.declare_subscriber(keys, handlers.Callback(take, indirect=False)))
+
+    def advertise(self, topic: str, kind: str) -> Callable[[bytes], None]:
+        domain, ways = self._endpoints.domain, self._zenoh.CongestionControl
+        key = plain_key(topic) if domain is None else ros_key(domain, topic, kind)
+        token = publisher_token(domain or 0, self._id, self._node, next(self._numbers), topic, kind)
+        if domain is not None:
+            self._tell(token)
+        control = ways.BLOCK if self._waits else ways.DROP
+        publisher = self._session.declare_publisher(key, congestion_control=control, express=True)
+        self._held.append(publisher)
+        identity, numbers, clock = hashlib.sha256(token.encode()).digest()[:16], count(1), time.time_ns
+
+        def publish(payload: bytes) -> None:
+            if self._is_open:
+                publisher.put(payload, attachment=Origin(next(numbers), clock(), identity).attachment())
+
+        return publish
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._session.close()
+
+    def _tell(self, token: str) -> None:
+        """Tell the sessions of ROS of a node or a publisher."""
+        self._held.append(self._session.liveliness().declare_token(token))
+
+
+def _opened(zenoh: Any, endpoints: Endpoints) -> Any:
+    """Return a session.
+
+    Raises:
+        TransportError: it cannot be opened.
+    """
+    settings = {
+        "mode": "peer",
+        "listen/endpoints": endpoints.listening,
+        "connect/endpoints": endpoints.connect,
+        "connect/timeout_ms": 3000,
+        "connect/exit_on_failure": True,
+        "listen/exit_on_failure": True,
+        "scouting/multicast/enabled": False,
+        "scouting/gossip/enabled": bool(endpoints.connect),
+        "transport/link/tx/queue/size/data": 16,  # the most; of two a burst loses the third message
+    }
+    config = zenoh.Config()
+    try:
+        for name, value in settings.items():
+            config.insert_json5(name, json.dumps(value))
+        return zenoh.open(config)
+    except zenoh.ZError as error:
+        raise TransportError(endpoints.listening, endpoints.connect, _reason(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    """Return what Zenoh says, without the places in its own sources."""
+    return re.sub(r"\s*at /\S+\.rs:\d+\.?", "", str(error)).strip().rstrip(".")

@@ -1,0 +1,183 @@
+"""Estimates of samples that come one by one, against a solver that is given the same; and what is left out, counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError
+from nori_dyn.live.engine import Engine, prepared
+from nori_dyn.live.state import State
+from nori_dyn.logs.binding import bind
+from nori_dyn.logs.record import Record
+from nori_dyn.logs.source import Stream
+
+N = 3
+
+
+def joints(kind):
+    return [f"{kind}:joint{k + 1}" for k in range(N)]
+
+
+def made(plans, columns, closed=None, window=None, monitor=False, mapping=None):
+    """Return an engine and its state for a stream with columns of the usual names."""
+    solving = prepared(plans, monitor, closed=closed)
+    record = Record.of(solving.systems, solving.contacts)
+    stream = Stream("/robot", ("t", *columns), clock="t")
+    binding = bind(dict.fromkeys(stream.columns, stream), mapping, record)
+    return Engine(solving, binding, window), State(binding)
+
+
+def ticked(engine, state, t, numbers):
+    bound = state.tracks["/robot"].bound
+    values = np.array([{"t": t, **numbers}[column] for column in bound.columns])
+    due = state.take("/robot", values, t)
+    return None if due is None else engine.tick(state, due)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return nd.autotree(N)
+
+
+@pytest.fixture(scope="module")
+def inverse(arm):
+    return nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau"])
+
+
+def motion(rng):
+    return {
+        name: float(x) for kind in ("q", "qd", "qdd") for name, x in zip(joints(kind), rng.normal(size=N), strict=True)
+    }
+
+
+def test_estimates_are_those_of_the_solver(arm, inverse):
+    engine, state = made(inverse, [*joints("q"), *joints("qd"), *joints("qdd")])
+    rng = np.random.default_rng(0)
+    for k in range(10):
+        numbers = motion(rng)
+        tick = ticked(engine, state, 1.0 + k, numbers)
+        q, qd, qdd = (np.array([numbers[name] for name in joints(kind)]) for kind in ("q", "qd", "qdd"))
+        np.testing.assert_allclose(tick.estimate.tau, nd.rnea(arm, q, qd, qdd), rtol=1e-10)
+        assert tick.t == 1.0 + k
+    assert engine.counted() == ({}, {}, 0)
+
+
+def test_accelerations_are_made_of_velocities(arm, inverse):
+    engine, state = made(inverse, [*joints("q"), *joints("qd")], window=5)
+    acceleration, jerk = np.array([1.0, -2.0, 0.5]), np.array([3.0, 1.0, -1.0])
+    for k in range(8):
+        t = 0.01 * k
+        qd = acceleration * t + jerk * t**2 / 2
+        q = acceleration * t**2 / 2 + jerk * t**3 / 6
+        tick = ticked(engine, state, 5 + t, dict(zip(joints("q") + joints("qd"), [*q, *qd], strict=True)))
+        assert (tick is None) == (k < 4)
+        if tick is not None:
+            expected = nd.rnea(arm, q, qd, acceleration + jerk * t)
+            np.testing.assert_allclose(tick.estimate.tau, expected, rtol=1e-6, atol=1e-8)
+    assert engine.made == tuple(joints("qdd"))
+    assert engine.skipped == {"velocities are collected to differentiate them": 4}
+
+
+def test_a_gap_makes_no_accelerations(inverse):
+    engine, state = made(inverse, [*joints("q"), *joints("qd")], window=5)
+    still = dict.fromkeys([*joints("q"), *joints("qd")], 0.0)
+    times = [*(0.01 * np.arange(1, 20)), *(0.01 * np.arange(22, 30)), *(0.01 * np.arange(50, 60))]
+    found = [ticked(engine, state, t, still) is not None for t in times]
+    assert found == [False] * 4 + [True] * 23 + [False] * 4 + [True] * 6  # a short one does no harm
+
+
+def test_without_accelerations_it_is_said_how_to_make_them(inverse):
+    with pytest.raises(InputError, match="--differentiate"):
+        made(inverse, [*joints("q"), *joints("qd")])
+
+
+def test_what_no_stream_tells_is_named(inverse):
+    with pytest.raises(InputError, match=r"'q:joint3'.*Its columns are t, q \(3 columns\)"):
+        made(inverse, ["q:joint1", "q:joint2", "q:joint_three", *joints("qd"), *joints("qdd")])
+
+
+def test_numbers_that_are_not_known_leave_the_sample_out(inverse):
+    engine, state = made(inverse, [*joints("q"), *joints("qd"), *joints("qdd")])
+    numbers = motion(np.random.default_rng(0))
+    assert ticked(engine, state, 1.0, numbers | {"qd:joint2": np.nan, "qdd:joint3": np.nan}) is None
+    assert engine.why == "q or qd is not known: qd:joint2"
+    assert ticked(engine, state, 2.0, numbers | {"qdd:joint3": np.nan}) is None
+    assert engine.why == "a reading is missing: qdd:joint3"
+    assert ticked(engine, state, 3.0, numbers) is not None
+    assert ticked(engine, state, 3.1, numbers | {"qdd:joint3": np.nan}) is not None  # as it was a moment ago
+    assert engine.skipped == {"q or qd is not known": 1, "a reading is missing": 1}
+
+
+def weighted(arm):
+    unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+    motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "range": [-500, 500]}
+    sensors = nd.SensorSet.from_dict({"name": "both", "measurements": [motion, torques, unloaded]})
+    return nd.plan(nd.System(arm, sensors), outputs=["tau"])
+
+
+ALL = [*joints("q"), *joints("qd"), *joints("qdd"), *joints("tau")]
+
+
+def consistent(arm, rng):
+    numbers = motion(rng)
+    q, qd, qdd = (np.array([numbers[name] for name in joints(kind)]) for kind in ("q", "qd", "qdd"))
+    return numbers | dict(zip(joints("tau"), nd.rnea(arm, q, qd, qdd), strict=True))
+
+
+def test_sensors_that_are_silent_or_saturated_are_left_out_where_they_have_a_sigma(arm):
+    engine, state = made(weighted(arm), ALL)
+    numbers = consistent(arm, np.random.default_rng(1))
+    whole = ticked(engine, state, 1.0, numbers)
+    np.testing.assert_allclose(whole.estimate.tau, [numbers[name] for name in joints("tau")], rtol=1e-9)
+    for k, lost in enumerate(({"tau:joint1": np.nan}, {"tau:joint1": 501.0})):
+        engine, state = made(weighted(arm), ALL)
+        tick = ticked(engine, state, 2.0 + k, numbers | lost)
+        np.testing.assert_allclose(tick.estimate.tau, whole.estimate.tau, rtol=1e-9)
+        assert engine.dropped == {"tau:joint1": 1}
+        assert engine.skipped == {}
+
+
+def test_a_monitor_judges_the_readings(arm):
+    engine, state = made(weighted(arm), ALL, monitor=True)
+    numbers = consistent(arm, np.random.default_rng(1))
+    assert ticked(engine, state, 1.0, numbers).diagnosis.p_value > 0.99
+    wrong = ticked(engine, state, 2.0, numbers | {"tau:joint2": numbers["tau:joint2"] + 50})
+    assert wrong.diagnosis.p_value < 1e-6
+
+
+@pytest.fixture(scope="module")
+def touch():
+    wrench = {"type": "external_wrench", "links": "all"}
+    contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+    motion = {"type": "joint_acceleration", "joints": "all"}
+    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+    return nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+
+
+WRENCH = {f"fx:link1.{c}": x for c, x in zip(("mx", "my", "mz", "fx", "fy", "fz"), (0, 0, 0.5, 0, 0, 0), strict=True)}
+STILL = {"q:joint1": 0.0, "qd:joint1": 0.0, "qdd:joint1": 1.0}
+
+
+def test_contacts_switch_plans(touch):
+    engine, state = made(touch, [*STILL, *WRENCH, "contact:tip"])
+    closed = ticked(engine, state, 1.0, STILL | WRENCH | {"contact:tip": 1.0})
+    assert closed.estimate.tau == pytest.approx([-1 / 6], abs=1e-2)
+    opened = ticked(engine, state, 2.0, STILL | dict.fromkeys(WRENCH, np.nan) | {"contact:tip": 0.0})
+    assert opened.estimate.tau == pytest.approx([1 / 3], abs=1e-2)
+    assert ticked(engine, state, 3.0, STILL | WRENCH | {"contact:tip": 0.5}) is None
+    assert engine.skipped == {"a contact is neither open nor closed": 1}
+
+
+def test_contacts_may_be_given_for_good(touch):
+    engine, state = made(touch, [*STILL], closed=())
+    assert ticked(engine, state, 1.0, STILL).estimate.tau == pytest.approx([1 / 3], abs=1e-2)
+    with pytest.raises(InputError, match=r"'fx:link1\.mx'"):
+        made(touch, [*STILL], closed=("tip",))
+
+
+def test_a_monitor_is_for_one_contact_state(touch):
+    with pytest.raises(InputError, match="one contact state"):
+        prepared(touch, monitor=True)

@@ -1,0 +1,434 @@
+"""The loop over a bus in memory: what is published of what comes in, and what is counted of what is wrong with it."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.live.decoding import topics_of
+from nori_dyn.live.service import Service, Settings
+from nori_dyn.live.transport import Bus
+from nori_dyn.logs.mapping import LogMapping
+from tests.messages_of_ros import IMU, JOINT_STATE, WRENCH, decode, encode, imu, joint_state, make, wrench
+
+NAMES = ("joint1", "joint2", "joint3")
+STATES = "/joint_states"
+DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return nd.autotree(3)
+
+
+@pytest.fixture(scope="module")
+def inverse(arm):
+    return nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau", "fx:link3"])
+
+
+class Rig:
+    """A service on a bus, with somebody who publishes and listens."""
+
+    def __init__(self, plans, mapping=None, topics=(), **settings):
+        bus = Bus()
+        self.own, self.lines, self.heard = bus.transport(), [], {}
+        mapping = None if mapping is None else LogMapping.from_dict(mapping)
+        self.accounts = []
+        given = Settings(topics_of(mapping, topics), mapping, **{"period": 1e9} | settings)
+        self.service = Service(
+            bus.transport(), plans, given, self.lines.append, lambda *pair: self.accounts.append(pair)
+        )
+        for topic, kind in self.service.publication.topics.items():
+            self.own.subscribe(
+                topic, kind, lambda m, kind=kind: self.heard.setdefault(m.topic, []).append((m.payload, kind))
+            )
+        self._send = {}
+
+    def send(self, topic, payload):
+        self._send.setdefault(topic, self.own.advertise(topic, ""))(payload)
+
+    def run(self):
+        """Take all that waits."""
+        return self.service.run(lambda: not len(self.service._inbox))
+
+    def messages(self, topic):
+        return [decode(*each) for each in self.heard.get(topic, ())]
+
+
+def motions(n, seed=0, size=3):
+    return np.random.default_rng(seed).normal(size=(n, 3, size))
+
+
+def test_estimates_of_joint_states_are_published_as_joint_states(arm, inverse):
+    rig = Rig(
+        inverse,
+        {
+            "columns": [
+                {"of": "q:{joint}", "from": f"{STATES}.position:{{joint}}", "unit": "deg"},
+                {"of": "qd:{joint}", "from": f"{STATES}.velocity:{{joint}}"},
+                {"of": "qdd:{joint}", "from": f"{STATES}.effort:{{joint}}"},
+            ]
+        },
+    )
+    start = time.time()
+    for k, (q, qd, qdd) in enumerate(motions(5)):
+        order = np.random.default_rng(k).permutation(3)  # whatever the order of joints in a message
+        rig.send(
+            STATES,
+            joint_state(start + 0.001 * k, [NAMES[j] for j in order], np.rad2deg(q[order]), qd[order], qdd[order]),
+        )
+    total = rig.run()
+    found = rig.messages("/nori_dyn/joint_states")
+    assert len(found) == total.estimates == 5
+    for k, (message, (q, qd, qdd)) in enumerate(zip(found, motions(5), strict=True)):
+        assert message.name == list(NAMES)
+        assert message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec == pytest.approx(
+            start + 0.001 * k, abs=1e-6
+        )
+        np.testing.assert_allclose(message.effort, nd.rnea(arm, q, qd, qdd), rtol=1e-10)
+    loads = rig.messages("/nori_dyn/wrench/link3")
+    assert loads[0].header.frame_id == "link3"
+    assert total.streams == {STATES: {"received": 5}}
+    assert total.latency.count == 5
+    assert rig.service.measured_from == "publishing a message"
+
+
+def sensing(arm):
+    unloaded = {"type": "external_wrench", "links": ["link1", "link2"], "value": 0}
+    loaded = {"type": "external_wrench", "links": "link3", "name": "hand", "sigma": 0.1}
+    motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    usual = {"type": "external_wrench", "links": "link3", "name": "usual", "value": 0, "sigma": 100}
+    sensors = nd.SensorSet.from_dict({"name": "hand", "measurements": [motion, torques, unloaded, loaded, usual]})
+    return nd.plan(nd.System(arm, sensors), outputs=["tau"])
+
+
+HAND = {
+    "streams": {"/ft": {"gap": 0.05}},
+    "columns": [
+        {"of": "q:{joint}", "from": f"{STATES}.position:{{joint}}"},
+        {"of": "qd:{joint}", "from": f"{STATES}.velocity:{{joint}}"},
+        {"of": "qdd:{joint}", "value": 0.0},
+        {"of": "tau:{joint}", "from": f"{STATES}.effort:{{joint}}"},
+        {
+            "of": "hand",
+            "from": [f"/ft.wrench.{part}.{axis}" for part in ("torque", "force") for axis in "xyz"],
+            "components": ["mx", "my", "mz", "fx", "fy", "fz"],
+            "frame": {"rpy": [0.0, 0.0, np.pi / 2], "xyz": [0.1, 0.0, 0.0]},
+        },
+    ],
+}
+
+
+def test_streams_of_several_topics_meet(arm):
+    plan = sensing(arm)
+    rig = Rig(plan, HAND)
+    t = time.time()
+    rig.send(STATES, joint_state(t, NAMES, np.ones(3), np.zeros(3), np.full(3, 2.0)))
+    assert rig.run().estimates == 0
+    assert rig.service.waiting_for == "messages on /ft"
+    rig.send("/ft", wrench(t + 0.001, (1, 2, 3), (4, 5, 6)))
+    rig.send(STATES, joint_state(t + 0.002, NAMES, np.ones(3), np.zeros(3), np.full(3, 2.0)))
+    assert rig.run().estimates == 1
+    # turned by a quarter about z: x is y there, y is -x; and the force's lever
+    force, couple = np.array([-2.0, 1, 3]), np.array([-5.0, 4, 6])
+    y = {f"qdd:{name}": 0.0 for name in NAMES} | {f"tau:{name}": 2.0 for name in NAMES}
+    y["hand"] = [*(couple + np.cross([0.1, 0, 0], force)), *force]
+    expected = plan.solver().solve(np.ones(3), np.zeros(3), y)
+    np.testing.assert_allclose(rig.messages("/nori_dyn/joint_states")[0].effort, expected.tau, rtol=1e-9)
+
+
+def test_a_sensor_that_falls_silent_is_left_out_and_comes_back(arm):
+    rig = Rig(sensing(arm), HAND)
+    t = time.time()
+    rig.send("/ft", wrench(t, (0, 0, 0), (0, 0, 0)))
+    for k in range(100):
+        if k < 30 or k >= 80:
+            rig.send("/ft", wrench(t + 0.01 * k + 0.001, (0, 0, 0), (0, 0, 0)))
+        rig.send(STATES, joint_state(t + 0.01 * k + 0.002, NAMES, np.ones(3), np.zeros(3), np.zeros(3)))
+    total = rig.run()
+    assert total.estimates == 100
+    assert set(total.sensors) == {"hand"}
+    assert 40 <= total.sensors["hand"] <= 50
+
+
+def test_what_is_wrong_is_counted_and_ends_nothing(arm, inverse):
+    rig = Rig(inverse, topics=[STATES], window=5)
+    t = time.time()
+    good = [joint_state(t + 0.01 * k, NAMES, np.ones(3), np.ones(3)) for k in range(12)]
+    short = joint_state(t + 0.2, NAMES, np.ones(2), np.ones(3))
+    not_finite = joint_state(t + 0.2, NAMES, [1, np.nan, 1], np.ones(3))
+    junk = [b"", b"\0", b"\0\1\0\0", bytes(range(256)), good[0][:40], good[0] + bytes(9), b"\0\1\0\0" + b"\xff" * 100]
+    for payload in (*good[:5], *junk, short, not_finite, good[4], good[3], *good[5:]):
+        rig.send(STATES, payload)
+    total = rig.run()
+    counts = total.streams[STATES]
+    assert counts["received"] == 12 + len(junk) + 4
+    assert counts["repeated"] == counts["out_of_order"] == 1
+    assert counts["malformed"] == len(junk) + 2
+    assert total.estimates == 8
+    assert total.skipped == {"velocities are collected to differentiate them": 4}
+
+
+def test_too_many_messages_push_the_oldest_out_and_it_is_told_until_it_is_over(inverse):
+    rig = Rig(inverse, topics=[STATES], window=5, queue=20)
+    t = time.time()
+    for k in range(6):
+        rig.send(STATES, joint_state(t + 0.001 * k, NAMES, np.ones(3), np.ones(3)))
+    rig.run()
+    for k in range(6, 206):
+        rig.send(STATES, joint_state(t + 0.001 * k, NAMES, np.full(3, k), np.ones(3)))
+    total = rig.run()
+    assert total.dropped == 180
+    assert total.streams[STATES]["received"] == 6 + 20
+    assert "lost" not in total.streams[STATES]
+    told = [line for line in rig.lines if "overload" in line]
+    assert len(told) == 1
+    assert "180 messages" in told[0]
+    rig.send(STATES, joint_state(t + 1, NAMES, np.ones(3), np.ones(3)))
+    rig.run()
+    assert rig.lines[-1].startswith("recovered")
+    levels = [message.status[0].level for message in rig.messages("/nori_dyn/diagnostics")]
+    assert levels[1] != 0
+
+
+def test_diagnostics_say_how_it_goes(arm, inverse):
+    rig = Rig(inverse, topics=[STATES], window=5)
+    rig.run()
+    t = time.time()
+    for k in range(10):
+        rig.send(STATES, joint_state(t + 0.001 * k, NAMES, np.ones(3), np.ones(3)))
+    rig.run()
+    rig.run()
+    waiting, running, silent = rig.messages("/nori_dyn/diagnostics")
+    assert waiting.status[0].message == "waiting for messages on /joint_states"
+    status = {each.name: each for each in running.status}
+    assert status["nori_dyn: estimates"].hardware_id == arm.name
+    figures = {pair.key: pair.value for pair in status["nori_dyn: estimates"].values}
+    assert figures["estimates in all"] == "6"
+    assert float(figures["latency p99 [ms]"]) > 0
+    assert {pair.key: pair.value for pair in status[f"nori_dyn: {STATES}"].values} == {"received": "10"}
+    assert silent.status[0].message == "no estimates"
+    about = rig.messages("/nori_dyn/about")[0].data
+    assert inverse.system.fingerprint in about
+
+
+def test_a_monitor_publishes_what_it_finds(arm):
+    unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+    motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
+    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    sensors = nd.SensorSet.from_dict({"name": "both", "measurements": [motion, torques, unloaded]})
+    plan = nd.plan(nd.System(arm, sensors), outputs=["tau"])
+    mapping = {"columns": [*HAND["columns"][:4]]}
+    rig = Rig(plan, mapping, monitor=True)
+    t, q = time.time(), np.ones(3)
+    tau = nd.rnea(arm, q, np.zeros(3), np.zeros(3))
+    for k in range(4):
+        wrong = np.array([0, 0, 30.0]) if k % 2 else 0
+        rig.send(STATES, joint_state(t + 0.01 * k, NAMES, q, np.zeros(3), tau + wrong))
+    total = rig.run()
+    p = [message.data for message in rig.messages("/nori_dyn/p_value")]
+    assert p[0] > 0.99 > 1e-6 > p[1]
+    assert sum(total.suspects.values()) == 2
+    assert rig.messages("/nori_dyn/sigma/tau")[0].data.min() > 0
+
+
+def test_streams_that_do_not_fit_are_told_and_waited_for(inverse):
+    rig = Rig(inverse, topics=[STATES])
+    t = time.time()
+    rig.send(STATES, joint_state(t, ["left", "right"], np.ones(2), np.ones(2)))
+    assert rig.run().estimates == 0
+    assert "waiting for" in rig.lines[-1]
+    assert "q:joint1" in rig.lines[-1]
+
+
+def test_a_mapping_of_constants_alone_has_no_clock(inverse):
+    rig = Rig(
+        inverse, {"columns": [{"of": f"{kind}:{name}", "value": 0.0} for kind in ("q", "qd", "qdd") for name in NAMES]}
+    )
+    rig.send(STATES, joint_state(time.time(), NAMES, np.ones(3), np.ones(3)))
+    rig.run()
+    assert "nothing says when to estimate" in rig.lines[-1]
+
+
+def test_joints_may_come_in_messages_of_their_own(arm, inverse):
+    rig = Rig(inverse, topics=[STATES], window=5)
+    t = time.time()
+    for k in range(10):
+        rig.send(STATES, joint_state(t + 0.01 * k, NAMES[1:], np.ones(2), np.zeros(2)))
+        rig.send(STATES, joint_state(t + 0.01 * k + 0.001, NAMES[:1], np.ones(1), np.zeros(1)))
+    total = rig.run()
+    assert total.estimates == 10 - 5  # the first message of the others only told that they are there
+    still = nd.rnea(arm, np.ones(3), np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(rig.messages("/nori_dyn/joint_states")[-1].effort, still, rtol=1e-6)
+
+
+def test_it_stops_when_it_has_published_enough_or_is_told(inverse):
+    rig = Rig(inverse, topics=[STATES], window=5)
+    t = time.time()
+    for k in range(20):
+        rig.send(STATES, joint_state(t + 0.01 * k, NAMES, np.ones(3), np.ones(3)))
+    assert rig.service.run(samples=3).estimates == 3
+    assert rig.service.run(samples=2).estimates == 5
+    assert rig.service.run(lambda: True).estimates == 5
+    assert rig.service.run(seconds=0.0).estimates <= 6
+
+
+def test_topics_and_their_types_are_known_by_the_columns_of_a_mapping():
+    mapping = LogMapping.from_dict(
+        {
+            "columns": [
+                {
+                    "of": "q:root",
+                    "from": [f"/odom.pose.pose.position.{c}" for c in "xyz"]
+                    + [f"/odom.pose.pose.orientation.{c}" for c in "xyzw"],
+                },
+                {"of": "imu", "from": ["/imu.angular_velocity.x"]},
+                {"of": "ft", "from": ["/ft.wrench.force.x"]},
+                {"of": "q:{joint}", "from": "/joints.position:{joint}"},
+                {"of": "contact:foot", "from": "/foot.data"},
+            ]
+        }
+    )
+    assert topics_of(mapping, ["/extra=std_msgs/msg/Bool"]) == {
+        "/extra": "std_msgs/msg/Bool",
+        "/odom": "nav_msgs/msg/Odometry",
+        "/imu": IMU,
+        "/ft": WRENCH,
+        "/joints": JOINT_STATE,
+        "/foot": "std_msgs/msg/Float64",
+    }
+    assert topics_of(None) == {STATES: JOINT_STATE}
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (["joint_states"], "is no topic"),
+        (["/what"], "--topic /what="),
+        (["/a=std_msgs/msg/Nothing"], "unknown type of messages"),
+    ],
+)
+def test_what_is_no_topic_is_told(named, said):
+    with pytest.raises(nd.NoriError, match=said):
+        topics_of(None, named)
+
+
+def test_imu_messages_are_read():
+    sensors = nd.SensorSet.from_dict(
+        {
+            "name": "imu",
+            "measurements": [
+                {"type": "joint_torque", "joints": "all"},
+                {"type": "external_wrench", "links": "all", "value": 0},
+                {"type": "accelerometer", "links": "link1", "name": "acc", "sigma": 0.1},
+            ],
+        }
+    )
+    plan = nd.plan(nd.System(nd.autotree(1), sensors), outputs=["qdd"])
+    names = plan.system.measurement_names
+    mapping = {
+        "columns": [
+            {"of": "q:joint1", "value": 0.0},
+            {"of": "qd:joint1", "value": 0.0},
+            {"of": "tau:joint1", "value": 0.0},
+            {
+                "of": "acc",
+                "from": [f"/imu.linear_acceleration.{c}" for c in "xyz"],
+                "components": ["ax", "ay", "az"],
+                "unit": "g",
+            },
+        ]
+    }
+    rig = Rig(plan, mapping)
+    rig.send("/imu", imu(time.time(), (0, 0, 0), (1.0, 0.5, 0.0)))
+    assert rig.run().estimates == 1, (names, rig.lines)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_that_comes_in_ends_it(arm, seed):
+    """Bytes that are altered, cut, or made up; numbers and times from the ends of what doubles are."""
+    rng = np.random.default_rng(seed)
+    odd = np.array([0.0, -0.0, 1e-320, 1e308, -1e308, 1e154, np.inf, -np.inf, np.nan, 1.0, 2.0])
+    rig = Rig(sensing(arm), HAND | {"streams": {}}, topics=["/unused=sensor_msgs/msg/Imu"])
+    t = time.time()
+    good = [
+        joint_state(t, NAMES, np.ones(3), np.ones(3), np.ones(3)),
+        wrench(t, (1, 2, 3), (4, 5, 6)),
+        imu(t, (0, 0, 0), (0, 0, 0)),
+    ]
+    topics = (STATES, "/ft", "/unused")
+    for topic, payload in zip(topics, good, strict=True):
+        rig.send(topic, payload)
+    rig.run()
+    n = 1500
+    for _ in range(n):
+        k = int(rng.integers(3))
+        payload = bytearray(good[k])
+        match rng.integers(5):
+            case 0:
+                payload[rng.integers(len(payload))] = rng.integers(256)
+            case 1:
+                del payload[rng.integers(len(payload)) :]
+            case 2:
+                payload = bytearray(rng.bytes(int(rng.integers(300))))
+            case 3:
+                when = rng.choice([0.0, -1.0, t, t + 1, 2**31 - 1.0, -(2.0**31), rng.uniform(0, 2e9)])
+                payload = bytearray(joint_state(when, NAMES, *rng.choice(odd, (3, 3))))
+            case _:
+                t += rng.uniform(0, 0.01)
+                payload = bytearray(joint_state(t, rng.permutation(NAMES), *rng.normal(size=(3, 3))))
+        rig.send(topics[k], bytes(payload))
+        rig.run()
+    total = rig.run()
+    assert sum(counts["received"] for counts in total.streams.values()) == n + 3
+    before = total.estimates
+    for j in range(5):  # from what begins anew on there are estimates again
+        for base in (0.0, 2.5):
+            rig.send(STATES, joint_state(t - 100 + base + 0.01 * j, NAMES, np.ones(3), np.zeros(3), np.zeros(3)))
+    assert rig.run().estimates > before
+
+
+def test_contacts_come_with_a_topic_of_their_own():
+    load = {"type": "external_wrench", "links": "all"}
+    contacts = {"tip": {"closed": [load], "open": [load | {"value": 0}]}}
+    motion = {"type": "joint_acceleration", "joints": "all"}
+    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+    plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+    parts = [f"/ft.wrench.{part}.{axis}" for part in ("torque", "force") for axis in "xyz"]
+    rig = Rig(
+        plans,
+        {
+            "columns": [
+                {"of": "q:joint1", "from": f"{STATES}.position:joint1"},
+                {"of": "qd:joint1", "from": f"{STATES}.velocity:joint1"},
+                {"of": "qdd:joint1", "value": 1.0},
+                {"of": "fx:link1", "from": parts, "components": ["mx", "my", "mz", "fx", "fy", "fz"]},
+                {"of": "contact:tip", "from": "/foot.data", "above": 20},
+            ]
+        },
+    )
+    t = time.time()
+    for k, pressed in enumerate((50.0, 10.0, 50.0)):
+        rig.send("/foot", encode(make("std_msgs/msg/Float64", data=pressed)))
+        rig.send("/ft", wrench(t + k, (0, 0, 0), (0, 0, 0.5)))
+        rig.send(STATES, joint_state(t + k + 0.01, NAMES[:1], [0.0], [0.0]))
+    rig.run()
+    closed, opened, again = [message.effort[0] for message in rig.messages("/nori_dyn/joint_states")]
+    assert closed == again == pytest.approx(opened - 0.5)
+
+
+def test_times_may_be_those_of_arrival(inverse):
+    for stamps, n in (("header", 1), ("log", 6)):
+        columns = [
+            {"of": f"{kind}:{{joint}}", "from": f"{STATES}.{field}:{{joint}}"}
+            for kind, field in (("q", "position"), ("qd", "velocity"), ("qdd", "effort"))
+        ]
+        rig = Rig(inverse, {"streams": {STATES: {"stamps": stamps}}, "columns": columns})
+        for _ in range(6):  # by a clock that stands still
+            rig.send(STATES, joint_state(1000.0, NAMES, np.ones(3), np.ones(3), np.ones(3)))
+            rig.run()
+        assert rig.service.total.estimates == n
