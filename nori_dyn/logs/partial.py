@@ -7,6 +7,7 @@ its final name, whole or not at all; a run that was killed goes on after the las
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -22,7 +23,7 @@ from nori_dyn.logs.writer import Schema, Writer
 VERSION = 1
 """Version of the journal."""
 
-JOURNAL = "journal.json"
+JOURNAL, LOCK = "journal.json", "lock"
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Partial:
         parts: the parts that are whole.
         next: the number of the sample in the log that comes next.
         state: what else is to be known to go on.
+        lock: what keeps other runs from them, while this one has them.
     """
 
     out: Path
@@ -42,6 +44,7 @@ class Partial:
     parts: list[str] = field(default_factory=list)
     next: int = 0
     state: dict[str, Any] = field(default_factory=dict)
+    lock: int | None = None
 
     @property
     def folder(self) -> Path:
@@ -52,37 +55,58 @@ class Partial:
     def of(out: Path, identity: str, restart: bool = False) -> Partial:
         """Return the parts that there are of a run; those of another run are removed.
 
+        Until `tidy` no other run can have them.
+
         Args:
             out: the file.
             identity: what run it is.
             restart: whether to begin anew in any case.
 
         Raises:
-            FileFormatError: the folder cannot be read or written.
+            FileFormatError: the folder cannot be read or written, or another run is at it.
         """
         made = Partial(out, identity)
         try:
-            found = None if restart else made._found()
-            if found is not None:
-                return found
-            if made.folder.is_dir():
-                shutil.rmtree(made.folder)
+            made._hold()
+            if restart or not made._take():
+                for left in made.folder.iterdir():
+                    if left.name != LOCK:
+                        _remove(left)
         except OSError as error:
-            raise FileFormatError(f"{made.folder}: cannot be read: {reason(error)}.") from None
+            raise FileFormatError(f"{made.folder}: cannot be written: {reason(error)}.") from None
         return made
 
-    def _found(self) -> Partial | None:
-        """Return what the journal knows, where it is of the same run and its parts are there."""
+    def _hold(self) -> None:
+        """Keep other runs from the folder, for as long as this process lives.
+
+        Raises:
+            FileFormatError: another run is at it.
+            OSError: the folder cannot be written.
+        """
+        self.folder.mkdir(exist_ok=True)
+        self.lock = os.open(self.folder / LOCK, os.O_CREAT | os.O_RDWR)
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self.lock)
+            self.lock = None
+            raise FileFormatError(
+                f"{self.out}: another run is writing it. Wait for it, or name another file."
+            ) from None
+
+    def _take(self) -> bool:
+        """Take what the journal knows, where it is of the same run and its parts are there; return whether it is."""
         try:
             told = json.loads((self.folder / JOURNAL).read_bytes())
         except (OSError, ValueError):
-            return None
+            return False
         if not isinstance(told, dict) or (told.get("version"), told.get("identity")) != (VERSION, self.identity):
-            return None
+            return False
         parts = [str(name) for name in told["parts"]]
         if not all((self.folder / Path(name).name).exists() for name in parts):
-            return None
-        return Partial(self.out, self.identity, parts, int(told["next"]), dict(told["state"]))
+            return False
+        self.parts, self.next, self.state = parts, int(told["next"]), dict(told["state"])
+        return True
 
     def new_part(self) -> Path:
         """Return the file of the part that comes next; what a run that was killed left of it is removed.
@@ -90,13 +114,9 @@ class Partial:
         Raises:
             OSError: the folder cannot be written.
         """
-        self.folder.mkdir(exist_ok=True)
         endings = "".join(self.out.suffixes[-2:] if self.out.suffixes[-1:] == [".gz"] else self.out.suffixes[-1:])
         path = self.folder / f"part-{len(self.parts):06d}{endings}"
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        _remove(path)
         return path
 
     def keep(self, part: Path, following: int, state: dict[str, Any]) -> None:
@@ -119,9 +139,12 @@ class Partial:
         write_bytes(self.folder / JOURNAL, json.dumps(told).encode())
 
     def tidy(self) -> None:
-        """Remove the folder where no part in it is whole: there is nothing to go on from."""
+        """Let other runs have the parts; where none is whole, there is nothing to go on from, and the folder goes."""
         if not self.parts:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
 
     def finish(self, writer: type[Writer], schema: Schema) -> None:
         """Make one file of all parts, under its final name, and remove them.
@@ -140,10 +163,16 @@ class Partial:
                 shutil.copyfileobj(file, pipe)
         else:
             writer.beside(self.out, schema)
-            if self.out.is_dir():
-                shutil.rmtree(self.out)
             os.replace(whole, self.out)
         shutil.rmtree(self.folder)
+
+
+def _remove(path: Path) -> None:
+    """Remove a part, a file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def identity_of(*what: Any) -> str:

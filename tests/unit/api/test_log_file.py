@@ -15,6 +15,7 @@ from nori_dyn.api.log_file import estimate_to_file
 from nori_dyn.api.log_run import LogRunner, options_of
 from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.logs.log import whole_table
+from nori_dyn.logs.partial import Partial
 from nori_dyn.logs.registry import open_log
 
 N = 1000
@@ -142,6 +143,17 @@ def test_a_run_that_was_stopped_before_its_last_step_only_takes_that(tmp_path, m
     assert (report.resumed, report.samples) == (N, N)
     with np.load(out) as arrays:
         assert arrays["tau"].shape == (N, 2)
+
+
+def test_two_runs_do_not_write_one_file(tmp_path):
+    saved(tmp_path / "one.npz")
+    log, out = nd.read_log(tmp_path / "one.npz"), tmp_path / "out.npz"
+    first = Partial.of(out, "first")
+    with pytest.raises(FileFormatError, match=r"out\.npz: another run is writing it"):
+        estimate_to_file(runner(11), log, out)
+    first.tidy()
+    assert estimate_to_file(runner(11), log, out).samples == N
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.npz", "out.npz"]
 
 
 def test_a_log_that_is_refused_leaves_nothing(tmp_path):
