@@ -64,7 +64,8 @@ class Place:
 
 
 def _is_partial(name: str) -> bool:
-    return any(part.startswith(PARTIAL) for part in Path(name).parts)
+    """Return whether a file is not yet under its name: of one that is written, or a part of one that is to go on."""
+    return any(part.startswith(PARTIAL) or part.endswith(".partial") for part in Path(name).parts)
 
 
 @pytest.fixture(scope="module")
