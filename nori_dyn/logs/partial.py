@@ -12,11 +12,12 @@ import hashlib
 import json
 import os
 import shutil
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.io.files import reason, write_bytes
 from nori_dyn.logs.writer import Schema, Writer
 
@@ -55,7 +56,7 @@ class Partial:
     def of(out: Path, identity: str, restart: bool = False) -> Partial:
         """Return the parts that there are of a run; those of another run are removed.
 
-        Until `tidy` no other run can have them.
+        Until `tidy` no other run can have them: one that wants to write the same file waits.
 
         Args:
             out: the file.
@@ -63,7 +64,7 @@ class Partial:
             restart: whether to begin anew in any case.
 
         Raises:
-            FileFormatError: the folder cannot be read or written, or another run is at it.
+            FileFormatError: the folder cannot be read or written.
         """
         made = Partial(out, identity)
         try:
@@ -77,22 +78,24 @@ class Partial:
         return made
 
     def _hold(self) -> None:
-        """Keep other runs from the folder, for as long as this process lives.
+        """Keep other runs from the folder, for as long as this process lives; one that is at it is waited for.
 
         Raises:
-            FileFormatError: another run is at it.
             OSError: the folder cannot be written.
         """
-        self.folder.mkdir(exist_ok=True)
-        self.lock = os.open(self.folder / LOCK, os.O_CREAT | os.O_RDWR)
-        try:
-            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self.lock)
-            self.lock = None
-            raise FileFormatError(
-                f"{self.out}: another run is writing it. Wait for it, or name another file."
-            ) from None
+        path = self.folder / LOCK
+        while self.lock is None:
+            self.folder.mkdir(exist_ok=True)
+            lock = os.open(path, os.O_CREAT | os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                warnings.warn(f"{self.out}: another run is writing it, and is waited for.", NoriWarning, stacklevel=2)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if path.exists() and path.stat().st_ino == os.fstat(lock).st_ino:
+                self.lock = lock
+            else:  # the other one was done, and the folder went with it
+                os.close(lock)
 
     def _take(self) -> bool:
         """Take what the journal knows, where it is of the same run and its parts are there; return whether it is."""

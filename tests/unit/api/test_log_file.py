@@ -6,6 +6,9 @@ import json
 import subprocess
 import sys
 import textwrap
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -145,14 +148,19 @@ def test_a_run_that_was_stopped_before_its_last_step_only_takes_that(tmp_path, m
         assert arrays["tau"].shape == (N, 2)
 
 
-def test_two_runs_do_not_write_one_file(tmp_path):
+def test_a_run_waits_for_another_that_writes_the_same_file(tmp_path):
     saved(tmp_path / "one.npz")
     log, out = nd.read_log(tmp_path / "one.npz"), tmp_path / "out.npz"
-    first = Partial.of(out, "first")
-    with pytest.raises(FileFormatError, match=r"out\.npz: another run is writing it"):
-        estimate_to_file(runner(11), log, out)
-    first.tidy()
-    assert estimate_to_file(runner(11), log, out).samples == N
+    first, waits = Partial.of(out, "first"), threading.Event()
+    with ThreadPoolExecutor() as pool, warnings.catch_warnings():
+        warnings.showwarning = lambda *_: waits.set()
+        warnings.simplefilter("always")
+        second = pool.submit(estimate_to_file, runner(11), log, out)
+        waits.wait()
+        assert not second.done()
+        assert not out.exists()
+        first.tidy()
+        assert second.result().samples == N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.npz", "out.npz"]
 
 
