@@ -16,7 +16,7 @@ from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
 from nori_dyn.logs.writer import Schema, Writer, columns_of
 from nori_dyn.typing import Floats
 
-NUMBERS = 1 << 19
+NUMBERS = 5 << 17
 """Numbers of a block, at most: Parquet takes several times their memory."""
 
 BUFFER = 1 << 16
@@ -118,7 +118,7 @@ class ParquetSource(ArrowSource):
                 skipped += 1
             rows = max(1024, min(BLOCK, NUMBERS // max(1, len(fields))))
             for batch in file.iter_batches(
-                rows, row_groups=range(skipped, len(sizes)), columns=list(fields), use_threads=False
+                rows, row_groups=range(skipped, len(sizes)), columns=list(fields), use_threads=True
             ):
                 if first < batch.num_rows:
                     yield batch.slice(first)
