@@ -16,7 +16,7 @@ import numpy as np
 
 from nori_dyn.api.log_run import LogRunner, Solved
 from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.api.plan_set import PlanSet, one_of
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import check_writable, reason
 from nori_dyn.logs.fields import schema_of, written
@@ -83,7 +83,8 @@ def _write(
 ) -> Schema:
     """Write the parts that are not there yet, and return what they hold."""
     size = checkpoint or writer.checkpoint
-    schema = _schema(runner, partial.state["said"], log) if partial.state else None
+    said = partial.state.get("said")
+    schema = None if said is None else _schema(runner, said, log)
     if partial.state.get("is_complete"):
         assert schema is not None
         return schema
@@ -91,13 +92,14 @@ def _write(
         chunks = runner.solved(log, report, partial.next, watched)
         for chunk in chunks:
             if schema is None:
-                schema = _schema(runner, _said(chunk), log)
+                said = _said(chunk)
+                schema = _schema(runner, said, log)
             t = chunk.samples.t if schema.has_time else None
             parts.write(schema, t, written(schema, chunk.estimate, chunk.diagnosis), len(chunk.samples))
             if size is not None and parts.waiting >= size:
-                parts.close(chunk.following, _state(report, schema))
+                parts.close(chunk.following, {"report": report.to_dict(), "said": said})
         assert schema is not None  # `solved` refuses logs without a sample
-        parts.close(-1, _state(report, schema) | {"is_complete": True})
+        parts.close(-1, {"report": report.to_dict(), "said": said, "is_complete": True})
     return schema
 
 
@@ -176,19 +178,9 @@ def _schema(runner: LogRunner, said: dict[str, bool], log: Log) -> Schema:
     return schema_of(runner.system, runner.outputs, **said, metadata=metadata_of(runner.plans, log))
 
 
-def _state(report: LogReport, schema: Schema) -> dict[str, Any]:
-    names = [each.name for each in schema.fields]
-    said = {
-        "has_time": schema.has_time,
-        "has_residual": "residual" in names,
-        "is_monitored": "p_value" in names,
-    }
-    return {"report": report.to_dict(), "said": said}
-
-
 def metadata_of(plans: Plan | PlanSet, log: Log) -> dict[str, str]:
     """Return what a file of estimates says of itself."""
-    plan = plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
+    plan = one_of(plans)
     return {
         "nori_dyn.version": version("nori_dyn"),
         "nori_dyn.robot": plan.system.tree.name,

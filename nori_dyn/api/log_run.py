@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.api.plan_set import PlanSet, one_of
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Differentiation
@@ -114,8 +114,7 @@ class LogRunner:
     @property
     def outputs(self) -> tuple[Output, ...]:
         """What is estimated."""
-        plan = self.plans if isinstance(self.plans, Plan) else next(iter(self.plans.plans.values()))
-        return plan.outputs
+        return one_of(self.plans).outputs
 
     @property
     def system(self) -> System:

@@ -172,6 +172,11 @@ class PlanSet(Shown):
             raise PlanError(f"{path}: {error}") from None
 
 
+def one_of(plans: Plan | PlanSet) -> Plan:
+    """Return a plan as it is, and of a plan set that of its first state: robot and outputs are those of all."""
+    return plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
+
+
 def plan_set(
     tree: KinematicTree,
     sensors: SensorSet | Named,

@@ -11,7 +11,7 @@ import numpy as np
 
 from nori_dyn.api.log_estimate import LogEstimate
 from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.api.plan_set import PlanSet, one_of
 from nori_dyn.api.system import System
 from nori_dyn.errors import FileFormatError, InputError, NoriError, WrongKindError
 from nori_dyn.io.files import check_writable, write_bytes
@@ -217,7 +217,7 @@ def write_foxglove_layout(plans: Plan | PlanSet, path: str | os.PathLike[str]) -
     Raises:
         FileFormatError: the file cannot be written.
     """
-    plan = plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
+    plan = one_of(plans)
     whole = len(set(output_columns(plan.system, plan.outputs).tolist())) == plan.system.shape[1]
     schema = schema_of(plan.system, plan.outputs, True, whole, can_be_judged(plans), {})
     save_foxglove_layout(schema, Path(path))

@@ -10,7 +10,7 @@ import numpy as np
 
 from nori_dyn.api.log_file import fingerprint_of
 from nori_dyn.api.plan import Plan
-from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.api.plan_set import PlanSet, one_of
 from nori_dyn.live.account import Account
 from nori_dyn.live.diagnostics import KIND, diagnostics
 from nori_dyn.live.engine import Tick
@@ -102,7 +102,7 @@ class _Writer:
 
 def _schema(plans: Plan | PlanSet, monitor: bool) -> Schema:
     """Return what is published of each sample."""
-    one = plans if isinstance(plans, Plan) else next(iter(plans.plans.values()))
+    one = one_of(plans)
     metadata = {
         "nori_dyn.version": version("nori_dyn"),
         "nori_dyn.robot": one.system.tree.name,

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from nori_dyn.algebra.spatial import Transform, matvec
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.mapping import Axes, Orientation, Pose
-from nori_dyn.model.joints import FORCE, MOTION
+from nori_dyn.model.joints import FORCE, MOTION, quaternion_rotation
 from nori_dyn.typing import Floats
 
 Conversion: TypeAlias = Callable[[Floats], Floats]
@@ -33,32 +35,7 @@ def oriented(orientation: Orientation, before: int) -> Conversion | None:
 
 def quaternion_of_rpy(rpy: Floats) -> Floats:
     """Return the quaternions (4, n), as (x, y, z, w), of roll, pitch and yaw (3, n) [rad]: R_z(y) R_y(p) R_x(r)."""
-    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy / 2), np.cos(rpy / 2)
-    return np.array(
-        [
-            sr * cp * cy - cr * sp * sy,
-            cr * sp * cy + sr * cp * sy,
-            cr * cp * sy - sr * sp * cy,
-            cr * cp * cy + sr * sp * sy,
-        ]
-    )
-
-
-def rotation_of_rpy(rpy: Sequence[float]) -> Floats:
-    """Return R (3, 3) from the turned axes to those in which roll, pitch and yaw are given."""
-    return rotations(quaternion_of_rpy(np.array(rpy, dtype=float)[:, None]))[:, :, 0]
-
-
-def rotations(quaternions: Floats) -> Floats:
-    """Return R (3, 3, n), from body to world axes, of quaternions (4, n) as (x, y, z, w), of any length but zero."""
-    x, y, z, w = quaternions / np.linalg.norm(quaternions, axis=0)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return np.asarray(Rotation.from_euler("xyz", rpy.T).as_quat().T)
 
 
 VELOCITY = ("wx", "wy", "wz", "vx", "vy", "vz")
@@ -78,15 +55,11 @@ def frame_matrix(pose: Pose, columns: Sequence[str], targets: Sequence[str]) -> 
     Raises:
         MappingError: components without which the others cannot be turned.
     """
-    R = rotation_of_rpy(pose.rpy)
-    x, y, z = pose.xyz
-    full = np.zeros((6, 6))
-    full[:3, :3] = full[3:, 3:] = R
+    X = Transform(Rotation.from_euler("xyz", pose.rpy).as_matrix().T, np.array(pose.xyz))
+    full = X.motion_matrix().T  # of forces, to the sensor; without `xyz` of motions too
     names = next((names for names in (FORCE, VELOCITY) if set(columns) <= set(names)), MOTION)
-    if any(pose.xyz):
-        if names is not FORCE:
-            raise MappingError("`xyz` of a frame is for forces and couples: motion elsewhere is another one.")
-        full[:3, 3:] = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ R
+    if any(pose.xyz) and names is not FORCE:
+        raise MappingError("`xyz` of a frame is for forces and couples: motion elsewhere is another one.")
     unknown = [name for name in (*columns, *targets) if name not in names]
     if unknown:
         raise MappingError(f"a frame turns components {', '.join(names)}, and '{unknown[0]}' is none of them.")
@@ -107,9 +80,6 @@ def body_velocity(axes: Axes, quaternions: Floats, velocities: Floats) -> Floats
     """
     if axes == "body":
         return velocities
-    R = rotations(quaternions)
-    turned = velocities.copy()
-    parts = (slice(0, 3), slice(3, 6)) if axes == "world" else (slice(3, 6),)
-    for part in parts:
-        turned[part] = np.einsum("jin,jn->in", R, velocities[part])
-    return turned
+    E = quaternion_rotation(quaternions / np.linalg.norm(quaternions, axis=0))
+    angular = matvec(E, velocities[:3]) if axes == "world" else velocities[:3]
+    return np.concatenate([angular, matvec(E, velocities[3:])])
