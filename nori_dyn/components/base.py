@@ -80,9 +80,21 @@ class OnJoints(Component):
 
     Attributes:
         joints: which joints.
+        COEFFICIENTS: the numbers in which its equation is linear, each with its unit where a joint turns and where it
+            shifts.
     """
 
     joints: Selector
+
+    COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def coefficients(self) -> dict[str, float]:
+        """Return its value of each of `COEFFICIENTS`."""
+        return {name: getattr(self, name) for name in self.COEFFICIENTS}
+
+    def with_coefficients(self, joints: Selector, values: Mapping[str, Any]) -> Self:
+        """Return a copy on some joints, with other values, over any scalar, of some of `COEFFICIENTS`."""
+        return self.model_copy(update={"joints": joints, **values})
 
     def joints_on(self, tree: KinematicTree, of_one_freedom: bool = False) -> list[int]:
         """Return the bodies whose joints are meant; fixed joints that were kept are left out.

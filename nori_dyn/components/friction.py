@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import model_validator
 
 from nori_dyn.algebra.scalars import sqrt
+from nori_dyn.algebra.spatial import scaled
 from nori_dyn.components.base import JointTerm, NotNegative, OnJoints, Positive
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array
@@ -43,6 +45,11 @@ class Friction(OnJoints):
     stribeck: Positive = 0.1
     width: Positive = 1e-3
 
+    COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "viscous": ("N m s/rad", "N s/m"),
+        "coulomb": ("N m", "N"),
+    }
+
     @model_validator(mode="after")
     def _grows_towards_rest(self) -> Self:
         if self.static is not None and self.static < self.coulomb:
@@ -55,11 +62,11 @@ class Friction(OnJoints):
 
     def force(self, q: Array, qd: Array) -> Array:
         """Return what the motor has to overcome (n, ...) at velocities (n, ...)."""
-        force: Array = self.viscous * qd
+        force = scaled(self.viscous, qd)
         if not (self.coulomb or self.static):
             return force
         level: Array | float = self.coulomb
         if self.static is not None and self.static > self.coulomb:
             level = self.coulomb + (self.static - self.coulomb) / (1.0 + (qd / self.stribeck) * (qd / self.stribeck))
-        smooth: Array = level * qd / sqrt(qd * qd + self.width**2)
-        return force + smooth
+        smooth = scaled(level, qd / sqrt(qd * qd + self.width**2))
+        return np.asarray(force + smooth)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import FiniteFloat
 
 from nori_dyn.components.base import JointTerm, NotNegative, OnJoints
+from nori_dyn.measurements.selectors import Selector
 from nori_dyn.model.tree import KinematicTree
 
 
@@ -32,6 +33,14 @@ class Rotor(OnJoints):
     type: Literal["rotor"] = "rotor"
     inertia: NotNegative
     gear: FiniteFloat = 1.0
+
+    COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {"rotor": ("kg m^2", "kg")}
+
+    def coefficients(self) -> dict[str, float]:
+        return {"rotor": self.gear**2 * self.inertia}
+
+    def with_coefficients(self, joints: Selector, values: Mapping[str, Any]) -> Self:
+        return self.model_copy(update={"joints": joints, "inertia": values["rotor"] / self.gear**2})
 
     def on(self, tree: KinematicTree) -> Iterator[JointTerm]:
         at_joint = self.gear**2 * self.inertia

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import FiniteFloat
 
+from nori_dyn.algebra.spatial import scaled
 from nori_dyn.components.base import JointTerm, NotNegative, OnJoints
+from nori_dyn.measurements.selectors import Selector
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array
 
@@ -15,21 +17,32 @@ from nori_dyn.typing import Array
 class Spring(OnJoints):
     """A spring beside the motor of a joint, against which it works: `stiffness` and `springref` of MJCF.
 
-        tau_i = tau_J_i + stiffness (q_i - reference)
+        tau_i = tau_J_i + stiffness (q_i - reference) - preload
 
-    A leg's leaf spring is a joint that has a spring, and no motor: tau = 0 there.
+    A leg's leaf spring is a joint that has a spring, and no motor: tau = 0 there. One of constant force, such as a
+    balancer, has a preload and no stiffness.
 
         - {type: spring, joints: knee_spring, stiffness: 1500}
 
     Attributes:
         joints: which joints, of one freedom each.
         stiffness: [N m/rad or N/m].
-        reference: the position at which it is slack [rad or m].
+        reference: the position at which it is slack, but for the preload [rad or m].
+        preload: what it gives there in the direction of the joint [N m or N].
     """
 
     type: Literal["spring"] = "spring"
     stiffness: NotNegative
     reference: FiniteFloat = 0.0
+    preload: FiniteFloat = 0.0
+
+    COEFFICIENTS: ClassVar[Mapping[str, tuple[str, str]]] = {"stiffness": ("N m/rad", "N/m"), "preload": ("N m", "N")}
+
+    def coefficients(self) -> dict[str, float]:
+        return {"stiffness": self.stiffness, "preload": self.preload + self.stiffness * self.reference}
+
+    def with_coefficients(self, joints: Selector, values: Mapping[str, Any]) -> Self:
+        return self.model_copy(update={"joints": joints, "reference": 0.0, **self.coefficients(), **values})
 
     def on(self, tree: KinematicTree) -> Iterator[JointTerm]:
         for i in self.joints_on(tree, of_one_freedom=True):
@@ -37,4 +50,4 @@ class Spring(OnJoints):
 
     def force(self, q: Array, qd: Array) -> Array:
         """Return what the motor has to overcome (1, ...) at positions (1, ...)."""
-        return self.stiffness * (q - self.reference)
+        return scaled(self.stiffness, q - self.reference) - self.preload

@@ -1,0 +1,271 @@
+"""The parameters of a robot and its sensors, in which the equations of motion are linear: names, values, and back.
+
+Ten a link, in its frame: the mass m, the first moments m c, and the rotational inertia I about the frame's origin. Of
+joints the coefficients of friction, the rotor's inertia, and a spring's stiffness and preload, which is the stiffness
+times the position at which it is slack. Of readings an offset and a gain: gain reading = true value + offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nori_dyn.algebra.spatial import blocks, skew
+from nori_dyn.components.base import Component, OnJoints
+from nori_dyn.components.friction import Friction
+from nori_dyn.components.rotor import Rotor
+from nori_dyn.components.spring import Spring
+from nori_dyn.errors import UnknownNameError
+from nori_dyn.measurements.selectors import select_joints
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Array, Floats
+
+Kind: TypeAlias = str
+"""What a parameter is: the word before the colon of its name."""
+
+MOMENTS = ("xx", "xy", "yy", "xz", "yz", "zz")
+"""The components of a rotational inertia, column by column."""
+
+TEN: tuple[tuple[Kind, str, str], ...] = (
+    ("m", "", "kg"),
+    *(("mc", axis, "kg m") for axis in "xyz"),
+    *(("I", moment, "kg m^2") for moment in MOMENTS),
+)
+"""Kind, component and unit of the ten parameters of a link."""
+
+INERTIAL: tuple[Kind, ...] = ("m", "mc", "I")
+OF_READINGS: tuple[Kind, ...] = ("offset", "gain")
+
+ON_JOINTS: tuple[type[OnJoints], ...] = (Friction, Rotor, Spring)
+"""The components of which joints have coefficients."""
+
+NEW: Mapping[type[OnJoints], Mapping[str, Any]] = {
+    Friction: {"width": 0.01},
+    Rotor: {"inertia": 0.0},
+    Spring: {"stiffness": 0.0},
+}
+"""What a joint is given that has no such component; the width [rad/s or m/s] is that of velocities of real robots."""
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "inertias": tuple(f"{kind}:*" for kind in INERTIAL),
+    "friction": ("viscous:*", "coulomb:*"),
+    "rotors": ("rotor:*",),
+    "springs": ("stiffness:*", "preload:*"),
+    "offsets": ("offset:*",),
+    "gains": ("gain:*",),
+}
+"""What words stand for several patterns."""
+
+WORDS: Mapping[Kind, str] = {
+    "m": "mass",
+    "mc": "first moment of mass",
+    "I": "rotational inertia",
+    "viscous": "viscous friction",
+    "coulomb": "Coulomb friction",
+    "rotor": "rotor inertia at the joint",
+    "stiffness": "stiffness of the spring",
+    "preload": "preload of the spring",
+    "offset": "offset of the reading",
+    "gain": "gain of the reading",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter.
+
+    Attributes:
+        kind: "m", "mc", "I", or another of `WORDS`.
+        owner: the link, the joint or the reading that it is of.
+        component: which of several: "x" of "mc", "xx" of "I"; else empty.
+        unit: its SI unit.
+    """
+
+    kind: Kind
+    owner: str
+    component: str
+    unit: str
+
+    @property
+    def name(self) -> str:
+        """What to call it: "m:forearm", "I:forearm.xx", "viscous:elbow", "offset:tau:elbow"."""
+        return f"{self.kind}:{self.owner}" + (f".{self.component}" if self.component else "")
+
+
+def inertia_of(ten: Sequence[Any] | Array) -> Array:
+    """Return the spatial inertia (6, 6, ...) of the ten parameters (10, ...) of a link, over any scalar.
+
+    Source: RBDA (2.63).
+    """
+    m, x, y, z, xx, xy, yy, xz, yz, zz = ten
+    h = skew(np.array([x, y, z]))
+    zero = m * 0
+    mass = np.array([[m, zero, zero], [zero, m, zero], [zero, zero, m]])
+    return blocks(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), h, -h, mass)
+
+
+def ten_of(I: Array) -> Array:
+    """Return the ten parameters (10, ...) of a spatial inertia (6, 6, ...)."""
+    moments = [I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]]
+    return np.array([I[5, 5], I[2, 4], I[0, 5], I[1, 3], *moments])
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Some of the parameters of a robot and its readings, in order.
+
+    Attributes:
+        tree: the robot, whose values are those known before.
+        each: the parameters.
+    """
+
+    tree: KinematicTree
+    each: tuple[Parameter, ...]
+
+    @staticmethod
+    def of(tree: KinematicTree, wanted: Iterable[str], readings: Mapping[str, str] | None = None) -> Parameters:
+        """Return the parameters that some words, names or patterns mean.
+
+        Args:
+            tree: the robot.
+            wanted: words of `GROUPS`, names, or patterns such as "m:*", "viscous:l_*"; a word or a pattern of kinds of
+                which the robot has none means none.
+            readings: the readings that may have an offset and a gain, with their units.
+
+        Raises:
+            UnknownNameError: a name that is none, or a pattern that fits nothing.
+        """
+        known = {each.name: each for each in all_parameters(tree, readings or {})}
+        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+        chosen: set[str] = set()
+        for word in wanted:
+            patterns = GROUPS.get(word, (word,))
+            found = {name for pattern in patterns for name in known if name == pattern or fnmatchcase(name, pattern)}
+            if not found and word not in GROUPS:
+                raise UnknownNameError("parameter", word, (*GROUPS, *known), f"robot '{tree.name}'")
+            chosen |= found
+        return Parameters(tree, tuple(each for name, each in known.items() if name in chosen))
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each."""
+        return tuple(each.name for each in self.each)
+
+    @cached_property
+    def place(self) -> Mapping[str, int]:
+        """Where each is, by its name."""
+        return {name: k for k, name in enumerate(self.names)}
+
+    @cached_property
+    def prior(self) -> Floats:
+        """What each is taken to be by the robot's model: 0 of what it does not have, and 1 of gains."""
+        return np.array([_before(self.tree, each) for each in self.each])
+
+    def of_kinds(self, *kinds: Kind) -> list[int]:
+        """Return the places of those of some kinds."""
+        return [k for k, each in enumerate(self.each) if each.kind in kinds]
+
+    def links(self) -> dict[int, list[int]]:
+        """Return for each link with inertial parameters among these the place of each of its ten, -1 where it is not."""
+        found: dict[int, list[int]] = {}
+        for each in self.each:
+            if each.kind in INERTIAL:
+                i = self.tree.link(each.owner)
+                if i not in found:
+                    found[i] = [self.place.get(ten.name, -1) for ten in ten_parameters(each.owner)]
+        return found
+
+    def inertias(self, values: Array) -> Array:
+        """Return the spatial inertia of each link (n_links, 6, 6) for values (n,) of these, over any scalar."""
+        I = np.array(self.tree.I, dtype=np.asarray(values).dtype)
+        for i, places in self.links().items():
+            before = ten_of(self.tree.I[i])
+            I[i] = inertia_of([before[k] if at < 0 else values[at] for k, at in enumerate(places)])
+        return I
+
+    def components(self, values: Array) -> tuple[Component, ...]:
+        """Return the components of the robot for values (n,) of these, over any scalar."""
+        by_joint: dict[str, dict[Kind, Any]] = {}
+        for each, value in zip(self.each, values, strict=True):
+            if each.kind not in (*INERTIAL, *OF_READINGS):
+                by_joint.setdefault(each.owner, {})[each.kind] = value
+        found = self.tree.components
+        for joint, given in by_joint.items():
+            found = _with_coefficients(self.tree, found, joint, given)
+        return found
+
+    def applied(self, values: Floats) -> KinematicTree:
+        """Return the robot with values (n,) of these; offsets and gains are no part of it."""
+        values = np.asarray(values, dtype=float)
+        return self.tree.replace(I=self.inertias(values), components=self.components(values))
+
+
+def ten_parameters(link: str) -> tuple[Parameter, ...]:
+    """Return the ten parameters of a link."""
+    return tuple(Parameter(kind, link, component, unit) for kind, component, unit in TEN)
+
+
+def all_parameters(tree: KinematicTree, readings: Mapping[str, str]) -> Iterator[Parameter]:
+    """Yield all parameters that a robot, and readings with their units, may have."""
+    for link in tree.names:
+        yield from ten_parameters(link)
+    for kind in ON_JOINTS:
+        for i in select_joints(tree, "actuated"):
+            joint, name = tree.joints[i], tree.joint_names[i]
+            if joint.nv and (kind is not Spring or (joint.nq, joint.nv) == (1, 1)):
+                for coefficient, units in kind.COEFFICIENTS.items():
+                    yield Parameter(coefficient, name, "", joint.units(*units)[0])
+    for reading, unit in readings.items():
+        yield Parameter("offset", reading, "", unit)
+    for reading in readings:
+        yield Parameter("gain", reading, "", "")
+
+
+def _before(tree: KinematicTree, each: Parameter) -> float:
+    """Return what a parameter is taken to be by the robot's model."""
+    if each.kind in INERTIAL:
+        ten = ten_of(tree.I[tree.link(each.owner)])
+        return float(ten[[name for name in ten_parameters(each.owner)].index(each)])
+    if each.kind in OF_READINGS:
+        return float(each.kind == "gain")
+    found = _of_joint(tree, tree.joint(each.owner), each.kind)
+    return 0.0 if found is None else found.coefficients()[each.kind]
+
+
+def _of_joint(tree: KinematicTree, i: int, coefficient: Kind) -> OnJoints | None:
+    """Return the first component with a coefficient that acts on a joint."""
+    for component in tree.components:
+        if isinstance(component, OnJoints) and coefficient in component.COEFFICIENTS and i in component.joints_on(tree):
+            return component
+    return None
+
+
+def _with_coefficients(
+    tree: KinematicTree, components: Sequence[Component], joint: str, values: Mapping[Kind, Any]
+) -> tuple[Component, ...]:
+    """Return components with some coefficients of one joint changed, on which new ones act where there are none."""
+    found = list(components)
+    for kind in ON_JOINTS:
+        own = {name: values[name] for name in kind.COEFFICIENTS if name in values}
+        if not own:
+            continue
+        i = tree.joint(joint)
+        acting = [k for k, each in enumerate(found) if isinstance(each, kind) and i in each.joints_on(tree)]
+        if not acting:
+            found.append(kind.model_validate(NEW[kind] | {"joints": joint}).with_coefficients(joint, own))
+            continue
+        k = acting[0]
+        before = found[k]
+        assert isinstance(before, OnJoints)
+        others = [tree.joint_names[j] for j in before.joints_on(tree) if j != i]
+        rest = [before.model_copy(update={"joints": others, "name": ""})] if others else []
+        found[k : k + 1] = [*rest, before.with_coefficients(joint, own)]
+    return tuple(found)

@@ -1,0 +1,339 @@
+"""Readings as rows times parameters: the equations of a system where the motion is known, over expressions.
+
+Accelerations given, the equations of motion give a, f and tau one after the other (Nori, Property 1), and what a sensor
+reads is
+
+    W(q, qd, qdd) phi + N(q) w + c(q, qd, qdd, y) = 0
+
+with parameters phi and those wrenches w, of contacts, loops and tendons, that no row tells by itself. W and N are the
+derivatives of the system's own equations, so that they are written once.
+
+Source: Nori (3); Atkeson, An and Hollerbach (1986) for the linearity in inertias; docs/design.md, 4.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.derivatives import depends_on, directional, replaced
+from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.algebra.ranges import width
+from nori_dyn.algebra.scalars import is_zero
+from nori_dyn.algebra.spatial import matvec
+from nori_dyn.components.base import Component
+from nori_dyn.errors import InputError
+from nori_dyn.identification.parameters import OF_READINGS, Parameters
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import OFFSET
+from nori_dyn.model.kinematics import Kinematics, moving, positions
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.observe.exact import ExactTree, exact_positions
+from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.tracing import Traced
+from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowBlock, SensorRow
+from nori_dyn.system.trace import configuration_inputs
+from nori_dyn.system.variables import VariableKey
+from nori_dyn.typing import Array
+
+MOTIONS = ("a", "qdd")
+"""The variables that a known motion tells."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParametricTree(ExactTree):
+    """A tree whose inertias and components are expressions of parameters.
+
+    Attributes:
+        parametric_inertias: the spatial inertias (n_links, 6, 6).
+        parametric_components: the components.
+    """
+
+    parametric_inertias: Array = field(kw_only=True)
+    parametric_components: tuple[Component, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "I", self.parametric_inertias)
+        object.__setattr__(self, "components", self.parametric_components)
+
+    @staticmethod
+    def over(parameters: Parameters, values: Array, graph: Graph) -> ParametricTree:
+        """Return the tree of parameters whose values (n,) are expressions."""
+        tree = parameters.tree
+        known = {part.name: getattr(tree, part.name) for part in fields(tree)}
+        changed = {
+            "parametric_inertias": parameters.inertias(values),
+            "parametric_components": parameters.components(values),
+        }
+        return ParametricTree(**known, arena=graph, **changed)
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """W phi + N w + c = 0 over expressions, for the rows of a system that say something of parameters.
+
+    Attributes:
+        system: whose rows.
+        parameters: phi, the columns of W.
+        graph: the expressions.
+        inputs: q, qd, qdd, y as expressions.
+        row_names: the name of each row.
+        reads: for each row the number of its reading among y, -1 where it takes none.
+        unknowns: the name of each w.
+        W: the entries that are not zero for all motions, by row and parameter.
+        N: those, by row and w.
+        c: for each row.
+    """
+
+    system: System
+    parameters: Parameters
+    graph: Graph
+    inputs: Mapping[str, Array]
+    row_names: tuple[str, ...]
+    reads: tuple[int, ...]
+    unknowns: tuple[str, ...]
+    W: Mapping[tuple[int, int], Expr]
+    N: Mapping[tuple[int, int], Expr]
+    c: tuple[Expr, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of a sample."""
+        return len(self.row_names)
+
+    def program(self, columns: Sequence[int], backend: str = "auto") -> RegressorProgram:
+        """Return the program that computes the numbers of some columns of W, of N and of c.
+
+        Args:
+            columns: the parameters wanted, by their places.
+            backend: as for `compile`.
+
+        Raises:
+            CompilerError: as for `compile`.
+        """
+        place = {column: k for k, column in enumerate(columns)}
+        of_W = {(row, place[k]): entry for (row, k), entry in self.W.items() if k in place}
+        entries = [*of_W.values(), *self.N.values(), *self.c]
+        outputs = {"entries": np.array(entries, dtype=object)}
+        traced = Traced("regressor", self.system.tree, self.graph, dict(self.inputs), outputs, None, None)
+        shape = self.n_rows, len(columns), len(self.unknowns)
+        return RegressorProgram(CompiledFunction(traced, backend), tuple(of_W), tuple(self.N), shape)
+
+
+@dataclass(frozen=True, eq=False)
+class RegressorProgram:
+    """The numbers of W, N and c at a motion, compiled.
+
+    Attributes:
+        function: computes those that are not zero, from q, qd, qdd, y.
+        places_of_W: where those of W belong, by row and column.
+        places_of_N: where those of N belong.
+        shape: numbers of rows, of columns of W, and of columns of N.
+    """
+
+    function: CompiledFunction
+    places_of_W: tuple[tuple[int, int], ...]
+    places_of_N: tuple[tuple[int, int], ...]
+    shape: tuple[int, int, int]
+
+    def entries(self, q: Array, qd: Array, qdd: Array, y: Array, threads: int = 1) -> Array:
+        """Return the numbers (N, n) of N samples that are not zero: of W, of N, then c."""
+        return np.asarray(self.function.batch(q, qd, qdd, y, threads=threads))
+
+    @cached_property
+    def of_row(self) -> tuple[tuple[list[int], list[int]], ...]:
+        """For each row which entries are its own of W, and of which columns."""
+        found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(self.shape[0])]
+        for k, (row, column) in enumerate(self.places_of_W):
+            found[row][0].append(k)
+            found[row][1].append(column)
+        return tuple(found)
+
+    @property
+    def constants(self) -> slice:
+        """Which entries are those of c."""
+        start = len(self.places_of_W) + len(self.places_of_N)
+        return slice(start, start + self.shape[0])
+
+    def dense(self, entries: Array) -> tuple[Array, Array, Array]:
+        """Return W (N, rows, columns), N (N, rows, unknowns) and c (N, rows) of entries (N, n)."""
+        rows, columns, unknowns = self.shape
+        W, U = np.zeros((len(entries), rows, columns)), np.zeros((len(entries), rows, unknowns))
+        of_W, of_N = (np.array(p, dtype=np.intp).reshape(-1, 2) for p in (self.places_of_W, self.places_of_N))
+        W[:, of_W[:, 0], of_W[:, 1]] = entries[:, : len(of_W)]
+        U[:, of_N[:, 0], of_N[:, 1]] = entries[:, len(of_W) : self.constants.start]
+        return W, U, entries[:, self.constants]
+
+
+def force_readings(system: System) -> dict[str, str]:
+    """Return the readings of a system that say something of forces, each with its unit."""
+    at = moving(positions(system.tree, system.tree.neutral_configuration()), np.zeros(system.tree.nv))
+    found: dict[str, str] = {}
+    for row in system.measurements:
+        if isinstance(row.key, SensorRow) and _is_of_forces(row, at):
+            found |= zip(row.component_names, row.units, strict=True)
+    return found
+
+
+def _is_of_forces(row: RowBlock, at: Kinematics) -> bool:
+    is_motion = {key.kind in MOTIONS for key in row.equation.blocks(at)} == {True}
+    return not is_motion or any(unit in ("N", "N m") for unit in row.units)
+
+
+def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regression:
+    """Return what a system's sensors say of parameters where the motion is known.
+
+    Args:
+        system: the robot and its sensors. Equations of motion are taken to hold exactly.
+        wanted: the parameters, see `Parameters.of`. Offsets that the sensors declare are among them by themselves.
+        seed: seed of the random point of the fingerprints.
+
+    Raises:
+        UnknownNameError: a parameter that does not exist.
+        InputError: no sensor of the system says anything of forces; a sensor that is not linear in a parameter.
+    """
+    declared = [name for v in system.variables if v.kind == OFFSET for name in v.component_names]
+    parameters = Parameters.of(system.tree, [*wanted, *declared], force_readings(system))
+    graph = Graph(seed)
+    arrays = {
+        "q": np.array(configuration_inputs(graph, system.tree), dtype=object),
+        **{name: _inputs(graph, name, system.tree.nv) for name in ("qd", "qdd")},
+        "y": _inputs(graph, "y", system.ny),
+    }
+    phi = _inputs(graph, "phi", len(parameters))
+    tree = ParametricTree.over(parameters, phi, graph)
+    symbolic = System(tree, system.sensors, system.of_components.repeats)
+    at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
+    forward = _Forward(symbolic, at, arrays["qdd"], arrays["y"], dict(zip(parameters.names, phi, strict=True)), graph)
+    return forward.regression(system, parameters, arrays, phi)
+
+
+class _Forward:
+    """The variables of a system, one after the other, from a motion and the wrenches that stay unknown.
+
+    Args:
+        system: over expressions.
+        at: its kinematics.
+        qdd: the accelerations (nv,).
+        y: the readings (ny,).
+        phi: the parameters, by name.
+        graph: the expressions.
+    """
+
+    def __init__(
+        self, system: System, at: Kinematics, qdd: Array, y: Array, phi: Mapping[str, Expr], graph: Graph
+    ) -> None:
+        self._system, self._at, self._y, self._phi, self._graph = system, at, y, phi, graph
+        self._told: set[SensorRow] = set()
+        self._values: dict[VariableKey, Array] = {}
+        self._unknown: dict[str, Expr] = {}
+        for variable in system.variables:
+            if variable.kind == "qdd":
+                self._values[variable.key] = qdd[system.tree.v_slices[variable.body]]
+            elif variable.kind == OFFSET:
+                self._values[variable.key] = np.array([phi[name] for name in variable.component_names], dtype=object)
+            elif variable.is_source:
+                self._values[variable.key] = self._source(variable.key, variable.component_names)
+        for key in system.motion_keys:
+            given = VariableKey(key.gives, key.body)
+            if key in system._rows:  # noqa: SLF001
+                self._values[given] = self._sum(system.row(key), without=given)
+
+    def _source(self, key: VariableKey, names: Sequence[str]) -> Array:
+        """Return a wrench: what exact rows say that it is, unknown where none does."""
+        values: list[Any] = [None] * len(names)
+        for row in self._system.sensor_rows:
+            equation = row.equation
+            if not row.is_exact or not isinstance(equation, VariableReading) or equation.key != key:
+                continue
+            said = self._y[row.y] if equation.value is None else np.array(equation.value)
+            known = _solved(equation.matrix, said)
+            if known and all(values[k] is None for k in known):
+                self._told.add(row.key)  # type: ignore[arg-type]
+                for k, value in known.items():
+                    values[k] = value
+        for k, name in enumerate(names):
+            if values[k] is None:
+                values[k] = self._unknown[name] = self._graph.input(f"w:{name}")
+        return np.array([self._graph.expr(value) for value in values], dtype=object)
+
+    def _sum(self, row: RowBlock, without: VariableKey | None = None, y: Array | None = None) -> Array:
+        """Return the sum of an equation's terms, the variable that it gives left out."""
+        own = self._y[row.y] if y is None else y
+        total = row.equation.bias(self._at, own)
+        for key, block in row.equation.blocks(self._at).items():
+            if key != without and block.shape[1]:
+                total = total + matvec(block, self._values[key])
+        return np.asarray(total)
+
+    def _rows(self) -> Iterator[tuple[str, int, Expr]]:
+        """Yield name, number of reading and expression of each row of a sensor."""
+        for row in self._system.rows:
+            is_prior = isinstance(row.equation, VariableReading) and row.equation.key.kind == OFFSET
+            if not isinstance(row.key, SensorRow) or row.key in self._told or is_prior:
+                continue
+            names, n = row.component_names, width(row.y)
+            gains = [self._phi.get(f"gain:{name}", 1.0) for name in names[:n]]
+            terms = self._sum(row, y=np.array(gains, dtype=object) * self._y[row.y])
+            has_own = any(key.kind == OFFSET for key in row.equation.blocks(self._at))
+            for k, name in enumerate(names):
+                offset = 0.0 if has_own else self._phi.get(f"offset:{name}", 0.0)
+                yield name, row.y.start + k if n else -1, self._graph.expr(terms[k] + offset)
+
+    def regression(
+        self, system: System, parameters: Parameters, inputs: Mapping[str, Array], phi: Array
+    ) -> Regression:
+        """Return the rows that depend on parameters, or on unknown wrenches."""
+        graph, rows = self._graph, list(self._rows())
+        free = [*phi, *self._unknown.values()]
+        depends = depends_on(graph, [row for _, _, row in rows], [x.index for x in free])
+        rows = [each for each in rows if depends[each[2].index]]
+        if not rows:
+            raise InputError(
+                f"sensors '{system.sensors.name}': none says anything of the parameters. Add a sensor of forces, such "
+                "as joint_torque or force_torque."
+            )
+        terms = [row for _, _, row in rows]
+        found = directional(terms, [{x.index: graph.one} for x in free], "reverse")
+        for (row, column), entry in found.items():
+            if depends_on(graph, [entry], [x.index for x in free])[entry.index]:
+                name = [*parameters.names, *self._unknown][column]
+                raise InputError(f"'{rows[row][0]}' is not linear in '{name}'. Leave the one or the other out.")
+        n = len(parameters)
+        return Regression(
+            system=system,
+            parameters=parameters,
+            graph=graph,
+            inputs=inputs,
+            row_names=tuple(name for name, _, _ in rows),
+            reads=tuple(reading for _, reading, _ in rows),
+            unknowns=tuple(self._unknown),
+            W={(row, k): entry for (row, k), entry in found.items() if k < n},
+            N={(row, k - n): entry for (row, k), entry in found.items() if k >= n},
+            c=tuple(replaced(terms, {x.index: graph.zero for x in free})),
+        )
+
+
+def _solved(matrix: Array, said: Array) -> dict[int, Any]:
+    """Return which components of a wrench some exact rows tell, and what they are; empty where that takes a solution."""
+    if len(matrix) == matrix.shape[1] and all(map(is_zero, said)):
+        return dict.fromkeys(range(len(matrix)), 0.0)
+    found: dict[int, Any] = {}
+    for row, value in zip(matrix, said, strict=True):
+        (places,) = np.nonzero([not is_zero(x) for x in row])
+        if len(places) != 1 or row[places[0]] not in (1.0, -1.0):
+            return {}
+        found[int(places[0])] = value * float(row[places[0]])
+    return found
+
+
+def _inputs(graph: Graph, name: str, n: int) -> Array:
+    array = np.empty(n, dtype=object)
+    array[:] = [graph.input(f"{name}[{k}]") for k in range(n)]
+    return array
