@@ -106,6 +106,9 @@ class BaseParameters:
 def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0) -> BaseParameters:
     """Return which combinations of parameters the readings of a regression tell.
 
+    With gains among the parameters, what they are a combination of hangs on the robot's true parameters: K is that of
+    one robot then.
+
     Args:
         found: the regression.
         locked: joints that stand still, wherever.
@@ -284,7 +287,7 @@ def _in_doubles(
         W = without_unknowns(W, N)
     rows = W.reshape(-1, W.shape[2])
     scale = np.linalg.norm(rows[:, independent], axis=0)
-    K = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
+    K: Floats = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
     K[exact == 0] = 0.0
     for value in (1, -1, 2, -2):
         K[exact == value % PRIME] = value
@@ -297,5 +300,6 @@ def without_unknowns(W: Floats, N: Floats) -> Floats:
     Rows stay as many; those directions that tell unknowns only are zero in them.
     """
     U, s, _ = np.linalg.svd(N, full_matrices=False)
-    U = U * (s > N_TOLERANCE * s[:, :1])[:, None, :]
-    return np.asarray(W - U @ (np.swapaxes(U, 1, 2) @ W))
+    told: Floats = U * (s > N_TOLERANCE * s[:, :1])[:, None, :]
+    of_unknowns: Floats = told @ (np.swapaxes(told, 1, 2) @ W)
+    return np.asarray(W - of_unknowns)
