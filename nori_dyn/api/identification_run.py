@@ -35,6 +35,7 @@ from nori_dyn.measurements.binding import OFFSET
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.system.rows import RowBlock
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Booleans, Floats
 
@@ -231,7 +232,7 @@ class IdentificationRun:
         if not self._found.unknowns:
             doubts += opposite_readings(self._row_names, logs, before)
         inverse = solve_triangular(triangular(prior.L), np.eye(len(before)))
-        told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.columns)]
+        told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.told)]
         return Identification(
             problem=problem,
             values=values,
@@ -250,9 +251,13 @@ class IdentificationRun:
             ),
             combinations=combinations_of(problem, solution, plain, inverse @ inverse.T),
             directions=1.0 / np.sqrt(1.0 + told**2),
-            notes=(*doubts, *notes),
+            doubts=tuple(doubts),
+            remarks=notes,
             n_samples=sum(each.n_samples for each in gathered),
             is_physical=not unphysical_links(problem.parameters, values[: len(problem.parameters)]),
+            prior_covariance=inverse @ inverse.T,
+            logs=tuple(each.log.path.name + (" (loaded)" if each.is_loaded else "") for each in gathered),
+            held_out=_held_out(others, share if held_out else 0.0),
         )
 
     def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
@@ -281,6 +286,13 @@ class IdentificationRun:
             values[of_load] = solve_triangular(T[:m, :m], T[:m, -1] - T[:m, m:-1] @ values[of_robot])
         bounds = (f"At the least that they may be: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
         return problem.whole(values), (*fit.notes, *bounds)
+
+
+def _held_out(others: Sequence[Gathered], share: float) -> str:
+    """Return what the fit is judged on, in words."""
+    if others:
+        return listed(each.log.path.name for each in others)
+    return f"the last {100 * share:.3g} % of each log" if share else ""
 
 
 def _whole(samples: Samples) -> Samples:

@@ -19,10 +19,13 @@ from nori_dyn.identification.information import Moments
 from nori_dyn.identification.parameters import Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import mended_prior, pull_back
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Booleans, Floats, Indices
 
 LOAD = "load"
 """What the parameters of a load are of."""
+
+ROUNDING = 1e-9
+"""Relative size of numbers that are zero but for rounding, among factors of combinations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +112,24 @@ class Problem:
         over_all = self.over_all(is_loaded)
         fixed = np.setdiff1d(np.arange(over_all.shape[1]), self.free)
         return over_all[:, self.free], over_all[:, fixed] @ self.before[fixed]
+
+    @cached_property
+    def told(self) -> Floats:
+        """The directions that the sensors can tell, orthonormal, over what is looked for (rank, n_free).
+
+        Where there is a load, by logs with it and without.
+        """
+        states = (False, True) if self.load_on is not None else (False,)
+        E = np.vstack([self.evidence(is_loaded)[0] for is_loaded in states])
+        _, s, Vt = np.linalg.svd(E, full_matrices=False)
+        return np.asarray(Vt[s > ROUNDING * s.max(initial=0.0)])
+
+    @cached_property
+    def told_alone(self) -> Booleans:
+        """Whether the sensors can tell each parameter by itself (n,), were the motion as rich as it can be."""
+        found = np.zeros(len(self.all_parameters), dtype=bool)
+        found[self.free] = 1.0 - np.sum(self.told**2, axis=0) < ROUNDING
+        return found
 
     def whole(self, values: Floats) -> Floats:
         """Return all parameters for those that are looked for."""
