@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, WORDS
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, numbers, unbroken
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.identification.findings import Combination, Fit, Found, Identification
 
 MOST = 12
 """Most rows of a table, and most names in a sentence."""
+
+FEW = 4
+"""Most links and joints that are named as those to excite next."""
 
 WORST = 5
 """Most combinations that are listed as told worst."""
@@ -59,8 +62,8 @@ def verdict(found: Identification) -> tuple[str, str]:
     logs = "this log tells" if len(found.logs) == 1 else "these logs tell"
     which = f"{can:,} independent combinations" if can != 1 else "one combination"
     words = (
-        f"Of {wanted:,} parameters the sensors can tell {which}; {logs} {told:,} of them better than they were known. "
-        "What is left open stays next to the model."
+        f"Of {wanted:,} parameters the sensors can tell {which}; {logs} {told:,} of them at least twice as well as they "
+        "were known. What is left open stays next to the model."
     )
     return words, f"{told:,} of {can:,} combinations are told."
 
@@ -119,13 +122,14 @@ def joint_table(found: Identification) -> Table | None:
         return None
     kinds = [kind for kind in SHORT if any(kind in own for own in by_owner.values())]
     units = {kind: {own[kind].unit for own in by_owner.values() if kind in own} for kind in kinds}
-    columns = [SHORT[kind] + _in_brackets(units[kind]) for kind in kinds]
+    said = [f"{SHORT[kind]} in {' or '.join(sorted(units[kind]))}" for kind in kinds if units[kind] != {""}]
     rows = [
         (unbroken(owner), *(described(own[kind]) if kind in own else "" for kind in kinds))
         for owner, own in by_owner.items()
     ]
-    notes = tuple(_notes_on(each for own in by_owner.values() for each in own.values()))
-    return Table("Joints and readings", ("of", *columns), tuple(rows), notes, most=MOST)
+    notes = (f"Units: {', '.join(map(unbroken, said))}.", *_notes_on(x for own in by_owner.values() for x in own.values()))
+    columns = ("of", *(SHORT[kind] for kind in kinds))
+    return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
 
 
 def link_table(found: Identification) -> Table | None:
@@ -137,6 +141,7 @@ def link_table(found: Identification) -> Table | None:
         own = [each for each in found.found if _is_of(each.name, link)]
         mass = by_name.get(f"m:{link}")
         told = [short_name(each.name) for each in own if each.how == "told"]
+        told = ["all"] if len(told) == len(own) > 1 else told
         before, after = found.problem.tree.I[i], found.robot.I[i]
         moved = np.linalg.norm(_centre(after) - _centre(before)) if before[5, 5] > 0 and after[5, 5] > 0 else math.nan
         rows.append(
@@ -153,7 +158,8 @@ def link_table(found: Identification) -> Table | None:
     columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "told by themselves")
     note = (
         "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All others "
-        "are told in sums with those of other links at most: their values are the nearest to the model that fit."
+        "(in brackets) are told in sums with those of other links at most: what stands there is the nearest to the model "
+        "that fits."
     )
     return Table("Links", columns, tuple(rows), (note,), left=(0, 4), most=MOST)
 
@@ -187,13 +193,11 @@ def next_words(found: Identification) -> str:
     """Return what is open, and what to excite next."""
     unclear = [each for each in found.combinations if not each.is_told]
     if not unclear:
-        return "The log tells each combination at least twice as well as it was known: nothing is left to excite."
+        return "Each combination is told at least twice as well as it was known: nothing is left to excite."
     owners = Counter(owner_of(each.name) for each in unclear)
-    names = listed((f"{name} ({n})" for name, n in owners.most_common(3)))
-    more = f" and {len(owners) - 3:,} more" if len(owners) > 3 else ""
     return (
-        f"Told worse than that: {len(unclear):,} combinations, of {names}{more}. Excite these next: "
-        "nd.exciting_motion(robot, parameters) designs the motion that tells most."
+        f"Left open is most of {listed((name for name, _ in owners.most_common()), FEW)}. Excite these next: "
+        "nd.exciting_motion(robot) designs the motion that tells most."
     )
 
 
@@ -269,10 +273,6 @@ def _notes_on(found: Iterable[Found]) -> Iterator[str]:
         said.append(f"{NOT_TOLD}: the log says less of it than was known")
     if said:
         yield "; ".join(said) + "."
-
-
-def _in_brackets(units: set[str]) -> str:
-    return f" [{next(iter(units))}]" if len(units) == 1 and units != {""} else ""
 
 
 def _centre(I: np.ndarray) -> np.ndarray:
