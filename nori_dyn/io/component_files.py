@@ -73,7 +73,15 @@ def save_components(tree: KinematicTree, path: str | os.PathLike[str], about: Se
     Raises:
         FileFormatError: it cannot be written.
         ModelError: a component with a number that none can have, such as a negative friction: names it.
+        WrongKindError: no robot.
+
+    Example:
+        >>> arm = nd.autotree(3).replace(components=[nd.components.Rotor(joints=["joint1", "joint2"], inertia=0.1)])
+        >>> nd.save_components(arm, "rotors.yaml")
+        >>> nd.load_components("rotors.yaml") == arm.components
+        True
     """
+    check_tree("nd.save_components", tree, "nd.save_components(nd.load_robot('panda'), 'panda.yaml')")
     write_bytes(os.fspath(path), components_text(tree, about).encode())
 
 

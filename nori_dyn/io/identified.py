@@ -39,7 +39,27 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         FileFormatError: `source` is no file of a robot, `out` is of another format or cannot be written.
         ModelError: no robot of that name, a tree of another robot, or a number that no file can hold.
         MissingExtraError: an MJCF model, and mujoco is not installed.
+        WrongKindError: no robot.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("rod.urdf").write_text('''
+        ... <robot name="pendulum">
+        ...   <link name="wall"/>
+        ...   <link name="rod"> <!-- weighed by hand -->
+        ...     <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+        ...   </link>
+        ...   <joint name="hinge" type="continuous"><parent link="wall"/><child link="rod"/></joint>
+        ... </robot>
+        ... ''')
+        >>> rod = nd.load_robot("rod.urdf")
+        >>> spring = nd.components.Spring(joints="hinge", stiffness=3.0)
+        >>> nd.save_robot(rod.replace(I=1.1 * rod.I, components=[spring]), "rod.urdf", "found.urdf")
+        ("a URDF has no place for the spring of 'hinge': a file of components has",)
+        >>> print(Path("found.urdf").read_text().splitlines()[4].strip())
+        <inertial><mass value="1.1"/><inertia ixx="1.1" ixy="0" ixz="0" iyy="1.1" iyz="0" izz="1.1"/></inertial>
     """
+    check_tree("nd.save_robot", tree, "nd.save_robot(nd.load_robot('panda'), 'panda', 'mine.urdf')")
     path, root = robot_file(source)
     form, endings = FORMATS[root]
     out = Path(out)
