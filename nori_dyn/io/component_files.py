@@ -17,6 +17,7 @@ from nori_dyn.io.files import write_bytes
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.measurements.selectors import WORDS
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.given import check_tree
 
 _LAYOUT: dict[str, Any] = {"sort_keys": False, "width": float("inf"), "allow_unicode": True}
 
@@ -81,7 +82,7 @@ def save_components(tree: KinematicTree, path: str | os.PathLike[str], about: Se
         >>> nd.load_components("rotors.yaml") == arm.components
         True
     """
-    check_tree("nd.save_components", tree, "nd.save_components(nd.load_robot('panda'), 'panda.yaml')")
+    check_tree(tree, "nd.save_components", "'components.yaml'")
     write_bytes(os.fspath(path), components_text(tree, about).encode())
 
 

@@ -15,6 +15,7 @@ from nori_dyn.io.mjcf_corrected import check_mjcf, corrected_mjcf
 from nori_dyn.io.robots import robot_file
 from nori_dyn.io.urdf_corrected import corrected_urdf, relative_files
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.given import check_tree
 
 FORMATS = {"robot": ("a URDF", (".urdf",)), "mujoco": ("an MJCF model", (".xml", ".mjcf"))}
 """What each format is called, and how its files end, by the root element."""
@@ -59,7 +60,7 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         >>> print(Path("found.urdf").read_text().splitlines()[4].strip())
         <inertial><mass value="1.1"/><inertia ixx="1.1" ixy="0" ixz="0" iyy="1.1" iyz="0" izz="1.1"/></inertial>
     """
-    check_tree("nd.save_robot", tree, "nd.save_robot(nd.load_robot('panda'), 'panda', 'mine.urdf')")
+    check_tree(tree, "nd.save_robot", "'panda.urdf', 'identified.urdf'")
     path, root = robot_file(source)
     form, endings = FORMATS[root]
     out = Path(out)
