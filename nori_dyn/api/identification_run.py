@@ -13,10 +13,17 @@ from threadpoolctl import threadpool_limits
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.consistent import consistent
-from nori_dyn.identification.doubts import delays, late_readings, opposite_readings, turned_signs
+from nori_dyn.identification.doubts import (
+    delays,
+    late_readings,
+    opposite_readings,
+    said_of_motion,
+    still_joints,
+    turned_signs,
+)
 from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
 from nori_dyn.identification.filtering import Decimation
-from nori_dyn.identification.findings import Identification, combinations_of, fits_of
+from nori_dyn.identification.findings import TOLD, Identification, combinations_of, fits_of
 from nori_dyn.identification.gathering import Gathering, Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.motion import Motion
@@ -67,6 +74,8 @@ class Gathered:
         is_loaded: whether the robot carries the load in it.
         n_samples: number of samples.
         dt: time between them [s], where it is known.
+        low: the smallest of each number of q (nq,).
+        high: the largest.
     """
 
     log: Log
@@ -74,6 +83,8 @@ class Gathered:
     is_loaded: bool
     n_samples: int
     dt: float | None
+    low: Floats
+    high: Floats
 
 
 class IdentificationRun:
@@ -159,6 +170,7 @@ class IdentificationRun:
         reading = Reading({ALWAYS: job.system}, differentiation=job.differentiation, missing=job.missing)
         gathering: Gathering | None = None
         dt, n = job.dt, 0
+        low, high = np.full(job.system.tree.nq, np.inf), np.full(job.system.tree.nq, -np.inf)
         for chunk in reading.chunks(log, report.counts):
             samples = _whole(chunk.samples)
             if dt is None and samples.t is not None and len(samples) > 1:
@@ -170,6 +182,8 @@ class IdentificationRun:
                 q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
                 gathering.add(q, qd, self._motion.accelerations(q, qd, y), y, dt)
             n += len(samples)
+            low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
+            high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
             self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", chunk.done)
         segments = [] if gathering is None else gathering.segments.each()
         if not segments:
@@ -178,7 +192,7 @@ class IdentificationRun:
                 if job.cutoff is not None
                 else f"{log.path}: holds no sample that says anything."
             )
-        return Gathered(log, segments, is_loaded, n, dt)
+        return Gathered(log, segments, is_loaded, n, dt, low, high)
 
     def _gathering(self, dt: float | None, robust: Robust | None) -> Gathering:
         cutoff = self._job.cutoff
@@ -233,6 +247,14 @@ class IdentificationRun:
             doubts += opposite_readings(self._row_names, logs, before)
         inverse = solve_triangular(triangular(prior.L), np.eye(len(before)))
         told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.told)]
+        directions = 1.0 / np.sqrt(1.0 + told**2)
+        combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
+        doubts += said_of_motion(
+            self._still(gathered),
+            [each.name for each in combinations if each.is_told],
+            int(np.count_nonzero(directions < TOLD)),
+            len(directions),
+        )
         return Identification(
             problem=problem,
             values=values,
@@ -249,8 +271,8 @@ class IdentificationRun:
                 solution.sigma,
                 late,
             ),
-            combinations=combinations_of(problem, solution, plain, inverse @ inverse.T),
-            directions=1.0 / np.sqrt(1.0 + told**2),
+            combinations=combinations,
+            directions=directions,
             doubts=tuple(doubts),
             remarks=notes,
             n_samples=sum(each.n_samples for each in gathered),
@@ -259,6 +281,11 @@ class IdentificationRun:
             logs=tuple(each.log.path.name + (" (loaded)" if each.is_loaded else "") for each in gathered),
             held_out=_held_out(others, share if held_out else 0.0),
         )
+
+    def _still(self, gathered: Sequence[Gathered]) -> list[str]:
+        """Return the joints that stand still in all logs, but for those that are said to."""
+        low, high = np.min([each.low for each in gathered], axis=0), np.max([each.high for each in gathered], axis=0)
+        return [name for name in still_joints(self._job.system.tree, low, high) if name not in self._problem.base.locked]
 
     def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them, and notes."""
