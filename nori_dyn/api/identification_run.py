@@ -229,7 +229,7 @@ class IdentificationRun:
     ) -> Identification:
         problem = self._problem
         logs = [self._evidence(each) for each in gathered]
-        ends = [len(each.segments) - int(np.ceil(share * len(each.segments))) for each in gathered]
+        ends = [_end(each.segments, share) for each in gathered]
         if others:
             held_out, without = [self._evidence(each) for each in others], solution
         elif share and all(0 < end < len(each.segments) for end, each in zip(ends, gathered, strict=True)):
@@ -313,6 +313,12 @@ class IdentificationRun:
             values[of_load] = solve_triangular(T[:m, :m], T[:m, -1] - T[:m, m:-1] @ values[of_robot])
         bounds = (f"At the least that they may be: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
         return problem.whole(values), (*fit.notes, *bounds)
+
+
+def _end(segments: Sequence[Sequence[Moments]], share: float) -> int:
+    """Return how many segments there are before the last ones that hold a share of the samples."""
+    counts = np.cumsum([segment[0].n for segment in segments])
+    return int(np.searchsorted(counts, (1.0 - share) * counts[-1], side="right"))
 
 
 def _held_out(others: Sequence[Gathered], share: float) -> str:

@@ -12,8 +12,11 @@ from nori_dyn.identification.information import EXTRA, Moments, Segments, row_mo
 from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.typing import Floats
 
-AT_ONCE = 4096
-"""Samples that are taken at a time: what they make fits the caches."""
+AT_ONCE = (64, 4096)
+"""Fewest and most samples that are taken at a time: short logs have several segments, and what they make fits caches."""
+
+SHARE = 8
+"""So many times as many samples as are taken at a time were taken before, between these bounds."""
 
 HUBER = 1.345
 """Residuals beyond so many standard deviations count less: 95 % efficient under normal noise."""
@@ -61,10 +64,12 @@ class Gathering:
 
     def add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
         """Add samples that follow those before, dt [s] apart, each argument (n, ...)."""
-        self.n_samples += len(q)
-        for first in range(0, len(q), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
+        first = 0
+        while first < len(q):
+            part = slice(first, first + min(max(self.n_samples // SHARE, AT_ONCE[0]), AT_ONCE[1]))
             self._add(q[part], qd[part], qdd[part], y[part], dt)
+            self.n_samples += len(q[part])
+            first = part.stop
 
     def forget(self) -> None:
         """Say that the samples that come next do not follow those before."""
