@@ -1,0 +1,247 @@
+"""A convex problem over inertias and bounded coefficients: told to a solver, and its answer judged.
+
+    minimise 1/2 |A v - b|^2 + gamma sum of d(X_i) over bodies,  X_i = symmetric(C_i v + c_i)
+
+with X_i positive definite, bounds G v >= g, and centres of mass in hulls. The entropic distance is
+d = tr X - log det X - 4, the Riemannian one |X - 1|^2 / 2, its second-order part.
+
+What the solver returns is not believed: the least value of the Lagrangian at its multipliers is a bound from below on
+the problem, and Newton's decrement bounds how far that is from the Lagrangian here.
+
+Source: Boyd and Vandenberghe, Convex Optimization, 5.2 for the bound and 9.6 for the decrement.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.linalg as la
+
+from nori_dyn.errors import InputError
+from nori_dyn.identification.physical import symmetric, ten_numbers
+from nori_dyn.typing import Booleans, Floats
+
+Metric: TypeAlias = Literal["entropic", "riemannian"]
+"""How far an inertia is from the prior: the entropic divergence, or its second-order part."""
+
+METRICS = ("entropic", "riemannian")
+
+LEAST_INERTIA = 1e-6
+"""What X is at least in every direction with the Riemannian metric, which alone lets bodies become flat."""
+
+CLOSE = 1e-4
+"""Excess of the objective that is taken for none: a fiftieth of a standard deviation of any parameter at most."""
+
+CLOSE_SHARE = 1e-7
+"""The same as a share of the objective, where rows contradict all bodies by far more than their deviations."""
+
+UNITS = (1.0, 10.0, 100.0)
+"""Units of the coordinates in which the solver is told the problem, one after the other until it solves it."""
+
+FULL = symmetric(np.eye(10)).reshape(16, 10)
+"""The matrix that makes a symmetric matrix, row by row, of its ten numbers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """One link: the symmetric matrix of ten numbers C v + c is its inertia X relative to the prior.
+
+    Attributes:
+        link: its name.
+        C: (10, n).
+        c: (10,).
+        M: rows that give [m c; m] = M v + m (4, n).
+        m: their constants (4,).
+        corners: the points p of its hull as columns [p; 1] (4, n_points); None where it has no hull.
+    """
+
+    link: str
+    C: Floats
+    c: Floats
+    M: Floats
+    m: Floats
+    corners: Floats | None
+
+    def relative(self, v: Floats) -> Floats:
+        """Return X (4, 4)."""
+        return symmetric(self.C @ v + self.c)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """A problem in coordinates v, which are about 1 large or not much more.
+
+    Attributes:
+        A: rows (n_rows, n).
+        b: their right-hand side (n_rows,).
+        bodies: the links.
+        G: rows of bounds G v >= g (n_bounds, n).
+        g: their constants (n_bounds,).
+        lift: changes of v that move one of G v alone (n, n_bounds).
+        gamma: weight of the distances.
+        metric: which distance.
+    """
+
+    A: Floats
+    b: Floats
+    bodies: tuple[Body, ...]
+    G: Floats
+    g: Floats
+    lift: Floats
+    gamma: float
+    metric: Metric
+
+    def objective(self, v: Floats) -> float:
+        """Return what is minimised; infinite where it is not defined."""
+        residual = self.A @ v - self.b
+        distance = sum(self._distance(body.relative(v)) for body in self.bodies)
+        return float(residual @ residual / 2 + self.gamma * distance)
+
+    def _distance(self, X: Floats) -> float:
+        if self.metric == "riemannian":
+            return float(np.sum((X - np.eye(4)) ** 2)) / 2
+        eigenvalues = np.linalg.eigvalsh(X)
+        return float(np.sum(eigenvalues - np.log(eigenvalues) - 1)) if eigenvalues[0] > 0 else math.inf
+
+    def derivatives(self, v: Floats) -> tuple[Floats, Floats]:
+        """Return gradient (n,) and Hessian (n, n) of the objective."""
+        slope, H = self.A.T @ (self.A @ v - self.b), self.A.T @ self.A
+        for body in self.bodies:
+            X = body.relative(v)
+            root = np.eye(4)
+            if self.metric == "entropic":
+                eigenvalues, axes = np.linalg.eigh(X)
+                root = (axes / np.sqrt(eigenvalues)) @ axes.T
+            changes = ten_numbers(np.einsum("ij,jkn,kl->iln", root, symmetric(body.C), root))
+            slope += self.gamma * changes.T @ ten_numbers(X - np.eye(4))
+            H += self.gamma * changes.T @ changes
+        return slope, H
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What a solver says.
+
+    Attributes:
+        v: the coordinates (n,).
+        bounds: multipliers of the bounds (n_bounds,).
+        hulls: for each body with a hull, those of [m c; m] in the cone of its corners (4,).
+        flat: for each body, with the Riemannian metric, those of X >= LEAST_INERTIA (4, 4).
+        at_bounds: the bounds that hold with equality (n_bounds,).
+    """
+
+    v: Floats
+    bounds: Floats
+    hulls: Mapping[str, Floats]
+    flat: Mapping[str, Floats]
+    at_bounds: Booleans
+
+
+def solved(problem: Problem) -> tuple[Answer, float]:
+    """Return the answer to a problem, and how far above the least value its objective is at most.
+
+    Raises:
+        InputError: nothing fulfils the constraints, or the solver does not find an answer that is close enough.
+    """
+    for unit in UNITS:
+        answer = _answer(problem, unit)
+        if answer is not None:
+            above = excess(problem, answer)
+            if math.isfinite(above) and above <= CLOSE + CLOSE_SHARE * problem.objective(answer.v):
+                return answer, max(above, 0.0)
+    raise InputError(
+        "Clarabel does not solve the problem of inertias that bodies can have. Where rows contradict all such by far "
+        "more than their deviations, larger deviations or a larger gamma help it."
+    )
+
+
+def _answer(problem: Problem, unit: float) -> Answer | None:
+    """Return Clarabel's answer to a problem that it is told in v / unit and the objective / unit^2, if it has one.
+
+    Raises:
+        InputError: nothing fulfils the constraints.
+    """
+    import cvxpy as cp
+
+    scaled = cp.Variable(problem.A.shape[1])
+    v = unit * scaled
+    cost = cp.sum_squares(problem.A @ scaled - problem.b / unit) / 2
+    gamma = problem.gamma / unit**2
+    at_least = problem.G @ v >= problem.g
+    constraints: list[Any] = [at_least]
+    in_hulls, not_flat = {}, {}
+    for body in problem.bodies:
+        numbers = body.C @ v + body.c
+        X = cp.reshape(FULL @ numbers, (4, 4), order="C")
+        if problem.metric == "entropic":
+            cost += gamma * (cp.trace(X) - cp.log_det(X) - 4)
+        else:
+            cost += gamma / 2 * cp.sum_squares(numbers - ten_numbers(np.eye(4)))
+            not_flat[body.link] = X - LEAST_INERTIA * np.eye(4) >> 0
+        if body.corners is not None:
+            shares = cp.Variable(body.corners.shape[1], nonneg=True)
+            in_hulls[body.link] = body.M @ v + body.m - body.corners @ shares == 0
+    constraints += [*in_hulls.values(), *not_flat.values()]
+    found = cp.Problem(cp.Minimize(cost), constraints)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.solve("CLARABEL", equilibrate_enable=False)
+    except cp.error.SolverError:
+        return None
+    if in_hulls and "infeasible" in found.status:
+        raise InputError(
+            "no inertias fulfil all constraints: where only some parameters of a link are looked for, the others may "
+            "keep its centre of mass out of its hull. Look for all ten, or widen the hull."
+        )
+    if v.value is None:
+        return None
+    multipliers = np.maximum(at_least.dual_value * unit**2, 0.0)
+    distance = problem.G @ v.value - problem.g
+    at_bounds = multipliers > distance
+    return Answer(
+        v.value - problem.lift @ np.where(at_bounds, distance, np.minimum(distance, 0.0)),
+        multipliers,
+        {link: -constraint.dual_value * unit**2 for link, constraint in in_hulls.items()},
+        {link: constraint.dual_value * unit**2 for link, constraint in not_flat.items()},
+        at_bounds,
+    )
+
+
+def excess(problem: Problem, answer: Answer) -> float:
+    """Return how far the objective at an answer is at most above its least value; infinite where that is unknown.
+
+    With multipliers y the Lagrangian f - y (constraint) is nowhere larger than f where the constraints hold. It is
+    self-concordant once divided by gamma, so that it is at most gamma w(l) above its least value, with
+    w(l) = -l - log(1 - l) and Newton's decrement l < 1; where it is quadratic, l^2 / 2 above.
+    """
+    v = answer.v
+    if not all(np.linalg.eigvalsh(body.relative(v))[0] > 0 for body in problem.bodies):
+        return math.inf
+    slope, H = problem.derivatives(v)
+    slope -= problem.G.T @ answer.bounds
+    slack = float(answer.bounds @ (problem.G @ v - problem.g))
+    for body in problem.bodies:
+        if body.corners is not None:
+            y = answer.hulls[body.link].copy()
+            y[3] += max(0.0, -float((body.corners.T @ y).min()))
+            slope -= body.M.T @ y
+            slack += float(y @ (body.M @ v + body.m))
+        if problem.metric == "riemannian":
+            eigenvalues, axes = np.linalg.eigh(answer.flat[body.link])
+            Y = axes * np.maximum(eigenvalues, 0.0) @ axes.T
+            slope -= body.C.T @ ten_numbers(Y)
+            slack += float(np.sum(Y * (body.relative(v) - LEAST_INERTIA * np.eye(4))))
+    try:
+        square = float(slope @ la.cho_solve(la.cho_factor(H), slope))
+    except la.LinAlgError:
+        return math.inf
+    if problem.metric == "riemannian":
+        return slack + square / 2
+    decrement = math.sqrt(max(square, 0.0) / problem.gamma)
+    return slack + problem.gamma * (-decrement - math.log1p(-decrement)) if decrement < 1 else math.inf
