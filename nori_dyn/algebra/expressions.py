@@ -73,6 +73,19 @@ def field_value(value: float) -> int:
     return numerator * pow(HALF, denominator.bit_length() - 1, PRIME) % PRIME
 
 
+def turn_point(t: int) -> tuple[int, int]:
+    """Return the sine and cosine, as elements of the field, of the angle whose half has the tangent t."""
+    scale = pow(1 + t * t, -1, PRIME)
+    return 2 * t * scale % PRIME, (1 - t * t) * scale % PRIME
+
+
+def sphere_point(t: Sequence[int]) -> list[int]:
+    """Return the stereographic image of three elements of the field: four whose squares add up to 1."""
+    square = sum(s * s for s in t)
+    scale = pow(1 + square, -1, PRIME)
+    return [2 * s * scale % PRIME for s in t] + [(1 - square) * scale % PRIME]
+
+
 class Graph:
     """An arena of merged scalar nodes; node `i` may only refer to nodes before it.
 
@@ -203,10 +216,7 @@ class Graph:
 
         The point is a stereographic image of three random numbers, generic on the sphere.
         """
-        t = [self._rng.randrange(2, PRIME) for _ in range(3)]
-        square = sum(s * s for s in t)
-        scale = pow(1 + square, -1, PRIME)
-        point = [2 * s * scale % PRIME for s in t] + [(1 - square) * scale % PRIME]
+        point = sphere_point([self._rng.randrange(2, PRIME) for _ in range(3)])
         x, y, z, w = (self._labelled(label, value) for label, value in zip(labels, point, strict=True))
         return x, y, z, w
 
@@ -225,12 +235,14 @@ class Graph:
             raise TypeError("sines and cosines are defined for inputs only")
         pair = self._sines.get(angle.index)
         if pair is None:
-            t = self._rng.randrange(2, PRIME)
-            scale = pow(1 + t * t, -1, PRIME)
-            sine = self._node(Op.SIN, 2 * t * scale % PRIME, angle.index)
-            cosine = self._node(Op.COS, (1 - t * t) * scale % PRIME, angle.index)
-            pair = self._sines[angle.index] = (sine, cosine)
+            s, c = turn_point(self._rng.randrange(2, PRIME))
+            pair = self._node(Op.SIN, s, angle.index), self._node(Op.COS, c, angle.index)
+            self._sines[angle.index] = pair
         return pair
+
+    def takes_sine(self, angle: Expr) -> bool:
+        """Return whether a sine or cosine of an input has been taken."""
+        return angle.index in self._sines
 
     def fixed_turn(self, c: float, s: float) -> tuple[Expr, Expr]:
         """Return the constants c and s of a fixed angle, for which c^2 + s^2 is exactly 1.
@@ -238,12 +250,10 @@ class Graph:
         Doubles are not on the circle but to rounding; the rational point next to them is, and is what the fingerprints
         stand for. The values are the doubles given.
         """
-        t = field_value(s / (1 + abs(c)))
-        scale = pow(1 + t * t, -1, PRIME)
-        cosine = (1 - t * t) * scale % PRIME
+        sine, cosine = turn_point(field_value(s / (1 + abs(c))))
         return (
             self._node(Op.CONSTANT, cosine if c >= 0 else PRIME - cosine, value=float(c)),
-            self._node(Op.CONSTANT, 2 * t * scale % PRIME, value=float(s)),
+            self._node(Op.CONSTANT, sine, value=float(s)),
         )
 
     def add(self, x: Expr, y: Expr) -> Expr:

@@ -16,12 +16,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nori_dyn.algebra.spatial import blocks, skew
-from nori_dyn.components.base import Component, OnJoints
+from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
 from nori_dyn.components.rotor import Rotor
 from nori_dyn.components.spring import Spring
 from nori_dyn.errors import UnknownNameError
 from nori_dyn.measurements.selectors import select_joints
+from nori_dyn.model.component import Component
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array, Floats
 
@@ -174,7 +175,7 @@ class Parameters:
         return [k for k, each in enumerate(self.each) if each.kind in kinds]
 
     def links(self) -> dict[int, list[int]]:
-        """Return for each link with inertial parameters among these the place of each of its ten, -1 where it is not."""
+        """Return the place of each of the ten of each link that has some among these, -1 where it is not."""
         found: dict[int, list[int]] = {}
         for each in self.each:
             if each.kind in INERTIAL:
@@ -233,7 +234,7 @@ def _before(tree: KinematicTree, each: Parameter) -> float:
     """Return what a parameter is taken to be by the robot's model."""
     if each.kind in INERTIAL:
         ten = ten_of(tree.I[tree.link(each.owner)])
-        return float(ten[[name for name in ten_parameters(each.owner)].index(each)])
+        return float(ten[ten_parameters(each.owner).index(each)])
     if each.kind in OF_READINGS:
         return float(each.kind == "gain")
     found = _of_joint(tree, tree.joint(each.owner), each.kind)
@@ -260,7 +261,7 @@ def _with_coefficients(
         i = tree.joint(joint)
         acting = [k for k, each in enumerate(found) if isinstance(each, kind) and i in each.joints_on(tree)]
         if not acting:
-            found.append(kind.model_validate(NEW[kind] | {"joints": joint}).with_coefficients(joint, own))
+            found.append(kind.model_validate({**NEW[kind], "joints": joint}).with_coefficients(joint, own))
             continue
         k = acting[0]
         before = found[k]

@@ -13,8 +13,8 @@ Source: Nori (3); Atkeson, An and Hollerbach (1986) for the linearity in inertia
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,13 +25,12 @@ from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.ranges import width
 from nori_dyn.algebra.scalars import is_zero
 from nori_dyn.algebra.spatial import matvec
-from nori_dyn.components.base import Component
 from nori_dyn.errors import InputError
-from nori_dyn.identification.parameters import OF_READINGS, Parameters
+from nori_dyn.identification.parameters import Parameters
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import OFFSET
+from nori_dyn.model.component import Component
 from nori_dyn.model.kinematics import Kinematics, moving, positions
-from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.exact import ExactTree, exact_positions
 from nori_dyn.program.functions import CompiledFunction
 from nori_dyn.program.tracing import Traced
@@ -39,7 +38,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.trace import configuration_inputs
 from nori_dyn.system.variables import VariableKey
-from nori_dyn.typing import Array
+from nori_dyn.typing import Array, Floats
 
 MOTIONS = ("a", "qdd")
 """The variables that a known motion tells."""
@@ -66,8 +65,8 @@ class ParametricTree(ExactTree):
     def over(parameters: Parameters, values: Array, graph: Graph) -> ParametricTree:
         """Return the tree of parameters whose values (n,) are expressions."""
         tree = parameters.tree
-        known = {part.name: getattr(tree, part.name) for part in fields(tree)}
-        changed = {
+        known: dict[str, Any] = {part.name: getattr(tree, part.name) for part in fields(tree)}
+        changed: dict[str, Any] = {
             "parametric_inertias": parameters.inertias(values),
             "parametric_components": parameters.components(values),
         }
@@ -107,6 +106,11 @@ class Regression:
         """Number of rows of a sample."""
         return len(self.row_names)
 
+    def without_gains(self) -> Regression:
+        """Return the regression with all gains taken as known, though still among the parameters."""
+        gains = set(self.parameters.of_kinds("gain"))
+        return replace(self, W={(row, k): entry for (row, k), entry in self.W.items() if k not in gains})
+
     def program(self, columns: Sequence[int], backend: str = "auto") -> RegressorProgram:
         """Return the program that computes the numbers of some columns of W, of N and of c.
 
@@ -123,34 +127,34 @@ class Regression:
         outputs = {"entries": np.array(entries, dtype=object)}
         traced = Traced("regressor", self.system.tree, self.graph, dict(self.inputs), outputs, None, None)
         shape = self.n_rows, len(columns), len(self.unknowns)
-        return RegressorProgram(CompiledFunction(traced, backend), tuple(of_W), tuple(self.N), shape)
+        return RegressorProgram(CompiledFunction(traced, backend), Layout(tuple(of_W), tuple(self.N), shape))
+
+    def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of all their entries, c last (n, ...)."""
+        return Layout(tuple(self.W), tuple(self.N), (self.n_rows, len(self.parameters), len(self.unknowns))).dense(
+            entries
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class RegressorProgram:
-    """The numbers of W, N and c at a motion, compiled.
+@dataclass(frozen=True)
+class Layout:
+    """Where the numbers belong that a regressor is computed as.
 
     Attributes:
-        function: computes those that are not zero, from q, qd, qdd, y.
-        places_of_W: where those of W belong, by row and column.
-        places_of_N: where those of N belong.
+        of_W: those of W, by row and column: the first.
+        of_N: those of N, which follow; those of c are last.
         shape: numbers of rows, of columns of W, and of columns of N.
     """
 
-    function: CompiledFunction
-    places_of_W: tuple[tuple[int, int], ...]
-    places_of_N: tuple[tuple[int, int], ...]
+    of_W: tuple[tuple[int, int], ...]
+    of_N: tuple[tuple[int, int], ...]
     shape: tuple[int, int, int]
 
-    def entries(self, q: Array, qd: Array, qdd: Array, y: Array, threads: int = 1) -> Array:
-        """Return the numbers (N, n) of N samples that are not zero: of W, of N, then c."""
-        return np.asarray(self.function.batch(q, qd, qdd, y, threads=threads))
-
     @cached_property
-    def of_row(self) -> tuple[tuple[list[int], list[int]], ...]:
+    def rows(self) -> tuple[tuple[list[int], list[int]], ...]:
         """For each row which entries are its own of W, and of which columns."""
         found: list[tuple[list[int], list[int]]] = [([], []) for _ in range(self.shape[0])]
-        for k, (row, column) in enumerate(self.places_of_W):
+        for k, (row, column) in enumerate(self.of_W):
             found[row][0].append(k)
             found[row][1].append(column)
         return tuple(found)
@@ -158,17 +162,38 @@ class RegressorProgram:
     @property
     def constants(self) -> slice:
         """Which entries are those of c."""
-        start = len(self.places_of_W) + len(self.places_of_N)
+        start = len(self.of_W) + len(self.of_N)
         return slice(start, start + self.shape[0])
 
-    def dense(self, entries: Array) -> tuple[Array, Array, Array]:
-        """Return W (N, rows, columns), N (N, rows, unknowns) and c (N, rows) of entries (N, n)."""
+    def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return W (n, rows, columns), N (n, rows, unknowns) and c (n, rows) of entries (n, ...)."""
         rows, columns, unknowns = self.shape
-        W, U = np.zeros((len(entries), rows, columns)), np.zeros((len(entries), rows, unknowns))
-        of_W, of_N = (np.array(p, dtype=np.intp).reshape(-1, 2) for p in (self.places_of_W, self.places_of_N))
+        W, N = np.zeros((len(entries), rows, columns)), np.zeros((len(entries), rows, unknowns))
+        of_W, of_N = (np.array(places, dtype=np.intp).reshape(-1, 2) for places in (self.of_W, self.of_N))
         W[:, of_W[:, 0], of_W[:, 1]] = entries[:, : len(of_W)]
-        U[:, of_N[:, 0], of_N[:, 1]] = entries[:, len(of_W) : self.constants.start]
-        return W, U, entries[:, self.constants]
+        N[:, of_N[:, 0], of_N[:, 1]] = entries[:, len(of_W) : self.constants.start]
+        return W, N, entries[:, self.constants]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressorProgram:
+    """The numbers of W, N and c at motions, compiled.
+
+    Attributes:
+        function: computes those that are not zero, from q, qd, qdd, y.
+        layout: where they belong.
+    """
+
+    function: CompiledFunction
+    layout: Layout
+
+    def entries(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, threads: int = 1) -> Floats:
+        """Return the numbers (n, ...) of n samples in the order of `layout`, number by number in memory."""
+        return np.asarray(self.function.batch(q, qd, qdd, y, threads=threads, order="F"))
+
+    def dense(self, entries: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return W, N and c of entries, see `Layout`."""
+        return self.layout.dense(entries)
 
 
 def force_readings(system: System) -> dict[str, str]:
@@ -242,8 +267,7 @@ class _Forward:
                 self._values[variable.key] = self._source(variable.key, variable.component_names)
         for key in system.motion_keys:
             given = VariableKey(key.gives, key.body)
-            if key in system._rows:  # noqa: SLF001
-                self._values[given] = self._sum(system.row(key), without=given)
+            self._values[given] = self._sum(system.row(key), without=given)
 
     def _source(self, key: VariableKey, names: Sequence[str]) -> Array:
         """Return a wrench: what exact rows say that it is, unknown where none does."""
@@ -286,9 +310,7 @@ class _Forward:
                 offset = 0.0 if has_own else self._phi.get(f"offset:{name}", 0.0)
                 yield name, row.y.start + k if n else -1, self._graph.expr(terms[k] + offset)
 
-    def regression(
-        self, system: System, parameters: Parameters, inputs: Mapping[str, Array], phi: Array
-    ) -> Regression:
+    def regression(self, system: System, parameters: Parameters, inputs: Mapping[str, Array], phi: Array) -> Regression:
         """Return the rows that depend on parameters, or on unknown wrenches."""
         graph, rows = self._graph, list(self._rows())
         free = [*phi, *self._unknown.values()]
@@ -321,7 +343,7 @@ class _Forward:
 
 
 def _solved(matrix: Array, said: Array) -> dict[int, Any]:
-    """Return which components of a wrench some exact rows tell, and what they are; empty where that takes a solution."""
+    """Return which components of a wrench exact rows tell, and what they are; empty where that takes a solution."""
     if len(matrix) == matrix.shape[1] and all(map(is_zero, said)):
         return dict.fromkeys(range(len(matrix)), 0.0)
     found: dict[int, Any] = {}

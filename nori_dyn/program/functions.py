@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -105,12 +105,13 @@ class CompiledFunction:
             raise SingularSystemError(f"{self._function.name} is not finite at this state.")
         return self._formed(self._single.values.copy())
 
-    def batch(self, *args: Any, threads: int = 1, **kwargs: Any) -> Any:
+    def batch(self, *args: Any, threads: int = 1, order: Literal["C", "F"] = "C", **kwargs: Any) -> Any:
         """Return what the function returns, for N states: inputs and outputs with a leading N.
 
         Args:
             args: inputs by position.
             threads: number of threads, where the backend can use them.
+            order: how the outputs lie in memory: "C" state by state, "F" number by number.
             kwargs: inputs by name.
 
         Raises:
@@ -127,7 +128,7 @@ class CompiledFunction:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
         N = len(given[0])
         arrays = self._check(given, (N,))
-        values = np.empty((N, len(self._flat)))
+        values = np.empty((N, len(self._flat)), order=order)
         wrong, _ = self._kernel.batch([array.reshape(N, -1) for array in arrays], values, counted("threads", threads))
         if wrong.any():
             raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
