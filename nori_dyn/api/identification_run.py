@@ -169,7 +169,8 @@ class IdentificationRun:
             return self._identification(gathered, others, share, prior, solution)
 
     def _evidence(self, gathered: Gathered, part: slice = slice(None)) -> Evidence:
-        return Evidence(gathered.segments[part], *self._problem.evidence(gathered.is_loaded))
+        E, shift = self._problem.evidence(gathered.is_loaded)
+        return Evidence(gathered.segments[part], E, shift, self._problem.gains_of(self._row_names))
 
     def _solved(self, gathered: Sequence[Gathered], prior: Prior, part: Sequence[slice] | None = None) -> Solution:
         parts = [slice(None)] * len(gathered) if part is None else part
@@ -218,8 +219,10 @@ class IdentificationRun:
         for _ in range(ROBUST_ROUNDS):
             again = []
             for each in gathered:
-                beta = self._evidence(each).beta(solution.values)
-                again.append(self._gather(each.log, each.is_loaded, Robust(beta, solution.sigma)))
+                evidence = self._evidence(each)
+                gains = [evidence.gain(k, solution.values) for k in range(len(self._row_names))]
+                beta = evidence.beta(solution.values)
+                again.append(self._gather(each.log, each.is_loaded, Robust(beta, np.abs(gains) * solution.sigma)))
             gathered = again
             solution = self._solved(gathered, prior)
         return gathered, solution
@@ -251,8 +254,8 @@ class IdentificationRun:
         before = problem.before[problem.free]
         plain = problem.whole(solution.values)
         values, notes = self._physical(prior, solution) if self._job.is_physical else (plain, ())
-        known_by_then = [each.dt for each in gathered]
-        late = {} if self._found.unknowns else delays(self._row_names, logs, prior, solution.sigma, known_by_then[0])
+        dt, names = gathered[0].dt, self._row_names
+        late = {} if self._found.unknowns else delays(names, logs, prior, solution.sigma, dt, solution.values)
         doubts = [*turned_signs(problem.parameters, plain), *late_readings(late)]
         if not self._found.unknowns:
             doubts += opposite_readings(self._row_names, logs, before)
@@ -296,7 +299,8 @@ class IdentificationRun:
     def _still(self, gathered: Sequence[Gathered]) -> list[str]:
         """Return the joints that stand still in all logs, but for those that are said to."""
         low, high = np.min([each.low for each in gathered], axis=0), np.max([each.high for each in gathered], axis=0)
-        return [name for name in still_joints(self._job.system.tree, low, high) if name not in self._problem.base.locked]
+        locked = self._problem.base.locked
+        return [name for name in still_joints(self._job.system.tree, low, high) if name not in locked]
 
     def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them, and notes."""
@@ -336,7 +340,7 @@ def _held_out(others: Sequence[Gathered], share: float) -> str:
     """Return what the fit is judged on, in words."""
     if others:
         return listed(each.log.path.name for each in others)
-    return f"the last {100 * share:.3g} % of each log" if share else ""
+    return f"the last {100 * share:.2g} % of each log" if share else ""
 
 
 def _whole(samples: Samples) -> Samples:

@@ -70,8 +70,8 @@ def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can
     if n_told < FEW * n_can:
         names = listed(told, LISTED) or "none by itself"
         yield (
-            f"This motion tells {n_told:,} of {n_can:,} combinations only, which are, or are sums of: {names}. All else is as "
-            "the model says. Move all joints at once, far and fast."
+            f"This motion tells {n_told:,} of {n_can:,} combinations only, which are, or are sums of: {names}. All "
+            "else is as the model says. Move all joints at once, far and fast."
         )
 
 
@@ -116,7 +116,7 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
 
 
 def delays(
-    names: Sequence[str], logs: Sequence[Evidence], prior: Prior, sigma: Floats, dt: float | None
+    names: Sequence[str], logs: Sequence[Evidence], prior: Prior, sigma: Floats, dt: float | None, values: Floats
 ) -> Mapping[str, float]:
     """Return by how much each reading comes after the motion [s], of those of which that explains something.
 
@@ -129,6 +129,7 @@ def delays(
         prior: what was known before.
         sigma: standard deviation of each row.
         dt: time between samples [s]; None where it is not known, and nothing is said.
+        values: the parameters that were found (n,).
     """
     if dt is None or not logs:
         return {}
@@ -136,7 +137,7 @@ def delays(
     stacked = []
     for log in logs:
         for k, m in enumerate(log.rows):
-            own = log.over(m)
+            own = log.over(k, m, values)
             late = np.zeros((len(own), rows))
             late[:, k] = -m.R[:, m.k + EXTRA.index("rate")]
             stacked.append(np.column_stack([own[:, :-1], late, own[:, -1]]) / sigma[k])

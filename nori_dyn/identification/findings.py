@@ -381,10 +381,10 @@ def fits_of(
                 unit=units.get(name, ""),
                 n=n,
                 spread=m.spread(reading),
-                before=_rms(own, before),
-                after=_rms(own, values),
-                held_out=_rms(kept, values_without) if kept else None,
-                correlation=m.correlation(reading, m.prediction(log.beta(by))),
+                before=_rms(k, own, before),
+                after=_rms(k, own, values),
+                held_out=_rms(k, kept, values_without) if kept else None,
+                correlation=m.correlation(reading, _expected(k, log, m, by)),
                 sigma=float(sigma[k]),
                 delay=delays.get(name),
             )
@@ -392,7 +392,12 @@ def fits_of(
     return tuple(found)
 
 
-def _rms(rows: Sequence[tuple[Evidence, Moments]], values: Floats) -> float:
-    """Return the root mean square of the residuals of a row over some logs."""
-    total = sum(m.rms(m.residual(log.beta(values))) ** 2 * m.n for log, m in rows)
+def _expected(row: int, log: Evidence, m: Moments, values: Floats) -> Floats:
+    """Return the combination of columns that is what a reading should be: true value and offset, over its gain."""
+    return m.residual(log.beta(values)) / log.gain(row, values) + m.unit("reading")
+
+
+def _rms(row: int, rows: Sequence[tuple[Evidence, Moments]], values: Floats) -> float:
+    """Return the root mean square over some logs of the residuals of a row, in units of its reading."""
+    total = sum((m.rms(m.residual(log.beta(values))) / log.gain(row, values)) ** 2 * m.n for log, m in rows)
     return float(np.sqrt(total / max(sum(m.n for _, m in rows), 1)))

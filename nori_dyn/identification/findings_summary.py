@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, WORDS
+from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
 from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
+from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
     from nori_dyn.identification.findings import Combination, Fit, Found, Identification
@@ -62,8 +63,8 @@ def verdict(found: Identification) -> tuple[str, str]:
     logs = "this log tells" if len(found.logs) == 1 else "these logs tell"
     which = f"{can:,} independent combinations" if can != 1 else "one combination"
     words = (
-        f"Of {wanted:,} parameters the sensors can tell {which}; {logs} {told:,} of them at least twice as well as they "
-        "were known. What is left open stays next to the model."
+        f"Of {wanted:,} parameters the sensors can tell {which}; {logs} {told:,} of them at least twice as well as "
+        "they were known. What is left open stays next to the model."
     )
     return words, f"{told:,} of {can:,} combinations are told."
 
@@ -76,7 +77,8 @@ def facts(found: Identification) -> Iterator[tuple[str, str]]:
         before, after = (_from_to([getattr(fit, name) for fit in fits]) for name in ("before", "after"))
         kept = [fit.held_out for fit in fits if fit.held_out is not None]
         judged = f", {_from_to(kept)} on what was held out" if kept else ""
-        yield "fit", unbroken(f"{before} {unit}") + f" by the model, {unbroken(f'{after} {unit}')} by what was found{judged}"
+        by_model, by_found = unbroken(f"{before} {unit}"), unbroken(f"{after} {unit}")
+        yield "fit", f"{by_model} by the model, {by_found} by what was found{judged}"
     yield "held out", found.held_out or "nothing: how well it fits other motions is not known"
     if any(each.kind in INERTIAL for each in found.parameters.each):
         yield "inertias", "such as bodies can have" if found.is_physical else "not all such as a body can have"
@@ -101,8 +103,8 @@ def fit_table(fits: Sequence[Fit]) -> Table:
         rows.append((*own, "" if fit.held_out is None else fit.held_out, f"{fit.correlation:.4f}"))
     where = "held out" if any(fit.held_out is not None for fit in fits) else "read"
     note = (
-        "spread: standard deviation of what was read. before, after, held out: rms of the error by the model, by what was "
-        f"found, and of what was held out. correlation: of what was {where} with what the found model says."
+        "spread: standard deviation of what was read. before, after, held out: rms of the error by the model, by what "
+        f"was found, and of what was held out. correlation: of what was {where} with what the found model says."
     )
     left = (0,) if unit else (0, 1)
     return Table(f"Fit by reading{f' [{unit}]' if unit else ''}", tuple(columns), tuple(rows), (note,), left, MOST)
@@ -127,7 +129,8 @@ def joint_table(found: Identification) -> Table | None:
         (unbroken(owner), *(described(own[kind]) if kind in own else "" for kind in kinds))
         for owner, own in by_owner.items()
     ]
-    notes = (f"Units: {', '.join(map(unbroken, said))}.", *_notes_on(x for own in by_owner.values() for x in own.values()))
+    every = [each for own in by_owner.values() for each in own.values()]
+    notes = (f"Units: {', '.join(map(unbroken, said))}.", *_notes_on(every))
     columns = ("of", *(SHORT[kind] for kind in kinds))
     return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
 
@@ -157,9 +160,9 @@ def link_table(found: Identification) -> Table | None:
         return None
     columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "told by themselves")
     note = (
-        "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All others "
-        "(in brackets) are told in sums with those of other links at most: what stands there is the nearest to the model "
-        "that fits."
+        "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
+        "others (in brackets) are told in sums with those of other links at most: what stands there is the nearest to the "
+        "model that fits."
     )
     return Table("Links", columns, tuple(rows), (note,), left=(0, 4), most=MOST)
 
@@ -275,8 +278,8 @@ def _notes_on(found: Iterable[Found]) -> Iterator[str]:
         yield "; ".join(said) + "."
 
 
-def _centre(I: np.ndarray) -> np.ndarray:
-    return np.array([I[2, 4], I[0, 5], I[1, 3]]) / I[5, 5]
+def _centre(I: Floats) -> Floats:
+    return np.asarray(ten_of(I)[1:4] / I[5, 5], dtype=float)
 
 
 def _from_to(values: Sequence[float]) -> str:

@@ -13,7 +13,7 @@ from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.typing import Floats
 
 AT_ONCE = (64, 4096)
-"""Fewest and most samples that are taken at a time: short logs have several segments, and what they make fits caches."""
+"""Fewest and most samples that are taken at a time: short logs have segments too, and what they make fits caches."""
 
 SHARE = 8
 """So many times as many samples as are taken at a time were taken before, between these bounds."""

@@ -107,6 +107,11 @@ class Problem:
                     load[:, k] = self.G[:, self.parameters.place[each.name]]
         return np.hstack([self.G, load])
 
+    def gains_of(self, rows: Sequence[str]) -> tuple[int, ...]:
+        """Return for each row, by its name, which of the columns is its gain, -1 where it has none."""
+        names = [self.parameters.names[k] for k in self.columns]
+        return tuple(names.index(f"gain:{row}") if f"gain:{row}" in names else -1 for row in rows)
+
     def evidence(self, is_loaded: bool) -> tuple[Floats, Floats]:
         """Return E and the shift of a log: beta = E (those that are looked for) + shift."""
         over_all = self.over_all(is_loaded)
