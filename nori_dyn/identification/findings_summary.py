@@ -161,8 +161,8 @@ def link_table(found: Identification) -> Table | None:
     columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "told by themselves")
     note = (
         "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
-        "others (in brackets) are told in sums with those of other links at most: what stands there is the nearest to the "
-        "model that fits."
+        "others (in brackets) are told in sums with those of other links at most: what stands there is the nearest to "
+        "the model that fits."
     )
     return Table("Links", columns, tuple(rows), (note,), left=(0, 4), most=MOST)
 
