@@ -23,7 +23,7 @@ from nori_dyn.identification.doubts import (
 )
 from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
 from nori_dyn.identification.filtering import Decimation
-from nori_dyn.identification.findings import TOLD, Identification, combinations_of, fits_of
+from nori_dyn.identification.findings import TOLD, Curves, Identification, Thinned, combinations_of, fits_of
 from nori_dyn.identification.gathering import Gathering, Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.motion import Motion
@@ -62,6 +62,7 @@ class Job:
     backend: str
     is_robust: bool
     is_physical: bool
+    has_curves: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,8 +187,7 @@ class IdentificationRun:
         low, high = np.full(job.system.tree.nq, np.inf), np.full(job.system.tree.nq, -np.inf)
         for chunk in reading.chunks(log, report.counts):
             samples = _whole(chunk.samples)
-            if dt is None and samples.t is not None and len(samples) > 1:
-                dt = float(np.median(np.diff(samples.t)))
+            dt = _step(samples) if dt is None else dt
             if gathering is None:
                 gathering = self._gathering(dt, robust)
             for part in _runs(samples, dt):
@@ -213,6 +213,37 @@ class IdentificationRun:
             raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
         decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
         return Gathering(self._found, self._program, self._sigma, decimation, robust)
+
+    def _all_curves(self, gathered: Sequence[Gathered], before: Floats, values: Floats) -> tuple[Curves, ...]:
+        """Return the curves of the first log without the load and the first with it, where they are asked for."""
+        if not self._job.has_curves or self._found.unknowns:
+            return ()
+        first = {each.is_loaded: each for each in reversed(gathered)}
+        return tuple(self._curves(first[is_loaded], before, values) for is_loaded in sorted(first))
+
+    def _curves(self, gathered: Gathered, before: Floats, values: Floats) -> Curves:
+        """Return the readings of a log over the time, beside what parameters make of the motion, those looked for."""
+        evidence, n_rows = self._evidence(gathered), len(self._row_names)
+        gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
+        gathering = self._gathering(gathered.dt, None)
+        reading = Reading({ALWAYS: self._job.system}, differentiation=self._job.differentiation, missing="drop")
+        thinned = Thinned()
+        for chunk in reading.chunks(gathered.log, LogReport().counts):
+            samples = _whole(chunk.samples)
+            at = samples.numbers.astype(float) if samples.t is None else samples.t
+            for part in _runs(samples, gathered.dt):
+                gathering.forget()
+                q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
+                qdd = self._motion.accelerations(q, qd, y)
+                entries, read, _, t = gathering.filtered(q, qd, qdd, y, gathered.dt, at[part])
+                old = read + gathering.residuals(entries, evidence.beta(before))
+                new = read + gathering.residuals(entries, evidence.beta(values)) / gains
+                thinned.add(np.column_stack([t, read, old, new]))
+            self._stage(f"{gathered.log.path.name[-24:]}, curves", chunk.done)
+            unit = "sample" if samples.t is None else "s"
+        t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
+        name = gathered.log.path.name
+        return Curves(name, t - t[0], unit, rows[:n_rows], rows[n_rows : 2 * n_rows], rows[2 * n_rows :])
 
     def _robust(self, gathered: list[Gathered], prior: Prior, solution: Solution) -> tuple[list[Gathered], Solution]:
         """Return what logs say where residuals that are far off count less, and the estimate from that."""
@@ -294,6 +325,7 @@ class IdentificationRun:
             prior_covariance=inverse @ inverse.T,
             logs=tuple(each.log.path.name + (" (loaded)" if each.is_loaded else "") for each in gathered),
             held_out=_held_out(others, share if held_out else 0.0),
+            curves=self._all_curves(others or gathered, before, values[problem.free]),
         )
 
     def _still(self, gathered: Sequence[Gathered]) -> list[str]:
@@ -347,6 +379,11 @@ def _whole(samples: Samples) -> Samples:
     """Return the samples all of whose readings are numbers."""
     is_whole: Booleans = np.asarray(np.isfinite(samples.y).all(axis=1))
     return samples if is_whole.all() else samples.at(is_whole)
+
+
+def _step(samples: Samples) -> float | None:
+    """Return the time between samples [s], where they have times."""
+    return None if samples.t is None or len(samples) < 2 else float(np.median(np.diff(samples.t)))
 
 
 def _runs(samples: Samples, dt: float | None) -> list[slice]:

@@ -14,7 +14,7 @@ from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.estimation import Evidence, Solution
 from nori_dyn.identification.findings_summary import identification_document
 from nori_dyn.identification.information import Moments
-from nori_dyn.identification.parameters import Parameters
+from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.problem import LOAD, Problem
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import Document, Shown
@@ -132,6 +132,33 @@ class Curves:
     found: Floats
 
 
+class Thinned:
+    """Rows that come one after the other, of which each second one is left out whenever there are too many.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most, self._step, self._next = most, 1, 0
+        self._parts: list[Floats] = []
+
+    def add(self, rows: Floats) -> None:
+        """Add rows (n, k)."""
+        self._parts.append(rows[self._next :: self._step])
+        self._next = (self._next - len(rows)) % self._step
+        if sum(map(len, self._parts)) > self._most:
+            kept = len(self.rows)
+            self._parts = [self.rows[::2]]
+            self._next += self._step * (kept % 2)
+            self._step *= 2
+
+    @property
+    def rows(self) -> Floats:
+        """Those that are kept."""
+        return np.concatenate(self._parts)
+
+
 @dataclass(frozen=True, eq=False)
 class Identification(Shown):
     """What was found.
@@ -190,6 +217,12 @@ class Identification(Shown):
     def robot(self) -> KinematicTree:
         """The robot with the parameters found; offsets, gains and a load are no part of it."""
         return self.parameters.applied(self.values[: len(self.parameters)])
+
+    @property
+    def has_robot(self) -> bool:
+        """Whether parameters of the robot were looked for, and not only those of sensors and of a load."""
+        kinds = {self.problem.all_parameters[k].kind for k in self.problem.free if k < len(self.parameters)}
+        return bool(kinds - {*OF_READINGS})
 
     @cached_property
     def each(self) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,13 @@ SHORT: Mapping[str, str] = {
     "gain": "gain",
 }
 """What columns are called."""
+
+ON_LINKS = (
+    "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
+    "others (in brackets) are told in sums with those of other links at most: what stands there is the nearest to the "
+    "model that fits."
+)
+"""What is said below tables of links."""
 
 IN_SUMS, NOT_TOLD = "in sums", "not told"
 """What stands for the value of a parameter that is told only together with others, and of one that is not told."""
@@ -74,9 +82,9 @@ def facts(found: Identification) -> Iterator[tuple[str, str]]:
     yield "robot", unbroken(found.problem.tree.name)
     yield "logs", f"{listed(found.logs, MOST)}: {found.n_samples:,} samples"
     for unit, fits in by_unit(found.fits).items():
-        before, after = (_from_to([getattr(fit, name) for fit in fits]) for name in ("before", "after"))
+        before, after = (range_of([getattr(fit, name) for fit in fits]) for name in ("before", "after"))
         kept = [fit.held_out for fit in fits if fit.held_out is not None]
-        judged = f", {_from_to(kept)} on what was held out" if kept else ""
+        judged = f", {range_of(kept)} on what was held out" if kept else ""
         by_model, by_found = unbroken(f"{before} {unit}"), unbroken(f"{after} {unit}")
         yield "fit", f"{by_model} by the model, {by_found} by what was found{judged}"
     yield "held out", found.held_out or "nothing: how well it fits other motions is not known"
@@ -135,36 +143,48 @@ def joint_table(found: Identification) -> Table | None:
     return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
 
 
-def link_table(found: Identification) -> Table | None:
-    """Return the mass and the centre of each link, before and after; None where no inertia was looked for."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkRow:
+    """What was found of a link.
+
+    Attributes:
+        link: its name.
+        inertias: spatial inertias before and as found (6, 6).
+        mass: its mass as found, in words.
+        told: which of its parameters are told by themselves, in words.
+    """
+
+    link: str
+    inertias: tuple[Floats, Floats]
+    mass: str
+    told: str
+
+
+def link_rows(found: Identification) -> Iterator[LinkRow]:
+    """Yield what was found of each link of which inertias were looked for."""
     by_name = {each.name: each for each in found.found}
-    rows: list[tuple[str, ...]] = []
     for i in found.parameters.links():
         link = found.problem.tree.names[i]
         own = [each for each in found.found if _is_of(each.name, link)]
-        mass = by_name.get(f"m:{link}")
         told = [short_name(each.name) for each in own if each.how == "told"]
-        told = ["all"] if len(told) == len(own) > 1 else told
-        before, after = found.problem.tree.I[i], found.robot.I[i]
-        moved = np.linalg.norm(_centre(after) - _centre(before)) if before[5, 5] > 0 and after[5, 5] > 0 else math.nan
-        rows.append(
-            (
-                unbroken(link),
-                number(before[5, 5]),
-                number(after[5, 5]) if mass is None else described(mass, always=True),
-                f"{number(100 * moved, 2)}" if math.isfinite(moved) else "",
-                ", ".join(told) or "none",
-            )
-        )
+        inertias = found.problem.tree.I[i], found.robot.I[i]
+        mass = by_name.get(f"m:{link}")
+        shown = number(inertias[1][5, 5]) if mass is None else described(mass, always=True)
+        yield LinkRow(link, inertias, shown, "all" if len(told) == len(own) > 1 else ", ".join(told) or "none")
+
+
+def link_table(found: Identification) -> Table | None:
+    """Return the mass of each link, and by how far its centre moved; None where no inertia was looked for."""
+    rows = []
+    for row in link_rows(found):
+        before, after = row.inertias
+        has_centres = before[5, 5] > 0 and after[5, 5] > 0
+        moved = number(100 * np.linalg.norm(centre_of(after) - centre_of(before)), 2) if has_centres else ""
+        rows.append((unbroken(row.link), number(before[5, 5]), row.mass, moved, row.told))
     if not rows:
         return None
     columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "told by themselves")
-    note = (
-        "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
-        "others (in brackets) are told in sums with those of other links at most: what stands there is the nearest to "
-        "the model that fits."
-    )
-    return Table("Links", columns, tuple(rows), (note,), left=(0, 4), most=MOST)
+    return Table("Links", columns, tuple(rows), (ON_LINKS,), left=(0, 4), most=MOST)
 
 
 def load_table(found: Identification) -> Table | None:
@@ -209,9 +229,14 @@ def worst_table(found: Identification) -> Table | None:
     unclear = sorted((each for each in found.combinations if not each.is_told), key=lambda each: -each.left)
     if not unclear:
         return None
-    rows = tuple((described_sum(each), f"{100 * each.left:.0f} %") for each in unclear)
+    rows = tuple((described_sum(each), left_of(each)) for each in unclear)
     note = "Left: the share of the deviation before that is left, where 100 % says that the log tells nothing of it."
     return Table("Told worst", ("combination", "left"), rows, (note,), most=WORST)
+
+
+def left_of(each: Combination) -> str:
+    """Return the share of the prior deviation that is left of a combination, "12 %"."""
+    return f"{100 * min(each.left, 1.0):.{0 if each.left > 0.01 else 1}f} %"
 
 
 def described(found: Found, always: bool = False) -> str:
@@ -278,10 +303,12 @@ def _notes_on(found: Iterable[Found]) -> Iterator[str]:
         yield "; ".join(said) + "."
 
 
-def _centre(I: Floats) -> Floats:
+def centre_of(I: Floats) -> Floats:
+    """Return the centre of mass (3,) [m] of a spatial inertia (6, 6)."""
     return np.asarray(ten_of(I)[1:4] / I[5, 5], dtype=float)
 
 
-def _from_to(values: Sequence[float]) -> str:
+def range_of(values: Sequence[float]) -> str:
+    """Return from where to where numbers go, "0.36 to 4.9"."""
     low, high = number(min(values), 2), number(max(values), 2)
     return low if low == high else f"{low} to {high}"
