@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.identification.findings import Curves, Identification
+from nori_dyn.identification.findings import Curves, Fit, Identification
 from nori_dyn.identification.findings_summary import (
     IN_SUMS,
     NOT_TOLD,
-    ON_LINKS,
     by_unit,
-    centre_of,
     described_sum,
     facts,
     joint_table,
     left_of,
-    link_rows,
+    link_table,
     load_table,
     next_words,
     range_of,
@@ -30,8 +28,8 @@ from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots
 from nori_dyn.tables import Table, number
 
-SHOWN = 6
-"""Panels that are shown at once, and rows of combinations."""
+SHOWN = 8
+"""Most panels, and most combinations, that are shown at once."""
 
 HOW = {"told": "told", "open": NOT_TOLD, "combined": IN_SUMS, "known": "known"}
 """What is said of how a parameter is told."""
@@ -44,7 +42,7 @@ class FitRow:
     Attributes:
         name: of the reading.
         before, after, held_out, correlation: the figures; "" where there is none.
-        shares: before and after, relative to the largest of the unit, from 0 to 1.
+        shares: before and after, relative to the larger one.
     """
 
     name: str
@@ -122,7 +120,7 @@ def identification_page(found: Identification) -> IdentificationPage:
     curves = found.curves[-1] if found.curves else None
     plots, panels = (None, ()) if curves is None else _drawn(found, curves)
     words, lead = verdict(found)
-    tables = (joint_table(found), _links(found), load_table(found))
+    tables = (joint_table(found), link_table(found), load_table(found))
     return IdentificationPage(
         robot=found.problem.tree.name,
         level="sometimes" if found.doubts else "yes",
@@ -155,7 +153,6 @@ def _heading(found: Identification) -> str:
 
 def _fit_tables(found: Identification) -> Iterator[FitTable]:
     for unit, fits in by_unit(found.fits).items():
-        most = max(max(fit.before, fit.after) for fit in fits) or 1.0
         rows = (
             FitRow(
                 fit.name,
@@ -163,26 +160,21 @@ def _fit_tables(found: Identification) -> Iterator[FitTable]:
                 number(fit.after),
                 "" if fit.held_out is None else number(fit.held_out),
                 f"{fit.correlation:.4f}",
-                (fit.before / most, fit.after / most),
+                _shares(fit),
             )
             for fit in fits
         )
         yield FitTable(unit, tuple(rows))
 
 
-def _links(found: Identification) -> Table | None:
-    """Return mass and centre of each link, before and after; None where no inertia was looked for."""
-    rows = []
-    for row in link_rows(found):
-        centres = [" ".join(f"{x:.3f}" for x in centre_of(I)) if I[5, 5] > 0 else "" for I in row.inertias]
-        rows.append((row.link, number(row.inertias[0][5, 5]), row.mass, *centres, row.told))
-    columns = ("link", "mass before [kg]", "found", "centre before [m]", "found", "told by themselves")
-    return Table("Links", columns, tuple(rows), (ON_LINKS,), left=(0, 5)) if rows else None
+def _shares(fit: Fit) -> tuple[float, float]:
+    most = max(fit.before, fit.after) or 1.0
+    return fit.before / most, fit.after / most
 
 
 def _worst(found: Identification) -> Iterator[LeftRow]:
     unclear = sorted((each for each in found.combinations if not each.is_told), key=lambda each: -each.left)
-    for each in unclear[: 2 * SHOWN]:
+    for each in unclear[:SHOWN]:
         yield LeftRow(described_sum(each), left_of(each), min(each.left, 1.0))
 
 
