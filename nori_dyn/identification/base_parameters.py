@@ -25,6 +25,7 @@ from nori_dyn.algebra.derivatives import replaced
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.field_points import FieldPoints, random_numbers, random_quaternions
 from nori_dyn.algebra.ranges import numbers
+from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.regression import Regression
 from nori_dyn.observe.field import FieldVector, Span
@@ -35,9 +36,6 @@ ENTRY_DEGREE = 64
 
 AT_ONCE = 8
 """Random motions that are looked at together."""
-
-N_TOLERANCE = 1e-9
-"""Singular values of N below this, relative to the largest, are those of wrenches that the rows do not feel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +262,8 @@ def _in_doubles(
     seed: int,
 ) -> Floats:
     """Return K of which the field says where it is zero, from as many random motions as tell it well."""
+    if not independent or not dependent:
+        return np.zeros(exact.shape)
     tree, rng = found.system.tree, np.random.default_rng(seed)
     n = 4 * (len(independent) // max(found.n_rows - len(found.unknowns), 1) + 8)
     still_q, still_v = _still(found, bodies)
@@ -284,7 +284,7 @@ def _in_doubles(
             row = found.row_names.index(found.parameters.each[k].owner)
             W[:, row, k] = -read[:, row]
     if found.unknowns:
-        W = without_unknowns(W, N)
+        W = without_unknowns(W, N, np.zeros(found.n_rows, dtype=bool))
     rows = W.reshape(-1, W.shape[2])
     scale = np.linalg.norm(rows[:, independent], axis=0)
     K: Floats = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
@@ -292,14 +292,3 @@ def _in_doubles(
     for value in (1, -1, 2, -2):
         K[exact == value % PRIME] = value
     return K
-
-
-def without_unknowns(W: Floats, N: Floats) -> Floats:
-    """Return rows (n, rows, columns) that no unknown wrench moves: projected on what is orthogonal to N (n, rows, k).
-
-    Rows stay as many; those directions that tell unknowns only are zero in them.
-    """
-    U, s, _ = np.linalg.svd(N, full_matrices=False)
-    told: Floats = U * (s > N_TOLERANCE * s[:, :1])[:, None, :]
-    of_unknowns: Floats = told @ (np.swapaxes(told, 1, 2) @ W)
-    return np.asarray(W - of_unknowns)

@@ -84,6 +84,7 @@ class Regression:
         inputs: q, qd, qdd, y as expressions.
         row_names: the name of each row.
         reads: for each row the number of its reading among y, -1 where it takes none.
+        is_exact: for each row whether it holds exactly; others are noisy.
         unknowns: the name of each w.
         W: the entries that are not zero for all motions, by row and parameter.
         N: those, by row and w.
@@ -96,6 +97,7 @@ class Regression:
     inputs: Mapping[str, Array]
     row_names: tuple[str, ...]
     reads: tuple[int, ...]
+    is_exact: tuple[bool, ...]
     unknowns: tuple[str, ...]
     W: Mapping[tuple[int, int], Expr]
     N: Mapping[tuple[int, int], Expr]
@@ -296,8 +298,8 @@ class _Forward:
                 total = total + matvec(block, self._values[key])
         return np.asarray(total)
 
-    def _rows(self) -> Iterator[tuple[str, int, Expr]]:
-        """Yield name, number of reading and expression of each row of a sensor."""
+    def _rows(self) -> Iterator[tuple[str, int, bool, Expr]]:
+        """Yield name, number of reading, whether it is exact, and expression of each row of a sensor."""
         for row in self._system.rows:
             is_prior = isinstance(row.equation, VariableReading) and row.equation.key.kind == OFFSET
             if not isinstance(row.key, SensorRow) or row.key in self._told or is_prior:
@@ -308,23 +310,24 @@ class _Forward:
             has_own = any(key.kind == OFFSET for key in row.equation.blocks(self._at))
             for k, name in enumerate(names):
                 offset = 0.0 if has_own else self._phi.get(f"offset:{name}", 0.0)
-                yield name, row.y.start + k if n else -1, self._graph.expr(terms[k] + offset)
+                yield name, row.y.start + k if n else -1, row.is_exact, self._graph.expr(terms[k] + offset)
 
     def regression(self, system: System, parameters: Parameters, inputs: Mapping[str, Array], phi: Array) -> Regression:
         """Return the rows that depend on parameters, or on unknown wrenches."""
         graph, rows = self._graph, list(self._rows())
         free = [*phi, *self._unknown.values()]
-        depends = depends_on(graph, [row for _, _, row in rows], [x.index for x in free])
-        rows = [each for each in rows if depends[each[2].index]]
+        depends = depends_on(graph, [row for *_, row in rows], [x.index for x in free])
+        rows = [each for each in rows if depends[each[-1].index]]
         if not rows:
             raise InputError(
                 f"sensors '{system.sensors.name}': none says anything of the parameters. Add a sensor of forces, such "
                 "as joint_torque or force_torque."
             )
-        terms = [row for _, _, row in rows]
+        terms = [row for *_, row in rows]
         found = directional(terms, [{x.index: graph.one} for x in free], "reverse")
+        depends = depends_on(graph, list(found.values()), [x.index for x in free])
         for (row, column), entry in found.items():
-            if depends_on(graph, [entry], [x.index for x in free])[entry.index]:
+            if depends[entry.index]:
                 name = [*parameters.names, *self._unknown][column]
                 raise InputError(f"'{rows[row][0]}' is not linear in '{name}'. Leave the one or the other out.")
         n = len(parameters)
@@ -333,8 +336,9 @@ class _Forward:
             parameters=parameters,
             graph=graph,
             inputs=inputs,
-            row_names=tuple(name for name, _, _ in rows),
-            reads=tuple(reading for _, reading, _ in rows),
+            row_names=tuple(name for name, *_ in rows),
+            reads=tuple(reading for _, reading, _, _ in rows),
+            is_exact=tuple(is_exact for _, _, is_exact, _ in rows),
             unknowns=tuple(self._unknown),
             W={(row, k): entry for (row, k), entry in found.items() if k < n},
             N={(row, k - n): entry for (row, k), entry in found.items() if k >= n},
