@@ -96,21 +96,22 @@ def checked_components(tree: KinematicTree) -> tuple[Component, ...]:
     Raises:
         ModelError: a number that cannot be: names the component.
     """
-    return tuple(_checked(tree, each) for each in tree.components if isinstance(each, Component))
+    return tuple(_checked(tree, each) for each in tree.components)
 
 
-def _checked(tree: KinematicTree, component: Component) -> Component:
+def _checked(tree: KinematicTree, component: Any) -> Component:
     try:
-        return type(component).model_validate(component.to_dict())
+        checked: Component = type(component).model_validate(component.to_dict())
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         on = [tree.joint_names[i] for i in component.joints_on(tree)] if isinstance(component, OnJoints) else []
-        problem = f"{field} is {first['input']:g}: {first['msg']}" if field else str(first["msg"])
+        problem = f"{field} is {first['input']}: {first['msg']}" if field else str(first["msg"])
         raise ModelError(
             f"robot '{tree.name}': the {component.type} of '{', '.join(on) or component.name}' cannot be in a file: "
-            f"{problem}. Identify it again with bounds, or leave it out."
+            f"{problem}. Identify it again within bounds, or leave it out."
         ) from None
+    return checked
 
 
 def _merged(tree: KinematicTree, components: Sequence[Component]) -> list[dict[str, Any]]:
@@ -134,8 +135,9 @@ def _merged(tree: KinematicTree, components: Sequence[Component]) -> list[dict[s
 
 def _unlisted(entry: dict[str, Any]) -> dict[str, Any]:
     joints = entry.get("joints")
-    is_one = isinstance(joints, list) and len(joints) == 1 and joints[0] not in WORDS
-    return {**entry, "joints": joints[0]} if is_one else entry
+    if isinstance(joints, list) and len(joints) == 1 and joints[0] not in WORDS:
+        return {**entry, "joints": joints[0]}
+    return entry
 
 
 def takes_own(components: bool | str | os.PathLike[str]) -> bool:

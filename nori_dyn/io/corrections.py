@@ -7,16 +7,17 @@ its own. Formats write what is found here in their own ways.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform, rigid_parts, skew
-from nori_dyn.components.base import Component, OnJoints
+from nori_dyn.components.base import OnJoints
 from nori_dyn.components.friction import Friction
 from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.model.assembly import FLOATING_JOINT, JointData, LinkData, lumped
+from nori_dyn.model.component import Component
 from nori_dyn.model.inertia import check_inertia
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
@@ -112,51 +113,55 @@ def _bodies(tree: KinematicTree, links: Sequence[LinkData]) -> list[list[tuple[L
     return bodies
 
 
-def corrected_links(tree: KinematicTree, links: Sequence[LinkData]) -> tuple[dict[str, LinkData], list[str]]:
+def corrected_links(
+    tree: KinematicTree, links: Sequence[LinkData], holders: Collection[str] | None = None
+) -> tuple[dict[str, LinkData], list[str]]:
     """Return the links of a file that have another inertia in a tree, as they are to be written, and notes.
 
     A change of a body is put on its own link, which keeps what is fixed to it as it is: I_own = I - sum of X^T I X of
-    the others (own derivation, tests/unit/io/test_identified.py). Where no distribution of mass has that, the link
+    the others (own derivation, tests/unit/io/test_urdf_corrected.py). Where no distribution of mass has that, the link
     gets all of the inertia, and the others none.
 
     Args:
         tree: the robot; `likeliest` has found that it is that of the file.
         links: the links of the file.
+        holders: those that can hold an inertia there, None for all: the first one of a body is its own link.
 
     Raises:
         ModelError: a body without mass, or of less than none, that is more than zero: no file can hold that.
     """
     found: dict[str, LinkData] = {}
     notes: list[str] = []
-    for I, name, parts in zip(tree.I, tree.names, _bodies(tree, links), strict=True):
+    for I, parts in zip(tree.I, _bodies(tree, links), strict=True):
         if is_same_inertia(I, lumped(parts)):
             continue
-        fixed = [(link, X) for link, X in parts if link.name != name and (link.mass or link.I_com.any())]
-        whole = _link_of(name, I)
-        own = whole
+        own, X = next((part for part in parts if holders is None or part[0].name in holders), parts[0])
+        fixed = [(link, Y) for link, Y in parts if link is not own and (link.mass or link.I_com.any())]
+        new = whole = _link_of(own.name, I, X)
         if fixed:
-            rest = I - lumped(fixed)
-            can_be = all(check_inertia(link.name, link.mass, link.com, link.I_com) for link, _ in fixed)
-            can_be = can_be and rest[5, 5] > LEAST_SHARE * I[5, 5]
-            own = _link_of(name, rest) if can_be else whole
-            if own is whole or not check_inertia(name, own.mass, own.com, own.I_com):
-                own = whole
-                found.update({link.name: LinkData(link.name) for link, _ in fixed})
-                notes.append(
-                    f"'{name}' has the inertia of all that is fixed to it; {listed(link.name for link, _ in fixed)} "
-                    "no longer any"
-                )
-        if not check_inertia(name, own.mass, own.com, own.I_com):
-            notes.append(f"no distribution of mass has the inertia of '{name}': it is written as it is")
-        found[name] = own
+            kept = lumped(fixed)
+            can_keep = all(_can_be(link) for link, _ in fixed) and I[5, 5] - kept[5, 5] > LEAST_SHARE * I[5, 5]
+            new = _link_of(own.name, I - kept, X) if can_keep else whole
+            if not (can_keep and _can_be(new)):
+                new = whole
+                names = [link.name for link, _ in fixed]
+                found.update({name: LinkData(name) for name in names})
+                notes.append(f"'{own.name}' has the inertia of all that is fixed to it; {listed(names)} no longer any")
+        if not _can_be(new):
+            notes.append(f"no distribution of mass has the inertia of '{own.name}': it is written as it is")
+        found[own.name] = new
     return found, notes
 
 
-def _link_of(name: str, I: Floats) -> LinkData:
-    """Return the link that has a spatial inertia (6, 6)."""
-    J, h, m = rigid_parts(I)
+def _can_be(link: LinkData) -> bool:
+    return check_inertia(link.name, link.mass, link.com, link.I_com)
+
+
+def _link_of(name: str, I: Floats, X: Transform) -> LinkData:
+    """Return the link that has a spatial inertia (6, 6) in the frame of its body, from which X leads to its own."""
     if not np.isfinite(I).all():
         raise ModelError(f"link '{name}': its inertia holds a value that is not finite.")
+    J, h, m = rigid_parts(X.inverse().inertia_to_parent(I))
     if m < 0 or (m == 0 and h.any()):
         raise ModelError(
             f"link '{name}': its mass is {m:g} kg{' and its first moment is not zero' if m == 0 else ''}, which no "
@@ -169,7 +174,7 @@ def _link_of(name: str, I: Floats) -> LinkData:
 
 
 def is_same_inertia(I: Floats, other: Floats, tolerance: float = UNCHANGED) -> bool:
-    """Return whether two spatial inertias (6, 6) are the same up to rounding, in mass, first and second moments each."""
+    """Return whether two spatial inertias (6, 6) are the same up to rounding: mass, first and second moments each."""
     (J, h, m), (J_other, h_other, m_other) = rigid_parts(I), rigid_parts(other)
     size_J = float(np.abs([J, J_other]).max())
     size_m = float(max(abs(m), abs(m_other)))

@@ -20,9 +20,7 @@ FORMATS = {"robot": ("a URDF", (".urdf",)), "mujoco": ("an MJCF model", (".xml",
 """What each format is called, and how its files end, by the root element."""
 
 
-def save_robot(
-    tree: KinematicTree, source: str | os.PathLike[str], out: str | os.PathLike[str]
-) -> tuple[str, ...]:
+def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write the file of a robot anew, with other inertias, friction and rotors (in MJCF springs as well).
 
     All else stays as it is in the file, to the byte: comments, meshes, the order of things, white space. Inertias are

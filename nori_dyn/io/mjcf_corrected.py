@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Friction, Rotor, Spring
-from nori_dyn.errors import FileFormatError, ModelError
+from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
 from nori_dyn.io.component_files import checked_components, moving_joints
 from nori_dyn.io.corrections import (
     Corrected,
@@ -25,10 +26,12 @@ from nori_dyn.io.corrections import (
     listed,
     note_on_no_place,
     notes_on_friction,
+    notes_on_left_out,
     notes_on_untouched,
 )
 from nori_dyn.io.mjcf import MjcfReader
-from nori_dyn.io.mjcf_model import compiled
+from nori_dyn.io.mjcf_model import compiled, named
+from nori_dyn.io.mjcf_places import ROOT, component_name
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import XmlElement, XmlText, numbers
 from nori_dyn.model.assembly import FLOATING_JOINT, LinkData, lumped
@@ -71,21 +74,21 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
         ModelError: the robot is of another file, or has a number that no file can hold.
         MissingExtraError: mujoco is not installed.
     """
-    mujoco, model = compiled(source)
+    mujoco, model = _compiled(source)
     text = XmlText(source)
     checked_components(tree)
     readers = [_reader(tree, mujoco, model, source, clean) for clean in (True, False)]
     readings = [Reading(reader.links, reader.joints) for reader in readers]
     reading = likeliest(tree, readings, source)
     reader = readers[[*map(id, readings)].index(id(reading))]
-    links, notes = corrected_links(tree, reading.links)
     writer = _Writer(text, reader, os.fspath(source))
+    links, notes = corrected_links(tree, reading.links, writer.numbers)
     writer.write_links(links)
     writer.write_joints(tree)
+    own = {component_name(name) for name in writer.constraints()}
     others = [one for one in tree.components if not isinstance(one, Friction | Rotor | Spring)]
-    notes += [*writer.notes(tree), *notes_on_friction(tree, "MJCF")]
-    if others and not (model.neq or model.ntendon):
-        notes += note_on_no_place("MJCF", "component", [one.name or one.type for one in others])
+    others = [one for one in others if one.name.removeprefix(f"{one.type}/") not in own]
+    notes += [*writer.notes(tree), *notes_on_friction(tree, "MJCF"), *notes_on_left_out(tree, others, "the model")]
     return Corrected(text.changed(), tuple(notes))
 
 
@@ -101,12 +104,12 @@ def check_mjcf(tree: KinematicTree, path: str | os.PathLike[str], source: str | 
         ModelError: MuJoCo refuses it, or reads other inertias than those of the tree.
     """
     try:
-        mujoco, model = compiled(path)
+        mujoco, model = _compiled(path)
     except ModelError as error:
         reason = str(error).partition("MuJoCo refuses it: ")[2] or str(error)
         raise ModelError(
-            f"{source}: corrected, MuJoCo refuses it: {reason} Meshes and other files are looked for from the folder of "
-            "the model: write it beside the first one. Inertias that no distribution of mass has are refused as well."
+            f"{source}: corrected, MuJoCo refuses it: {reason} Meshes and other files are looked for from the folder "
+            "of the model: write it beside the first one. Inertias that no distribution of mass has are refused too."
         ) from None
     links = {link.name: link for link in _reader(tree, mujoco, model, path, clean=True).links}
     for i, name in enumerate(tree.names):
@@ -115,9 +118,14 @@ def check_mjcf(tree: KinematicTree, path: str | os.PathLike[str], source: str | 
             raise ModelError(f"{source}: corrected, MuJoCo makes another inertia of the body '{name}'. {HINT}")
 
 
-def _reader(
-    tree: KinematicTree, mujoco: Any, model: Any, path: str | os.PathLike[str], clean: bool
-) -> MjcfReader:
+def _compiled(path: str | os.PathLike[str]) -> tuple[Any, Any]:
+    """Return what `compiled` does, without the warnings that there were when the robot was loaded."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoriWarning)
+        return compiled(path)
+
+
+def _reader(tree: KinematicTree, mujoco: Any, model: Any, path: str | os.PathLike[str], clean: bool) -> MjcfReader:
     """Return the links and joints of a model, with the base of a tree."""
     reader = MjcfReader(mujoco, model, Cleaner(active=clean))
     is_floating = tree.joint_names[0] == FLOATING_JOINT
@@ -175,8 +183,8 @@ class _Writer:
         for name, link in links.items():
             if name not in self.numbers:
                 raise ModelError(
-                    f"link '{name}' is between two joints of one body, where MJCF has no place for an inertia. Identify "
-                    "the robot with the parameters of that link left out."
+                    f"link '{name}' is between two joints of one body, where MJCF has no place for an inertia. "
+                    "Identify the robot with the parameters of that link left out."
                 )
             self._write_inertial(name, link)
         overruled = [one for one in self.compilers if one.get("inertiafromgeom") == "true"]
@@ -185,7 +193,8 @@ class _Writer:
         for compiler in overruled:
             self.text.set(compiler, "inertiafromgeom", "auto")
         for link in self.reader.links:  # what geoms overruled so far
-            has_geoms = link.name in self.numbers and self.reader.model.body_geomnum[self.numbers[link.name]]
+            number = self.numbers.get(link.name, ROOT)
+            has_geoms = number != ROOT and self.reader.model.body_geomnum[number]
             if has_geoms and link.name not in links and self.body(link.name).find("inertial") is not None:
                 self._write_inertial(link.name, link)
 
@@ -194,7 +203,12 @@ class _Writer:
         inertial = body.find("inertial")
         moments, quaternion = principal(link.I_com)
         position = link.com + self.reader.anchors[self.numbers[name]] if link.mass else np.zeros(3)
-        given = {"pos": position, "quat": quaternion, "mass": [link.mass], "diaginertia": moments}
+        given: dict[str, Sequence[float]] = {
+            "pos": position.tolist(),
+            "quat": quaternion.tolist(),
+            "mass": [link.mass],
+            "diaginertia": moments.tolist(),
+        }
         if inertial is None:
             self.explicit.append(name)
             attributes = " ".join(f'{attribute}="{numbers(*values)}"' for attribute, values in given.items())
@@ -256,6 +270,12 @@ class _Writer:
         if len(joints) != m.body_jntnum[body]:
             raise FileFormatError(f"{self.source}: its joint '{name}' is not written out in it. Write it out first.")
         return joints[number - int(m.body_jntadr[body])]
+
+    def constraints(self) -> Iterator[str]:
+        """Yield the names of what the model has of tendons and equality constraints."""
+        for kind, n in (("tendon", self.reader.model.ntendon), ("equality", self.reader.model.neq)):
+            for number in range(n):
+                yield named(self.reader.mujoco, self.reader.model, kind, number)
 
     def notes(self, tree: KinematicTree) -> Iterator[str]:
         """Yield what was done besides."""

@@ -84,9 +84,7 @@ def _write_inertial(text: XmlText, element: XmlElement, link: LinkData) -> None:
         return
     moments = {name: float(link.I_com[at]) for name, at in MOMENTS.items()}
     missing = []
-    origin, mass, inertia = (
-        None if inertial is None else inertial.find(tag) for tag in ("origin", "mass", "inertia")
-    )
+    origin, mass, inertia = (None if inertial is None else inertial.find(tag) for tag in ("origin", "mass", "inertia"))
     if origin is not None:
         text.set_numbers(origin, "xyz", *link.com)
         text.set_numbers(origin, "rpy", 0.0, 0.0, 0.0)

@@ -189,7 +189,9 @@ class XmlText:
         """
         last = parent.children[-1] if parent.children else None
         outer = self._indent(parent)
-        indent = self._indent(last) if last is not None else None if outer is None else outer + self._step
+        indent = None if last is not None or outer is None else outer + self._step
+        for child in parent.children:
+            indent = indent if (own := self._indent(child)) is None else own
         new, closing = self._laid_out(lines, indent), b""
         if last is None and indent is not None and outer is not None:
             closing = self._newline + outer
