@@ -17,6 +17,7 @@ from nori_dyn.io.files import write_bytes
 from nori_dyn.io.yaml_file import read_yaml
 from nori_dyn.measurements.selectors import WORDS
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.given import check_tree
 
 _LAYOUT: dict[str, Any] = {"sort_keys": False, "width": float("inf"), "allow_unicode": True}
 
@@ -73,7 +74,15 @@ def save_components(tree: KinematicTree, path: str | os.PathLike[str], about: Se
     Raises:
         FileFormatError: it cannot be written.
         ModelError: a component with a number that none can have, such as a negative friction: names it.
+        WrongKindError: no robot.
+
+    Example:
+        >>> arm = nd.autotree(3).replace(components=[nd.components.Rotor(joints=["joint1", "joint2"], inertia=0.1)])
+        >>> nd.save_components(arm, "rotors.yaml")
+        >>> nd.load_components("rotors.yaml") == arm.components
+        True
     """
+    check_tree(tree, "nd.save_components", "'components.yaml'")
     write_bytes(os.fspath(path), components_text(tree, about).encode())
 
 

@@ -15,6 +15,7 @@ from nori_dyn.io.mjcf_corrected import check_mjcf, corrected_mjcf
 from nori_dyn.io.robots import robot_file
 from nori_dyn.io.urdf_corrected import corrected_urdf, relative_files
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.given import check_tree
 
 FORMATS = {"robot": ("a URDF", (".urdf",)), "mujoco": ("an MJCF model", (".xml", ".mjcf"))}
 """What each format is called, and how its files end, by the root element."""
@@ -39,7 +40,27 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         FileFormatError: `source` is no file of a robot, `out` is of another format or cannot be written.
         ModelError: no robot of that name, a tree of another robot, or a number that no file can hold.
         MissingExtraError: an MJCF model, and mujoco is not installed.
+        WrongKindError: no robot.
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("rod.urdf").write_text('''
+        ... <robot name="pendulum">
+        ...   <link name="wall"/>
+        ...   <link name="rod"> <!-- weighed by hand -->
+        ...     <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+        ...   </link>
+        ...   <joint name="hinge" type="continuous"><parent link="wall"/><child link="rod"/></joint>
+        ... </robot>
+        ... ''')
+        >>> rod = nd.load_robot("rod.urdf")
+        >>> spring = nd.components.Spring(joints="hinge", stiffness=3.0)
+        >>> nd.save_robot(rod.replace(I=1.1 * rod.I, components=[spring]), "rod.urdf", "found.urdf")
+        ("a URDF has no place for the spring of 'hinge': a file of components has",)
+        >>> print(Path("found.urdf").read_text().splitlines()[4].strip())
+        <inertial><mass value="1.1"/><inertia ixx="1.1" ixy="0" ixz="0" iyy="1.1" iyz="0" izz="1.1"/></inertial>
     """
+    check_tree(tree, "nd.save_robot", "'panda.urdf', 'identified.urdf'")
     path, root = robot_file(source)
     form, endings = FORMATS[root]
     out = Path(out)
