@@ -87,7 +87,7 @@ def test_robots_by_name(tmp_path):
     notes = save_robot(tree, "panda", tmp_path / "mine.urdf")
     assert difference(load(tmp_path / "mine.urdf").I, tree.I) < 1e-12
     assert len(notes) == 1
-    assert notes[0].startswith("friction of 'panda_joint1', ")
+    assert notes[0].startswith("the friction of 'panda_joint1', ")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.urdf"]
 
 
