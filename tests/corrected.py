@@ -59,4 +59,5 @@ def without(content: bytes, *patterns: re.Pattern[bytes]) -> bytes:
     """Return a file without what may be otherwise; an element that holds nothing else is as if it had no end tag."""
     for pattern in patterns:
         content = pattern.sub(b"", content)
-    return re.sub(rb"<(\w+)([^<>]*[^<>/\s])\s*>\s*</\1>", rb"<\1\2/>", content)
+    content = re.sub(rb"<(\w+)([^<>]*[^<>/\s])\s*>\s*</\1>", rb"<\1\2/>", content)
+    return re.sub(rb"\s+/>", b"/>", content)

@@ -284,7 +284,8 @@ class IdentificationRun:
             held_out, without = [], solution
         before = problem.before[problem.free]
         plain = problem.whole(solution.values)
-        values, notes = self._physical(prior, solution) if self._job.is_physical else (plain, ())
+        values, notes = self._returned(prior, solution)
+        judged = values if without is solution else self._returned(prior, without)[0]
         dt, names = gathered[0].dt, self._row_names
         late = {} if self._found.unknowns else delays(names, logs, prior, solution.sigma, dt, solution.values)
         doubts = [*turned_signs(problem.parameters, plain), *late_readings(late)]
@@ -312,7 +313,7 @@ class IdentificationRun:
                 held_out,
                 before,
                 values[problem.free],
-                without.values,
+                judged[problem.free],
                 solution.sigma,
                 late,
             ),
@@ -333,6 +334,10 @@ class IdentificationRun:
         low, high = np.min([each.low for each in gathered], axis=0), np.max([each.high for each in gathered], axis=0)
         locked = self._problem.base.locked
         return [name for name in still_joints(self._job.system.tree, low, high) if name not in locked]
+
+    def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+        """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""
+        return self._physical(prior, solution) if self._job.is_physical else (self._problem.whole(solution.values), ())
 
     def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them, and notes."""

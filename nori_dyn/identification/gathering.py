@@ -12,11 +12,8 @@ from nori_dyn.identification.information import EXTRA, Moments, Segments, row_mo
 from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.typing import Floats
 
-AT_ONCE = (64, 4096)
-"""Fewest and most samples that are taken at a time: short logs have segments too, and what they make fits caches."""
-
-SHARE = 8
-"""So many times as many samples as are taken at a time were taken before, between these bounds."""
+AT_ONCE = 4096
+"""Samples that are taken at a time: what they make fits the caches."""
 
 HUBER = 1.345
 """Residuals beyond so many standard deviations count less: 95 % efficient under normal noise."""
@@ -62,12 +59,10 @@ class Gathering:
 
     def add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
         """Add samples that follow those before, dt [s] apart, each argument (n, ...)."""
-        first = 0
-        while first < len(q):
-            part = slice(first, first + min(max(self.n_samples // SHARE, AT_ONCE[0]), AT_ONCE[1]))
+        self.n_samples += len(q)
+        for first in range(0, len(q), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
             self._add(q[part], qd[part], qdd[part], y[part], dt)
-            self.n_samples += len(q[part])
-            first = part.stop
 
     def forget(self) -> None:
         """Say that the samples that come next do not follow those before."""
@@ -101,13 +96,18 @@ class Gathering:
 
     def _add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
         entries, read, rates, _ = self.filtered(q, qd, qdd, y, dt)
-        if not len(entries):
-            return
+        first = 0
+        while first < len(entries):
+            part = slice(first, first + self.segments.size)
+            self.segments.add(self._moments(entries[part], read[part], rates[part]))
+            first = part.stop
+
+    def _moments(self, entries: Floats, read: Floats, rates: Floats) -> list[Moments]:
+        """Return what samples say of each row."""
         if self._has_unknowns:
-            self.segments.add([self._without_unknowns(entries)])
-            return
+            return [self._without_unknowns(entries)]
         weights = None if self._robust is None else self._weights(entries, self._robust)
-        self.segments.add(row_moments(self._program.layout, entries, read, rates, weights))
+        return row_moments(self._program.layout, entries, read, rates, weights)
 
     def _weights(self, entries: Floats, robust: Robust) -> Floats:
         """Return how much each residual counts (n, rows)."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Friction, Rotor, Spring
+from nori_dyn.components.base import OnJoints
 from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
 from nori_dyn.io.component_files import checked_components, moving_joints
 from nori_dyn.io.corrections import (
@@ -39,8 +40,8 @@ from nori_dyn.model.cleaning import Cleaner
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
-AS_WRITTEN = 1e-12
-"""Relative: what a written file may differ by from what it was written of."""
+AS_WRITTEN = 1e-9
+"""Relative: what a written file may differ by from what it was written of, cleaning and large arms included."""
 
 ROUNDING = 1e-9
 """Relative: what the largest principal moment may be more than the sum of the others, which MuJoCo refuses."""
@@ -52,6 +53,17 @@ HINT = (
     "Its <compiler> may change what is written: settotalmass, boundmass, boundinertia, balanceinertia and fusestatic "
     "do. Take these out of the model first."
 )
+
+
+ATTRIBUTES: Mapping[type[OnJoints], Mapping[str, str]] = {
+    Friction: {"damping": "viscous", "frictionloss": "coulomb"},
+    Rotor: {"armature": "rotor"},
+    Spring: {"stiffness": "stiffness"},
+}
+"""The attributes of a joint for coefficients of components; a spring's preload is in `springref`."""
+
+Acting: TypeAlias = Mapping[type[OnJoints], dict[str, float]]
+"""The coefficients of what acts on a joint, by component."""
 
 
 def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corrected:
@@ -111,11 +123,28 @@ def check_mjcf(tree: KinematicTree, path: str | os.PathLike[str], source: str | 
             f"{source}: corrected, MuJoCo refuses it: {reason} Meshes and other files are looked for from the folder "
             "of the model: write it beside the first one. Inertias that no distribution of mass has are refused too."
         ) from None
-    links = {link.name: link for link in _reader(tree, mujoco, model, path, clean=True).links}
+    reader = _reader(tree, mujoco, model, path, clean=True)
+    links = {link.name: link for link in reader.links}
     for i, name in enumerate(tree.names):
         fixed = [(links[frame], place.X) for frame, place in tree.frames.items() if place.link == i and frame in links]
         if not is_same_inertia(lumped([(links[name], Transform.identity()), *fixed]), tree.I[i], AS_WRITTEN):
             raise ModelError(f"{source}: corrected, MuJoCo makes another inertia of the body '{name}'. {HINT}")
+    _check_joints(tree, reader, source)
+
+
+def _check_joints(tree: KinematicTree, reader: MjcfReader, source: str | os.PathLike[str]) -> None:
+    """Check that what acts on the joints of a model is what does in a tree, where it has something there."""
+    wanted = {kind: by_joint(tree, kind) for kind in ATTRIBUTES}
+    for number in range(reader.model.njnt):
+        name, acting = reader.name("joint", number), _acting(reader.model, number)
+        for kind, attributes in ATTRIBUTES.items():
+            now = acting[kind] if _is_free(reader, number) else wanted[kind].get(name, acting[kind])
+            for attribute, coefficient in attributes.items():
+                if not math.isclose(now[coefficient], acting[kind][coefficient]):
+                    raise ModelError(
+                        f"{source}: corrected, MuJoCo reads another {attribute} of the joint '{name}'. Take "
+                        "springdamper out of its class first."
+                    )
 
 
 def _compiled(path: str | os.PathLike[str]) -> tuple[Any, Any]:
@@ -162,6 +191,7 @@ class _Writer:
         if len(bodies) == m.nbody - 1:  # none is made by the compiler, and they are in its order
             names = [self.reader.name("body", number) for number in range(1, m.nbody)]
             self.bodies = dict(zip(names, bodies, strict=True))
+        self.joints = [self.reader.name("joint", number) for number in range(m.njnt)]
         self.compilers = self.text.root.findall("compiler")
 
     def body(self, name: str) -> XmlElement:
@@ -221,54 +251,55 @@ class _Writer:
 
     def write_joints(self, tree: KinematicTree) -> None:
         """Give joints the friction, rotors and springs of a tree."""
-        m = self.reader.model
-        friction, rotors, springs = (by_joint(tree, kind) for kind in (Friction, Rotor, Spring))
-        for number in range(m.njnt):
-            name, at = self.reader.name("joint", number), m.jnt_dofadr[number]
-            changes: dict[str, float] = {}
-            if name in friction:
-                changes |= _changed("damping", friction[name]["viscous"], m.dof_damping[at])
-                changes |= _changed("frictionloss", friction[name]["coulomb"], m.dof_frictionloss[at])
-            if name in rotors:
-                changes |= _changed("armature", rotors[name]["rotor"], m.dof_armature[at])
-            if name in springs:
-                changes |= self._spring(number, name, springs[name])
+        wanted = {kind: by_joint(tree, kind) for kind in ATTRIBUTES}
+        for number, name in enumerate(self.joints):
+            if _is_free(self.reader, number):
+                continue
+            before, changes = _acting(self.reader.model, number), dict[str, float]()
+            for kind, attributes in ATTRIBUTES.items():
+                now = wanted[kind].get(name, before[kind])
+                for attribute, coefficient in attributes.items():
+                    if now[coefficient] != before[kind][coefficient]:
+                        changes[attribute] = now[coefficient]
+            spring = wanted[Spring].get(name, before[Spring])
+            if not math.isclose(spring["preload"], before[Spring]["preload"], rel_tol=1e-15) or "stiffness" in changes:
+                changes |= self._slack(number, name, spring)
             if changes:
-                joint = self._joint(number, name)
-                for attribute, value in changes.items():
-                    self.text.set(joint, attribute, numbers(value))
-                if joint.get("springdamper") and {*changes} & {"stiffness", "damping"}:
-                    self.text.unset(joint, "springdamper")
-                    rest = {"stiffness": m.jnt_stiffness[number], "damping": m.dof_damping[at]}
-                    for attribute in {*rest} - {*changes}:
-                        self.text.set(joint, attribute, numbers(rest[attribute]))
+                self._write_joint(number, changes, before)
 
-    def _spring(self, number: int, name: str, spring: dict[str, float]) -> dict[str, float]:
-        """Return the attributes of a joint whose spring is k (q - springref), with k springref its preload."""
-        m = self.reader.model
+    def _slack(self, number: int, name: str, spring: dict[str, float]) -> dict[str, float]:
+        """Return where a spring k q - preload is slack, as a joint's attribute."""
         stiffness, preload = spring["stiffness"], spring["preload"]
-        before, reference = float(m.jnt_stiffness[number]), float(m.qpos_spring[m.jnt_qposadr[number]])
-        changes = _changed("stiffness", stiffness, before)
-        if stiffness and not math.isclose(preload, stiffness * reference, rel_tol=1e-15, abs_tol=0.0):
-            is_in_degrees = m.jnt_type[number] == self.reader.mujoco.mjtJoint.mjJNT_HINGE and self._counts_in_degrees
-            changes["springref"] = math.degrees(preload / stiffness) if is_in_degrees else preload / stiffness
-        elif preload and not stiffness:
-            self.no_place.append(name)
-        return changes
+        if not stiffness:
+            self.no_place += [name] if preload else []
+            return {}
+        is_in_degrees = self._is_hinge(number) and self._counts_in_degrees
+        return {"springref": math.degrees(preload / stiffness) if is_in_degrees else preload / stiffness}
+
+    def _write_joint(self, number: int, changes: dict[str, float], before: Acting) -> None:
+        joint = self._joint(number)
+        if joint.get("springdamper") and {*changes} & {"stiffness", "damping"}:
+            self.text.unset(joint, "springdamper")
+            changes = {"stiffness": before[Spring]["stiffness"], "damping": before[Friction]["viscous"], **changes}
+        for attribute, value in changes.items():
+            self.text.set(joint, attribute, numbers(value))
+
+    def _is_hinge(self, number: int) -> bool:
+        return bool(self.reader.model.jnt_type[number] == self.reader.mujoco.mjtJoint.mjJNT_HINGE)
 
     @property
     def _counts_in_degrees(self) -> bool:
         angles = [one.get("angle") for one in self.compilers if one.get("angle")]
         return not angles or angles[-1] == "degree"
 
-    def _joint(self, number: int, name: str) -> XmlElement:
+    def _joint(self, number: int) -> XmlElement:
         """Return the element of a joint."""
         m = self.reader.model
         body = int(m.jnt_bodyid[number])
         element = self.body(self.reader.name("body", body))
         joints = [*_joints(element)]
         if len(joints) != m.body_jntnum[body]:
-            raise FileFormatError(f"{self.source}: its joint '{name}' is not written out in it. Write it out first.")
+            raise FileFormatError(f"{self.source}: its joint '{self.joints[number]}' is not written out in it.")
         return joints[number - int(m.body_jntadr[body])]
 
     def constraints(self) -> Iterator[str]:
@@ -279,20 +310,33 @@ class _Writer:
 
     def notes(self, tree: KinematicTree) -> Iterator[str]:
         """Yield what was done besides."""
-        m = self.reader.model
         if self.explicit:
             yield f"an <inertial> instead of the masses of geoms: {listed(self.explicit)}"
         yield from note_on_no_place("MJCF", "spring without stiffness", self.no_place)
-        present: dict[type[Friction | Rotor | Spring], tuple[str, Floats]] = {
-            Friction: ("friction", np.maximum(m.dof_damping, m.dof_frictionloss)[m.jnt_dofadr]),
-            Rotor: ("the rotor", m.dof_armature[m.jnt_dofadr]),
-            Spring: ("the spring", m.jnt_stiffness),
-        }
         moving = moving_joints(tree)
-        for kind, (what, sizes) in present.items():
-            having = by_joint(tree, kind)
-            names = [self.reader.name("joint", number) for number in range(m.njnt) if sizes[number]]
-            yield from notes_on_untouched(what, [name for name in names if name in moving and name not in having])
+        scalar = {name for number, name in enumerate(self.joints) if not _is_free(self.reader, number)}
+        for kind in ATTRIBUTES:
+            what, having = kind.__name__.lower(), by_joint(tree, kind)
+            elsewhere = [name for name, sums in having.items() if any(sums.values()) and name not in scalar]
+            yield from note_on_no_place("MJCF", what, elsewhere)
+            present = [n for k, n in enumerate(self.joints) if any(_acting(self.reader.model, k)[kind].values())]
+            left = [name for name in present if name in moving and name in scalar and name not in having]
+            yield from notes_on_untouched(f"the {what}", left)
+
+
+def _is_free(reader: MjcfReader, number: int) -> bool:
+    return bool(reader.model.jnt_type[number] == reader.mujoco.mjtJoint.mjJNT_FREE)
+
+
+def _acting(model: Any, number: int) -> Acting:
+    """Return the coefficients of what acts on a joint of a model."""
+    at, stiffness = model.jnt_dofadr[number], float(model.jnt_stiffness[number])
+    slack = float(model.qpos_spring[model.jnt_qposadr[number]])
+    return {
+        Friction: {"viscous": float(model.dof_damping[at]), "coulomb": float(model.dof_frictionloss[at])},
+        Rotor: {"rotor": float(model.dof_armature[at])},
+        Spring: {"stiffness": stiffness, "preload": stiffness * slack},
+    }
 
 
 def _joints(element: XmlElement) -> Iterator[XmlElement]:
@@ -302,10 +346,6 @@ def _joints(element: XmlElement) -> Iterator[XmlElement]:
             yield child
         elif child.tag == "frame":
             yield from _joints(child)
-
-
-def _changed(attribute: str, value: float, before: float) -> dict[str, float]:
-    return {} if value == before else {attribute: value}
 
 
 def principal(I_com: Floats) -> tuple[Floats, Floats]:

@@ -29,9 +29,6 @@ from nori_dyn.model.tree import KinematicTree
 MOMENTS = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 """The attributes of <inertia>, and where they are in the matrix."""
 
-OPTIONAL = ("ixy", "ixz", "iyz")
-"""Those that are read as zero where they are not there."""
-
 
 def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corrected:
     """Return a URDF in which <inertial>, <dynamics> and the inertias of rotors are those of a tree.
@@ -121,9 +118,12 @@ def _write_friction(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> lis
             damping, friction = numbers(now["viscous"]), numbers(now["coulomb"])
             text.add(element, [f'<dynamics damping="{damping}" friction="{friction}"/>'])
     moving = moving_joints(tree)
+    names = [joint.name for joint in robot.joints]
+    elsewhere = [name for name, now in wanted.items() if any(now.values()) and name not in names]
     rubbing = [joint.name for joint in robot.joints if {joint.damping, joint.friction} - ZEROS]
     left = [name for name in rubbing if name in moving and name not in wanted]
-    return [*notes_on_friction(tree, "a URDF"), *notes_on_untouched("friction", left)]
+    notes = [*notes_on_friction(tree, "a URDF"), *note_on_no_place("a URDF", "friction", elsewhere)]
+    return [*notes, *notes_on_untouched("the friction", left)]
 
 
 def _write_rotors(text: XmlText, tree: KinematicTree, source: str | os.PathLike[str]) -> list[str]:

@@ -11,7 +11,14 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.components import Friction, Rotor, Spring
-from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning, UnknownModelNameError
+from nori_dyn.errors import (
+    FileFormatError,
+    MissingExtraError,
+    ModelError,
+    NoriWarning,
+    UnknownModelNameError,
+    WrongKindError,
+)
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.io.component_files import save_components
 from nori_dyn.io.corrections import by_joint
@@ -80,7 +87,7 @@ def test_robots_by_name(tmp_path):
     notes = save_robot(tree, "panda", tmp_path / "mine.urdf")
     assert difference(load(tmp_path / "mine.urdf").I, tree.I) < 1e-12
     assert len(notes) == 1
-    assert notes[0].startswith("friction of 'panda_joint1', ")
+    assert notes[0].startswith("the friction of 'panda_joint1', ")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.urdf"]
 
 
@@ -126,6 +133,13 @@ def test_robots_of_another_file(folder):
         save_robot(nd.autotree(1), folder / "arm.urdf", folder / "out.urdf")
     with pytest.raises(ModelError, match="no robot 'no_such_robot'"):
         save_robot(nd.autotree(1), "no_such_robot", folder / "out.urdf")
+
+
+def test_what_is_no_robot(folder):
+    with pytest.raises(WrongKindError, match=r"nd\.save_robot takes a robot \(KinematicTree\), not 'panda'"):
+        nd.save_robot("panda", folder / "arm.urdf", folder / "out.urdf")
+    with pytest.raises(WrongKindError, match=r"nd\.save_components takes a robot"):
+        nd.save_components(None, folder / "out.yaml")
 
 
 def test_without_mujoco(folder, monkeypatch):

@@ -170,6 +170,24 @@ def test_springs(write):
     assert 'springref="0.55"' in corrected_mjcf(load(radian).replace(components=parts), radian).content.decode()
 
 
+def test_what_acts_on_a_free_joint_has_no_place(write):
+    path = write()
+    tree = load(path)
+    parts = [*tree.components, Rotor(joints="joint4", inertia=0.3), Friction(joints="joint4", viscous=0.5)]
+    back, _, notes = again(tree.replace(components=parts), path)
+    assert back.components == tree.components
+    assert notes == tuple(
+        f"MJCF has no place for the {what} of 'joint4': a file of components has" for what in ("friction", "rotor")
+    )
+
+
+def test_classes_that_overrule_joints_are_noticed(write):
+    path = write('<joint stiffness="3" springref="30"/>', '<joint springdamper=".2 1"/>')
+    tree = load(path).replace(components=[Spring(joints="shoulder", stiffness=0.5)])
+    with pytest.raises(ModelError, match=r"MuJoCo reads another stiffness of the joint 'shoulder'.*springdamper"):
+        again(tree, path)
+
+
 def test_springs_that_say_their_time(write):
     path = write('type="slide" frictionloss=".3"', 'type="slide" springdamper=".2 1"')
     tree = load(path)
@@ -216,7 +234,7 @@ def test_components_that_are_in_no_model(write):
     path = write("</mujoco>", held)
     assert corrected_mjcf(load(path), path).notes == ()
     assert corrected_mjcf(load(path, components=False), path).notes == (
-        "friction of 'yaw', 'shoulder', 'joint2', 'joint3' is left as the file has it: the robot has none there",
+        "the friction of 'yaw', 'shoulder', 'joint2', 'joint3' is left as the file has it: the robot has none there",
         "the rotor of 'shoulder' is left as the file has it: the robot has none there",
         "the spring of 'shoulder' is left as the file has it: the robot has none there",
     )

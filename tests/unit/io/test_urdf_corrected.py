@@ -136,7 +136,7 @@ def test_the_link_that_moves_gets_the_change(arm, tmp_path):
     back, content, notes = again(before.replace(I=I), arm, tmp_path)
     assert difference(back.I, I) < SAME
     assert notes == (
-        "friction of 'shoulder' is left as the file has it: the robot has none there",
+        "the friction of 'shoulder' is left as the file has it: the robot has none there",
         "the rotor of 'shoulder' is left as the file has it: the robot has none there",
     )
     new = content.decode().splitlines()
@@ -200,6 +200,12 @@ def test_friction_and_rotors_of_joints(arm, tmp_path):
     )
 
 
+def test_what_acts_on_a_floating_base_has_no_place(arm):
+    tree = load(arm, base="floating").replace(components=[Friction(joints="root_joint", viscous=0.5)])
+    notes = corrected_urdf(tree, arm).notes
+    assert notes[0] == "a URDF has no place for the friction of 'root_joint': a file of components has"
+
+
 def test_rotors_as_text_and_of_several_motors(arm, tmp_path):
     second = """<transmission name="t2"><joint name="shoulder"/><rotorInertia> 2e-5 </rotorInertia></transmission>"""
     arm.write_text(ARM.replace("</robot>", f"{second}</robot>"))
@@ -221,7 +227,7 @@ def test_what_a_urdf_has_no_place_for_is_said(arm):
     couplings = [one for one in tree.components if isinstance(one, Coupling)]
     assert corrected_urdf(tree.replace(components=[*couplings, *more]), arm).notes == (
         "a URDF has no place for Stribeck's friction of 'elbow'",
-        "friction of 'shoulder' is left as the file has it: the robot has none there",
+        "the friction of 'shoulder' is left as the file has it: the robot has none there",
         "a URDF has no place for the rotor of 'elbow': a file of components has",
         "a URDF has no place for the spring of 'elbow': a file of components has",
     )
