@@ -324,6 +324,10 @@ class Identification(Shown):
             "correlations": {"names": list(self._free_names), "matrix": self._correlations.tolist()},
         }
 
+    def __repr__(self) -> str:
+        told = f"{self.n_told} of {len(self.directions)} combinations told"
+        return f"Identification('{self.problem.tree.name}', {told}, {self.n_samples:,} samples)"
+
     def shown(self) -> Document:
         """Return what `print` shows."""
         return identification_document(self)
