@@ -125,6 +125,7 @@ class IdentificationRun:
                 f"sensors '{job.system.sensors.name}' tell no combination of these parameters of "
                 f"'{job.system.tree.name}', however it moves: {self._unseen()}"
             )
+        self._check_scale()
         stage("compiling")
         self._program = self._found.program(self._problem.columns, job.backend)
         self._sigma, self._is_known = _sigma_of_rows(job.system, self._found.row_names)
@@ -133,6 +134,23 @@ class IdentificationRun:
             self._first_sigma, self._is_known = np.ones(1), False
         else:
             self._row_names, self._first_sigma = self._found.row_names, self._sigma
+
+    def _check_scale(self) -> None:
+        """Check that something tells how large forces are, where all that read them have unknown gains.
+
+        Raises:
+            InputError: nothing does.
+        """
+        found, problem = self._found, self._problem
+        free = {problem.all_parameters[k].name for k in problem.free}
+        readings = [name for name, reads in zip(found.row_names, found.reads, strict=True) if reads >= 0]
+        has_gains = bool(readings) and all(f"gain:{name}" in free for name in readings)
+        if has_gains and all(c.is_zero for c in found.c) and not any(problem.known.values()):
+            raise InputError(
+                "gains of all sensors are looked for, and nothing tells how large forces are: all gains, inertias and "
+                "frictions could be twice what they are. Say one that is known: known={'m:load': 2.5} (--known "
+                "m:load=2.5), for a load in some logs, or leave out the gain of one sensor."
+            )
 
     def _unseen(self) -> str:
         """Return why the sensors tell nothing, and what to do."""
@@ -158,7 +176,7 @@ class IdentificationRun:
         if not logs and not loaded:
             raise InputError("there is no log to identify from.")
         if loaded and self._problem.load_on is None:
-            raise InputError("which link carries the load? Name it: load_on='wrist_3_link' (--load-on).")
+            raise InputError(f"which link carries the load? Name it: load_on='{self._job.system.tree.names[-1]}' (--load-on).")
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
             gathered = [self._gather(log, False) for log in logs] + [self._gather(log, True) for log in loaded]
             others = [self._gather(log, False) for log in held_out]

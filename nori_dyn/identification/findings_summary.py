@@ -138,7 +138,8 @@ def joint_table(found: Identification) -> Table | None:
         for owner, own in by_owner.items()
     ]
     every = [each for own in by_owner.values() for each in own.values()]
-    notes = (f"Units: {', '.join(map(unbroken, said))}.", *_notes_on(every))
+    units_said = (f"Units: {', '.join(map(unbroken, said))}.",) if said else ()
+    notes = (*units_said, *_notes_on(every))
     columns = ("of", *(SHORT[kind] for kind in kinds))
     return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
 
@@ -260,9 +261,10 @@ def with_deviation(value: float, deviation: float) -> str:
     if not (math.isfinite(value) and deviation > 0 and math.isfinite(deviation)):
         return number(value)
     decimals = 1 - math.floor(math.log10(float(f"{deviation:.1e}")))
-    if not 0 <= decimals <= 6 or abs(value) >= 1e6:
+    if decimals > 6 or abs(value) >= 1e6:
         return unbroken(f"{number(value)} ± {number(deviation, 2)}")
-    return unbroken(f"{round(value, decimals) + 0.0:,.{decimals}f} ± {deviation:.{decimals}f}")
+    shown = (f"{round(x, decimals) + 0.0:,.{max(decimals, 0)}f}" for x in (value, deviation))
+    return unbroken(" ± ".join(shown))
 
 
 def described_sum(found: Combination, most: int | None = TERMS) -> str:

@@ -17,6 +17,8 @@ from tests.unit.identification.simulated import ARM, changed, saved_log
 
 LOAD = 2.0
 GAINS = np.array([2.0, 3.0, 1.5, 4.0, 2.5, 3.5])
+NOISE = np.array([1.3, 1.2, 1.0, 0.07, 0.12, 0.025])
+"""Standard deviation of the currents that are read: about a tenth of what they are."""
 CENTRE = np.array([0.03, 0.08, -0.05])
 
 
@@ -50,9 +52,8 @@ def loaded(arm, tmp_path_factory) -> Identification:
     for name, tree, seed in (("free", arm, 1), ("carries", arm.replace(I=with_load), 2)):
         paths.append(saved_log(folder / f"{name}.npz", tree, n=4000, seed=seed))
         log = dict(np.load(paths[-1]))
-        current = log["tau"] / GAINS
-        noise = 0.1 * current.std(axis=0) * np.random.default_rng(seed).normal(size=current.shape)
-        np.savez(paths[-1], **log | {"tau": current + noise})
+        noise = NOISE * np.random.default_rng(seed).normal(size=log["tau"].shape)
+        np.savez(paths[-1], **log | {"tau": log["tau"] / GAINS + noise})
     return nd.identify(
         paths[0],
         nd.System(arm, ARM),
@@ -124,16 +125,16 @@ def test_gains_of_noisy_currents_are_not_drawn_to_zero(loaded):
     for axis, c in zip("xyz", CENTRE, strict=True):
         name = f"mc:load.{axis}"
         assert loaded.load[name] == pytest.approx(LOAD * c, abs=5 * loaded.deviations[name])
-    for fit, gain in zip(loaded.fits, GAINS, strict=True):
-        assert fit.after == pytest.approx(0.1 * fit.spread, rel=0.2)
-        assert fit.correlation == pytest.approx(0.995, abs=0.003)
-        assert fit.before > 5 * fit.after, gain
+    for fit, noise in zip(loaded.fits, NOISE, strict=True):
+        assert fit.after == pytest.approx(noise, rel=0.05)
+        assert fit.correlation == pytest.approx(np.sqrt(1 - (noise / fit.spread) ** 2), abs=0.003)
+        assert fit.before > 5 * fit.after
 
 
 def test_a_load_is_said_with_its_centre(loaded):
     text = str(loaded)
     assert "(loaded)" in text
-    assert "m:load    2.00 known" in " ".join(text.split()).replace("m:load 2.00", "m:load    2.00")
+    assert "m:load 2 known kg" in " ".join(text.split())
     x = next(line for line in text.splitlines() if line.startswith("centre x"))
     assert float(x.split()[2]) == pytest.approx(CENTRE[0], abs=0.01)
 
@@ -181,7 +182,7 @@ def test_sensors_are_calibrated_alone(arm, tmp_path):
     [
         (3.07912, 0.0163, "3.079 ± 0.016"),
         (-0.0004, 0.012, "0.000 ± 0.012"),
-        (12345.6, 234.0, "12,346 ± 230"),
+        (12345.6, 234.0, "12,350 ± 230"),
         (1.0, 0.099999, "1.00 ± 0.10"),
         (2.5, 0.0, "2.50"),
     ],
