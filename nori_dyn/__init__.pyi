@@ -8,6 +8,7 @@ from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .identification.identifiability import identifiability
 from .io.component_files import load_components
 from .io.mjcf import load_mjcf
 from .io.robot_names import robots
@@ -78,6 +79,7 @@ __all__ = [
     "crba",
     "errors",
     "estimate",
+    "identifiability",
     "interop",
     "jacobian",
     "load_candidates",

@@ -88,6 +88,9 @@ class Regression:
         W: the entries that are not zero for all motions, by row and parameter.
         N: those, by row and w.
         c: for each row.
+        total: W phi + N w + c as one expression, of phi, w and the inputs.
+        phi: as inputs of `total`.
+        w: as inputs of `total`.
     """
 
     system: System
@@ -100,6 +103,9 @@ class Regression:
     W: Mapping[tuple[int, int], Expr]
     N: Mapping[tuple[int, int], Expr]
     c: tuple[Expr, ...]
+    total: tuple[Expr, ...]
+    phi: tuple[Expr, ...]
+    w: tuple[Expr, ...]
 
     @property
     def n_rows(self) -> int:
@@ -218,6 +224,7 @@ def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regressi
         UnknownNameError: a parameter that does not exist.
         InputError: no sensor of the system says anything of forces; a sensor that is not linear in a parameter.
     """
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     declared = [name for v in system.variables if v.kind == OFFSET for name in v.component_names]
     parameters = Parameters.of(system.tree, [*wanted, *declared], force_readings(system))
     graph = Graph(seed)
@@ -271,7 +278,7 @@ class _Forward:
             equation = row.equation
             if not row.is_exact or not isinstance(equation, VariableReading) or equation.key != key:
                 continue
-            said = self._y[row.y] if equation.value is None else np.array(equation.value)
+            said = self._true(row) if equation.value is None else np.array(equation.value)
             known = _solved(equation.matrix, said)
             if known and all(values[k] is None for k in known):
                 self._told.add(row.key)  # type: ignore[arg-type]
@@ -281,6 +288,12 @@ class _Forward:
             if values[k] is None:
                 values[k] = self._unknown[name] = self._graph.input(f"w:{name}")
         return np.array([self._graph.expr(value) for value in values], dtype=object)
+
+    def _true(self, row: RowBlock) -> Array:
+        """Return what a reading says of the true value: its gain times it, less its offset."""
+        names, y = row.component_names, self._y[row.y]
+        gains = np.array([self._phi.get(f"gain:{name}", 1.0) for name in names], dtype=object)
+        return np.asarray(gains * y - [self._phi.get(f"{OFFSET}:{name}", 0.0) for name in names])
 
     def _sum(self, row: RowBlock, without: VariableKey | None = None, y: Array | None = None) -> Array:
         """Return the sum of an equation's terms, the variable that it gives left out."""
@@ -302,7 +315,7 @@ class _Forward:
             terms = self._sum(row, y=np.array(gains, dtype=object) * self._y[row.y])
             has_own = any(key.kind == OFFSET for key in row.equation.blocks(self._at))
             for k, name in enumerate(names):
-                offset = 0.0 if has_own else self._phi.get(f"offset:{name}", 0.0)
+                offset = 0.0 if has_own else self._phi.get(f"{OFFSET}:{name}", 0.0)
                 yield name, row.y.start + k if n else -1, self._graph.expr(terms[k] + offset)
 
     def regression(self, system: System, parameters: Parameters, inputs: Mapping[str, Array], phi: Array) -> Regression:
@@ -334,6 +347,9 @@ class _Forward:
             W={(row, k): entry for (row, k), entry in found.items() if k < n},
             N={(row, k - n): entry for (row, k), entry in found.items() if k >= n},
             c=tuple(replaced(terms, {x.index: graph.zero for x in free})),
+            total=tuple(terms),
+            phi=tuple(phi),
+            w=tuple(self._unknown.values()),
         )
 
 
