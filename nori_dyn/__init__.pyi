@@ -2,6 +2,7 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
@@ -80,6 +81,7 @@ __all__ = [
     "errors",
     "estimate",
     "identifiability",
+    "identify",
     "interop",
     "jacobian",
     "load_candidates",

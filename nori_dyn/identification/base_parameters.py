@@ -18,7 +18,7 @@ rank over a field is ours (tests/unit/identification/test_base_parameters.py).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,8 +56,8 @@ class BaseParameters:
         independent: the columns that are kept, in order: as many as there are combinations.
         dependent: the columns that are combinations of these.
         K: of the dependent columns over the independent ones (n_independent, n_dependent).
-        ties: those of the dependent columns whose factors in K are what the parameters make them: they are told up to a
-            common factor with these, for which K is at some values near those known before.
+        ties: of the independent columns those that are told up to a factor only, which each has in common with others
+            of the independent ones: these.
         locked: the joints that stand still.
         n_unknown: how many of the unknown wrenches of a sample its rows tell; these rows say nothing more.
         error: bound on the probability that the number of combinations is wrong.
@@ -67,21 +67,21 @@ class BaseParameters:
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
     K: Floats
-    ties: tuple[int, ...]
+    ties: Mapping[int, tuple[int, ...]]
     locked: tuple[str, ...]
     n_unknown: int
     error: float
 
     @property
     def rank(self) -> int:
-        """The number of combinations that are told."""
-        return len(self.independent)
+        """The number of combinations that are told, a common factor less for each tie."""
+        return len(self.independent) - len(self.ties)
 
     @cached_property
     def G(self) -> Floats:
-        """The combinations as rows over all parameters (rank, n): beta = G phi."""
-        G = np.zeros((self.rank, len(self.parameters)))
-        G[np.arange(self.rank), list(self.independent)] = 1.0
+        """The combinations as rows over all parameters (n_independent, n): beta = G phi."""
+        G = np.zeros((len(self.independent), len(self.parameters)))
+        G[np.arange(len(G)), list(self.independent)] = 1.0
         G[:, list(self.dependent)] = self.K
         return G
 
@@ -136,17 +136,19 @@ def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0
     anyhow = _Stacked.of(motions.rows)
     possible = _Stacked.of(motions.possible_rows) if motions.are_limited else anyhow
     order = motions.order
-    independent = tuple(order[pivot] for pivot in sorted(possible.span.basis))
-    ties = tuple(order[pivot] for pivot in sorted(anyhow.span.basis.keys() - possible.span.basis.keys()))
+    independent = tuple(order[pivot] for pivot in sorted(anyhow.span.basis))
     seen = set(independent)
     dependent = tuple(column for column in order if column not in seen)
-    exact = possible.exact(order, independent, dependent)
-    K = _in_doubles(found, bodies, independent, dependent, ties, exact, seed)
+    exact = anyhow.exact(order, independent, dependent)
+    K = _in_doubles(found, bodies, independent, dependent, exact, seed)
+    ties = {
+        order[tied]: tuple(order[pivot] for pivot in sorted(possible.span.basis) if tied in possible.span.basis[pivot])
+        for tied in sorted(anyhow.span.basis.keys() - possible.span.basis.keys())
+    }
     degree = ENTRY_DEGREE * (max(tree.depths()) + 1)
     n_motions = anyhow.n_motions + possible.n_motions
-    error = min(1.0, (anyhow.span.dimension + 1) * (n_motions + 1) * degree / PRIME)
-    n_unknown = max(anyhow.n_unknown, possible.n_unknown)
-    return BaseParameters(found.parameters, independent, dependent, K, ties, locked, n_unknown, error)
+    error = min(1.0, (len(independent) + 1) * (n_motions + 1) * degree / PRIME)
+    return BaseParameters(found.parameters, independent, dependent, K, ties, locked, anyhow.n_unknown, error)
 
 
 @dataclass(frozen=True)
@@ -321,27 +323,15 @@ def _in_doubles(
     bodies: Sequence[int],
     independent: Sequence[int],
     dependent: Sequence[int],
-    ties: Sequence[int],
     exact: Array,
     seed: int,
 ) -> Floats:
     """Return K of which the field says where it is zero, from as many random motions as tell it well."""
-    K = np.zeros((len(independent), len(dependent)))
-    rng = np.random.default_rng(seed)
-    anyhow, tied = [*independent, *ties], set(ties)
-    untied = [k for k, column in enumerate(dependent) if column not in tied]
-    factors = np.zeros((len(anyhow), len(untied)))
-    if anyhow and untied:
-        rows = _random_rows(found, bodies, len(anyhow), rng)
-        scale = np.linalg.norm(rows[:, anyhow], axis=0)
-        factors = lstsq(rows[:, anyhow] / scale, rows[:, [dependent[k] for k in untied]])[0] / scale[:, None]
-    K[:, untied] = factors[: len(independent)]
-    if ties:
-        phi = found.parameters.prior + rng.normal(size=len(found.parameters))
-        told = phi[anyhow] + factors @ phi[[dependent[k] for k in untied]]
-        K[:, [dependent.index(column) for column in ties]] = -np.divide.outer(
-            told[: len(independent)], told[len(independent) :]
-        )
+    if not (independent and dependent):
+        return np.zeros((len(independent), len(dependent)))
+    rows = _random_rows(found, bodies, len(independent), np.random.default_rng(seed))
+    scale = np.linalg.norm(rows[:, independent], axis=0)
+    K: Floats = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
     K[exact == 0] = 0.0
     for value in (1, -1, 2, -2):
         K[exact == value % PRIME] = value
@@ -371,5 +361,6 @@ def without_unknowns(W: Floats, N: Floats) -> Floats:
     Rows stay as many; those directions that tell unknowns only are zero in them.
     """
     U, s, _ = np.linalg.svd(N, full_matrices=False)
-    U = U * (s > N_TOLERANCE * s[:, :1])[:, None, :]
-    return np.asarray(W - U @ (np.swapaxes(U, 1, 2) @ W))
+    told: Floats = U * (s > N_TOLERANCE * s[:, :1])[:, None, :]
+    of_unknowns: Floats = told @ (np.swapaxes(told, 1, 2) @ W)
+    return np.asarray(W - of_unknowns)

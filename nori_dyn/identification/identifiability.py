@@ -83,40 +83,24 @@ class Identifiability(Shown):
     def told(self) -> Mapping[str, Told]:
         """How each parameter is told, by its name; those with a common factor, once that is known."""
         base, names = self.base, self.parameters.names
-        linear = self._linear
         found: dict[str, Told] = dict.fromkeys(names, "never")
         for k, column in enumerate(base.independent):
-            found[names[column]] = "combined" if base.K[k, linear].any() else "alone"
-        found |= {names[base.dependent[k]]: "combined" for k in linear if base.K[:, k].any()}
-        return found | {each.name: "alone" for each in self.common_factors}
+            found[names[column]] = "combined" if base.K[k].any() else "alone"
+        found |= {names[column]: "combined" for k, column in enumerate(base.dependent) if base.K[:, k].any()}
+        return found | {names[column]: "never" for column, others in base.ties.items() if not others}
 
     @cached_property
     def combinations(self) -> tuple[Combination, ...]:
         """What is told only in combinations; factors are those at one posture of the joints that do not move."""
-        base, names = self.base, self.parameters.names
-        found = []
-        for k, column in enumerate(base.independent):
-            others = {names[base.dependent[j]]: float(base.K[k, j]) for j in self._linear if base.K[k, j]}
-            if others:
-                found.append(Combination(names[column], {names[column]: 1.0, **others}))
-        return tuple(found)
+        every = map(self.base.terms, range(len(self.base.independent)))
+        return tuple(Combination(next(iter(terms)), terms) for terms in every if len(terms) > 1)
 
     @cached_property
     def common_factors(self) -> tuple[CommonFactor, ...]:
         """What is told up to a factor only, as nothing tells a force in absolute terms."""
-        base, names = self.base, self.parameters.names
-        return tuple(
-            CommonFactor(
-                names[column], tuple(names[base.independent[row]] for row in base.K[:, k].nonzero()[0].tolist())
-            )
-            for k, column in enumerate(base.dependent)
-            if column in base.ties and base.K[:, k].any()
-        )
-
-    @property
-    def _linear(self) -> list[int]:
-        """The dependent columns whose factors do not depend on what the parameters are."""
-        return [k for k, column in enumerate(self.base.dependent) if column not in self.base.ties]
+        names = self.parameters.names
+        ties = self.base.ties.items()
+        return tuple(CommonFactor(names[tied], tuple(names[k] for k in others)) for tied, others in ties if others)
 
     def names_of(self, told: Told) -> tuple[str, ...]:
         """Return the parameters that are told in some way."""

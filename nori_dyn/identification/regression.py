@@ -14,7 +14,7 @@ Source: Nori (3); Atkeson, An and Hollerbach (1986) for the linearity in inertia
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -111,6 +111,11 @@ class Regression:
     def n_rows(self) -> int:
         """Number of rows of a sample."""
         return len(self.row_names)
+
+    def without_gains(self) -> Regression:
+        """Return the regression with all gains taken as known, though still among the parameters."""
+        gains = set(self.parameters.of_kinds("gain"))
+        return replace(self, W={(row, k): entry for (row, k), entry in self.W.items() if k not in gains})
 
     def program(self, columns: Sequence[int], backend: str = "auto") -> RegressorProgram:
         """Return the program that computes the numbers of some columns of W, of N and of c.

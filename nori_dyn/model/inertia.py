@@ -98,7 +98,10 @@ def warn_of_links(odd: Sequence[LinkData], tree: KinematicTree, file: str, stack
 
 def notes_on_links(odd: Sequence[LinkData]) -> list[str]:
     """Return what was done to links that were given the nearest inertia that some distribution of mass has."""
-    changes = [f"'{link.name}' ({_moments(link.I_com)} to {_moments(nearest_physical(link.I_com))})" for link in odd]
+    changes = [
+        f"'{link.name}' ({principal_moments(link.I_com)} to {principal_moments(nearest_physical(link.I_com))})"
+        for link in odd
+    ]
     return [f"nearest physical principal moments [kg m^2] taken: {_listed(changes)}"] if odd else []
 
 
@@ -129,7 +132,7 @@ def check_inertia(link: str, mass: float, com: Floats, I_com: Floats) -> bool:
     return bool(most <= least + middle + slack)
 
 
-def nearest_physical(I_com: Floats) -> Floats:
+def nearest_physical(I_com: Floats, least: float = 0.0) -> Floats:
     """Return the rotational inertia (3, 3) nearest to one, of those that some distribution of mass has [kg m^2].
 
     Nearest in the Frobenius norm of the pseudo-inertia about the centre of mass, diag(Σ, m) with Σ = tr(I)/2 1 - I the
@@ -138,30 +141,43 @@ def nearest_physical(I_com: Floats) -> Floats:
 
     Args:
         I_com: rotational inertia (3, 3) about the centre of mass, symmetric [kg m^2].
+        least: second moment of the mass that is left along every axis [kg m^2].
 
     Source: the pseudo-inertia of Wensing, Kim and Slotine, Linear matrix inequalities for physically consistent
     inertial parameter identification, 2018; the projection of Higham, Computing a nearest symmetric positive
     semidefinite matrix, 1988.
     """
-    moments, axes = np.linalg.eigh(np.trace(I_com) / 2 * np.eye(3) - I_com)
-    S = axes * np.maximum(moments, 0) @ axes.T
-    nearest: Floats = np.trace(S) * np.eye(3) - (S + S.T) / 2
-    return nearest
+    moments, axes = np.linalg.eigh(second_moments(I_com))
+    S = axes * np.maximum(moments, least) @ axes.T
+    return rotational_inertia((S + S.T) / 2)
+
+
+def second_moments(I: Floats) -> Floats:
+    """Return the second moments of the mass Σ = tr(I)/2 1 - I (3, 3) of a rotational inertia I (3, 3)."""
+    S: Floats = np.trace(I) / 2 * np.eye(3) - I
+    return S
+
+
+def rotational_inertia(S: Floats) -> Floats:
+    """Return the rotational inertia I = tr(Σ) 1 - Σ (3, 3) of second moments of the mass Σ (3, 3)."""
+    I: Floats = np.trace(S) * np.eye(3) - S
+    return I
+
+
+def principal_moments(I_com: Floats) -> str:
+    """Return the principal moments of a rotational inertia (3, 3) in words, rising."""
+    moments = np.linalg.eigvalsh(I_com)
+    rounded = np.where(np.abs(moments) <= TOLERANCE * np.abs(moments).max(), 0.0, moments)
+    return ", ".join(f"{moment:.4g}" for moment in rounded)
 
 
 def _not_physical(odd: Sequence[LinkData]) -> str:
     """Return the sentence that says which inertias no distribution of mass has, and why."""
-    shown = [f"'{link.name}' ({_moments(link.I_com)} kg m^2)" for link in odd]
+    shown = [f"'{link.name}' ({principal_moments(link.I_com)} kg m^2)" for link in odd]
     return (
         f"no distribution of mass has the principal moments of inertia of {_listed(shown)}: none may be negative, or "
         "larger than the sum of the others."
     )
-
-
-def _moments(I_com: Floats) -> str:
-    moments = np.linalg.eigvalsh(I_com)
-    rounded = np.where(np.abs(moments) <= TOLERANCE * np.abs(moments).max(), 0.0, moments)
-    return ", ".join(f"{moment:.4g}" for moment in rounded)
 
 
 def _listed(what: Sequence[str]) -> str:

@@ -1,0 +1,311 @@
+"""Logs run through a regressor: what they say of a robot's parameters, gathered with flat memory, and the estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from threadpoolctl import threadpool_limits
+
+from nori_dyn.errors import InputError
+from nori_dyn.identification.base_parameters import base_parameters
+from nori_dyn.identification.consistent import consistent
+from nori_dyn.identification.doubts import delays, late_readings, opposite_readings, turned_signs
+from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
+from nori_dyn.identification.filtering import Decimation
+from nori_dyn.identification.findings import Identification, combinations_of, fits_of
+from nori_dyn.identification.gathering import Gathering, Robust
+from nori_dyn.identification.information import Moments, triangular
+from nori_dyn.identification.motion import Motion
+from nori_dyn.identification.parameters import Parameters
+from nori_dyn.identification.physical import unphysical_links
+from nori_dyn.identification.problem import Problem
+from nori_dyn.identification.regression import force_readings, regression
+from nori_dyn.logs.differentiation import JUMP, Differentiation
+from nori_dyn.logs.log import Log
+from nori_dyn.logs.reading import Reading
+from nori_dyn.logs.record import ALWAYS
+from nori_dyn.logs.report import LogReport
+from nori_dyn.logs.samples import Samples
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import OFFSET
+from nori_dyn.system.builder import System
+from nori_dyn.system.inputs import Missing
+from nori_dyn.system.rows import RowBlock
+from nori_dyn.tables.progress import Progress
+from nori_dyn.typing import Booleans, Floats
+
+ROBUST_ROUNDS = 4
+"""Times that a log is read again where residuals that are far off are to count less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """How logs are identified from; see `identify`."""
+
+    system: System
+    differentiation: Differentiation | None
+    dt: float | None
+    cutoff: float | None
+    missing: Missing
+    backend: str
+    is_robust: bool
+    is_physical: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gathered:
+    """What a log says.
+
+    Attributes:
+        log: the log.
+        segments: what each segment of it says of each row.
+        is_loaded: whether the robot carries the load in it.
+        n_samples: number of samples.
+        dt: time between them [s], where it is known.
+    """
+
+    log: Log
+    segments: list[list[Moments]]
+    is_loaded: bool
+    n_samples: int
+    dt: float | None
+
+
+class IdentificationRun:
+    """Looks for parameters of a robot in logs.
+
+    Args:
+        job: how.
+        wanted: the parameters, see `Parameters.of`.
+        locked: joints that stand still.
+        load_on: the link that carries a load, in some logs.
+        known: values of parameters that are known.
+        stage: is told how far it is.
+
+    Raises:
+        InputError, UnknownNameError: see `identify`.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        wanted: Sequence[str],
+        locked: Sequence[str],
+        load_on: str | None,
+        known: Mapping[str, float],
+        stage: Progress,
+    ) -> None:
+        self._job, self._stage = job, stage
+        stage("which combinations can be told")
+        if load_on is not None:
+            job.system.tree.link(load_on)
+            wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
+        self._found = regression(job.system, wanted)
+        self._motion = Motion(job.system)
+        self._problem = Problem(base_parameters(self._found.without_gains(), locked), load_on, known)
+        stage("compiling")
+        self._program = self._found.program(self._problem.columns, job.backend)
+        self._sigma, self._is_known = _sigma_of_rows(job.system, self._found.row_names)
+        if self._found.unknowns:
+            self._row_names: tuple[str, ...] = ("all rows, unknown wrenches taken out",)
+            self._first_sigma, self._is_known = np.ones(1), False
+        else:
+            self._row_names, self._first_sigma = self._found.row_names, self._sigma
+
+    def identified(
+        self, logs: Sequence[Log], loaded: Sequence[Log], held_out: Sequence[Log], share: float
+    ) -> Identification:
+        """Return what is found.
+
+        Args:
+            logs: the logs.
+            loaded: those in which the robot carries the load.
+            held_out: those on which the fit is judged.
+            share: of the end of each log on which it is judged, where there are no such logs.
+
+        Raises:
+            InputError, FileFormatError, MappingError, MissingExtraError: see `identify`.
+        """
+        if not logs and not loaded:
+            raise InputError("there is no log to identify from.")
+        if loaded and self._problem.load_on is None:
+            raise InputError("which link carries the load? Name it: load_on='wrist_3_link' (--load-on).")
+        with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
+            gathered = [self._gather(log, False) for log in logs] + [self._gather(log, True) for log in loaded]
+            others = [self._gather(log, False) for log in held_out]
+            self._stage("estimating")
+            prior = self._problem.prior([each.rows for each in map(self._evidence, gathered)], self._declared())
+            solution = self._solved(gathered, prior)
+            if self._job.is_robust:
+                gathered, solution = self._robust(gathered, prior, solution)
+            return self._identification(gathered, others, share, prior, solution)
+
+    def _evidence(self, gathered: Gathered, part: slice = slice(None)) -> Evidence:
+        return Evidence(gathered.segments[part], *self._problem.evidence(gathered.is_loaded))
+
+    def _solved(self, gathered: Sequence[Gathered], prior: Prior, part: Sequence[slice] | None = None) -> Solution:
+        parts = [slice(None)] * len(gathered) if part is None else part
+        logs = [self._evidence(each, own) for each, own in zip(gathered, parts, strict=True)]
+        return solved(logs, prior, self._first_sigma, self._is_known)
+
+    def _gather(self, log: Log, is_loaded: bool, robust: Robust | None = None) -> Gathered:
+        """Return what a log says."""
+        job, report = self._job, LogReport()
+        reading = Reading({ALWAYS: job.system}, differentiation=job.differentiation, missing=job.missing)
+        gathering: Gathering | None = None
+        dt, n = job.dt, 0
+        for chunk in reading.chunks(log, report.counts):
+            samples = _whole(chunk.samples)
+            if dt is None and samples.t is not None and len(samples) > 1:
+                dt = float(np.median(np.diff(samples.t)))
+            if gathering is None:
+                gathering = self._gathering(dt, robust)
+            for part in _runs(samples, dt):
+                gathering.forget()
+                q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
+                gathering.add(q, qd, self._motion.accelerations(q, qd, y), y, dt)
+            n += len(samples)
+            self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", chunk.done)
+        segments = [] if gathering is None else gathering.segments.each()
+        if not segments:
+            raise InputError(
+                f"{log.path}: {n} samples are too few for a filter of {job.cutoff:g} Hz. Leave it out, or raise it."
+                if job.cutoff is not None
+                else f"{log.path}: holds no sample that says anything."
+            )
+        return Gathered(log, segments, is_loaded, n, dt)
+
+    def _gathering(self, dt: float | None, robust: Robust | None) -> Gathering:
+        cutoff = self._job.cutoff
+        if cutoff is not None and dt is None:
+            raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
+        decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
+        n_unknown = self._problem.base.n_unknown
+        return Gathering(self._found, self._program, self._sigma, n_unknown, decimation, robust)
+
+    def _robust(self, gathered: list[Gathered], prior: Prior, solution: Solution) -> tuple[list[Gathered], Solution]:
+        """Return what logs say where residuals that are far off count less, and the estimate from that."""
+        for _ in range(ROBUST_ROUNDS):
+            again = []
+            for each in gathered:
+                beta = self._evidence(each).beta(solution.values)
+                again.append(self._gather(each.log, each.is_loaded, Robust(beta, solution.sigma)))
+            gathered = again
+            solution = self._solved(gathered, prior)
+        return gathered, solution
+
+    def _declared(self) -> dict[str, tuple[float, float]]:
+        """Return mean and standard deviation of the offsets of which sensors declare them."""
+        found: dict[str, tuple[float, float]] = {}
+        for row in self._job.system.rows:
+            equation = row.equation
+            if isinstance(equation, VariableReading) and equation.key.kind == OFFSET and equation.value is not None:
+                sigma = equation.sigma or (np.inf,) * len(equation.value)
+                names = (name.removeprefix("prior:") for name in row.component_names)
+                found |= dict(zip(names, zip(equation.value, sigma, strict=True), strict=True))
+        return found
+
+    def _identification(
+        self, gathered: list[Gathered], others: list[Gathered], share: float, prior: Prior, solution: Solution
+    ) -> Identification:
+        problem = self._problem
+        logs = [self._evidence(each) for each in gathered]
+        ends = [len(each.segments) - int(np.ceil(share * len(each.segments))) for each in gathered]
+        if others:
+            held_out, without = [self._evidence(each) for each in others], solution
+        elif share and all(0 < end < len(each.segments) for end, each in zip(ends, gathered, strict=True)):
+            without = self._solved(gathered, prior, [slice(0, end) for end in ends])
+            held_out = [self._evidence(each, slice(end, None)) for end, each in zip(ends, gathered, strict=True)]
+        else:
+            held_out, without = [], solution
+        before = problem.before[problem.free]
+        plain = problem.whole(solution.values)
+        values, notes = self._physical(prior, solution) if self._job.is_physical else (plain, ())
+        known_by_then = [each.dt for each in gathered]
+        late = {} if self._found.unknowns else delays(self._row_names, logs, prior, solution.sigma, known_by_then[0])
+        doubts = [*turned_signs(problem.parameters, plain), *late_readings(late)]
+        if not self._found.unknowns:
+            doubts += opposite_readings(self._row_names, logs, before)
+        inverse = solve_triangular(triangular(prior.L), np.eye(len(before)))
+        told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.columns)]
+        return Identification(
+            problem=problem,
+            values=values,
+            plain=plain,
+            solution=solution,
+            fits=fits_of(
+                self._row_names,
+                force_readings(self._job.system),
+                logs,
+                held_out,
+                before,
+                values[problem.free],
+                without.values,
+                solution.sigma,
+                late,
+            ),
+            combinations=combinations_of(problem, solution, plain, inverse @ inverse.T),
+            directions=1.0 / np.sqrt(1.0 + told**2),
+            notes=(*doubts, *notes),
+            n_samples=sum(each.n_samples for each in gathered),
+            is_physical=not unphysical_links(problem.parameters, values[: len(problem.parameters)]),
+        )
+
+    def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+        """Return all parameters, those of the robot as bodies can have them, and notes."""
+        problem = self._problem
+        n = len(problem.parameters)
+        of_load = np.flatnonzero(problem.free >= n)
+        of_robot = np.flatnonzero(problem.free < n)
+        both = np.column_stack([solution.R[:, of_load], solution.R[:, of_robot], solution.z])
+        vague = prior.L[:, of_load]
+        rows = np.column_stack([vague, np.zeros((len(vague), len(of_robot))), vague @ prior.values[of_load]])
+        T = triangular(np.vstack([both, rows[np.any(vague != 0, axis=1)]])) if len(of_load) else both
+        m = len(of_load)
+        R, z = T[m : m + len(of_robot), m:-1], T[m : m + len(of_robot), -1]
+        before = problem.before[:n]
+        chosen = tuple(problem.parameters.each[k] for k in problem.free[of_robot])
+        tree = problem.tree.replace(I=problem.parameters.inertias(before))
+        parameters = Parameters(tree, chosen)
+        shift = prior.values[of_robot] - parameters.prior
+        shift[parameters.of_kinds("m", "mc", "I")] = 0.0
+        scale = np.linalg.norm(prior.L[:, of_robot], axis=0)
+        fit = consistent(R, z - R @ shift, parameters, sigma=1.0 / scale)
+        values = np.zeros(len(problem.free))
+        values[of_robot] = fit.values + shift
+        if m:
+            values[of_load] = solve_triangular(T[:m, :m], T[:m, -1] - T[:m, m:-1] @ values[of_robot])
+        bounds = (f"At the least that they may be: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
+        return problem.whole(values), (*fit.notes, *bounds)
+
+
+def _whole(samples: Samples) -> Samples:
+    """Return the samples all of whose readings are numbers."""
+    is_whole: Booleans = np.asarray(np.isfinite(samples.y).all(axis=1))
+    return samples if is_whole.all() else samples.at(is_whole)
+
+
+def _runs(samples: Samples, dt: float | None) -> list[slice]:
+    """Return the runs of samples that follow each other in time."""
+    if samples.t is None or dt is None or len(samples) < 2:
+        return [slice(0, len(samples))]
+    steps = np.diff(samples.t)
+    jumps = np.flatnonzero((steps > JUMP * dt) | (steps <= 0)) + 1
+    return [slice(a, b) for a, b in pairwise([0, *jumps.tolist(), len(samples)])]
+
+
+def _sigma_of_rows(system: System, names: Sequence[str]) -> tuple[Floats, bool]:
+    """Return the standard deviation that each row has by its sensor, 1 where it has none; and whether all have one."""
+    given: dict[str, float] = {}
+    for row in system.rows:
+        given |= _own_sigma(row)
+    return np.array([given.get(name, 1.0) for name in names]), all(name in given for name in names)
+
+
+def _own_sigma(row: RowBlock) -> dict[str, float]:
+    sigma = row.equation.sigma
+    return {} if sigma is None else dict(zip(row.component_names, sigma, strict=True))

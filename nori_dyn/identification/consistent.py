@@ -1,0 +1,232 @@
+"""The parameters that fit a log best among those that bodies can have, and nearest to the prior where it is silent.
+
+    minimise 1/2 |R phi - z|^2 + gamma sum of d(P_i || P_0i) over links + 1/2 sum of ((phi_k - phi_0k) / sigma_k)^2
+
+over parameters phi with pseudo-inertias P_i positive definite, coefficients of friction, rotors and springs that are
+not negative, gains that are positive, and centres of mass in hulls where those are given. The problem is convex. With
+X = L^-1 P L^-T, P_0 = L L^T, the entropic divergence is
+
+    d(P || P_0) = tr X - log det X - 4,
+
+and the Riemannian one |X - 1|^2 / 2, its second-order part. The solver is told the problem in standard deviations from
+the solution that least squares gives with the latter, without constraints: grams and tonnes are alike to it.
+
+Source: Lee, Wensing and Park, Geometric robot dynamic identification: a convex programming approach, 2020; Wensing, Kim
+and Slotine, 2018, for hulls.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
+from nori_dyn.identification.convex import METRICS, UNSOLVED, Body, Metric, Problem, excess, solved
+from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters
+from nori_dyn.identification.physical import (
+    RelativeInertia,
+    mended_prior,
+    pull_back,
+    relative_inertias,
+    ten_numbers,
+)
+from nori_dyn.typing import Floats, Indices
+
+LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "rotor": 0.0, "stiffness": 0.0, "gain": 1e-3}
+"""What parameters are at least."""
+
+VAGUE: Mapping[Kind, float] = {
+    "viscous": 1e2,
+    "coulomb": 1e2,
+    "rotor": 1e1,
+    "stiffness": 1e4,
+    "preload": 1e4,
+    "offset": 1e3,
+    "gain": 1e1,
+}
+"""Prior deviations [SI] of what is no inertia, unless they are given: far more than the parameters of robots vary."""
+
+FIRST = [1, 2, 3, 0]
+"""Where m c and m are among the ten parameters of a link."""
+
+UNKNOWN = 1e-12
+"""Share of a column below which a pivot is none."""
+
+CLOSE = 1e-4
+"""Excess of the objective that is taken for none: a fiftieth of a standard deviation of any parameter at most."""
+
+CLOSE_SHARE = 1e-7
+"""The same as a share of the objective, where rows contradict all bodies by far more than their deviations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConsistentFit:
+    """Parameters that bodies can have.
+
+    Attributes:
+        values: of all parameters (n,).
+        excess: no others that bodies can have have an objective lower by more than this.
+        at_bounds: names of the parameters at the least that they may be.
+        notes: what was taken otherwise than the model says, in sentences.
+    """
+
+    values: Floats
+    excess: float
+    at_bounds: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def consistent(
+    R: Floats,
+    z: Floats,
+    parameters: Parameters,
+    *,
+    gamma: float = 1.0,
+    sigma: Floats | None = None,
+    hulls: Mapping[str, Any] | None = None,
+    metric: Metric = "entropic",
+) -> ConsistentFit:
+    """Return the parameters that fit a log best among those that bodies can have, near the prior model.
+
+    Parameters of a link that are not looked for stay as the model gives them.
+
+    Args:
+        R: what a log says, as rows R phi = z with deviation 1 (n_rows, n); any number of them, of any rank.
+        z: their right-hand side (n_rows,).
+        parameters: the parameters phi, with their prior values.
+        gamma: weight of the distance of inertias from the prior: 1 / gamma is the square of the share by which they are
+            expected to differ from it, so that 1 expects differences as large as the inertias, and 100 of a tenth.
+        sigma: prior deviation of each parameter (n,), of which those of inertias are not looked at; `VAGUE` when None.
+        hulls: for links, points (n_points, 3) in the link's frame, in whose convex hull its centre of mass is [m].
+        metric: "entropic" or "riemannian".
+
+    Raises:
+        InputError: an argument of the wrong shape or range, constraints that nothing fulfils, or a problem that the
+            solver does not solve.
+        UnknownNameError: a hull of what is no link.
+        MissingExtraError: the extra `identify` is not installed.
+    """
+    if importlib.util.find_spec("cvxpy") is None or importlib.util.find_spec("clarabel") is None:
+        raise MissingExtraError("a fit that bodies can have", "identify")
+    R, z, deviations = _checked(R, z, parameters, gamma, sigma, metric)
+    corners = _corners(hulls or {}, parameters)
+    prior, notes = mended_prior(parameters)
+    start, root = _unconstrained(R, z, parameters, prior, deviations, gamma)
+    T = la.solve_triangular(root, np.eye(len(start)))
+    bounded, least = _bounds(parameters)
+    others = np.flatnonzero([each.kind not in INERTIAL for each in parameters.each])
+    rows = np.vstack([R @ T, T[others] / deviations[others, None]])
+    A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
+    bodies = tuple(_body(each, start, T, corners.get(each.link)) for each in relative_inertias(parameters))
+    problem = Problem(A, b, bodies, T[bounded], least - start[bounded], gamma, metric)
+
+    answer = solved(problem)
+    at_bound = answer.bounds > problem.G @ answer.v - problem.g
+    values = start + T @ answer.v
+    values[bounded] = np.where(at_bound, least, np.maximum(values[bounded], least))
+    answer = replace(answer, v=root @ (values - start))
+    above, objective = excess(problem, answer), problem.objective(answer.v)
+    if not above <= CLOSE + CLOSE_SHARE * objective:
+        raise InputError(UNSOLVED)
+    return ConsistentFit(values, max(above, 0.0), tuple(parameters.names[k] for k in bounded[at_bound]), notes)
+
+
+def _checked(
+    R: Floats, z: Floats, parameters: Parameters, gamma: float, sigma: Floats | None, metric: str
+) -> tuple[Floats, Floats, Floats]:
+    """Return the rows, their right-hand side and the prior deviations.
+
+    Raises:
+        InputError: one of the arguments of `consistent` has the wrong shape or range.
+    """
+    n = len(parameters)
+    R, z = np.asarray(R, dtype=float), np.asarray(z, dtype=float)
+    if R.ndim != 2 or R.shape[1] != n or z.shape != R.shape[:1]:
+        raise InputError(f"R has shape {R.shape} and z {z.shape}, expected (n_rows, {n}) and (n_rows,).")
+    if not (np.isfinite(R).all() and np.isfinite(z).all()):
+        raise InputError("R or z holds a value that is not finite.")
+    if not 0 < gamma < np.inf:
+        raise InputError(f"gamma is {gamma}. The weight of the prior inertias must be positive and finite.")
+    if metric not in METRICS:
+        raise InputError(f"unknown metric '{metric}'. Known: {', '.join(METRICS)}.")
+    if sigma is None:
+        sigma = np.array([VAGUE.get(each.kind, 1.0) for each in parameters.each])
+    sigma = np.asarray(sigma, dtype=float)
+    if sigma.shape != (n,) or not (sigma > 0).all():
+        raise InputError(f"sigma must be {n} positive deviations, one of each parameter.")
+    return R, z, sigma
+
+
+def _corners(hulls: Mapping[str, Any], parameters: Parameters) -> dict[str, Floats]:
+    """Return for each link with a hull its points as columns [p; 1] (4, n_points).
+
+    Raises:
+        InputError: a hull that is no points, or of a link without parameters that move its centre of mass.
+        UnknownNameError: a hull of what is no link.
+    """
+    movable = {each.owner for each in parameters.each if each.kind in ("m", "mc")}
+    found = {}
+    for link, points in hulls.items():
+        if link not in parameters.tree.names:
+            raise UnknownNameError("link", link, parameters.tree.names, "the hulls")
+        if link not in movable:
+            raise InputError(
+                f"the hull of '{link}' bounds nothing: neither its mass nor its first moments are looked for."
+            )
+        at = np.asarray(points, dtype=float)
+        if at.ndim != 2 or at.shape[1] != 3 or not len(at) or not np.isfinite(at).all():
+            raise InputError(f"the hull of '{link}' has shape {at.shape}, expected finite points (n_points, 3).")
+        found[link] = np.vstack([at.T, np.ones(len(at))])
+    return found
+
+
+def _bounds(parameters: Parameters) -> tuple[Indices, Floats]:
+    """Return the places of the parameters that have a bound, and what they are at least."""
+    places = np.array(parameters.of_kinds(*LEAST), dtype=np.intp)
+    return places, np.array([LEAST[parameters.each[k].kind] for k in places])
+
+
+def _unconstrained(
+    R: Floats, z: Floats, parameters: Parameters, prior: Floats, deviations: Floats, gamma: float
+) -> tuple[Floats, Floats]:
+    """Return the solution (n,) by least squares with the Riemannian metric, and the root (n, n) of its information.
+
+    The solver's coordinates count its standard deviations, v = root (phi - solution).
+
+    Raises:
+        InputError: neither the rows nor the prior say anything of some parameters.
+    """
+    n = len(prior)
+    known = np.diag([0.0 if each.kind in INERTIAL else 1.0 for each in parameters.each]) / deviations[:, None]
+    B = np.vstack([np.sqrt(gamma) * pull_back(parameters), known])
+    rows = np.column_stack([np.vstack([R, B]), np.concatenate([z, B @ prior])])
+    triangle: Floats = np.linalg.qr(rows, mode="r")
+    root, right = triangle[:n, :n], triangle[:n, n]
+    unknown = np.abs(np.diag(root)) <= UNKNOWN * np.linalg.norm(root, axis=0)
+    if unknown.any():
+        names = ", ".join(np.array(parameters.names)[unknown])
+        raise InputError(f"neither the rows nor the prior say what {names} is: give it a finite sigma.")
+    return la.solve_triangular(root, right), root
+
+
+def _body(link: RelativeInertia, start: Floats, T: Floats, corners: Floats | None) -> Body:
+    """Return a link in coordinates v, of which the values are start + T v."""
+    C = link.D @ T[link.places]
+    c = ten_numbers(link.of(start))
+    M, m = np.zeros((10, len(start))), link.prior.copy()
+    M[link.which], m[link.which] = T[link.places], start[link.places]
+    return Body(link.link, C, c, M[FIRST], m[FIRST], corners)
+
+
+def _fewest(A: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return rows, (n, n) at most, with the same sum of squares but for a constant."""
+    n = A.shape[1]
+    if len(A) <= n:
+        return A, b
+    triangle: Floats = np.linalg.qr(np.column_stack([A, b]), mode="r")
+    return triangle[:n, :n], triangle[:n, n]

@@ -1,0 +1,141 @@
+"""What is odd about what was found: signs that are turned, readings that are late, motions that excite nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from nori_dyn.identification.estimation import Evidence, Prior
+from nori_dyn.identification.information import EXTRA, triangular
+from nori_dyn.identification.parameters import Parameters
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.recursions.crba import crba
+from nori_dyn.typing import Floats
+
+LOOKS = 8
+"""Configurations at which the inertia that joints feel is looked at."""
+
+OPPOSITE = -0.5
+"""Correlation of a reading with what the model says it should be, below which its sign is likely turned."""
+
+LATE = 0.02
+"""Share of a reading's residual, squared, that its delay has to explain."""
+
+
+def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
+    """Yield a sentence for each joint that, by plain least squares, feels a negative inertia.
+
+    What a joint feels is told by base parameters alone, so that no choice among the others can mend it.
+
+    Args:
+        parameters: of the robot.
+        plain: their values by least squares alone (n,).
+    """
+    tree = parameters.tree.replace(I=parameters.inertias(plain[: len(parameters)]), components=())
+    rotors = _rotors(parameters, plain)
+    found = []
+    for q in tree.random_configurations(LOOKS, 0):
+        found.append(np.diag(crba(tree, q)) + rotors)
+    felt = np.max(found, axis=0)
+    names = [tree.joint_names[i] for i, part in enumerate(tree.v_slices) if (felt[part] < 0).any()]
+    if names:
+        yield (
+            f"By least squares alone, joint{'s' if len(names) > 1 else ''} {_listed(names)} would have a negative "
+            "inertia in every pose: masses below zero. The sign of the torques there, or of the accelerations, is "
+            "likely turned; or the motion is too slow to tell inertias."
+        )
+
+
+def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Floats) -> Iterator[str]:
+    """Yield a sentence for each reading that goes against what the model says it should be.
+
+    Args:
+        names: of the rows.
+        logs: what the logs say.
+        before: parameters by the model as it was (n,).
+    """
+    for k, name in enumerate(names):
+        log, m = logs[0], logs[0].rows[k]
+        correlation = m.correlation(m.unit("reading"), m.prediction(log.beta(before)))
+        if correlation < OPPOSITE:
+            yield (
+                f"'{name}' goes against what the model says it should be: their correlation is {correlation:.2f}. "
+                "Its sign is likely turned: map it with scale -1."
+            )
+
+
+def delays(
+    names: Sequence[str], logs: Sequence[Evidence], prior: Prior, sigma: Floats, dt: float | None
+) -> Mapping[str, float]:
+    """Return by how much each reading comes after the motion [s], of those of which that explains something.
+
+    A reading that is late by d reads true - d times its rate, as long as d is short: one more unknown a reading, found
+    together with all parameters.
+
+    Args:
+        names: of the rows.
+        logs: what the logs say.
+        prior: what was known before.
+        sigma: standard deviation of each row.
+        dt: time between samples [s]; None where it is not known, and nothing is said.
+    """
+    if dt is None or not logs:
+        return {}
+    n, rows = len(prior.values), len(names)
+    stacked = []
+    for log in logs:
+        for k, m in enumerate(log.rows):
+            own = log.over(m)
+            late = np.zeros((len(own), rows))
+            late[:, k] = -m.R[:, m.k + EXTRA.index("rate")]
+            stacked.append(np.column_stack([own[:, :-1], late, own[:, -1]]) / sigma[k])
+    known = np.column_stack([prior.L, np.zeros((len(prior.L), rows)), -prior.L @ prior.values])
+    T = triangular(np.vstack([*stacked, known]))
+    d = T[n : n + rows, n : n + rows]
+    if (np.abs(np.diag(d)) == 0).any():
+        return {}
+    late_by = solve_triangular(d, -T[n : n + rows, n + rows])
+    explained = _explained(T, n, rows)
+    left = float(T[-1, -1] ** 2)
+    return {
+        name: float(late_by[k])
+        for k, name in enumerate(names)
+        if abs(late_by[k]) > 0.5 * dt and explained[k] > LATE * (left / rows + explained[k])
+    }
+
+
+def _explained(T: Floats, n: int, rows: int) -> Floats:
+    """Return by how much the sum of squares grows if one of the delays is taken to be zero."""
+    d, right = T[n : n + rows, n : n + rows], T[n : n + rows, n + rows]
+    inverse = solve_triangular(d, np.eye(rows))
+    values = inverse @ right
+    found: Floats = values**2 / np.sum(inverse**2, axis=1)
+    return found
+
+
+def late_readings(found: Mapping[str, float]) -> Iterator[str]:
+    """Yield what is said of readings that are late."""
+    if found:
+        shown = ", ".join(f"'{name}' by {1e3 * late:.3g} ms" for name, late in found.items())
+        yield (
+            f"Readings seem to come after the motion: {shown}. Say it in the mapping (delay), so that both are of the "
+            "same instant; what is found of friction and inertia is wrong by as much."
+        )
+
+
+def _rotors(parameters: Parameters, values: Floats) -> Floats:
+    """Return the rotor inertia at each freedom (nv,), those that are not parameters by the model."""
+    tree: KinematicTree = parameters.tree
+    found = np.zeros(tree.nv)
+    every = Parameters.of(tree, ["rotors"])
+    for each, before in zip(every.each, every.prior, strict=True):
+        at = parameters.place.get(each.name)
+        found[tree.v_slices[tree.joint(each.owner)]] = before if at is None else values[at]
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

@@ -1,0 +1,181 @@
+"""Parameters from what logs say of them: weighted least squares with what was known before, and how sure that is.
+
+    minimise  sum over rows r of |R_r beta_r - z_r|^2 / sigma_r^2  +  |L (phi - phi_0)|^2,    beta = G phi
+
+Only the combinations beta are told; within these the estimate is the one next to the prior, in the metric of L. The
+standard deviations sigma_r of readings are given, or found from what is left, in turns.
+
+Residuals of real robots are alike from sample to sample, so that their number says too much. So the covariance is also
+taken from how much the gradients of whole segments of the log scatter, and the larger of the two is told.
+
+Source: Swevers et al. (1997) and Gautier (1997) for weights from residuals; Liang and Zeger (1986) for the scatter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from nori_dyn.identification.information import Moments, joined, triangular
+from nori_dyn.typing import Floats
+
+ROUNDS = 50
+"""Most rounds of weights from residuals."""
+
+SETTLED = 1e-6
+"""Relative change of all standard deviations from which on they have settled."""
+
+FEWEST_SEGMENTS = 8
+"""Segments from which on their scatter tells a covariance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What one log says.
+
+    Attributes:
+        segments: for each segment what it says of each row, over the columns of the program.
+        E: those columns over the parameters that are looked for (columns, n).
+        shift: what known parameters add (columns,).
+    """
+
+    segments: Sequence[Sequence[Moments]]
+    E: Floats
+    shift: Floats
+
+    @property
+    def rows(self) -> list[Moments]:
+        """What all segments together say of each row."""
+        return joined(self.segments)
+
+    def beta(self, values: Floats) -> Floats:
+        """Return what stands for the columns (columns,), for values of the parameters that are looked for (n,)."""
+        found: Floats = self.E @ values + self.shift
+        return found
+
+    def over(self, moments: Moments) -> Floats:
+        """Return rows [W c] (k, n + 1) over the parameters that are looked for."""
+        rows = moments.rows(len(self.E))
+        return np.column_stack([rows[:, :-1] @ self.E, rows[:, -1] + rows[:, :-1] @ self.shift])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """An estimate of all parameters.
+
+    Attributes:
+        values: of each (n,).
+        covariance: of the estimate, prior included (n, n).
+        sigma: standard deviation of each row's residual (rows,).
+        R: triangular factor of what the logs say, in units of these (n, n).
+        z: its right-hand side (n,): R phi = z.
+        rounds: how many rounds of weights it took.
+    """
+
+    values: Floats
+    covariance: Floats
+    sigma: Floats
+    R: Floats
+    z: Floats
+    rounds: int
+
+    @property
+    def deviations(self) -> Floats:
+        """The standard deviation of each parameter (n,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prior:
+    """What is known before: L phi = L phi_0, each row with a standard deviation of 1.
+
+    Attributes:
+        values: phi_0 (n,).
+        L: (m, n), of full column rank.
+    """
+
+    values: Floats
+    L: Floats
+
+
+def solved(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool) -> Solution:
+    """Return the estimate from some logs.
+
+    Args:
+        logs: what they say.
+        prior: what was known before.
+        sigma: standard deviation of each row, to begin with.
+        is_known: whether that is what it is, or is to be found from the residuals.
+    """
+    rows = [log.rows for log in logs]
+    over = [[log.over(m) for m in each] for log, each in zip(logs, rows, strict=True)]
+    count = 0
+    while True:
+        count += 1
+        R, z = _information(over, sigma)
+        values, root = _with_prior(R, z, prior)
+        found = _sigma_of_residuals(rows, over, values, root, sigma)
+        has_settled = bool(np.all(np.abs(found - sigma) <= SETTLED * found))
+        if is_known or has_settled or count == ROUNDS:
+            break
+        sigma = found
+    covariance = _covariance(logs, values, root, sigma)
+    return Solution(values, covariance, sigma, R, z, count)
+
+
+def _information(over: Sequence[Sequence[Floats]], sigma: Floats) -> tuple[Floats, Floats]:
+    """Return R and z of all rows, each in units of its standard deviation."""
+    stacked = [rows / sigma[k] for each in over for k, rows in enumerate(each)]
+    R = triangular(np.vstack(stacked))
+    n = R.shape[1] - 1
+    return R[:n, :n], -R[:n, n]
+
+
+def _with_prior(R: Floats, z: Floats, prior: Prior) -> tuple[Floats, Floats]:
+    """Return the estimate and the triangular factor of its information, prior included."""
+    n = len(z)
+    both = np.vstack([np.column_stack([R, z - R @ prior.values]), np.column_stack([prior.L, np.zeros(len(prior.L))])])
+    T = triangular(both)
+    change = solve_triangular(T[:n, :n], T[:n, n])
+    return prior.values + change, T[:n, :n]
+
+
+def _sigma_of_residuals(
+    rows: Sequence[Sequence[Moments]], over: Sequence[Sequence[Floats]], values: Floats, root: Floats, sigma: Floats
+) -> Floats:
+    """Return the standard deviation of each row's residual; what the parameters took up is counted out."""
+    found = np.zeros(len(sigma))
+    for k in range(len(sigma)):
+        square = taken = n = 0.0
+        for of_log, each in zip(rows, over, strict=True):
+            n += of_log[k].n
+            square += float(np.sum((each[k][:, :-1] @ values + each[k][:, -1]) ** 2))
+            taken += float(np.sum(solve_triangular(root, each[k][:, :-1].T / sigma[k], trans="T") ** 2))
+        found[k] = np.sqrt(square / max(n - taken, 1.0))
+    floor = np.finfo(float).eps * max(float(found.max()), np.finfo(float).tiny)
+    return np.maximum(found, floor)
+
+
+def _covariance(logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats) -> Floats:
+    """Return the covariance of an estimate: by the number of samples, or by the scatter of segments if that is more."""
+    inverse = solve_triangular(root, np.eye(len(root)))
+    by_number = inverse @ inverse.T
+    gradients = []
+    for log in logs:
+        for segment in log.segments:
+            total = np.zeros(len(log.E))
+            for k, m in enumerate(segment):
+                total[m.columns] += m.gradient(log.beta(values)) / sigma[k] ** 2
+            gradients.append(log.E.T @ total)
+    n = len(gradients)
+    if n < FEWEST_SEGMENTS:
+        return by_number
+    scatter = np.array(gradients) - np.mean(gradients, axis=0)
+    steps = scatter @ by_number
+    by_scatter = n / (n - 1) * steps.T @ steps
+    grown = np.sqrt(np.maximum(np.diag(by_scatter) / np.diag(by_number), 1.0))
+    covariance: Floats = by_number * np.outer(grown, grown)
+    return covariance

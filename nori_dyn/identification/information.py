@@ -1,0 +1,177 @@
+"""What samples say of a reading, remembered as a triangular factor: flat memory, however many there are.
+
+The rows of a reading over some samples, [W e 1 y c], are kept as the triangular factor of their QR decomposition. All
+that is asked of them later is an inner product of two combinations of their columns, (A u) . (A v) = (R u) . (R v).
+Least squares on factors put below one another are those on all rows (square-root information, Lawson and Hanson, ch.
+27), and no square of W is ever formed.
+
+    y   what the sensor reads,    c   the residual without parameters: known terms less y
+    e   the rate of y, whose factor is by how much the reading is late,    1   for means
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dgeqrt
+
+from nori_dyn.identification.regression import Layout
+from nori_dyn.typing import Floats, Indices
+
+EXTRA = ("rate", "one", "reading", "constant")
+"""The columns after those of the parameters."""
+
+BLOCK = 16
+"""Columns that LAPACK takes at a time: what suits matrices of few columns."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """What some samples say of a reading.
+
+    Attributes:
+        columns: the parameters that it depends on (k,).
+        n: number of samples.
+        R: triangular factor of [W e 1 y c] (k + 4, k + 4).
+    """
+
+    columns: Indices
+    n: int
+    R: Floats
+
+    @staticmethod
+    def of(columns: Sequence[int] | Indices, rows: Floats) -> Moments:
+        """Return those of rows [W e 1 y c] (n, k + 4), which are overwritten where they lie column by column."""
+        return Moments(np.asarray(columns, dtype=np.intp), len(rows), triangular(rows))
+
+    @staticmethod
+    def joined(parts: Sequence[Moments]) -> Moments:
+        """Return those of the samples of several together."""
+        if len(parts) == 1:
+            return parts[0]
+        return Moments(parts[0].columns, sum(p.n for p in parts), triangular(np.vstack([p.R for p in parts])))
+
+    @property
+    def k(self) -> int:
+        """Number of parameters that it depends on."""
+        return len(self.columns)
+
+    def residual(self, values: Floats) -> Floats:
+        """Return the combination of columns (k + 4,) that is the residual W phi + c for values of all parameters."""
+        return np.concatenate([values[self.columns], [0.0, 0.0, 0.0, 1.0]])
+
+    def prediction(self, values: Floats) -> Floats:
+        """Return the combination of columns that is what the reading should be: y and the residual."""
+        return self.residual(values) + self.unit("reading")
+
+    def unit(self, name: str) -> Floats:
+        """Return the combination that is one of the columns `EXTRA`."""
+        unit = np.zeros(len(self.R))
+        unit[self.k + EXTRA.index(name)] = 1.0
+        return unit
+
+    def inner(self, u: Floats, v: Floats) -> float:
+        """Return the sum over the samples of the product of two combinations of columns."""
+        return float((self.R @ u) @ (self.R @ v))
+
+    def mean(self, u: Floats) -> float:
+        """Return the mean of a combination of columns."""
+        return self.inner(u, self.unit("one")) / self.n
+
+    def rms(self, u: Floats) -> float:
+        """Return the root of the mean square of a combination of columns."""
+        return float(np.linalg.norm(self.R @ u) / np.sqrt(self.n))
+
+    def spread(self, u: Floats) -> float:
+        """Return the standard deviation of a combination of columns."""
+        return float(np.sqrt(max(self.rms(u) ** 2 - self.mean(u) ** 2, 0.0)))
+
+    def correlation(self, u: Floats, v: Floats) -> float:
+        """Return the correlation of two combinations of columns; nan where one does not vary."""
+        both = self.spread(u) * self.spread(v)
+        return (self.inner(u, v) / self.n - self.mean(u) * self.mean(v)) / both if both > 0 else float("nan")
+
+    def gradient(self, values: Floats) -> Floats:
+        """Return the sum over the samples of W^T times the residual (k,)."""
+        own: Floats = self.R[:, : self.k].T @ (self.R @ self.residual(values))
+        return own
+
+    def rows(self, n: int) -> Floats:
+        """Return rows [W c] (k + 4, n + 1) over all n parameters, whose least squares are those of all samples."""
+        found = np.zeros((len(self.R), n + 1))
+        found[:, self.columns] = self.R[:, : self.k]
+        found[:, -1] = self.R[:, -1]
+        return found
+
+
+def triangular(rows: Floats) -> Floats:
+    """Return the triangular factor (k, k) of rows (n, k); they are overwritten where they lie column by column."""
+    n, k = rows.shape
+    found, _, _ = dgeqrt(min(BLOCK, n, k), np.asarray(rows, order="F"), overwrite_a=1)
+    R = np.triu(found[:k])
+    return R if n >= k else np.vstack([R, np.zeros((k - n, k))])
+
+
+def row_moments(
+    layout: Layout, entries: Floats, y: Floats, rates: Floats, weights: Floats | None = None
+) -> list[Moments]:
+    """Return what samples say of each row of a regressor that has no unknown wrenches.
+
+    Args:
+        layout: where its numbers belong.
+        entries: these, for n samples (n, ...).
+        y: what each row reads (n, rows), 0 of those that read nothing.
+        rates: how fast that changes (n, rows).
+        weights: how much each residual counts (n, rows): 1 when None.
+    """
+    found = []
+    constants = entries[:, layout.constants]
+    for row, (own, columns) in enumerate(layout.rows):
+        k = len(own)
+        rows = np.empty((len(entries), k + len(EXTRA)), order="F")
+        for at, entry in enumerate(own):
+            rows[:, at] = entries[:, entry]
+        rows[:, k] = rates[:, row]
+        rows[:, k + 1] = 1.0
+        rows[:, k + 2] = y[:, row]
+        rows[:, k + 3] = constants[:, row]
+        if weights is not None:
+            rows *= np.sqrt(weights[:, row])[:, None]
+        found.append(Moments.of(columns, rows))
+    return found
+
+
+class Segments:
+    """What a log says of its rows, segment by segment: as many as there may be, of as many samples each, in order.
+
+    Args:
+        most: number of segments from which on neighbours are joined.
+    """
+
+    def __init__(self, most: int = 24) -> None:
+        self._most = most
+        self._size = 1
+        self._open: list[list[Moments]] = []
+        self.closed: list[list[Moments]] = []
+
+    def add(self, rows: Sequence[Moments]) -> None:
+        """Add what the samples that come next say of each row."""
+        self._open.append(list(rows))
+        if len(self._open) < self._size:
+            return
+        self.closed.append(joined(self._open))
+        self._open = []
+        if len(self.closed) == 2 * self._most:
+            self.closed = [joined(self.closed[k : k + 2]) for k in range(0, len(self.closed), 2)]
+            self._size *= 2
+
+    def each(self) -> list[list[Moments]]:
+        """Return the segments: for each what its samples say of each row."""
+        return [*self.closed, *([joined(self._open)] if self._open else [])]
+
+
+def joined(parts: Iterable[Sequence[Moments]]) -> list[Moments]:
+    """Return what the samples of several parts together say of each row."""
+    return [Moments.joined(of_row) for of_row in zip(*parts, strict=True)]

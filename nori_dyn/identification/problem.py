@@ -1,0 +1,154 @@
+"""What is looked for in some logs: a robot's parameters, a load that some of them carry, less what is known.
+
+Each log says something of combinations beta of the robot's parameters, beta = G phi. A load on a link adds its own ten
+to those of the link, in the logs that carry it. Known values are moved to the right-hand side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.identification.base_parameters import BaseParameters
+from nori_dyn.identification.estimation import Prior
+from nori_dyn.identification.information import Moments
+from nori_dyn.identification.parameters import Parameter, Parameters, ten_parameters
+from nori_dyn.identification.physical import mended_prior, pull_back
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats, Indices
+
+LOAD = "load"
+"""What the parameters of a load are of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is looked for.
+
+    Attributes:
+        base: which combinations of the robot's parameters the sensors tell; gains are not among these.
+        load_on: the link that carries a load, in the logs that do; None where there is none.
+        known: parameters whose values are known.
+    """
+
+    base: BaseParameters
+    load_on: str | None
+    known: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        for name, value in self.known.items():
+            if name not in self._all_names:
+                raise UnknownNameError("parameter", name, self._all_names, "what is known")
+            if not np.isfinite(value):
+                raise InputError(f"the known value of '{name}' is {value}: it must be a finite number.")
+
+    @property
+    def tree(self) -> KinematicTree:
+        """The robot."""
+        return self.parameters.tree
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters of the robot, known ones included."""
+        return self.base.parameters
+
+    @cached_property
+    def all_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of the robot, then those of the load."""
+        return (*self.parameters.each, *(ten_parameters(LOAD) if self.load_on is not None else ()))
+
+    @cached_property
+    def _all_names(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.all_parameters)
+
+    @cached_property
+    def free(self) -> Indices:
+        """Which of these are looked for."""
+        found = [k for k, name in enumerate(self._all_names) if name not in self.known]
+        return np.array(found, dtype=np.intp)
+
+    @cached_property
+    def before(self) -> Floats:
+        """What each is taken to be before, known values included."""
+        mended, _ = mended_prior(self.parameters)
+        values = np.concatenate([mended, np.zeros(len(self.all_parameters) - len(mended))])
+        for name, value in self.known.items():
+            values[self._all_names.index(name)] = value
+        return values
+
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of the regressor that are computed: independent ones, and gains."""
+        return (*self.base.independent, *self.parameters.of_kinds("gain"))
+
+    @cached_property
+    def G(self) -> Floats:
+        """Those columns' factors over the parameters of the robot: beta = G phi."""
+        gains = self.parameters.of_kinds("gain")
+        of_gains = np.zeros((len(gains), len(self.parameters)))
+        of_gains[np.arange(len(gains)), gains] = 1.0
+        return np.vstack([self.base.G, of_gains])
+
+    def over_all(self, is_loaded: bool) -> Floats:
+        """Return the columns' factors over all parameters (columns, n), in a log with the load or without."""
+        if self.load_on is None:
+            return self.G
+        load = np.zeros((len(self.G), 10))
+        if is_loaded:
+            for k, each in enumerate(ten_parameters(self.load_on)):
+                if each.name in self.parameters.place:
+                    load[:, k] = self.G[:, self.parameters.place[each.name]]
+        return np.hstack([self.G, load])
+
+    def evidence(self, is_loaded: bool) -> tuple[Floats, Floats]:
+        """Return E and the shift of a log: beta = E (those that are looked for) + shift."""
+        over_all = self.over_all(is_loaded)
+        fixed = np.setdiff1d(np.arange(over_all.shape[1]), self.free)
+        return over_all[:, self.free], over_all[:, fixed] @ self.before[fixed]
+
+    def whole(self, values: Floats) -> Floats:
+        """Return all parameters for those that are looked for."""
+        found = self.before.copy()
+        found[self.free] = values
+        return found
+
+    def prior(self, logs: Sequence[Sequence[Moments]], declared: Mapping[str, tuple[float, float]]) -> Prior:
+        """Return what is known before of what is looked for.
+
+        Inertias: by the metric of physical inertias, a deviation as large as the inertia itself. Others: a deviation as
+        large as what would explain all that a sensor reads by that parameter alone.
+
+        Args:
+            logs: for each log what it says of each row, which tells how large parameters can be.
+            declared: mean and standard deviation of parameters, by name.
+        """
+        n = len(self.all_parameters)
+        rows = [np.pad(pull_back(self.parameters), ((0, 0), (0, n - len(self.parameters))))]
+        before = self.before.copy()
+        sizes = self._sizes(logs)
+        for k, each in enumerate(self.all_parameters):
+            if k >= len(self.parameters) or each.kind not in ("m", "mc", "I"):
+                before[k], size = declared.get(each.name, (before[k], sizes[k]))
+                rows.append(np.eye(n)[k : k + 1] / size)
+        L = np.vstack(rows)
+        return Prior(before[self.free], L[:, self.free])
+
+    def _sizes(self, logs: Sequence[Sequence[Moments]]) -> Floats:
+        """Return how large each parameter would be if it explained all that is read (n,)."""
+        sizes = np.zeros(len(self.columns))
+        for m in (m for rows in logs for m in rows):
+            u = m.unit("reading") if m.rms(m.unit("reading")) > 0 else m.unit("constant")
+            read = m.rms(u)
+            own = np.linalg.norm(m.R[:, : m.k], axis=0) / np.sqrt(m.n)
+            found = np.divide(read, own, out=np.zeros(m.k), where=own > 0)
+            sizes[m.columns] = np.maximum(sizes[m.columns], found)
+        sizes[sizes == 0] = 1.0
+        over_all = np.abs(self.over_all(is_loaded=True))
+        largest = np.array(
+            [np.max(sizes / np.maximum(column, 1e-3) * (column > 0), initial=0.0) for column in over_all.T]
+        )
+        return np.where(largest > 0, largest, 1.0)
