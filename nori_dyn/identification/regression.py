@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.derivatives import depends_on, directional, replaced
+from nori_dyn.algebra.derivatives import depends_on, directional
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.ranges import width
 from nori_dyn.algebra.scalars import is_zero
@@ -38,7 +38,11 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.trace import configuration_inputs
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Array, Floats
+
+MOST_NAMES = 5
+"""Most names of parameters in an error."""
 
 MOTIONS = ("a", "qdd")
 """The variables that a known motion tells."""
@@ -238,12 +242,19 @@ def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regressi
         **{name: _inputs(graph, name, system.tree.nv) for name in ("qd", "qdd")},
         "y": _inputs(graph, "y", system.ny),
     }
+
+    def forward(phi: Array, are_known: bool) -> _Forward:
+        tree = ParametricTree.over(parameters, phi, graph)
+        symbolic = System(tree, system.sensors, system.of_components.repeats)
+        at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
+        named = dict(zip(parameters.names, phi, strict=True))
+        return _Forward(symbolic, at, arrays["qdd"], arrays["y"], named, graph, are_known)
+
+    none = np.array([graph.zero] * len(parameters), dtype=object)
+    # First, so that what cancels later is found among what depends on no parameter, such as m v x v of a moment.
+    without = [row for _, _, row in forward(none, are_known=True).rows()]
     phi = _inputs(graph, "phi", len(parameters))
-    tree = ParametricTree.over(parameters, phi, graph)
-    symbolic = System(tree, system.sensors, system.of_components.repeats)
-    at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
-    forward = _Forward(symbolic, at, arrays["qdd"], arrays["y"], dict(zip(parameters.names, phi, strict=True)), graph)
-    return forward.regression(system, parameters, arrays, phi)
+    return forward(phi, are_known=False).regression(system, parameters, arrays, phi, without)
 
 
 class _Forward:
@@ -256,12 +267,21 @@ class _Forward:
         y: the readings (ny,).
         phi: the parameters, by name.
         graph: the expressions.
+        are_known: whether wrenches that would stay unknown are zero.
     """
 
     def __init__(
-        self, system: System, at: Kinematics, qdd: Array, y: Array, phi: Mapping[str, Expr], graph: Graph
+        self,
+        system: System,
+        at: Kinematics,
+        qdd: Array,
+        y: Array,
+        phi: Mapping[str, Expr],
+        graph: Graph,
+        are_known: bool,
     ) -> None:
         self._system, self._at, self._y, self._phi, self._graph = system, at, y, phi, graph
+        self._are_known = are_known
         self._told: set[SensorRow] = set()
         self._values: dict[VariableKey, Array] = {}
         self._unknown: dict[str, Expr] = {}
@@ -291,7 +311,8 @@ class _Forward:
                     values[k] = value
         for k, name in enumerate(names):
             if values[k] is None:
-                values[k] = self._unknown[name] = self._graph.input(f"w:{name}")
+                values[k] = self._graph.zero if self._are_known else self._graph.input(f"w:{name}")
+                self._unknown[name] = values[k]
         return np.array([self._graph.expr(value) for value in values], dtype=object)
 
     def _true(self, row: RowBlock) -> Array:
@@ -309,7 +330,7 @@ class _Forward:
                 total = total + matvec(block, self._values[key])
         return np.asarray(total)
 
-    def _rows(self) -> Iterator[tuple[str, int, Expr]]:
+    def rows(self) -> Iterator[tuple[str, int, Expr]]:
         """Yield name, number of reading and expression of each row of a sensor."""
         for row in self._system.rows:
             is_prior = isinstance(row.equation, VariableReading) and row.equation.key.kind == OFFSET
@@ -323,17 +344,30 @@ class _Forward:
                 offset = 0.0 if has_own else self._phi.get(f"{OFFSET}:{name}", 0.0)
                 yield name, row.y.start + k if n else -1, self._graph.expr(terms[k] + offset)
 
-    def regression(self, system: System, parameters: Parameters, inputs: Mapping[str, Array], phi: Array) -> Regression:
-        """Return the rows that depend on parameters, or on unknown wrenches."""
-        graph, rows = self._graph, list(self._rows())
+    def regression(
+        self,
+        system: System,
+        parameters: Parameters,
+        inputs: Mapping[str, Array],
+        phi: Array,
+        without: Sequence[Expr],
+    ) -> Regression:
+        """Return the rows that depend on parameters, or on unknown wrenches.
+
+        Args:
+            system: the system over numbers.
+            parameters: the parameters.
+            inputs: q, qd, qdd, y as expressions.
+            phi: the parameters as expressions.
+            without: each row where all of these, and unknown wrenches, are zero.
+        """
+        graph, rows = self._graph, list(self.rows())
         free = [*phi, *self._unknown.values()]
         depends = depends_on(graph, [row for _, _, row in rows], [x.index for x in free])
+        constants = [row for row, each in zip(without, rows, strict=True) if depends[each[2].index]]
         rows = [each for each in rows if depends[each[2].index]]
         if not rows:
-            raise InputError(
-                f"sensors '{system.sensors.name}': none says anything of the parameters. Add a sensor of forces, such "
-                "as joint_torque or force_torque."
-            )
+            raise _nothing_said(system, parameters)
         terms = [row for _, _, row in rows]
         found = directional(terms, [{x.index: graph.one} for x in free], "reverse")
         for (row, column), entry in found.items():
@@ -351,11 +385,24 @@ class _Forward:
             unknowns=tuple(self._unknown),
             W={(row, k): entry for (row, k), entry in found.items() if k < n},
             N={(row, k - n): entry for (row, k), entry in found.items() if k >= n},
-            c=tuple(replaced(terms, {x.index: graph.zero for x in free})),
+            c=tuple(constants),
             total=tuple(terms),
             phi=tuple(phi),
             w=tuple(self._unknown.values()),
         )
+
+
+def _nothing_said(system: System, parameters: Parameters) -> InputError:
+    """Return the error of sensors of which no row depends on a parameter."""
+    sensors = f"sensors '{system.sensors.name}'"
+    if not force_readings(system):
+        advice = "Add a sensor of forces, such as joint_torque or force_torque."
+        return InputError(f"{sensors}: none says anything of the parameters. {advice}")
+    names = listed(parameters.names, MOST_NAMES) or "none"
+    return InputError(
+        f"{sensors}: no reading depends on any of the parameters asked for: {spaced(names)}. However the robot moves, "
+        "nothing tells them; ask for others."
+    )
 
 
 def _solved(matrix: Array, said: Array) -> dict[int, Any]:
