@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from nori_dyn.identification.parameters import INERTIAL
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 TERMS = 4
 """Most terms of a combination that are shown; all others are counted."""
 
+FEW = 5
+"""Most parameters of a link that are listed as never told."""
+
 SHOWN = 12
 """Most combinations that are listed as text, and most names in a sentence."""
 
@@ -26,7 +29,7 @@ def identifiability_document(found: Identifiability) -> Document:
     parts += [describe_factor(each) for each in found.common_factors]
     parts.append(Facts(tuple(_facts(found))))
     rows = tuple(_rows(found))
-    note = "Of a link m is the mass, mc the first moment, I the rotational inertia, all in the link's frame."
+    note = "Of a link, in its frame: the mass m, first moments mc, and rotational inertias I."
     notes = (note,) if any(each.kind in INERTIAL for each in found.parameters.each) else ()
     parts.append(Table("Parameters", ("of", "told alone", "in combinations", "never"), rows, notes, left=(0, 1, 2, 3)))
     if found.combinations:
@@ -80,14 +83,19 @@ def _facts(found: Identifiability) -> Iterator[tuple[str, str]]:
 
 def _rows(found: Identifiability) -> Iterator[tuple[str, str, str, str]]:
     """Yield a row of the table for each link, joint and reading: its parameters by how they are told."""
-    owned: dict[tuple[str, str], dict[str, list[str]]] = {}
+    owned: dict[tuple[str, str], dict[str, list[Parameter]]] = {}
     for each in found.parameters.each:
         owner = "link" if each.kind in INERTIAL else "joint", each.owner
-        owned.setdefault(owner, {}).setdefault(found.told[each.name], []).append(_short(each))
+        owned.setdefault(owner, {}).setdefault(found.told[each.name], []).append(each)
     for (_, name), told in owned.items():
-        alone, combined, never = (listed(told.get(how, ())) for how in ("alone", "combined", "never"))
-        yield unbroken(name), alone, combined, never
+        alone, combined, never = (told.get(how, []) for how in ("alone", "combined", "never"))
+        rest = ("all others" if alone or combined else "all") if len(never) > FEW else _grouped(never)
+        yield unbroken(name), _grouped(alone), _grouped(combined), rest
 
 
-def _short(each: Parameter) -> str:
-    return f"{each.kind}.{each.component}" if each.component else each.kind
+def _grouped(parameters: Sequence[Parameter]) -> str:
+    """Return parameters of one owner by their kinds: "m, mc x y, I zz"."""
+    kinds: dict[str, list[str]] = {}
+    for each in parameters:
+        kinds.setdefault(each.kind, []).append(each.component)
+    return ", ".join(" ".join([kind, *components]).strip() for kind, components in kinds.items())
