@@ -107,6 +107,11 @@ class IdentificationRun:
         self._found = regression(job.system, wanted)
         self._motion = Motion(job.system)
         self._problem = Problem(base_parameters(self._found.without_gains(), locked), load_on, known)
+        if not self._problem.columns:
+            raise InputError(
+                f"sensors '{job.system.sensors.name}' tell no combination of these parameters of "
+                f"'{job.system.tree.name}', however it moves: {self._unseen()}"
+            )
         stage("compiling")
         self._program = self._found.program(self._problem.columns, job.backend)
         self._sigma, self._is_known = _sigma_of_rows(job.system, self._found.row_names)
@@ -115,6 +120,13 @@ class IdentificationRun:
             self._first_sigma, self._is_known = np.ones(1), False
         else:
             self._row_names, self._first_sigma = self._found.row_names, self._sigma
+
+    def _unseen(self) -> str:
+        """Return why the sensors tell nothing, and what to do."""
+        if not self._found.unknowns:
+            return "no reading depends on one. Name others, or add sensors of forces."
+        unknown = ", ".join(dict.fromkeys(name.rpartition(".")[0] or name for name in self._found.unknowns))
+        return f"what they read could all be of wrenches that nothing tells ({unknown}). Add sensors that read these."
 
     def identified(
         self, logs: Sequence[Log], loaded: Sequence[Log], held_out: Sequence[Log], share: float
@@ -184,8 +196,7 @@ class IdentificationRun:
         if cutoff is not None and dt is None:
             raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
         decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
-        n_unknown = self._problem.base.n_unknown
-        return Gathering(self._found, self._program, self._sigma, n_unknown, decimation, robust)
+        return Gathering(self._found, self._program, self._sigma, decimation, robust)
 
     def _robust(self, gathered: list[Gathered], prior: Prior, solution: Solution) -> tuple[list[Gathered], Solution]:
         """Return what logs say where residuals that are far off count less, and the estimate from that."""
@@ -224,7 +235,8 @@ class IdentificationRun:
             held_out, without = [], solution
         before = problem.before[problem.free]
         plain = problem.whole(solution.values)
-        values, notes = self._physical(prior, solution) if self._job.is_physical else (plain, ())
+        values, notes = self._returned(prior, solution)
+        judged = values if without is solution else self._returned(prior, without)[0]
         known_by_then = [each.dt for each in gathered]
         late = {} if self._found.unknowns else delays(self._row_names, logs, prior, solution.sigma, known_by_then[0])
         doubts = [*turned_signs(problem.parameters, plain), *late_readings(late)]
@@ -244,7 +256,7 @@ class IdentificationRun:
                 held_out,
                 before,
                 values[problem.free],
-                without.values,
+                judged[problem.free],
                 solution.sigma,
                 late,
             ),
@@ -254,6 +266,10 @@ class IdentificationRun:
             n_samples=sum(each.n_samples for each in gathered),
             is_physical=not unphysical_links(problem.parameters, values[: len(problem.parameters)]),
         )
+
+    def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+        """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""
+        return self._physical(prior, solution) if self._job.is_physical else (self._problem.whole(solution.values), ())
 
     def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them, and notes."""

@@ -30,6 +30,7 @@ from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.field_points import FieldPoints, random_numbers, random_quaternions
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError
+from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.regression import Regression
 from nori_dyn.identification.summary import describe_sum
@@ -42,9 +43,6 @@ ENTRY_DEGREE = 64
 
 AT_ONCE = 8
 """Random motions that are looked at together."""
-
-N_TOLERANCE = 1e-9
-"""Singular values of N below this, relative to the largest, are those of wrenches that the rows do not feel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,16 +349,5 @@ def _random_rows(found: Regression, bodies: Sequence[int], rank: int, rng: np.ra
     values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
     entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
     W, N, _ = found.dense(np.broadcast_to(entries, (len(entries), n)).T)
-    rows = without_unknowns(W, N) if found.unknowns else W
+    rows = without_unknowns(W, N, np.zeros(found.n_rows, dtype=bool)) if found.unknowns else W
     return rows.reshape(-1, W.shape[2])
-
-
-def without_unknowns(W: Floats, N: Floats) -> Floats:
-    """Return rows (n, rows, columns) that no unknown wrench moves: projected on what is orthogonal to N (n, rows, k).
-
-    Rows stay as many; those directions that tell unknowns only are zero in them.
-    """
-    U, s, _ = np.linalg.svd(N, full_matrices=False)
-    told: Floats = U * (s > N_TOLERANCE * s[:, :1])[:, None, :]
-    of_unknowns: Floats = told @ (np.swapaxes(told, 1, 2) @ W)
-    return np.asarray(W - of_unknowns)

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
-from nori_dyn.identification.convex import METRICS, UNSOLVED, Body, Metric, Problem, excess, solved
+from nori_dyn.identification.convex import METRICS, Body, Metric, Problem, solved
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters
 from nori_dyn.identification.physical import (
     RelativeInertia,
@@ -54,14 +54,11 @@ VAGUE: Mapping[Kind, float] = {
 FIRST = [1, 2, 3, 0]
 """Where m c and m are among the ten parameters of a link."""
 
+PRESSED = 0.1
+"""Standard deviations by which a parameter would be less without its bound, from which it is named as at it."""
+
 UNKNOWN = 1e-12
 """Share of a column below which a pivot is none."""
-
-CLOSE = 1e-4
-"""Excess of the objective that is taken for none: a fiftieth of a standard deviation of any parameter at most."""
-
-CLOSE_SHARE = 1e-7
-"""The same as a share of the objective, where rows contradict all bodies by far more than their deviations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +68,7 @@ class ConsistentFit:
     Attributes:
         values: of all parameters (n,).
         excess: no others that bodies can have have an objective lower by more than this.
-        at_bounds: names of the parameters at the least that they may be.
+        at_bounds: names of the parameters at the least that they may be, which the rows would have less.
         notes: what was taken otherwise than the model says, in sentences.
     """
 
@@ -122,18 +119,13 @@ def consistent(
     others = np.flatnonzero([each.kind not in INERTIAL for each in parameters.each])
     rows = np.vstack([R @ T, T[others] / deviations[others, None]])
     A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
-    bodies = tuple(_body(each, start, T, corners.get(each.link)) for each in relative_inertias(parameters))
-    problem = Problem(A, b, bodies, T[bounded], least - start[bounded], gamma, metric)
-
-    answer = solved(problem)
-    at_bound = answer.bounds > problem.G @ answer.v - problem.g
+    bodies = tuple(_body(link, start, T, corners.get(link.link)) for link in relative_inertias(parameters))
+    problem = Problem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], gamma, metric)
+    answer, above = solved(problem)
     values = start + T @ answer.v
-    values[bounded] = np.where(at_bound, least, np.maximum(values[bounded], least))
-    answer = replace(answer, v=root @ (values - start))
-    above, objective = excess(problem, answer), problem.objective(answer.v)
-    if not above <= CLOSE + CLOSE_SHARE * objective:
-        raise InputError(UNSOLVED)
-    return ConsistentFit(values, max(above, 0.0), tuple(parameters.names[k] for k in bounded[at_bound]), notes)
+    values[bounded] = np.where(answer.at_bounds, least, np.maximum(values[bounded], least))
+    pressed = answer.bounds * np.linalg.norm(T[bounded], axis=1) > PRESSED
+    return ConsistentFit(values, above, tuple(parameters.names[k] for k in bounded[pressed]), notes)
 
 
 def _checked(
@@ -145,6 +137,8 @@ def _checked(
         InputError: one of the arguments of `consistent` has the wrong shape or range.
     """
     n = len(parameters)
+    if not n:
+        raise InputError("there are no parameters to look for.")
     R, z = np.asarray(R, dtype=float), np.asarray(z, dtype=float)
     if R.ndim != 2 or R.shape[1] != n or z.shape != R.shape[:1]:
         raise InputError(f"R has shape {R.shape} and z {z.shape}, expected (n_rows, {n}) and (n_rows,).")
@@ -201,12 +195,9 @@ def _unconstrained(
     Raises:
         InputError: neither the rows nor the prior say anything of some parameters.
     """
-    n = len(prior)
     known = np.diag([0.0 if each.kind in INERTIAL else 1.0 for each in parameters.each]) / deviations[:, None]
     B = np.vstack([np.sqrt(gamma) * pull_back(parameters), known])
-    rows = np.column_stack([np.vstack([R, B]), np.concatenate([z, B @ prior])])
-    triangle: Floats = np.linalg.qr(rows, mode="r")
-    root, right = triangle[:n, :n], triangle[:n, n]
+    root, right = _triangle(np.vstack([R, B]), np.concatenate([z, B @ prior]))
     unknown = np.abs(np.diag(root)) <= UNKNOWN * np.linalg.norm(root, axis=0)
     if unknown.any():
         names = ", ".join(np.array(parameters.names)[unknown])
@@ -225,8 +216,11 @@ def _body(link: RelativeInertia, start: Floats, T: Floats, corners: Floats | Non
 
 def _fewest(A: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return rows, (n, n) at most, with the same sum of squares but for a constant."""
+    return (A, b) if len(A) <= A.shape[1] else _triangle(A, b)
+
+
+def _triangle(A: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return the upper triangle (n, n) and the right-hand side (n,) of rows, n of them at least."""
     n = A.shape[1]
-    if len(A) <= n:
-        return A, b
-    triangle: Floats = np.linalg.qr(np.column_stack([A, b]), mode="r")
+    triangle = np.asarray(la.qr(np.column_stack([A, b]), mode="r")[0], dtype=float)
     return triangle[:n, :n], triangle[:n, n]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -24,7 +24,7 @@ import scipy.linalg as la
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.physical import symmetric, ten_numbers
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Booleans, Floats
 
 Metric: TypeAlias = Literal["entropic", "riemannian"]
 """How far an inertia is from the prior: the entropic divergence, or its second-order part."""
@@ -34,10 +34,23 @@ METRICS = ("entropic", "riemannian")
 LEAST_INERTIA = 1e-6
 """What X is at least in every direction with the Riemannian metric, which alone lets bodies become flat."""
 
-UNSOLVED = (
-    "Clarabel does not solve the problem of inertias that bodies can have. Where rows contradict all such by far more "
-    "than their deviations, larger deviations or a larger gamma help it."
-)
+CLOSE = 1e-4
+"""Excess of the objective that is taken for none: a fiftieth of a standard deviation of any parameter at most."""
+
+CLOSE_SHARE = 1e-7
+"""The same as a share of the objective, where rows contradict all bodies by far more than their deviations."""
+
+UNITS = (1.0, 10.0, 100.0)
+"""Units of the coordinates in which the solver is told the problem, one after the other until it solves it."""
+
+STEPS = 30
+"""Steps of Newton at most, after which those that still approach the answer are left."""
+
+NEAR = 0.25
+"""Newton's decrement up to which a whole step is taken."""
+
+SETTLED = 1e-9
+"""Newton's decrement at which there is nothing left to gain."""
 
 FULL = symmetric(np.eye(10)).reshape(16, 10)
 """The matrix that makes a symmetric matrix, row by row, of its ten numbers."""
@@ -78,6 +91,7 @@ class Problem:
         bodies: the links.
         G: rows of bounds G v >= g (n_bounds, n).
         g: their constants (n_bounds,).
+        lift: changes of v that move one of G v alone (n, n_bounds).
         gamma: weight of the distances.
         metric: which distance.
     """
@@ -87,6 +101,7 @@ class Problem:
     bodies: tuple[Body, ...]
     G: Floats
     g: Floats
+    lift: Floats
     gamma: float
     metric: Metric
 
@@ -107,12 +122,12 @@ class Problem:
         slope, H = self.A.T @ (self.A @ v - self.b), self.A.T @ self.A
         for body in self.bodies:
             X = body.relative(v)
-            root = np.eye(4)
+            root, gap = np.eye(4), X - np.eye(4)
             if self.metric == "entropic":
-                eigenvalues, axes = np.linalg.eigh(X)
-                root = (axes / np.sqrt(eigenvalues)) @ axes.T
-            changes = ten_numbers(np.einsum("ij,jkn,kl->iln", root, symmetric(body.C), root))
-            slope += self.gamma * changes.T @ ten_numbers(root @ (X - np.eye(4)) @ np.linalg.inv(root))
+                L = np.linalg.cholesky(X)
+                root, gap = np.linalg.inv(L), L.T @ L - np.eye(4)
+            changes = ten_numbers(np.einsum("ij,jkn,lk->iln", root, symmetric(body.C), root))
+            slope += self.gamma * changes.T @ ten_numbers(gap)
             H += self.gamma * changes.T @ changes
         return slope, H
 
@@ -126,24 +141,49 @@ class Answer:
         bounds: multipliers of the bounds (n_bounds,).
         hulls: for each body with a hull, those of [m c; m] in the cone of its corners (4,).
         flat: for each body, with the Riemannian metric, those of X >= LEAST_INERTIA (4, 4).
+        at_bounds: the bounds that hold with equality (n_bounds,).
     """
 
     v: Floats
     bounds: Floats
     hulls: Mapping[str, Floats]
     flat: Mapping[str, Floats]
+    at_bounds: Booleans
 
 
-def solved(problem: Problem) -> Answer:
-    """Return Clarabel's answer to a problem.
+def solved(problem: Problem) -> tuple[Answer, float]:
+    """Return the answer to a problem, and how far above the least value its objective is at most.
 
     Raises:
-        InputError: it has none.
+        InputError: nothing fulfils the constraints, or the solver does not find an answer that is close enough.
+    """
+    for unit in UNITS:
+        answer = _answer(problem, unit)
+        if answer is not None:
+            polished = _polished(problem, answer)
+            above, answer = min(
+                ((excess(problem, each), each) for each in (answer, polished)), key=lambda each: each[0]
+            )
+            if math.isfinite(above) and above <= CLOSE + CLOSE_SHARE * problem.objective(answer.v):
+                return answer, max(above, 0.0)
+    raise InputError(
+        "Clarabel does not solve the problem of inertias that bodies can have. Where rows contradict all such by far "
+        "more than their deviations, larger deviations or a larger gamma help it."
+    )
+
+
+def _answer(problem: Problem, unit: float) -> Answer | None:
+    """Return Clarabel's answer to a problem that it is told in v / unit and the objective / unit^2, if it has one.
+
+    Raises:
+        InputError: nothing fulfils the constraints.
     """
     import cvxpy as cp
 
-    v = cp.Variable(problem.A.shape[1])
-    cost: Any = cp.sum_squares(problem.A @ v - problem.b) / 2
+    scaled = cp.Variable(problem.A.shape[1])
+    v = unit * scaled
+    cost = cp.sum_squares(problem.A @ scaled - problem.b / unit) / 2
+    gamma = problem.gamma / unit**2
     at_least = problem.G @ v >= problem.g
     constraints: list[Any] = [at_least]
     in_hulls, not_flat = {}, {}
@@ -151,9 +191,9 @@ def solved(problem: Problem) -> Answer:
         numbers = body.C @ v + body.c
         X = cp.reshape(FULL @ numbers, (4, 4), order="C")
         if problem.metric == "entropic":
-            cost += problem.gamma * (cp.trace(X) - cp.log_det(X) - 4)
+            cost += gamma * (cp.trace(X) - cp.log_det(X) - 4)
         else:
-            cost += problem.gamma / 2 * cp.sum_squares(numbers - ten_numbers(np.eye(4)))
+            cost += gamma / 2 * cp.sum_squares(numbers - ten_numbers(np.eye(4)))
             not_flat[body.link] = X - LEAST_INERTIA * np.eye(4) >> 0
         if body.corners is not None:
             shares = cp.Variable(body.corners.shape[1], nonneg=True)
@@ -163,22 +203,58 @@ def solved(problem: Problem) -> Answer:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found.solve("CLARABEL")
+            found.solve("CLARABEL", equilibrate_enable=False)
     except cp.error.SolverError:
-        raise InputError(UNSOLVED) from None
-    if v.value is None and in_hulls and "infeasible" in found.status:
+        return None
+    if in_hulls and "infeasible" in found.status:
         raise InputError(
             "no inertias fulfil all constraints: where only some parameters of a link are looked for, the others may "
             "keep its centre of mass out of its hull. Look for all ten, or widen the hull."
         )
     if v.value is None:
-        raise InputError(UNSOLVED)
+        return None
+    multipliers = np.maximum(at_least.dual_value * unit**2, 0.0)
+    at_bounds = multipliers * np.sum(problem.G**2, axis=1) > problem.G @ v.value - problem.g
     return Answer(
-        v.value,
-        np.maximum(at_least.dual_value, 0.0),
-        {link: -constraint.dual_value for link, constraint in in_hulls.items()},
-        {link: constraint.dual_value for link, constraint in not_flat.items()},
+        _within(problem, v.value, at_bounds),
+        multipliers,
+        {link: -constraint.dual_value * unit**2 for link, constraint in in_hulls.items()},
+        {link: constraint.dual_value * unit**2 for link, constraint in not_flat.items()},
+        at_bounds,
     )
+
+
+def _within(problem: Problem, v: Floats, at_bounds: Booleans) -> Floats:
+    """Return v where some bounds hold with equality, and the others at least."""
+    distance = problem.G @ v - problem.g
+    within: Floats = v - problem.lift @ np.where(at_bounds, distance, np.minimum(distance, 0.0))
+    return within
+
+
+def _polished(problem: Problem, answer: Answer) -> Answer:
+    """Return an answer after steps of Newton along the bounds at which it is; itself where there are other constraints.
+
+    A step is damped where the decrement is not small: Boyd and Vandenberghe, 9.6.4.
+    """
+    if problem.metric != "entropic" or answer.hulls:
+        return answer
+    v, held = answer.v, problem.G[answer.at_bounds]
+    bounds = np.zeros(len(answer.bounds))
+    try:
+        for _ in range(STEPS):
+            slope, H = problem.derivatives(v)
+            factor = la.cho_factor(H)
+            free, along = la.cho_solve(factor, slope), la.cho_solve(factor, held.T)
+            y = np.linalg.solve(held @ along, held @ free)
+            step = free - along @ y
+            decrement = math.sqrt(max(float(step @ H @ step), 0.0) / problem.gamma)
+            v = v - step / (1.0 + decrement * (decrement > NEAR))
+            bounds[answer.at_bounds] = np.maximum(y, 0.0)
+            if decrement <= SETTLED:
+                break
+    except (np.linalg.LinAlgError, ValueError):
+        return answer
+    return replace(answer, v=_within(problem, v, answer.at_bounds), bounds=bounds)
 
 
 def excess(problem: Problem, answer: Answer) -> float:

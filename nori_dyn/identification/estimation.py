@@ -28,6 +28,9 @@ ROUNDS = 50
 SETTLED = 1e-6
 """Relative change of all standard deviations from which on they have settled."""
 
+NO_BETTER = 1e-6
+"""Least standard deviation of a residual, relative to what is read: simulated logs may have none at all."""
+
 FEWEST_SEGMENTS = 8
 """Segments from which on their scatter tells a covariance."""
 
@@ -112,12 +115,13 @@ def solved(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool
     """
     rows = [log.rows for log in logs]
     over = [[log.over(m) for m in each] for log, each in zip(logs, rows, strict=True)]
+    floor = _least_sigma(rows)
     count = 0
     while True:
         count += 1
         R, z = _information(over, sigma)
         values, root = _with_prior(R, z, prior)
-        found = _sigma_of_residuals(rows, over, values, root, sigma)
+        found = _sigma_of_residuals(rows, over, values, root, sigma, floor)
         has_settled = bool(np.all(np.abs(found - sigma) <= SETTLED * found))
         if is_known or has_settled or count == ROUNDS:
             break
@@ -144,7 +148,12 @@ def _with_prior(R: Floats, z: Floats, prior: Prior) -> tuple[Floats, Floats]:
 
 
 def _sigma_of_residuals(
-    rows: Sequence[Sequence[Moments]], over: Sequence[Sequence[Floats]], values: Floats, root: Floats, sigma: Floats
+    rows: Sequence[Sequence[Moments]],
+    over: Sequence[Sequence[Floats]],
+    values: Floats,
+    root: Floats,
+    sigma: Floats,
+    floor: Floats,
 ) -> Floats:
     """Return the standard deviation of each row's residual; what the parameters took up is counted out."""
     found = np.zeros(len(sigma))
@@ -155,8 +164,14 @@ def _sigma_of_residuals(
             square += float(np.sum((each[k][:, :-1] @ values + each[k][:, -1]) ** 2))
             taken += float(np.sum(solve_triangular(root, each[k][:, :-1].T / sigma[k], trans="T") ** 2))
         found[k] = np.sqrt(square / max(n - taken, 1.0))
-    floor = np.finfo(float).eps * max(float(found.max()), np.finfo(float).tiny)
     return np.maximum(found, floor)
+
+
+def _least_sigma(rows: Sequence[Sequence[Moments]]) -> Floats:
+    """Return how small the standard deviation of each row's residual may be found: no sensor is better than that."""
+    sizes = [[m.rms(m.unit("constant")) for m in of_log] for of_log in rows]
+    largest: Floats = np.max(sizes, axis=0)
+    return NO_BETTER * np.where(largest > 0, largest, max(float(largest.max()), 1.0))
 
 
 def _covariance(logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats) -> Floats:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.signal import firwin
 
 from nori_dyn.errors import InputError
 from nori_dyn.typing import Floats
@@ -39,6 +38,8 @@ class Decimation:
     """
 
     def __init__(self, cutoff: float, dt: float) -> None:
+        from scipy.signal import firwin  # takes seconds to load
+
         highest = 0.5 / dt
         if not 0 < cutoff < highest / (1 + TRANSITION):
             raise InputError(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.identification.base_parameters import without_unknowns
+from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.information import EXTRA, Moments, Segments, row_moments
 from nori_dyn.identification.regression import Regression, RegressorProgram
@@ -39,7 +39,6 @@ class Gathering:
         found: the regression.
         program: its columns that are wanted.
         sigma: standard deviation of each row, by which those with unknown wrenches are weighed; 1 where not known.
-        n_unknown: how many unknown wrenches the rows of a sample tell.
         decimation: the filter; None leaves samples as they are.
         robust: estimates before; None counts all alike.
     """
@@ -49,13 +48,12 @@ class Gathering:
         found: Regression,
         program: RegressorProgram,
         sigma: Floats,
-        n_unknown: int = 0,
         decimation: Decimation | None = None,
         robust: Robust | None = None,
     ) -> None:
         self._program, self._sigma, self._decimation, self._robust = program, sigma, decimation, robust
         self._reads = np.array(found.reads)
-        self._has_unknowns, self._n_unknown = bool(found.unknowns), n_unknown
+        self._has_unknowns, self._is_exact = bool(found.unknowns), np.array(found.is_exact)
         self.segments = Segments()
         self.n_samples = 0
 
@@ -82,13 +80,18 @@ class Gathering:
             n, m = entries.shape[1], read.shape[1]
             rows = self._decimation.add(np.concatenate([entries, read, rates], axis=1))
             entries, read, rates = rows[:, :n], rows[:, n : n + m], rows[:, n + m :]
-        if not len(entries):
-            return
+        first = 0
+        while first < len(entries):
+            part = slice(first, first + self.segments.size)
+            self.segments.add(self._moments(entries[part], read[part], rates[part]))
+            first = part.stop
+
+    def _moments(self, entries: Floats, read: Floats, rates: Floats) -> list[Moments]:
+        """Return what samples say of each row."""
         if self._has_unknowns:
-            self.segments.add([self._without_unknowns(entries)])
-            return
+            return [self._without_unknowns(entries)]
         weights = None if self._robust is None else self._weights(entries, self._robust)
-        self.segments.add(row_moments(self._program.layout, entries, read, rates, weights))
+        return row_moments(self._program.layout, entries, read, rates, weights)
 
     def _weights(self, entries: Floats, robust: Robust) -> Floats:
         """Return how much each residual counts (n, rows)."""
@@ -103,12 +106,11 @@ class Gathering:
         """Return what samples say whose unknown wrenches are eliminated, all rows together."""
         W, N, c = self._program.dense(entries)
         both = np.concatenate([W, c[:, :, None]], axis=2) / self._sigma[:, None]
-        left = without_unknowns(both, N / self._sigma[:, None]).reshape(-1, both.shape[2])
+        left = without_unknowns(both, N / self._sigma[:, None], self._is_exact).reshape(-1, both.shape[2])
         k = both.shape[2] - 1
         rows = np.zeros((len(left), k + len(EXTRA)), order="F")
         rows[:, :k], rows[:, -1] = left[:, :k], left[:, k]
         if self._robust is not None:
             residual = left[:, :k] @ self._robust.values + left[:, k]
             rows *= np.sqrt(1.0 / np.maximum(np.abs(residual) / (HUBER * self._robust.sigma[0]), 1.0))[:, None]
-        told = len(entries) * self._n_unknown
-        return replace(Moments.of(np.arange(k), rows), n=len(rows) - told)
+        return Moments.of(np.arange(k), rows)

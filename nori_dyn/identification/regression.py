@@ -88,6 +88,7 @@ class Regression:
         inputs: q, qd, qdd, y as expressions.
         row_names: the name of each row.
         reads: for each row the number of its reading among y, -1 where it takes none.
+        is_exact: for each row whether it holds exactly; others are noisy.
         unknowns: the name of each w.
         W: the entries that are not zero for all motions, by row and parameter.
         N: those, by row and w.
@@ -103,6 +104,7 @@ class Regression:
     inputs: Mapping[str, Array]
     row_names: tuple[str, ...]
     reads: tuple[int, ...]
+    is_exact: tuple[bool, ...]
     unknowns: tuple[str, ...]
     W: Mapping[tuple[int, int], Expr]
     N: Mapping[tuple[int, int], Expr]
@@ -252,7 +254,7 @@ def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regressi
 
     none = np.array([graph.zero] * len(parameters), dtype=object)
     # First, so that what cancels later is found among what depends on no parameter, such as m v x v of a moment.
-    without = [row for _, _, row in forward(none, are_known=True).rows()]
+    without = [row for *_, row in forward(none, are_known=True).rows()]
     phi = _inputs(graph, "phi", len(parameters))
     return forward(phi, are_known=False).regression(system, parameters, arrays, phi, without)
 
@@ -330,8 +332,8 @@ class _Forward:
                 total = total + matvec(block, self._values[key])
         return np.asarray(total)
 
-    def rows(self) -> Iterator[tuple[str, int, Expr]]:
-        """Yield name, number of reading and expression of each row of a sensor."""
+    def rows(self) -> Iterator[tuple[str, int, bool, Expr]]:
+        """Yield name, number of reading, whether it is exact, and expression of each row of a sensor."""
         for row in self._system.rows:
             is_prior = isinstance(row.equation, VariableReading) and row.equation.key.kind == OFFSET
             if not isinstance(row.key, SensorRow) or row.key in self._told or is_prior:
@@ -342,7 +344,7 @@ class _Forward:
             has_own = any(key.kind == OFFSET for key in row.equation.blocks(self._at))
             for k, name in enumerate(names):
                 offset = 0.0 if has_own else self._phi.get(f"{OFFSET}:{name}", 0.0)
-                yield name, row.y.start + k if n else -1, self._graph.expr(terms[k] + offset)
+                yield name, row.y.start + k if n else -1, row.is_exact, self._graph.expr(terms[k] + offset)
 
     def regression(
         self,
@@ -363,15 +365,16 @@ class _Forward:
         """
         graph, rows = self._graph, list(self.rows())
         free = [*phi, *self._unknown.values()]
-        depends = depends_on(graph, [row for _, _, row in rows], [x.index for x in free])
-        constants = [row for row, each in zip(without, rows, strict=True) if depends[each[2].index]]
-        rows = [each for each in rows if depends[each[2].index]]
+        depends = depends_on(graph, [row for *_, row in rows], [x.index for x in free])
+        constants = [row for row, each in zip(without, rows, strict=True) if depends[each[-1].index]]
+        rows = [each for each in rows if depends[each[-1].index]]
         if not rows:
             raise _nothing_said(system, parameters)
-        terms = [row for _, _, row in rows]
+        terms = [row for *_, row in rows]
         found = directional(terms, [{x.index: graph.one} for x in free], "reverse")
+        depends = depends_on(graph, list(found.values()), [x.index for x in free])
         for (row, column), entry in found.items():
-            if depends_on(graph, [entry], [x.index for x in free])[entry.index]:
+            if depends[entry.index]:
                 name = [*parameters.names, *self._unknown][column]
                 raise InputError(f"'{rows[row][0]}' is not linear in '{name}'. Leave the one or the other out.")
         n = len(parameters)
@@ -380,8 +383,9 @@ class _Forward:
             parameters=parameters,
             graph=graph,
             inputs=inputs,
-            row_names=tuple(name for name, _, _ in rows),
-            reads=tuple(reading for _, reading, _ in rows),
+            row_names=tuple(name for name, *_ in rows),
+            reads=tuple(reading for _, reading, _, _ in rows),
+            is_exact=tuple(is_exact for _, _, is_exact, _ in rows),
             unknowns=tuple(self._unknown),
             W={(row, k): entry for (row, k), entry in found.items() if k < n},
             N={(row, k - n): entry for (row, k), entry in found.items() if k >= n},

@@ -1,0 +1,285 @@
+"""Parameters that robots were simulated with are found from their logs, as far as the sensors tell them."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.model.inertia import check_inertia
+from tests.robots import load
+from tests.unit.identification.simulated import ARM, changed, motion, saved_log
+
+
+@pytest.fixture(scope="module")
+def arm() -> nd.KinematicTree:
+    """Return an arm of six joints."""
+    return load("ur5")
+
+
+def truth_of(found, values: np.ndarray) -> np.ndarray:
+    """Return what each combination truly is, for the values of all parameters."""
+    return found.base.G @ values
+
+
+def values_in(found, robot: nd.KinematicTree) -> np.ndarray:
+    """Return the parameters of a robot in the order of those looked for."""
+    return type(found.parameters)(robot, found.parameters.each).prior
+
+
+def test_a_log_without_noise_tells_every_combination(tmp_path, arm):
+    _, other = changed(arm, seed=1)
+    log = saved_log(tmp_path / "log.npz", other)
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False)
+    assert found.base.rank == found.n_told == 36
+    values = [c.value for c in found.combinations]
+    np.testing.assert_allclose(values, truth_of(found, values_in(found, other)), atol=1e-6)
+    assert max(fit.after for fit in found.fits) < 1e-6 < min(fit.before for fit in found.fits)
+    assert found.notes == ()
+
+
+def test_errors_are_as_large_as_the_deviations_say(tmp_path, arm):
+    _, other = changed(arm, seed=2)
+    squares, n = 0.0, 0
+    for seed in range(4):
+        log = saved_log(tmp_path / f"{seed}.npz", other, sigma=0.3, seed=10 * seed)
+        found = nd.identify(log, nd.System(arm, ARM), ["inertias", "friction", "offsets"], physical=False)
+        truth = truth_of(found, values_in(found, other))
+        told = [k for k, c in enumerate(found.combinations) if c.left < 0.05]
+        assert len(told) > 35
+        z = [(found.combinations[k].value - truth[k]) / found.combinations[k].deviation for k in told]
+        squares, n = squares + float(np.sum(np.square(z))), n + len(z)
+        np.testing.assert_allclose([fit.sigma for fit in found.fits], 0.3, rtol=0.1)
+    assert 0.4 * n < squares < chi2.ppf(1 - 1e-3, df=n) * 1.3  # correlated among themselves
+
+
+def test_friction_rotors_and_offsets_are_found(tmp_path, arm):
+    drives = (
+        nd.components.Friction(joints="all", viscous=0.7, coulomb=1.5, width=0.01),
+        nd.components.Rotor(joints=["elbow_joint"], inertia=2e-4, gear=50),
+    )
+    driven = arm.replace(components=drives)
+    log = saved_log(tmp_path / "log.npz", driven, sigma=0.01)
+    shifted = dict(np.load(log))
+    shifted["tau"] = shifted["tau"] + np.arange(6) * 0.1
+    np.savez(log, **shifted)
+    found = nd.identify(log, nd.System(arm, ARM), physical=True)
+    assert found.each["viscous:elbow_joint"] == pytest.approx(0.7, abs=0.01)
+    assert found.each["coulomb:wrist_3_joint"] == pytest.approx(1.5, abs=0.01)
+    assert found.each["rotor:elbow_joint"] == pytest.approx(0.5, abs=0.05)
+    np.testing.assert_allclose([-offset for offset in found.offsets.values()], np.arange(6) * -0.1, atol=0.02)
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 6))
+    expected = nd.rnea(driven, q, qd, qdd)
+    np.testing.assert_allclose(nd.rnea(found.robot, q, qd, qdd), expected, atol=0.2)
+
+
+def test_inertias_are_those_of_bodies_where_least_squares_are_not(tmp_path, arm):
+    _, other = changed(arm, seed=4)
+    log = saved_log(tmp_path / "log.npz", other, n=120, sigma=30.0)
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=True)
+    unreal = [not _is_body(found.parameters.inertias(found.plain)[i]) for i in range(6)]
+    assert any(unreal)
+    assert found.is_physical
+    assert all(_is_body(I) for I in found.robot.I)
+
+
+def _is_body(I: np.ndarray) -> bool:
+    m, h = I[5, 5], np.array([I[2, 4], I[0, 5], I[1, 3]])
+    if m <= 0:
+        return False
+    c = h / m
+    about = I[:3, :3] - m * (c @ c * np.eye(3) - np.outer(c, c))
+    return check_inertia("", m, c, about)
+
+
+def test_only_offsets_are_looked_for_in_calibration(tmp_path, arm):
+    log = saved_log(tmp_path / "log.npz", arm, sigma=0.01)
+    arrays = dict(np.load(log))
+    np.savez(log, **arrays | {"tau": arrays["tau"] + np.array([1.0, -2, 3, -4, 5, -6])})
+    found = nd.identify(log, nd.System(arm, ARM), ["offsets"])
+    assert len(found.values) == 6
+    np.testing.assert_allclose([*found.offsets.values()], [1, -2, 3, -4, 5, -6], atol=0.01)
+    np.testing.assert_array_equal(found.robot.I, arm.I)
+
+
+def test_a_load_is_found_beside_the_robot_and_drive_gains_by_its_mass(tmp_path, arm):
+    _, other = changed(arm, seed=5, share=0.1)
+    gains = np.array([2.0, 3.0, 1.5, 4.0, 2.5, 3.5])
+    I = other.I.copy()
+    mass, centre = 2.5, np.array([0.02, 0.1, 0.05])
+    cross = np.array([[0, -centre[2], centre[1]], [centre[2], 0, -centre[0]], [-centre[1], centre[0], 0]])
+    about = 0.01 * np.eye(3) + mass * cross @ cross.T
+    I[5] += np.block([[about, mass * cross], [mass * cross.T, mass * np.eye(3)]])
+    paths = []
+    for name, tree, seed in (("free", other, 1), ("loaded", other.replace(I=I), 2)):
+        path = saved_log(tmp_path / f"{name}.npz", tree, sigma=0.02, seed=seed)
+        arrays = dict(np.load(path))
+        np.savez(path, **arrays | {"tau": arrays["tau"] / gains})  # currents
+        paths.append(path)
+    system = nd.System(arm, ARM)
+    found = nd.identify(
+        paths[0],
+        system,
+        ["inertias", "gains"],
+        loaded=paths[1],
+        load_on=arm.names[5],
+        known={"m:load": mass},
+        physical=False,
+    )
+    np.testing.assert_allclose([*found.gains.values()], gains, rtol=0.02)
+    np.testing.assert_allclose([found.load[f"mc:load.{axis}"] for axis in "xyz"], mass * centre, atol=0.02)
+    assert found.load["m:load"] == mass
+
+
+def test_far_off_readings_count_less(tmp_path, arm):
+    _, other = changed(arm, seed=6)
+    log = saved_log(tmp_path / "log.npz", other, sigma=0.05)
+    arrays = dict(np.load(log))
+    spoilt = np.random.default_rng(0).uniform(size=arrays["tau"].shape) < 0.02
+    np.savez(log, **arrays | {"tau": arrays["tau"] + 80.0 * spoilt})
+    errors = []
+    for robust in (False, True):
+        found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False, robust=robust)
+        truth = truth_of(found, values_in(found, other))
+        errors.append(np.abs([c.value for c in found.combinations] - truth).max())
+    assert errors[1] < 0.2 * errors[0]
+
+
+def test_a_low_pass_takes_noise_and_no_signal(tmp_path, arm):
+    _, other = changed(arm, seed=7)
+    log = saved_log(tmp_path / "log.npz", other, n=6000, dt=0.002, sigma=1.0)
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False, cutoff=10.0)
+    truth = truth_of(found, values_in(found, other))
+    z = [(c.value - b) / c.deviation for c, b in zip(found.combinations, truth, strict=True)]
+    assert np.max(np.abs(z)) < 5
+    assert max(fit.after for fit in found.fits) < 0.25  # of noise of 1 up to 250 Hz, what is below 10 Hz
+
+
+def test_signs_and_delays_are_noticed(tmp_path, arm):
+    log = saved_log(tmp_path / "log.npz", arm, sigma=0.01, dt=0.002, n=4000)
+    arrays = dict(np.load(log))
+    turned = arrays["tau"].copy()
+    turned[:, 1] *= -1
+    np.savez(log, **arrays | {"tau": turned})
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False)
+    assert any("'tau:shoulder_lift_joint'" in note and "sign" in note for note in found.notes)
+    np.savez(log, **arrays | {"tau": -arrays["tau"]})
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False)
+    assert any("negative inertia" in note for note in found.notes)
+    late = 6
+    np.savez(log, **{k: v[late:] for k, v in arrays.items()} | {"tau": arrays["tau"][:-late]})
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False)
+    assert any("come after the motion" in note for note in found.notes)
+    assert found.fits[1].delay == pytest.approx(late * 0.002, rel=0.1)
+
+
+def test_a_wrist_sensor_tells_what_it_carries(tmp_path):
+    tree = load("panda")
+    _, other = changed(tree, seed=8)
+    sensors = nd.SensorSet.from_dict(
+        {
+            "name": "wrist",
+            "measurements": [
+                {"type": "joint_acceleration", "joints": "all"},
+                {"type": "force_torque", "joints": "panda_joint6", "offset": {"sigma": 50.0}},
+                {"type": "external_wrench", "links": "all", "value": 0.0},
+            ],
+        }
+    )
+    t, q, qd, qdd = motion(tree.nv, 1500, 0.01, seed=3)
+    plan = nd.plan(nd.System(other, "inverse_dynamics"), outputs=["f:panda_link6"])
+    f = plan.solver("numpy").solve_batch(q, qd, qdd)["f:panda_link6"]
+    offset = np.array([1.0, 2.0, -3.0, 4.0, -5.0, 6.0])
+    columns = {
+        f"ft:panda_joint6.{name}": f[:, k] + offset[k] for k, name in enumerate(("mx", "my", "mz", "fx", "fy", "fz"))
+    }
+    np.savez(tmp_path / "log.npz", t=t, q=q, qd=qd, qdd=qdd, **columns)
+    found = nd.identify(tmp_path / "log.npz", nd.System(tree, sensors), ["inertias"], physical=False)
+    np.testing.assert_allclose([*found.offsets.values()], offset, atol=1e-4)
+    truth = truth_of(found, values_in(found, other))
+    inertial = [k for k, c in enumerate(found.base.independent) if found.parameters.each[c].kind != "offset"]
+    np.testing.assert_allclose([found.combinations[k].value for k in inertial], truth[inertial], atol=1e-4)
+    told = {found.parameters.each[c].owner for c in found.base.independent}
+    assert not told & {"panda_link1", "panda_link2", "panda_link3", "panda_link4", "panda_link5"}
+
+
+@pytest.mark.parametrize("contact", ["measured", "noisy", "unknown"])
+def test_a_floating_robot_in_contact(tmp_path, contact):
+    """Solo with one foot in contact, whose wrench is read exactly, with noise, or not at all."""
+    tree = load("solo12", base="floating")
+    _, other = changed(tree, seed=9)
+    foot, base = "FL_LOWER_LEG", tree.joint_names[0]
+    measurements = [
+        {"type": "joint_acceleration", "joints": "all"},
+        {"type": "joint_torque", "joints": "actuated", "sigma": 0.01},
+        {"type": "joint_torque", "joints": base, "value": 0.0},
+        {"type": "external_wrench", "links": {"except": [foot]}, "value": 0.0},
+    ]
+    if contact != "unknown":
+        sigma = {"sigma": 0.05} if contact == "noisy" else {}
+        measurements.append({"type": "external_wrench", "links": [foot], **sigma})
+    system = nd.System(tree, nd.SensorSet.from_dict({"name": contact, "measurements": measurements}))
+    rng = np.random.default_rng(4)
+    n = 1500
+    q = tree.random_configurations(n, rng)
+    _, _, qd, qdd = motion(tree.nv, n, 0.01, seed=5)
+    free = nd.SensorSet.from_dict(
+        {
+            "name": "one foot",
+            "measurements": [
+                {"type": "joint_acceleration", "joints": "all"},
+                {"type": "joint_torque", "joints": base, "value": 0.0},
+                {"type": "external_wrench", "links": {"except": [foot]}, "value": 0.0},
+            ],
+        }
+    )
+    solved = nd.plan(nd.System(other, free), outputs=["tau", f"fx:{foot}"]).solver("numpy").solve_batch(q, qd, qdd)
+    noise = rng.normal(size=(n, 18))
+    columns = {"tau": solved["tau"][:, 6:] + 0.01 * noise[:, :12]}
+    y = np.concatenate([qdd, columns["tau"]], axis=1)
+    if contact != "unknown":
+        y = np.concatenate([y, solved[f"fx:{foot}"] + (0.05 * noise[:, 12:] if contact == "noisy" else 0)], axis=1)
+    assert y.shape[1] == system.ny
+    table = {name: y[:, k] for k, name in enumerate(system.measurement_names)}
+    np.savez(tmp_path / "log.npz", q=q, qd=qd, **table)
+    found = nd.identify(tmp_path / "log.npz", system, ["inertias"], physical=False)
+    truth = truth_of(found, values_in(found, other))
+    told = [k for k, c in enumerate(found.combinations) if c.left < 0.5]
+    assert len(told) > 40
+    z = [(found.combinations[k].value - truth[k]) / found.combinations[k].deviation for k in told]
+    assert np.max(np.abs(z)) < 5
+    assert np.sqrt(np.mean(np.square(z))) < 1.5
+    if contact != "measured":  # the weight of a robot in equilibrium is exact
+        assert np.sqrt(np.mean(np.square(z))) > 0.3
+
+
+def test_contacts_that_explain_everything_are_told(tmp_path):
+    tree = load("solo12", base="floating")
+    measurements = [
+        {"type": "joint_acceleration", "joints": "all"},
+        {"type": "joint_torque", "joints": "actuated"},
+        {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0.0},
+    ]
+    system = nd.System(tree, nd.SensorSet.from_dict({"name": "nothing known", "measurements": measurements}))
+    np.savez(tmp_path / "log.npz", q=np.zeros((3, 19)))
+    with pytest.raises(InputError, match=r"tell no combination .* nothing tells"):
+        nd.identify(tmp_path / "log.npz", system, ["inertias"])
+
+
+def test_bad_arguments_are_refused_in_words(tmp_path, arm):
+    log = saved_log(tmp_path / "log.npz", arm, n=200)
+    system = nd.System(arm, ARM)
+    with pytest.raises(UnknownNameError, match="mass"):
+        nd.identify(log, system, ["mass:elbow"])
+    with pytest.raises(UnknownNameError, match="m:load"):
+        nd.identify(log, system, ["inertias"], known={"m:load": 1.0})
+    with pytest.raises(InputError, match="which link carries the load"):
+        nd.identify(log, system, ["inertias"], loaded=log)
+    with pytest.raises(InputError, match="held out"):
+        nd.identify(log, system, ["inertias"], held_out=1.5)
+    with pytest.raises(InputError, match="cutoff"):
+        nd.identify(log, system, ["inertias"], cutoff=1e4)
+    with pytest.raises(InputError, match="too few"):
+        nd.identify(log, system, ["inertias"], cutoff=0.1)
+    with pytest.raises(InputError, match="there is no log"):
+        nd.identify([], system, ["inertias"])

@@ -1,0 +1,53 @@
+"""Robots that move as sums of sines, with other inertias than their model says; torques are those of the recursion."""
+
+from pathlib import Path
+
+import numpy as np
+
+import nori_dyn as nd
+from nori_dyn.identification.parameters import Parameters
+
+ARM = nd.SensorSet.from_dict(
+    {
+        "name": "arm",
+        "measurements": [
+            {"type": "joint_acceleration", "joints": "all"},
+            {"type": "joint_torque", "joints": "actuated"},
+            {"type": "external_wrench", "links": "all", "value": 0.0},
+        ],
+    }
+)
+
+
+def motion(nv: int, n: int, dt: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return times (n,), positions, velocities and accelerations (n, nv) of joints of one freedom each."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(n) * dt
+    size = rng.uniform(0.2, 0.8, size=(3, nv, 1))
+    w, phase = rng.uniform(0.5, 5.0, size=(3, nv, 1)), rng.uniform(0, 6.3, size=(3, nv, 1))
+    angle = w * t + phase
+    q = np.sum(size * np.sin(angle), axis=0).T
+    qd = np.sum(size * w * np.cos(angle), axis=0).T
+    qdd = np.sum(-size * w**2 * np.sin(angle), axis=0).T
+    return t, q, qd, qdd
+
+
+def changed(tree: nd.KinematicTree, seed: int, share: float = 0.3) -> tuple[np.ndarray, nd.KinematicTree]:
+    """Return the ten parameters of all links of another robot, whose bodies have other densities, and that robot."""
+    rng = np.random.default_rng(seed)
+    parameters = Parameters.of(tree, ["inertias"])
+    values = parameters.prior.copy()
+    for places in parameters.links().values():
+        values[places] *= 1 + share * rng.uniform(-1, 1)
+    return values, parameters.applied(values)
+
+
+def saved_log(
+    path: Path, tree: nd.KinematicTree, n: int = 2000, dt: float = 0.01, sigma: float = 0.0, seed: int = 0
+) -> Path:
+    """Write the log of a robot of joints of one freedom each, with torques of the recursion and white noise on them."""
+    t, q, qd, qdd = motion(tree.nv, n, dt, seed)
+    tau = nd.rnea(tree, q.T, qd.T, qdd.T).T
+    tau = tau + sigma * np.random.default_rng(seed + 1).normal(size=tau.shape)
+    np.savez(path, t=t, q=q, qd=qd, qdd=qdd, tau=tau)
+    return path

@@ -1,0 +1,55 @@
+"""The filter has no phase, is the same in pieces as at once, and stops what it should."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import InputError
+from nori_dyn.identification.filtering import Decimation
+
+DT = 1e-3
+
+
+def filtered(rows: np.ndarray, cutoff: float, sizes: list[int]) -> np.ndarray:
+    decimation = Decimation(cutoff, DT)
+    ends = np.cumsum([0, *sizes])
+    return np.concatenate([decimation.add(rows[a:b]) for a, b in pairwise(ends)])
+
+
+def test_pieces_give_what_the_whole_gives():
+    rows = np.random.default_rng(0).normal(size=(5000, 3))
+    whole = filtered(rows, 20.0, [5000])
+    pieces = filtered(rows, 20.0, [7, 1, 1992, 3, 997, 2000])
+    assert len(whole) == len(pieces) > 50
+    np.testing.assert_allclose(pieces, whole, atol=1e-14)
+
+
+@pytest.mark.parametrize("cutoff", [5.0, 20.0, 100.0])
+def test_what_is_slow_passes_without_delay(cutoff):
+    decimation = Decimation(cutoff, DT)
+    t = np.arange(6000) * DT
+    slow = np.sin(2 * np.pi * 0.4 * cutoff * t)[:, None]
+    found = decimation.add(slow)[:, 0]
+    half = len(decimation.taps) // 2
+    np.testing.assert_allclose(found, slow[half :: decimation.step, 0][: len(found)], atol=3e-3)
+
+
+@pytest.mark.parametrize("cutoff", [5.0, 20.0])
+def test_what_is_fast_is_stopped(cutoff):
+    t = np.arange(6000) * DT
+    fast = np.sin(2 * np.pi * 1.6 * cutoff * t)[:, None]
+    assert np.abs(Decimation(cutoff, DT).add(fast)).max() < 3e-3
+
+
+def test_after_a_jump_nothing_of_before_is_left():
+    decimation = Decimation(20.0, DT)
+    decimation.add(np.full((500, 1), 1e9))
+    decimation.forget()
+    assert np.abs(decimation.add(np.zeros((500, 1)))).max() == 0.0
+
+
+@pytest.mark.parametrize("cutoff", [0.0, -1.0, 400.0, np.nan])
+def test_a_cutoff_that_cannot_be_is_refused(cutoff):
+    with pytest.raises(InputError, match="cutoff"):
+        Decimation(cutoff, DT)

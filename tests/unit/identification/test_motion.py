@@ -1,0 +1,44 @@
+"""Joint accelerations: as they are read, or from accelerometers."""
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError
+from nori_dyn.identification.motion import Motion
+from tests.robots import load
+
+
+def system(tree: nd.KinematicTree, *measurements: dict) -> nd.System:
+    torque = {"type": "joint_torque", "joints": "actuated"}
+    return nd.System(tree, nd.SensorSet.from_dict({"name": "own", "measurements": [torque, *measurements]}))
+
+
+def test_accelerations_that_are_read_are_taken_as_they_are():
+    tree = nd.autotree(4)
+    motion = Motion(system(tree, {"type": "joint_acceleration", "joints": "all"}))
+    y = np.random.default_rng(0).normal(size=(5, 8))
+    np.testing.assert_array_equal(motion.accelerations(np.zeros((5, 4)), np.zeros((5, 4)), y), y[:, 4:])
+
+
+def test_a_floating_base_is_told_by_its_accelerometer():
+    tree = load("solo12", base="floating")
+    base = tree.names[0]
+    own = system(
+        tree, {"type": "joint_acceleration", "joints": "actuated"}, {"type": "link_acceleration", "links": base}
+    )
+    rng = np.random.default_rng(1)
+    q = tree.random_configurations(6, rng)
+    qd, qdd = rng.normal(size=(2, 6, tree.nv))
+    forward = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=[f"a:{base}"])
+    a = forward.solver("numpy").solve_batch(q, qd, qdd)[f"a:{base}"]
+    n = tree.nv - 6
+    y = np.concatenate([np.zeros((6, n)), qdd[:, 6:], a], axis=1)
+    assert own.ny == y.shape[1]
+    np.testing.assert_allclose(Motion(own).accelerations(q, qd, y), qdd, atol=1e-9)
+
+
+def test_sensors_that_do_not_tell_the_motion_are_refused_in_words():
+    tree = nd.autotree(3)
+    with pytest.raises(InputError, match="do not tell the motion"):
+        Motion(system(tree, {"type": "joint_acceleration", "joints": ["joint1"]}))
