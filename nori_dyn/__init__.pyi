@@ -9,6 +9,7 @@ from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .identification.identifiability import identifiability
 from .io.component_files import load_components, save_components
 from .io.identified import save_robot
 from .io.mjcf import load_mjcf
@@ -80,6 +81,7 @@ __all__ = [
     "crba",
     "errors",
     "estimate",
+    "identifiability",
     "identify",
     "interop",
     "jacobian",

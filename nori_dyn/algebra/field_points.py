@@ -37,15 +37,24 @@ class FieldPoints:
         self, graph: Graph, n: int, rng: random.Random, inputs: Mapping[int, Array], tangents: Mapping[int, Array]
     ) -> None:
         self._graph, self._n, self._rng = graph, n, rng
-        self._found: dict[int, Array] = dict(inputs)
+        self._roots: dict[int, Array] = {}
+        self._given: dict[int, Array] = dict(inputs)
         for angle, t in tangents.items():
             points = np.array([turn_point(each) for each in t.tolist()], dtype=object).T
             for node, values in zip(graph.sin_cos(Expr(graph, angle)), points, strict=True):
-                self._found[node.index] = values
+                self._given[node.index] = values
+        self._found = dict(self._given)
 
     def tell(self, inputs: Mapping[int, Array]) -> None:
         """Add the values (n,) of further inputs, by their index."""
+        self._given |= inputs
         self._found |= inputs
+
+    def elsewhere(self, inputs: Mapping[int, Array]) -> FieldPoints:
+        """Return the same points but for the values (n,) of some inputs, on which no root depends."""
+        other = FieldPoints(self._graph, self._n, self._rng, {**self._given, **inputs}, {})
+        other._roots = self._roots
+        return other
 
     def values(self, outputs: Sequence[Expr]) -> Array:
         """Return the values (outputs, n) of some expressions."""
@@ -77,5 +86,7 @@ class FieldPoints:
             case Op.RECIPROCAL:
                 return np.array([pow(value, -1, PRIME) for value in x.tolist()], dtype=object)
             case Op.SQRT | Op.OPAQUE:
-                return random_numbers(self._rng, self._n)
+                if i not in self._roots:
+                    self._roots[i] = random_numbers(self._rng, self._n)
+                return self._roots[i]
         raise KeyError(f"{graph.labels.get(i, Expr(graph, i))} has no value at these points")

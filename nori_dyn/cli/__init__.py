@@ -18,6 +18,7 @@ from nori_dyn.cli import (
     bench,
     demo,
     export,
+    identifiability,
     identify,
     info,
     map,
@@ -69,7 +70,8 @@ app = typer.Typer(
 )
 BY_WHAT_THEY_ARE_FOR = (
     *(plan, map, solve, serve, plot, view),
-    *(observe, place, identify),
+    *(observe, place),
+    *(identifiability, identify),
     *(info, robots, export, demo, bench, schema),
 )
 for command in BY_WHAT_THEY_ARE_FOR:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from nori_dyn.algebra.scalars import sqrt
+from nori_dyn.algebra.scalars import is_zero, sqrt
 from nori_dyn.algebra.spatial import scaled
 from nori_dyn.components.base import JointTerm, NotNegative, OnJoints, Positive
 from nori_dyn.model.tree import KinematicTree
@@ -66,7 +66,8 @@ class Friction(OnJoints):
         if not (self.coulomb or self.static):
             return force
         level: Array | float = self.coulomb
-        if self.static is not None and self.static > self.coulomb:
-            level = self.coulomb + (self.static - self.coulomb) / (1.0 + (qd / self.stribeck) * (qd / self.stribeck))
+        if self.static is not None and not is_zero(self.static - self.coulomb):
+            slowness = 1.0 / (1.0 + (qd / self.stribeck) * (qd / self.stribeck))
+            level = scaled(self.static - self.coulomb, slowness) + self.coulomb
         smooth = scaled(level, qd / sqrt(qd * qd + self.width**2))
         return np.asarray(force + smooth)

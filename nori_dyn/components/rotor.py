@@ -40,7 +40,8 @@ class Rotor(OnJoints):
         return {"rotor": self.gear**2 * self.inertia}
 
     def with_coefficients(self, joints: Selector, values: Mapping[str, Any]) -> Self:
-        return self.model_copy(update={"joints": joints, "inertia": values["rotor"] / self.gear**2})
+        at_joint = {**self.coefficients(), **values}["rotor"]
+        return self.model_copy(update={"joints": joints, "inertia": at_joint / self.gear**2})
 
     def on(self, tree: KinematicTree) -> Iterator[JointTerm]:
         at_joint = self.gear**2 * self.inertia

@@ -4,6 +4,10 @@ However long a robot moves, its readings depend on combinations of parameters on
 motions, is less than their number. Over a prime field, at random motions, that rank is exact, without a tolerance:
 motions are added until one more adds nothing, and as that one is as random as all others, none would.
 
+A robot makes those motions only at which rows without a reading hold, as no motor moves its base; and gains multiply
+what its parameters make it read. So there are combinations that motions at will would tell, and those that are possible
+do not: a robot that flies freely moves the same way with all of its masses doubled. These are ties.
+
 Of dependent columns the first, from the root to the tips, are kept as independent, and the others are combinations of
 these: W phi = W_B (phi_B + K phi_D), as the rules of Khalil and Dombre regroup parameters into the link before.
 
@@ -14,21 +18,24 @@ rank over a field is ours (tests/unit/identification/test_base_parameters.py).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lstsq
 
-from nori_dyn.algebra.derivatives import replaced
+from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.field_points import FieldPoints, random_numbers, random_quaternions
 from nori_dyn.algebra.ranges import numbers
+from nori_dyn.errors import InputError
 from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.regression import Regression
+from nori_dyn.identification.summary import describe_sum
 from nori_dyn.observe.field import FieldVector, Span
+from nori_dyn.tables import spaced
 from nori_dyn.typing import Array, Floats
 
 ENTRY_DEGREE = 64
@@ -47,6 +54,8 @@ class BaseParameters:
         independent: the columns that are kept, in order: as many as there are combinations.
         dependent: the columns that are combinations of these.
         K: of the dependent columns over the independent ones (n_independent, n_dependent).
+        ties: of the independent columns those that are told up to a factor only, which each has in common with others
+            of the independent ones: these.
         locked: the joints that stand still.
         n_unknown: how many of the unknown wrenches of a sample its rows tell; these rows say nothing more.
         error: bound on the probability that the number of combinations is wrong.
@@ -56,20 +65,21 @@ class BaseParameters:
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
     K: Floats
+    ties: Mapping[int, tuple[int, ...]]
     locked: tuple[str, ...]
     n_unknown: int
     error: float
 
     @property
     def rank(self) -> int:
-        """The number of combinations that are told."""
-        return len(self.independent)
+        """The number of combinations that are told, a common factor less for each tie."""
+        return len(self.independent) - len(self.ties)
 
     @cached_property
     def G(self) -> Floats:
-        """The combinations as rows over all parameters (rank, n): beta = G phi."""
-        G = np.zeros((self.rank, len(self.parameters)))
-        G[np.arange(self.rank), list(self.independent)] = 1.0
+        """The combinations as rows over all parameters (n_independent, n): beta = G phi."""
+        G = np.zeros((len(self.independent), len(self.parameters)))
+        G[np.arange(len(G)), list(self.independent)] = 1.0
         G[:, list(self.dependent)] = self.K
         return G
 
@@ -83,16 +93,15 @@ class BaseParameters:
         """The parameters that no reading depends on, or only through an offset that is none of these parameters."""
         return tuple(c for k, c in enumerate(self.dependent) if not self.K[:, k].any())
 
-    def combination(self, k: int, digits: int = 3) -> str:
+    def terms(self, k: int) -> dict[str, float]:
+        """Return the factors of the k-th combination by the names of parameters, its independent one first."""
+        names = self.parameters.names
+        others = {names[c]: factor for factor, c in zip(self.K[k].tolist(), self.dependent, strict=True) if factor}
+        return {names[self.independent[k]]: 1.0, **others}
+
+    def combination(self, k: int) -> str:
         """Return what the k-th combination is: "I:l2.zz + 0.25 m:l3"."""
-        terms = [(1.0, self.independent[k])]
-        terms += [(factor, c) for factor, c in zip(self.K[k].tolist(), self.dependent, strict=True) if factor]
-        shown = ""
-        for factor, c in terms:
-            sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")
-            size = "" if abs(factor) == 1 else f"{abs(factor):.{digits}g} "
-            shown += f"{sign}{size}{self.parameters.names[c]}"
-        return shown
+        return spaced(describe_sum(self.terms(k)))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,9 +113,6 @@ class BaseParameters:
 def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0) -> BaseParameters:
     """Return which combinations of parameters the readings of a regression tell.
 
-    With gains among the parameters, what they are a combination of hangs on the robot's true parameters: K is that of
-    one robot then.
-
     Args:
         found: the regression.
         locked: joints that stand still, wherever.
@@ -114,33 +120,68 @@ def base_parameters(found: Regression, locked: Iterable[str] = (), seed: int = 0
 
     Raises:
         UnknownModelNameError: a joint that the robot does not have.
+        InputError: a robot with loops or couplings.
     """
+    if found.system.tree.closing_parts:
+        names = ", ".join(f"'{part.name}'" for part in found.system.tree.closing_parts)
+        raise InputError(
+            f"robot '{found.system.tree.name}' has loops or couplings ({names}): which of its parameters are told is "
+            "known for trees only. Load it without these, components=False, to see what it would be without them."
+        )
     tree, locked = found.system.tree, tuple(locked)
     bodies = [tree.joint(name) for name in locked]
     motions = _FieldMotions(found, bodies, random.Random(seed))
-    span, n_unknown, n_motions = Span(), 0, 0
-    grows = True
-    while grows:
-        for rows, told in motions.rows(AT_ONCE):
-            grows = bool(span.extend(rows))
-            n_unknown = max(n_unknown, told)
-            n_motions += 1
-            if not grows:
-                break
+    anyhow = _Stacked.of(motions.rows)
+    possible = _Stacked.of(motions.possible_rows) if motions.are_limited else anyhow
     order = motions.order
-    independent = tuple(order[pivot] for pivot in sorted(span.basis))
+    independent = tuple(order[pivot] for pivot in sorted(anyhow.span.basis))
     seen = set(independent)
     dependent = tuple(column for column in order if column not in seen)
-    exact = np.zeros((len(independent), len(dependent)), dtype=object)
-    place = {column: k for k, column in enumerate(dependent)}
-    for k, pivot in enumerate(sorted(span.basis)):
-        for at, value in span.basis[pivot].items():
-            if at != pivot:
-                exact[k, place[order[at]]] = value
+    exact = anyhow.exact(order, independent, dependent)
     K = _in_doubles(found, bodies, independent, dependent, exact, seed)
+    ties = {
+        order[tied]: tuple(order[pivot] for pivot in sorted(possible.span.basis) if tied in possible.span.basis[pivot])
+        for tied in sorted(anyhow.span.basis.keys() - possible.span.basis.keys())
+    }
     degree = ENTRY_DEGREE * (max(tree.depths()) + 1)
+    n_motions = anyhow.n_motions + possible.n_motions
     error = min(1.0, (len(independent) + 1) * (n_motions + 1) * degree / PRIME)
-    return BaseParameters(found.parameters, independent, dependent, K, locked, n_unknown, error)
+    return BaseParameters(found.parameters, independent, dependent, K, ties, locked, anyhow.n_unknown, error)
+
+
+@dataclass(frozen=True)
+class _Stacked:
+    """The rows of as many random motions as tell anything.
+
+    Attributes:
+        span: what they span.
+        n_unknown: how many of the unknown wrenches they tell, of each motion.
+        n_motions: how many motions.
+    """
+
+    span: Span
+    n_unknown: int
+    n_motions: int
+
+    @staticmethod
+    def of(rows_of: Callable[[int], Iterator[tuple[list[FieldVector], int]]]) -> _Stacked:
+        """Stack the rows of motions, so many of which at once are given, until one more adds nothing."""
+        span, n_unknown, n_motions = Span(), 0, 0
+        while True:
+            for rows, told in rows_of(AT_ONCE):
+                n_unknown, n_motions = max(n_unknown, told), n_motions + 1
+                if not span.extend(rows):
+                    return _Stacked(span, n_unknown, n_motions)
+
+    def exact(self, order: Sequence[int], independent: Sequence[int], dependent: Sequence[int]) -> Array:
+        """Return K over the field (n_independent, n_dependent)."""
+        exact = np.zeros((len(independent), len(dependent)), dtype=object)
+        place = {column: k for k, column in enumerate(dependent)}
+        for k, pivot in enumerate(sorted(self.span.basis)):
+            for at, value in self.span.basis[pivot].items():
+                if at != pivot:
+                    exact[k, place[order[at]]] = value
+        return exact
 
 
 def column_order(parameters: Parameters) -> tuple[int, ...]:
@@ -172,16 +213,64 @@ class _FieldMotions:
         self._found, self._rng = found, rng
         self.order = column_order(found.parameters)
         self._place = {column: k for k, column in enumerate(self.order)}
-        self._of_gains = [found.parameters.each[k].kind == "gain" for _, k in found.W]
         self._still_q, self._still_v = _still(found, bodies)
-        self._posture = {k: self._random(1) for k in self._still_q}
-        self._phi, self._w = self._random(len(found.parameters)), self._random(len(found.unknowns))
+        self._posture = self._positions(1)
+        self._phi = self._random(len(found.parameters))
+        self._unread = [row for row, reading in enumerate(found.reads) if reading < 0]
+        self._own = {found.inputs["y"][k].index: row for row, k in enumerate(found.reads) if k >= 0}
+
+    @property
+    def are_limited(self) -> bool:
+        """Whether not every motion is possible, or readings multiply a gain."""
+        return bool(self._unread or self._found.parameters.of_kinds("gain"))
 
     def rows(self, n: int) -> Iterator[tuple[list[FieldVector], int]]:
         """Yield the rows of n motions over the columns in their order, and how many unknowns they told besides."""
+        return self._rows_at(self._points(n), n)
+
+    def possible_rows(self, n: int) -> Iterator[tuple[list[FieldVector], int]]:
+        """Yield those of n motions that a robot of some parameters can make, with what it reads."""
+        found = self._found
+        points = self._points(n)
+        points.tell({x.index: np.repeat(value, n) for x, value in zip(found.phi, self._phi, strict=True)})
+        points.tell({x.index: self._random(n) for x in found.w})
+        if self._unread:
+            points = points.elsewhere(self._corrected(points, n))
+        total = points.values(replaced(found.total, dict.fromkeys(self._own, found.graph.zero)))
+        read = {index: total[row] for index, row in self._own.items()}
+        for index, row in self._own.items():
+            gain = found.parameters.place.get(f"gain:{found.row_names[row]}")
+            if gain is not None:
+                read[index] = read[index] * pow(int(self._phi[gain]), -1, PRIME) % PRIME
+        return self._rows_at(points.elsewhere(read), n)
+
+    def _corrected(self, points: FieldPoints, n: int) -> dict[int, Array]:
+        """Return accelerations and unknown wrenches (n,), by their index, at which rows without a reading hold.
+
+        Rows that none of them moves are left as they are.
+        """
+        found, still = self._found, set(self._still_v)
+        moved = [x for k, x in enumerate(found.inputs["qdd"]) if k not in still] + list(found.w)
+        unread = [found.total[row] for row in self._unread]
+        slopes = directional(unread, [{x.index: found.graph.one} for x in moved], "reverse")
+        values, errors = points.values(list(slopes.values())), points.values(unread)
+        corrected = points.values(moved)
+        end = len(moved)
+        for motion in range(n):
+            rows: list[dict[int, int]] = [{end: int(error)} for error in errors[:, motion]]
+            for (row, column), value in zip(slopes, values[:, motion].tolist(), strict=True):
+                if value:
+                    rows[row][column] = value
+            span = Span(end=end)
+            span.extend(rows)
+            for pivot, vector in span.basis.items():
+                corrected[pivot, motion] = (corrected[pivot, motion] - int(vector.get(end, 0))) % PRIME
+        return {x.index: values for x, values in zip(moved, corrected, strict=True)}
+
+    def _rows_at(self, points: FieldPoints, n: int) -> Iterator[tuple[list[FieldVector], int]]:
         found, n_w = self._found, len(self._found.unknowns)
         places = [(row, n_w + self._place[k]) for row, k in found.W] + list(found.N)
-        values = self._values(n)
+        values = points.values([*found.W.values(), *found.N.values()])
         for motion in range(n):
             rows: list[dict[int, int]] = [{} for _ in range(found.n_rows)]
             for (row, column), value in zip(places, values[:, motion].tolist(), strict=True):
@@ -194,52 +283,26 @@ class _FieldMotions:
                 0 if told is None else told.dimension - len(left),
             )
 
-    def _values(self, n: int) -> Array:
-        """Return the entries of W, then those of N, at n motions; readings are what gains and all others make them."""
-        found = self._found
-        points = self._points(n)
-        others = [x for x, is_gain in zip(found.W.values(), self._of_gains, strict=True) if not is_gain]
-        values = points.values([*others, *found.N.values()])
-        if any(self._of_gains):
-            points.tell(self._readings(values, points))
-        return points.values([*found.W.values(), *found.N.values()])
-
     def _points(self, n: int) -> FieldPoints:
-        found, tree, rng = self._found, self._found.system.tree, self._rng
-        graph, q = found.graph, found.inputs["q"]
-        inputs = {x.index: self._random(n) for name in ("qd", "qdd") for x in found.inputs[name]}
-        inputs |= {
-            found.inputs[name][k].index: np.zeros(n, dtype=object) for name in ("qd", "qdd") for k in self._still_v
-        }
-        inputs |= {x.index: self._random(n) for x in q}
-        for part in tree.quaternions:
-            inputs |= {x.index: values for x, values in zip(q[part], random_quaternions(rng, n), strict=True)}
-        tangents = {x.index: self._random(n) for x in q if graph.takes_sine(x)}
-        for k, drawn in self._posture.items():
-            same = np.repeat(drawn, n)
-            (tangents if q[k].index in tangents else inputs)[q[k].index] = same
-        if not any(self._of_gains):
-            inputs |= {x.index: self._random(n) for x in found.inputs["y"]}
-        return FieldPoints(graph, n, rng, inputs, tangents)
+        """Return random motions, and readings of any size."""
+        found = self._found
+        inputs, tangents = self._positions(n)
+        for drawn, once in zip((inputs, tangents), self._posture, strict=True):
+            still = {found.inputs["q"][k].index for k in self._still_q} & once.keys()
+            drawn |= {index: np.repeat(once[index], n) for index in still}
+        for name in ("qd", "qdd"):
+            inputs |= {x.index: self._random(n) for x in found.inputs[name]}
+            inputs |= {found.inputs[name][k].index: np.zeros(n, dtype=object) for k in self._still_v}
+        inputs |= {x.index: self._random(n) for x in found.inputs["y"]}
+        return FieldPoints(found.graph, n, self._rng, inputs, tangents)
 
-    def _readings(self, values: Array, points: FieldPoints) -> dict[int, Array]:
-        """Return what a robot with some parameters reads at points where the entries have these values."""
-        found, parameters = self._found, self._found.parameters
-        y = found.inputs["y"]
-        without = dict.fromkeys((x.index for x in y), found.graph.zero)
-        total = points.values(replaced(found.c, without))
-        places = [place for place, is_gain in zip(found.W, self._of_gains, strict=True) if not is_gain]
-        factors = [self._phi[k] for _, k in places] + [self._w[k] for _, k in found.N]
-        for (row, _), factor, value in zip([*places, *found.N], factors, values, strict=True):
-            total[row] = (total[row] + factor * value) % PRIME
-        told = {}
-        for row, k in enumerate(found.reads):
-            if k >= 0:
-                gain = parameters.place.get(f"gain:{found.row_names[row]}")
-                scale = 1 if gain is None else pow(int(self._phi[gain]), -1, PRIME)
-                told[y[k].index] = total[row] * scale % PRIME
-        n = total.shape[1]
-        return {x.index: told.get(x.index, np.zeros(n, dtype=object)) for x in y}
+    def _positions(self, n: int) -> tuple[dict[int, Array], dict[int, Array]]:
+        """Return random values (n,) of q, and of the tangents of half of its angles, by the index of the input."""
+        found, q = self._found, self._found.inputs["q"]
+        inputs = {x.index: self._random(n) for x in q}
+        for part in found.system.tree.quaternions:
+            inputs |= {x.index: values for x, values in zip(q[part], random_quaternions(self._rng, n), strict=True)}
+        return inputs, {x.index: self._random(n) for x in q if found.graph.takes_sine(x)}
 
     def _random(self, n: int) -> Array:
         return random_numbers(self._rng, n)
@@ -262,33 +325,29 @@ def _in_doubles(
     seed: int,
 ) -> Floats:
     """Return K of which the field says where it is zero, from as many random motions as tell it well."""
-    if not independent or not dependent:
-        return np.zeros(exact.shape)
-    tree, rng = found.system.tree, np.random.default_rng(seed)
-    n = 4 * (len(independent) // max(found.n_rows - len(found.unknowns), 1) + 8)
-    still_q, still_v = _still(found, bodies)
-    Q = tree.random_configurations(n, rng)
-    Q[:, still_q] = Q[0, still_q]
-    Qd, Qdd = rng.normal(size=(2, n, tree.nv))
-    Qd[:, still_v] = Qdd[:, still_v] = 0.0
-    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": np.zeros((n, found.system.ny))}
-    values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
-    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
-    W, N, c = found.dense(np.broadcast_to(entries, (len(entries), n)).T)
-    gains = found.parameters.of_kinds("gain")
-    if gains:
-        phi = found.parameters.prior + rng.normal(size=len(found.parameters))
-        phi[gains] = 0.0
-        read = np.einsum("nij,j->ni", W, phi) + c
-        for k in gains:
-            row = found.row_names.index(found.parameters.each[k].owner)
-            W[:, row, k] = -read[:, row]
-    if found.unknowns:
-        W = without_unknowns(W, N, np.zeros(found.n_rows, dtype=bool))
-    rows = W.reshape(-1, W.shape[2])
+    if not (independent and dependent):
+        return np.zeros((len(independent), len(dependent)))
+    rows = _random_rows(found, bodies, len(independent), np.random.default_rng(seed))
     scale = np.linalg.norm(rows[:, independent], axis=0)
     K: Floats = lstsq(rows[:, independent] / scale, rows[:, dependent])[0] / scale[:, None]
     K[exact == 0] = 0.0
     for value in (1, -1, 2, -2):
         K[exact == value % PRIME] = value
     return K
+
+
+def _random_rows(found: Regression, bodies: Sequence[int], rank: int, rng: np.random.Generator) -> Floats:
+    """Return the rows of W (rows, columns) of random motions that tell some combinations well."""
+    tree = found.system.tree
+    n = 4 * (rank // max(found.n_rows - len(found.unknowns), 1) + 8)
+    still_q, still_v = _still(found, bodies)
+    Q = tree.random_configurations(n, rng)
+    Q[:, still_q] = Q[0, still_q]
+    Qd, Qdd = rng.normal(size=(2, n, tree.nv))
+    Qd[:, still_v] = Qdd[:, still_v] = 0.0
+    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": rng.normal(size=(n, found.system.ny))}
+    values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
+    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
+    W, N, _ = found.dense(np.broadcast_to(entries, (len(entries), n)).T)
+    rows = without_unknowns(W, N, np.zeros(found.n_rows, dtype=bool)) if found.unknowns else W
+    return rows.reshape(-1, W.shape[2])

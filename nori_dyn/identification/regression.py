@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.derivatives import depends_on, directional, replaced
+from nori_dyn.algebra.derivatives import depends_on, directional
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.ranges import width
 from nori_dyn.algebra.scalars import is_zero
@@ -38,7 +38,11 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.trace import configuration_inputs
 from nori_dyn.system.variables import VariableKey
+from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Array, Floats
+
+MOST_NAMES = 5
+"""Most names of parameters in an error."""
 
 MOTIONS = ("a", "qdd")
 """The variables that a known motion tells."""
@@ -89,6 +93,9 @@ class Regression:
         W: the entries that are not zero for all motions, by row and parameter.
         N: those, by row and w.
         c: for each row.
+        total: W phi + N w + c as one expression, of phi, w and the inputs.
+        phi: as inputs of `total`.
+        w: as inputs of `total`.
     """
 
     system: System
@@ -102,6 +109,9 @@ class Regression:
     W: Mapping[tuple[int, int], Expr]
     N: Mapping[tuple[int, int], Expr]
     c: tuple[Expr, ...]
+    total: tuple[Expr, ...]
+    phi: tuple[Expr, ...]
+    w: tuple[Expr, ...]
 
     @property
     def n_rows(self) -> int:
@@ -225,6 +235,7 @@ def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regressi
         UnknownNameError: a parameter that does not exist.
         InputError: no sensor of the system says anything of forces; a sensor that is not linear in a parameter.
     """
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     declared = [name for v in system.variables if v.kind == OFFSET for name in v.component_names]
     parameters = Parameters.of(system.tree, [*wanted, *declared], force_readings(system))
     graph = Graph(seed)
@@ -233,12 +244,19 @@ def regression(system: System, wanted: Sequence[str], seed: int = 0) -> Regressi
         **{name: _inputs(graph, name, system.tree.nv) for name in ("qd", "qdd")},
         "y": _inputs(graph, "y", system.ny),
     }
+
+    def forward(phi: Array, are_known: bool) -> _Forward:
+        tree = ParametricTree.over(parameters, phi, graph)
+        symbolic = System(tree, system.sensors, system.of_components.repeats)
+        at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
+        named = dict(zip(parameters.names, phi, strict=True))
+        return _Forward(symbolic, at, arrays["qdd"], arrays["y"], named, graph, are_known)
+
+    none = np.array([graph.zero] * len(parameters), dtype=object)
+    # First, so that what cancels later is found among what depends on no parameter, such as m v x v of a moment.
+    without = [row for *_, row in forward(none, are_known=True).rows()]
     phi = _inputs(graph, "phi", len(parameters))
-    tree = ParametricTree.over(parameters, phi, graph)
-    symbolic = System(tree, system.sensors, system.of_components.repeats)
-    at = moving(exact_positions(tree, arrays["q"]), arrays["qd"])
-    forward = _Forward(symbolic, at, arrays["qdd"], arrays["y"], dict(zip(parameters.names, phi, strict=True)), graph)
-    return forward.regression(system, parameters, arrays, phi)
+    return forward(phi, are_known=False).regression(system, parameters, arrays, phi, without)
 
 
 class _Forward:
@@ -251,12 +269,21 @@ class _Forward:
         y: the readings (ny,).
         phi: the parameters, by name.
         graph: the expressions.
+        are_known: whether wrenches that would stay unknown are zero.
     """
 
     def __init__(
-        self, system: System, at: Kinematics, qdd: Array, y: Array, phi: Mapping[str, Expr], graph: Graph
+        self,
+        system: System,
+        at: Kinematics,
+        qdd: Array,
+        y: Array,
+        phi: Mapping[str, Expr],
+        graph: Graph,
+        are_known: bool,
     ) -> None:
         self._system, self._at, self._y, self._phi, self._graph = system, at, y, phi, graph
+        self._are_known = are_known
         self._told: set[SensorRow] = set()
         self._values: dict[VariableKey, Array] = {}
         self._unknown: dict[str, Expr] = {}
@@ -278,7 +305,7 @@ class _Forward:
             equation = row.equation
             if not row.is_exact or not isinstance(equation, VariableReading) or equation.key != key:
                 continue
-            said = self._y[row.y] if equation.value is None else np.array(equation.value)
+            said = self._true(row) if equation.value is None else np.array(equation.value)
             known = _solved(equation.matrix, said)
             if known and all(values[k] is None for k in known):
                 self._told.add(row.key)  # type: ignore[arg-type]
@@ -286,8 +313,15 @@ class _Forward:
                     values[k] = value
         for k, name in enumerate(names):
             if values[k] is None:
-                values[k] = self._unknown[name] = self._graph.input(f"w:{name}")
+                values[k] = self._graph.zero if self._are_known else self._graph.input(f"w:{name}")
+                self._unknown[name] = values[k]
         return np.array([self._graph.expr(value) for value in values], dtype=object)
+
+    def _true(self, row: RowBlock) -> Array:
+        """Return what a reading says of the true value: its gain times it, less its offset."""
+        names, y = row.component_names, self._y[row.y]
+        gains = np.array([self._phi.get(f"gain:{name}", 1.0) for name in names], dtype=object)
+        return np.asarray(gains * y - [self._phi.get(f"{OFFSET}:{name}", 0.0) for name in names])
 
     def _sum(self, row: RowBlock, without: VariableKey | None = None, y: Array | None = None) -> Array:
         """Return the sum of an equation's terms, the variable that it gives left out."""
@@ -298,7 +332,7 @@ class _Forward:
                 total = total + matvec(block, self._values[key])
         return np.asarray(total)
 
-    def _rows(self) -> Iterator[tuple[str, int, bool, Expr]]:
+    def rows(self) -> Iterator[tuple[str, int, bool, Expr]]:
         """Yield name, number of reading, whether it is exact, and expression of each row of a sensor."""
         for row in self._system.rows:
             is_prior = isinstance(row.equation, VariableReading) and row.equation.key.kind == OFFSET
@@ -309,20 +343,33 @@ class _Forward:
             terms = self._sum(row, y=np.array(gains, dtype=object) * self._y[row.y])
             has_own = any(key.kind == OFFSET for key in row.equation.blocks(self._at))
             for k, name in enumerate(names):
-                offset = 0.0 if has_own else self._phi.get(f"offset:{name}", 0.0)
+                offset = 0.0 if has_own else self._phi.get(f"{OFFSET}:{name}", 0.0)
                 yield name, row.y.start + k if n else -1, row.is_exact, self._graph.expr(terms[k] + offset)
 
-    def regression(self, system: System, parameters: Parameters, inputs: Mapping[str, Array], phi: Array) -> Regression:
-        """Return the rows that depend on parameters, or on unknown wrenches."""
-        graph, rows = self._graph, list(self._rows())
+    def regression(
+        self,
+        system: System,
+        parameters: Parameters,
+        inputs: Mapping[str, Array],
+        phi: Array,
+        without: Sequence[Expr],
+    ) -> Regression:
+        """Return the rows that depend on parameters, or on unknown wrenches.
+
+        Args:
+            system: the system over numbers.
+            parameters: the parameters.
+            inputs: q, qd, qdd, y as expressions.
+            phi: the parameters as expressions.
+            without: each row where all of these, and unknown wrenches, are zero.
+        """
+        graph, rows = self._graph, list(self.rows())
         free = [*phi, *self._unknown.values()]
         depends = depends_on(graph, [row for *_, row in rows], [x.index for x in free])
+        constants = [row for row, each in zip(without, rows, strict=True) if depends[each[-1].index]]
         rows = [each for each in rows if depends[each[-1].index]]
         if not rows:
-            raise InputError(
-                f"sensors '{system.sensors.name}': none says anything of the parameters. Add a sensor of forces, such "
-                "as joint_torque or force_torque."
-            )
+            raise _nothing_said(system, parameters)
         terms = [row for *_, row in rows]
         found = directional(terms, [{x.index: graph.one} for x in free], "reverse")
         depends = depends_on(graph, list(found.values()), [x.index for x in free])
@@ -342,8 +389,24 @@ class _Forward:
             unknowns=tuple(self._unknown),
             W={(row, k): entry for (row, k), entry in found.items() if k < n},
             N={(row, k - n): entry for (row, k), entry in found.items() if k >= n},
-            c=tuple(replaced(terms, {x.index: graph.zero for x in free})),
+            c=tuple(constants),
+            total=tuple(terms),
+            phi=tuple(phi),
+            w=tuple(self._unknown.values()),
         )
+
+
+def _nothing_said(system: System, parameters: Parameters) -> InputError:
+    """Return the error of sensors of which no row depends on a parameter."""
+    sensors = f"sensors '{system.sensors.name}'"
+    if not force_readings(system):
+        advice = "Add a sensor of forces, such as joint_torque or force_torque."
+        return InputError(f"{sensors}: none says anything of the parameters. {advice}")
+    names = listed(parameters.names, MOST_NAMES) or "none"
+    return InputError(
+        f"{sensors}: no reading depends on any of the parameters asked for: {spaced(names)}. However the robot moves, "
+        "nothing tells them; ask for others."
+    )
 
 
 def _solved(matrix: Array, said: Array) -> dict[int, Any]:

@@ -37,7 +37,10 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
         {"joints": "all", "viscous": 0.3, "coulomb": 0.5, "width": 0.2},
         {"joints": "joint2", "coulomb": 1.0, "static": 1.5, "stribeck": 0.3, "width": 0.1},
     ],
-    "spring": [{"joints": ["joint1", "joint4"], "stiffness": 7.0, "reference": 0.3}],
+    "spring": [
+        {"joints": ["joint1", "joint4"], "stiffness": 7.0, "reference": 0.3},
+        {"joints": "joint1", "stiffness": 0.0, "preload": -2.0},
+    ],
     "coupling": [
         {"joint": "joint4", "of": {"joint1": -0.5}},
         {"joint": "joint5", "of": {}, "offset": 0.3},

@@ -24,6 +24,8 @@ NASTY = (
 )
 JOINTS = tuple(f"joint of {name}" for name in NASTY)
 
+NASTY_STILL = JOINTS[1:2]
+
 CONTACTS = {
     "name": "on <tip>",
     "measurements": [ACCELERATIONS, {**WRENCHES, "links": {"except": NASTY[-1]}, "value": 0}],
@@ -75,6 +77,7 @@ def things() -> dict[str, Shown]:
         "report": nd.observability(system),
         "report of what does not suffice": nd.observability(blind),
         "conditioning": nd.conditioning(nd.System(tree, twice), n=12, workers=1),
+        "identifiability": nd.identifiability(nd.System(tree, twice), ["inertias", "gains"], NASTY_STILL),
         "redundancy": nd.redundancy(nd.System(tree, twice), ("tau",)),
         "redundancy where all are critical": nd.redundancy(system, ("tau",)),
         "placement": nd.place(tree, candidates),
@@ -113,6 +116,7 @@ NAMES = (
     "report",
     "report of what does not suffice",
     "conditioning",
+    "identifiability",
     "redundancy",
     "redundancy where all are critical",
     "placement",

@@ -39,6 +39,8 @@ SHIPPED = {
     "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
     "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
     "touch": (lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")), (1, 0)),
+    "identification": (lambda: (nd.autotree(3), nd.random_tree(12, 0)), (3, nd.random_tree(12, 0).nv)),
+    "identification_floating": (walkers("anymal", "talos_reduced"), (18, 38)),
     "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
     "nori_code": (lambda: tuple(nd.autotree(n, skew=0.3) for n in (5, 12, 30)), 0),
 }

@@ -1,0 +1,174 @@
+"""What can be told of a robot's parameters from some sensors: alone, in combinations, or never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from nori_dyn.identification.base_parameters import BaseParameters, base_parameters
+from nori_dyn.identification.parameters import Parameter, Parameters
+from nori_dyn.identification.regression import regression
+from nori_dyn.identification.summary import identifiability_document
+from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_system
+from nori_dyn.tables import Document, Shown
+
+Told: TypeAlias = Literal["alone", "combined", "never"]
+"""How a parameter is told: by itself, only together with others, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A sum of parameters that is told.
+
+    Attributes:
+        name: of the parameter that stands for it, whose factor is 1.
+        terms: the factor of each parameter, that one first.
+    """
+
+    name: str
+    terms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonFactor:
+    """Parameters that are told up to one factor, which is the same for all.
+
+    Attributes:
+        name: the parameter that would be told with the factor.
+        others: the parameters that are multiplied by it besides, or those that stand for a combination that is.
+    """
+
+    name: str
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability(Shown):
+    """What some sensors tell of a robot's parameters, however long it moves.
+
+    Attributes:
+        robot, sensors: their names.
+        base: the combinations, as numbers.
+        still: the joints that do not move.
+        unknowns: the components of wrenches that no sensor tells by itself.
+        rows: the names of the rows that say something of parameters.
+    """
+
+    robot: str
+    sensors: str
+    base: BaseParameters
+    still: tuple[str, ...]
+    unknowns: tuple[str, ...]
+    rows: tuple[str, ...]
+
+    @property
+    def parameters(self) -> Parameters:
+        """All parameters that were asked for."""
+        return self.base.parameters
+
+    @property
+    def rank(self) -> int:
+        """The number of combinations that are told."""
+        return self.base.rank
+
+    @property
+    def error(self) -> float:
+        """Bound on the probability that something here is wrong."""
+        return self.base.error
+
+    @cached_property
+    def told(self) -> Mapping[str, Told]:
+        """How each parameter is told, by its name; those with a common factor, once that is known."""
+        base, names = self.base, self.parameters.names
+        found: dict[str, Told] = dict.fromkeys(names, "never")
+        for k, column in enumerate(base.independent):
+            found[names[column]] = "combined" if base.K[k].any() else "alone"
+        found |= {names[column]: "combined" for k, column in enumerate(base.dependent) if base.K[:, k].any()}
+        return found | {names[column]: "never" for column, others in base.ties.items() if not others}
+
+    @cached_property
+    def combinations(self) -> tuple[Combination, ...]:
+        """What is told only in combinations; factors are those at one posture of the joints that do not move."""
+        every = map(self.base.terms, range(len(self.base.independent)))
+        return tuple(Combination(next(iter(terms)), terms) for terms in every if len(terms) > 1)
+
+    @cached_property
+    def common_factors(self) -> tuple[CommonFactor, ...]:
+        """What is told up to a factor only, as nothing tells a force in absolute terms."""
+        names = self.parameters.names
+        ties = self.base.ties.items()
+        return tuple(CommonFactor(names[tied], tuple(names[k] for k in others)) for tied, others in ties if others)
+
+    def names_of(self, told: Told) -> tuple[str, ...]:
+        """Return the parameters that are told in some way."""
+        return tuple(name for name, how in self.told.items() if how == told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON has it."""
+        return {
+            "robot": self.robot,
+            "sensors": self.sensors,
+            "rank": self.rank,
+            "error": self.error,
+            "parameters": [{**_described(each), "told": self.told[each.name]} for each in self.parameters.each],
+            "combinations": [{"name": each.name, "terms": dict(each.terms)} for each in self.combinations],
+            "common_factors": [{"name": each.name, "others": list(each.others)} for each in self.common_factors],
+            "still": list(self.still),
+            "unknown_wrenches": {"components": list(self.unknowns), "eliminated": self.base.n_unknown},
+            "rows": list(self.rows),
+        }
+
+    def __repr__(self) -> str:
+        counts = f"{self.rank} combinations of {len(self.parameters)} parameters"
+        return f"Identifiability('{self.sensors}' on '{self.robot}', {counts})"
+
+    def shown(self) -> Document:
+        return identifiability_document(self)
+
+
+def identifiability(
+    system: System, parameters: str | Iterable[str] = ("inertias",), locked: str | Iterable[str] = (), seed: int = 0
+) -> Identifiability:
+    """Return which parameters of a robot its sensors tell: alone, in which combinations, or never.
+
+    The motion is taken to be known, and as rich as it can be; a log may tell less. The rank is exact: elimination over
+    a prime field at random motions, no tolerance, wrong with probability `error`.
+
+    Args:
+        system: the robot and its sensors, for one 'identification' or 'identification_floating'.
+        parameters: words ("inertias", "friction", "rotors", "springs", "offsets", "gains"), names such as "m:forearm",
+            or patterns, "viscous:l_*". Offsets that the sensors declare are among them by themselves. All others are
+            taken to be what the model says.
+        locked: joints that stand still, at almost any position.
+        seed: seed of the random motions.
+
+    Raises:
+        WrongKindError: not a system.
+        UnknownNameError: a parameter that does not exist.
+        UnknownModelNameError: a joint that the robot does not have.
+        InputError: no sensor says anything of forces; a robot with loops or couplings.
+
+    Source: Gautier (1991) for the problem; docs/design.md, 4.11.
+
+    Example:
+        >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))  # it moves in a vertical plane
+        >>> found = nd.identifiability(nd.System(arm, "identification"), ["inertias", "rotors"])
+        >>> found.rank, len(found.parameters)
+        (7, 22)
+        >>> found.combinations[1].terms
+        {'mc:link1.x': 1.0, 'm:link2': 1.0}
+        >>> found.told["rotor:joint2"], found.told["I:link2.xx"]
+        ('alone', 'never')
+    """
+    check_system(system, "nd.identifiability")
+    found = regression(system, [parameters] if isinstance(parameters, str) else list(parameters), seed)
+    still = (locked,) if isinstance(locked, str) else tuple(locked)
+    base = base_parameters(found, still, seed)
+    return Identifiability(system.tree.name, system.sensors.name, base, still, found.unknowns, found.row_names)
+
+
+def _described(each: Parameter) -> dict[str, str]:
+    return {"name": each.name, "kind": each.kind, "of": each.owner, "unit": each.unit}

@@ -1,0 +1,101 @@
+"""What `print` shows of what sensors tell of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from nori_dyn.identification.parameters import INERTIAL
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.identification.identifiability import CommonFactor, Identifiability
+    from nori_dyn.identification.parameters import Parameter
+
+TERMS = 4
+"""Most terms of a combination that are shown; all others are counted."""
+
+FEW = 5
+"""Most parameters of a link that are listed as never told."""
+
+SHOWN = 12
+"""Most combinations that are listed as text, and most names in a sentence."""
+
+
+def identifiability_document(found: Identifiability) -> Document:
+    """Return what is shown: how many combinations are told, link by link and joint by joint how, and which they are."""
+    n = len(found.parameters)
+    parts: list[Part | str] = [Paragraph(_counts(found), f"{found.rank:,} combinations of {n:,} parameters are told.")]
+    parts += [describe_factor(each) for each in found.common_factors]
+    parts.append(Facts(tuple(_facts(found))))
+    rows = tuple(_rows(found))
+    note = "Of a link, in its frame: the mass m, first moments mc, and rotational inertias I."
+    notes = (note,) if any(each.kind in INERTIAL for each in found.parameters.each) else ()
+    parts.append(Table("Parameters", ("of", "told alone", "in combinations", "never"), rows, notes, left=(0, 1, 2, 3)))
+    if found.combinations:
+        items = tuple(describe_sum(each.terms, TERMS) for each in found.combinations)
+        parts.append(Bullets(items, "What is told in combinations:", SHOWN))
+    return Document(tuple(parts))
+
+
+def describe_sum(terms: Mapping[str, float], most: int | None = None) -> str:
+    """Return a sum of parameters, "I:l1.zz + I:l2.yy + 0.25 m:l3 + 2 more", whose terms are not broken between lines.
+
+    Args:
+        terms: the factor of each parameter.
+        most: how many terms are shown; None is all.
+    """
+    shown = ""
+    for name, factor in list(terms.items())[:most]:
+        sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")
+        size = "" if abs(factor) == 1.0 else f"{number(abs(factor))} "
+        shown += sign + unbroken(size + name)
+    more = 0 if most is None else len(terms) - most
+    return f"{shown} + {unbroken(f'{more:,} more')}" if more > 0 else shown
+
+
+def describe_factor(found: CommonFactor) -> str:
+    """Return what is told up to a factor, and what would tell it."""
+    others = listed(found.others, SHOWN)
+    return (
+        f"Told up to one common factor: {unbroken(found.name)}, {others}. Nothing tells a force in absolute terms: one "
+        "of these that is known, or a sensor of forces whose gain is known, tells the factor."
+    )
+
+
+def _counts(found: Identifiability) -> str:
+    alone, combined, never = (len(found.names_of(told)) for told in ("alone", "combined", "never"))
+    said = f"{alone:,} parameters are told alone, {combined:,} only together with others"
+    return said + (f", and {never:,} never, however the robot moves." if never else ".")
+
+
+def _facts(found: Identifiability) -> Iterator[tuple[str, str]]:
+    yield "robot", unbroken(found.robot)
+    yield "sensors", unbroken(found.sensors)
+    yield "rows", listed(found.rows, SHOWN)
+    if found.still:
+        yield "standing still", f"{listed(found.still)}; factors below are those at one position of theirs"
+    if found.unknowns:
+        told = f"{found.base.n_unknown:,} numbers of each sample go into finding them, and tell nothing of parameters"
+        yield "unknown wrenches", f"{listed(found.unknowns, SHOWN)}: {told}"
+    yield "exactness", f"rank over a prime field, wrong with a probability below {number(found.error, 1)}"
+
+
+def _rows(found: Identifiability) -> Iterator[tuple[str, str, str, str]]:
+    """Yield a row of the table for each link, joint and reading: its parameters by how they are told."""
+    owned: dict[tuple[str, str], dict[str, list[Parameter]]] = {}
+    for each in found.parameters.each:
+        owner = "link" if each.kind in INERTIAL else "joint", each.owner
+        owned.setdefault(owner, {}).setdefault(found.told[each.name], []).append(each)
+    for (_, name), told in owned.items():
+        alone, combined, never = (told.get(how, []) for how in ("alone", "combined", "never"))
+        rest = ("all others" if alone or combined else "all") if len(never) > FEW else _grouped(never)
+        yield unbroken(name), _grouped(alone), _grouped(combined), rest
+
+
+def _grouped(parameters: Sequence[Parameter]) -> str:
+    """Return parameters of one owner by their kinds: "m, mc x y, I zz"."""
+    kinds: dict[str, list[str]] = {}
+    for each in parameters:
+        kinds.setdefault(each.kind, []).append(each.component)
+    return ", ".join(" ".join([kind, *components]).strip() for kind, components in kinds.items())

@@ -1,0 +1,205 @@
+"""Regressors and base parameters of real robots: Pinocchio's regressor, ranks by SVD of it, and the literature.
+
+Counts of arms by the rule of Mayeda, Yoshida and Osuka, Base parameters of manipulator dynamic models (1990), and of
+Gautier and Khalil, Direct calculation of minimum set of inertial parameters of serial robots (1990).
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from nori_dyn.errors import NoriWarning
+from nori_dyn.identification.base_parameters import base_parameters
+from nori_dyn.identification.regression import Regression, regression
+from nori_dyn.io.urdf import load_urdf
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+from tests.robots import (
+    EXAMPLE_ROBOT_DATA,
+    ROBOTS,
+    acceleration_to_pinocchio,
+    load,
+    pinocchio_model,
+    pinocchio_with_revolutes,
+    to_pinocchio,
+    velocity_map,
+)
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.tolerances import RECURSION, Tolerance, assert_close
+
+TORQUES_ALONE = sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0})
+
+FIXED = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "hyq", "g1")
+FLOATING = ("anymal", "go2", "solo12", "ur5", "double_pendulum")
+
+RANKED = [
+    "a1_description/urdf/a1.urdf",
+    "allegro_hand_description/urdf/allegro_left_hand.urdf",
+    "allegro_hand_description/urdf/allegro_right_hand.urdf",
+    "anymal_b_simple_description/robots/anymal-kinova.urdf",
+    "anymal_b_simple_description/robots/anymal.urdf",
+    "anymal_c_simple_description/urdf/anymal.urdf",
+    "asr_twodof_description/urdf/TwoDofs.urdf",
+    "b1_description/urdf/b1.urdf",
+    "b1_description/urdf/b1-z1.urdf",
+    "baxter_description/urdf/baxter.urdf",
+    "bolt_description/robots/bolt.urdf",
+    "borinot_description/urdf/borinot_flying_arm_2.urdf",
+    "double_pendulum_description/urdf/double_pendulum.urdf",
+    "double_pendulum_description/urdf/double_pendulum_simple.urdf",
+    "finger_edu_description/robots/finger_edu.urdf",
+    "go1_description/urdf/go1.urdf",
+    "go2_description/urdf/go2.urdf",
+    "hextilt_description/urdf/hextilt_flying_arm_5.urdf",
+    "hyq_description/robots/hyq_no_sensors.urdf",
+    "kinova_description/robots/kinova.urdf",
+    "laikago_description/urdf/laikago.urdf",
+    "panda_description/urdf/panda.urdf",
+    "quadruped_description/urdf/quadruped.urdf",
+    "so_arm_description/urdf/so100.urdf",
+    "solo_description/robots/solo12.urdf",
+    "talos_data/robots/talos_left_arm.urdf",
+    "tiago_description/robots/tiago_no_hand.urdf",
+    "ur_description/urdf/ur3_robot.urdf",
+    "ur_description/urdf/ur5_robot.urdf",
+    "ur_description/urdf/ur10_robot.urdf",
+    "xarm_description/urdf/xarm7.urdf",
+    "z1_description/urdf/z1.urdf",
+]
+"""Files of example-robot-data."""
+
+RANKED_FLOATING = [RANKED[k] for k in (0, 5, 8, 10, 11, 13, 17, 19, 21, 24, 30)]
+
+COUNTS = {"panda": 43, "ur5": 36, "xarm7": 43, "ur10": 36}
+"""Published: Gaz et al., Dynamic identification of the Franka Emika Panda robot (2019); 7 n - 6 for an upright axis."""
+
+SNAPPED = Tolerance(1e-7, "angles in files with 7 digits, which the loader corrects and Pinocchio does not")
+
+FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
+
+
+def read(path: Path, base: str = "fixed", **options) -> KinematicTree:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoriWarning)
+        return load_urdf(path, base=base, **options)
+
+
+def inertias_of(tree: KinematicTree) -> Regression:
+    return regression(System(tree, TORQUES_ALONE), ["inertias"])
+
+
+def states(tree: KinematicTree, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return motions whose positions are beside all limits: joints turn right round, and shift by a metre."""
+    rng = np.random.default_rng(seed)
+    Q = rng.uniform(-3.0, 3.0, size=(n, tree.nq))
+    for part in tree.quaternions:
+        Q[:, part] /= np.linalg.norm(Q[:, part], axis=1, keepdims=True)
+    return Q, *rng.normal(size=(2, n, tree.nv))
+
+
+def pinocchio_regressor(tree: KinematicTree, model: pin.Model, q, qd, qdd) -> np.ndarray:
+    """Return d tau / d phi (nv, 10 n_links) of Pinocchio, in the order of the tree."""
+    q_pin, v = to_pinocchio(tree, model, q, qd)
+    rate = acceleration_to_pinocchio(tree, model, q, qd, qdd)
+    found = pin.computeJointTorqueRegressor(model, model.createData(), q_pin, v, rate)
+    columns = [10 * (model.getJointId(name) - 1) + k for name in tree.joint_names for k in range(10)]
+    return velocity_map(tree, model, q).T @ found[:, columns]
+
+
+def numbers_of(found: Regression, Q, Qd, Qdd) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return W, N and c at some motions, every reading zero."""
+    state = {"q": Q, "qd": Qd, "qdd": Qdd, "y": np.zeros((len(Q), found.system.ny))}
+    values = {x.index: state[name][:, k] for name, array in found.inputs.items() for k, x in enumerate(array)}
+    entries = found.graph.evaluate([*found.W.values(), *found.N.values(), *found.c], values)
+    return found.dense(np.broadcast_to(entries, (len(entries), len(Q))).T)
+
+
+@pytest.mark.parametrize(("name", "base"), [(n, "fixed") for n in FIXED] + [(n, "floating") for n in FLOATING])
+def test_regressors_are_pinocchios(name, base):
+    tree = load(name, base, clean=False)
+    found = inertias_of(tree)
+    assert [each.owner for each in found.parameters.each[::10]] == list(tree.names)
+    model = pinocchio_model(ROBOTS[name], base)
+    Q, Qd, Qdd = states(tree, 3, 0)
+    W, _, c = numbers_of(found, Q, Qd, Qdd)
+    assert not c.any()
+    for k in range(len(Q)):
+        expected = pinocchio_regressor(tree, model, Q[k], Qd[k], Qdd[k])
+        assert_close(W[k], expected, RECURSION)
+
+
+@pytest.mark.parametrize("name", ["panda", "anymal"])
+def test_compiled_regressors_are_pinocchios_on_batches(name):
+    base = "floating" if name == "anymal" else "fixed"
+    tree = load(name, base)
+    found = inertias_of(tree)
+    columns = list(range(10, 40))
+    program = found.program(columns)
+    Q, Qd, Qdd = states(tree, 17, 1)
+    W, _, _ = program.dense(program.entries(Q, Qd, Qdd, np.zeros((17, found.system.ny))))
+    model = pinocchio_model(ROBOTS[name], base)
+    for k in range(len(Q)):
+        assert_close(W[k], pinocchio_regressor(tree, model, Q[k], Qd[k], Qdd[k])[:, columns], RECURSION)
+
+
+def test_a_force_torque_sensor_on_board_reads_pinocchios_regressor_of_what_it_carries():
+    tree = load("panda", kept=("panda_hand_joint",), clean=False)
+    ft = {"type": "force_torque", "joints": "panda_hand_joint"}
+    found = regression(System(tree, sensor_set(ACCELERATIONS, ft, {**WRENCHES, "value": 0})), ["inertias"])
+    model = pinocchio_with_revolutes(ROBOTS["panda"], ("panda_hand_joint",))
+    data = model.createData()
+    Q, Qd, Qdd = states(tree, 3, 2)
+    W, _, _ = numbers_of(found, Q, Qd, Qdd)
+    hand = model.getJointId("panda_hand_joint")
+    for k in range(len(Q)):
+        q, v, a = np.zeros((3, model.nv))
+        for i in (i for i, joint in enumerate(tree.joints) if joint.nv):
+            at = model.joints[model.getJointId(tree.joint_names[i])].idx_v
+            q[at], v[at], a[at] = Q[k][tree.q_slices[i]][0], Qd[k][tree.v_slices[i]][0], Qdd[k][tree.v_slices[i]][0]
+        pin.forwardKinematics(model, data, q, v, a)
+        expected = np.zeros((6, 10 * tree.n_links))
+        for i in range(tree.n_links):
+            j = model.getJointId(tree.joint_names[i])
+            if j < hand:
+                continue
+            motion = data.a[j] - data.oMi[j].actInv(model.gravity)
+            there = data.oMi[hand].actInv(data.oMi[j]).toDualActionMatrix()
+            expected[:, 10 * i : 10 * i + 10] = there @ pin.bodyRegressor(data.v[j], motion)
+        assert_close(W[k], np.roll(expected, 3, axis=0), RECURSION)
+
+
+@pytest.mark.parametrize("path", RANKED)
+def test_combinations_are_as_many_as_the_rank_of_pinocchios_regressors(path):
+    check_rank(path, "fixed")
+
+
+@pytest.mark.parametrize("path", RANKED_FLOATING)
+def test_combinations_of_floating_robots_are_as_many_as_the_rank_of_pinocchios_regressors(path):
+    check_rank(path, "floating")
+
+
+def check_rank(path: str, base: str) -> None:
+    """Check the number of combinations, and what they are, against stacked regressors of Pinocchio."""
+    tree = read(EXAMPLE_ROBOT_DATA / path, base)
+    found = base_parameters(inertias_of(tree))
+    model = pinocchio_model(EXAMPLE_ROBOT_DATA / path, base)
+    n = 3 * len(found.parameters) // tree.nv + 4
+    W = np.vstack([pinocchio_regressor(tree, model, *state) for state in zip(*states(tree, n, 3), strict=True)])
+    sizes = np.linalg.norm(W, axis=0)
+    s = np.linalg.svd(W / np.where(sizes > 1e-12 * sizes.max(), sizes, 1.0), compute_uv=False)
+    assert s[found.rank - 1] > 1e-5 * s[0], "the rank is less"
+    assert s[found.rank] < 1e-7 * s[0], "the rank is more"
+    assert_close(W[:, found.independent] @ found.G, W, SNAPPED)
+    assert found.error < 1e-25
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_of_the_literature(name):
+    path = EXAMPLE_ROBOT_DATA / "ur_description/urdf/ur10_robot.urdf" if name == "ur10" else ROBOTS[name]
+    tree = read(path, locked=FINGERS if name == "panda" else ())
+    assert base_parameters(inertias_of(tree)).rank == COUNTS[name]
