@@ -1,0 +1,276 @@
+"""Exciting motions as a problem: a criterion of what is told, and limits, of the coefficients of Fourier series.
+
+The coefficients are in units of what fills the limits: the mean position of half the room there is, every other one of
+the largest amplitude that position, speed and acceleration allow it alone. All limits are ratios, at most 1.
+
+Source: Swevers et al. (1997).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.errors import InputError
+from nori_dyn.identification.criteria import Criterion
+from nori_dyn.identification.fourier import FourierSeries
+from nori_dyn.identification.limits import MotionLimits
+from nori_dyn.identification.motion_information import MotionInformation
+from nori_dyn.identification.sweep import swept
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.tracing import traced
+from nori_dyn.recursions.rnea import rnea
+from nori_dyn.typing import Floats
+
+SAMPLES = 40
+"""Samples of a period, for each harmonic, at which motions are judged while they are sought."""
+
+FINER = 10
+"""Times as many at which limits are checked."""
+
+MARGIN = 1e-3
+"""What is left free of the limits for between the samples that are checked.
+
+Of a sum of L harmonics at m samples a period the largest is less than 1 / cos(pi L / m) times that of the samples, here
+3e-5 more (Ehlich and Zeller, 1964); torques have some more harmonics.
+"""
+
+RESTS = 500
+"""Random postures among which one is looked for in which the robot can rest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Samples:
+    """Times of a period, and the series at them.
+
+    Attributes:
+        t: the times (N,) [s].
+        bases: the functions of the series, and their derivatives, (N, n) each.
+    """
+
+    t: Floats
+    bases: tuple[Floats, Floats, Floats]
+
+    @staticmethod
+    def of(series: FourierSeries, n: int) -> Samples:
+        """Return n samples."""
+        t = series.times(n)
+        return Samples(t, series.basis(t))
+
+
+@dataclass(frozen=True, eq=False)
+class Torques:
+    """The torques of motions, where some are limited.
+
+    Attributes:
+        value: from q, qd, qdd to tau.
+        sweep: its derivatives by the joints that move, for factors of tau.
+        limited: the freedoms that have a limit.
+        limit: their limits.
+    """
+
+    value: CompiledFunction
+    sweep: CompiledFunction
+    limited: tuple[int, ...]
+    limit: Floats
+
+    @staticmethod
+    def of(tree: KinematicTree, limits: Floats, moving: tuple[Sequence[int], Sequence[int]]) -> Torques:
+        """Return them by inverse dynamics.
+
+        Raises:
+            UnsupportedComponentError: see `nori_dyn.rnea`.
+            CompilerError: as for `compile`.
+        """
+        found = traced(rnea, tree, ("q", "qd", "qdd"))
+        (limited,) = np.nonzero(np.isfinite(limits))
+        of_q, of_v = moving
+        sweep = swept(found, ("q", "qd", "qdd"), (of_q, of_v, of_v))
+        return Torques(CompiledFunction(found), sweep, tuple(limited.tolist()), limits[limited])
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """The problem.
+
+    Attributes:
+        tree: the robot.
+        moving: the bodies whose joints move.
+        still: the configuration (nq,) of those that do not.
+        series: how they move.
+        limits: within which.
+        information: what a motion tells.
+        criterion: how that is judged.
+        torques: of motions.
+        rate: samples a second of the log that is to be.
+        middle: the positions (n_joints,) about which motions are drawn, in which the robot can rest.
+    """
+
+    tree: KinematicTree
+    moving: tuple[int, ...]
+    still: Floats
+    series: FourierSeries
+    limits: MotionLimits
+    information: MotionInformation
+    criterion: Criterion
+    torques: Torques
+    rate: float
+    middle: Floats
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of joints and of coefficients of each."""
+        return len(self.moving), self.series.n
+
+    @cached_property
+    def coarse(self) -> Samples:
+        """The samples at which motions are judged."""
+        return Samples.of(self.series, SAMPLES * self.series.harmonics)
+
+    @cached_property
+    def fine(self) -> Samples:
+        """Those at which limits are checked."""
+        return Samples.of(self.series, FINER * SAMPLES * self.series.harmonics)
+
+    @cached_property
+    def units(self) -> Floats:
+        """The unit of each coefficient (n_joints, n)."""
+        largest = [np.abs(basis[:, 1:]).max(axis=0) for basis in self.fine.bases]
+        allowed = (self.limits.room, self.limits.speed, self.limits.acceleration)
+        ratios = [np.outer(limit, 1.0 / top) for limit, top in zip(allowed, largest, strict=True)]
+        return np.column_stack([self.limits.room, np.min(ratios, axis=0)])
+
+    def coefficients(self, z: Floats) -> Floats:
+        """Return the coefficients (n_joints, n) of the series."""
+        found = z.reshape(self.shape) * self.units
+        found[:, 0] += self.limits.middle
+        return found
+
+    def motion(self, z: Floats, samples: Samples) -> tuple[Floats, Floats, Floats]:
+        """Return q (N, nq), qd (N, nv), qdd (N, nv) of the whole robot."""
+        return whole_motion(self.tree, self.moving, self.still, self.coefficients(z), samples.bases)
+
+    def ratios(self, z: Floats, samples: Samples) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return position from the middle, speed, acceleration (N, n_joints) and torque (N, n_limited) by limits."""
+        q, qd, qdd = self.motion(z, samples)
+        return self.ratios_of(q, qd, qdd)
+
+    def ratios_of(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the same of a motion."""
+        of_q, of_v = moving_numbers(self.tree, self.moving)
+        tau = np.zeros((len(q), 0))
+        if self.torques.limited:
+            tau = self.torques.value.batch(q, qd, qdd)[:, self.torques.limited] / self.torques.limit
+        limits = self.limits
+        return (
+            (q[:, of_q] - limits.middle) / limits.room,
+            qd[:, of_v] / limits.speed,
+            qdd[:, of_v] / limits.acceleration,
+            tau,
+        )
+
+    def is_within(self, z: Floats) -> bool:
+        """Return whether a motion keeps the limits, with the margin, at all samples that are checked."""
+        return max(np.abs(part).max(initial=0.0) for part in self.ratios(z, self.fine)) <= 1.0 - MARGIN
+
+    def judged(self, z: Floats) -> float:
+        """Return the criterion of a motion."""
+        return self.criterion(self.told_by(z))[0]
+
+    def told_by(self, z: Floats) -> Floats:
+        """Return the information of a motion."""
+        return self.information.of_motion(*self.motion(z, self.coarse), self.stands_for)[0]
+
+    @property
+    def stands_for(self) -> float:
+        """How many samples of the log each sample stands for at which motions are judged."""
+        return self.rate * self.series.duration / len(self.coarse.t)
+
+    def shrunk(self, z: Floats) -> Floats:
+        """Return a motion brought towards rest in the middle, as far as the limits need."""
+        rest = self.at_rest
+        size = 1.0
+        while not self.is_within(rest + size * (z - rest)):
+            size *= 0.97
+        return rest + size * (z - rest)
+
+    @cached_property
+    def at_rest(self) -> Floats:
+        """Rest in the middle."""
+        z = np.zeros(self.shape)
+        z[:, 0] = (self.middle - self.limits.middle) / self.limits.room
+        return z
+
+    def random(self, rng: np.random.Generator) -> Floats:
+        """Return a random motion that fills the limits."""
+        z = rng.normal(size=self.shape)
+        z[:, 0] = rng.uniform(-0.3, 0.3, len(z))
+        moves = z.copy()
+        moves[:, 0] = 0.0
+        position, speed, acceleration, _ = self.ratios(moves, self.coarse)
+        most = np.maximum(np.abs(speed).max(axis=0), np.abs(acceleration).max(axis=0))
+        most = np.maximum(most, np.abs(position).max(axis=0) / (1.0 - np.abs(z[:, 0])))
+        z[:, 1:] *= ((1.0 - 2 * MARGIN) / most)[:, None]
+        z[:, 0] += self.at_rest[:, 0] * (1.0 - np.abs(z[:, 0]))
+        return self.shrunk(z)
+
+
+def moving_numbers(tree: KinematicTree, moving: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return which numbers of q, and which freedoms, are of some joints of one freedom."""
+    return [tree.q_slices[i].start for i in moving], [tree.v_slices[i].start for i in moving]
+
+
+def whole_motion(
+    tree: KinematicTree,
+    moving: Sequence[int],
+    still: Floats,
+    coefficients: Floats,
+    bases: tuple[Floats, Floats, Floats],
+) -> tuple[Floats, Floats, Floats]:
+    """Return q (N, nq), qd (N, nv), qdd (N, nv) of the whole robot from the series of the joints that move."""
+    of_q, of_v = moving_numbers(tree, moving)
+    n = len(bases[0])
+    q, qd, qdd = np.tile(still, (n, 1)), np.zeros((n, tree.nv)), np.zeros((n, tree.nv))
+    q[:, of_q], qd[:, of_v], qdd[:, of_v] = (basis @ coefficients.T for basis in bases)
+    return q, qd, qdd
+
+
+def where_it_rests(tree: KinematicTree, limits: MotionLimits, still: Floats, torques: Torques, seed: int) -> Floats:
+    """Return positions (n_joints,) within the limits, the middle if possible, in which the torques suffice for rest.
+
+    Raises:
+        InputError: there are none: the limits of torque are too small to hold the robot.
+    """
+    of_q, _ = moving_numbers(tree, [tree.joint(name) for name in limits.joints])
+    drawn = np.random.default_rng(seed).uniform(-1.0, 1.0, (RESTS, len(of_q)))
+    drawn[0] = 0.0
+    postures = np.tile(still, (RESTS, 1))
+    postures[:, of_q] = limits.middle + limits.room * drawn
+    if not torques.limited:
+        return limits.middle
+    zero = np.zeros((RESTS, tree.nv))
+    loads = np.abs(torques.value.batch(postures, zero, zero)[:, torques.limited]) / torques.limit
+    (fine,) = np.nonzero(loads.max(axis=1) <= 0.9)
+    if not len(fine):
+        (fine,) = np.nonzero(loads.max(axis=1) <= 1.0 - 2 * MARGIN)
+    if not len(fine):
+        best = int(np.argmin(loads.max(axis=1)))
+        k = int(np.argmax(loads[best]))
+        joint = next(i for i, s in enumerate(tree.v_slices) if s.start == torques.limited[k])
+        raise InputError(
+            f"the limits leave no posture in which robot '{tree.name}' can rest: in the best of {RESTS}, joint "
+            f"'{tree.joint_names[joint]}' needs {loads[best, k] * torques.limit[k]:.3g} of the "
+            f"{torques.limit[k]:.3g} {tree.joints[joint].units('N m', 'N')[0]} that it may have. Raise its limit of "
+            "torque, or let the joints move where less is to be held."
+        )
+    return np.asarray(postures[fine[0]][of_q])
+
+
+def smallest(values: Sequence[float]) -> float:
+    """Return the smallest of some numbers; infinite of none."""
+    return min(values, default=math.inf)
