@@ -3,6 +3,7 @@
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
 from .api.identify import identify
+from .api.exciting_motion import ExcitingMotion, exciting_motion
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
@@ -50,6 +51,7 @@ __all__ = [
     "CompiledFunction",
     "Diagnosis",
     "Estimate",
+    "ExcitingMotion",
     "InputError",
     "KinematicTree",
     "Log",
@@ -80,6 +82,7 @@ __all__ = [
     "errors",
     "estimate",
     "identify",
+    "exciting_motion",
     "interop",
     "jacobian",
     "load_candidates",

@@ -16,12 +16,13 @@ Source: Swevers et al. (1997) for the criterion; the derivatives are ours
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nori_dyn.algebra.derivatives import depends_on
 from nori_dyn.errors import InputError
+from nori_dyn.identification.base_parameters import N_TOLERANCE
 from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.identification.sweep import swept
 from nori_dyn.program.functions import CompiledFunction
@@ -41,15 +42,15 @@ class MotionInformation:
         sweep: their derivatives, for factors of the entries.
         columns: the parameters, by their places.
         weights: 1 / sigma of each row (n_rows,).
-        scale: the unit of each parameter (n,) in which F is.
-        earlier: R0 (rows, n), in these units; of no rows where nothing is known beforehand.
+        units: what F is of (n_columns, n): the parameters are `units` times n numbers.
+        earlier: R0 (rows, n), over these numbers; of no rows where nothing is known beforehand.
     """
 
     program: RegressorProgram
     sweep: CompiledFunction
     columns: tuple[int, ...]
     weights: Floats
-    scale: Floats
+    units: Floats
     earlier: Floats
 
     @staticmethod
@@ -84,15 +85,24 @@ class MotionInformation:
         of_q, of_v = moving
         sweep = swept(traced, ("q", "qd", "qdd"), (of_q, of_v, of_v), backend)
         n = len(columns)
-        return MotionInformation(
-            found.program(columns, backend), sweep, columns, weights, np.ones(n), np.zeros((0, n))
-        )
+        program = found.program(columns, backend)
+        return MotionInformation(program, sweep, columns, weights, np.eye(n), np.zeros((0, n)))
 
     def rows(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
-        """Return the whitened rows W (N, rows, n) of N samples, in the units of F, and N (N, rows, unknowns)."""
+        """Return the whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
         y = np.zeros((len(q), len(self.program.function.inputs.y)))
         W, N, _ = self.program.dense(self.program.entries(q, qd, qdd, y))
-        return W * (self.weights[:, None] * self.scale), N * self.weights[:, None]
+        weights = self.weights[:, None]
+        return (weights * W) @ self.units, weights * N
+
+    def left(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """Return the rows V (N, rows, n) of N samples, in which unknown wrenches are fitted."""
+        W, N = self.rows(q, qd, qdd)
+        return W - N @ _fitted(W, N)
+
+    def in_units(self, units: Floats) -> MotionInformation:
+        """Return that of n other numbers, of which the parameters are `units` (n_columns, n) times them."""
+        return replace(self, units=units, earlier=np.zeros((0, units.shape[1])))
 
     def of_motion(self, q: Floats, qd: Floats, qdd: Floats, n: float) -> tuple[Floats, Pullback]:
         """Return the information F (n, n) of a motion, and what carries derivatives by it back to the motion.
@@ -102,25 +112,30 @@ class MotionInformation:
             n: how many samples of a log each stands for.
         """
         W, N = self.rows(q, qd, qdd)
-        C = np.linalg.pinv(N) @ W if N.shape[2] else np.zeros((len(W), 0, W.shape[2]))
+        C = _fitted(W, N)
         V = W - N @ C
         flat = V.reshape(-1, V.shape[2])
         F = self.earlier.T @ self.earlier + n * (flat.T @ flat)
 
         def pullback(G: Floats) -> Floats:
             of_W = 2.0 * n * self.weights[:, None] * (V @ G)
-            of_N = -of_W @ np.swapaxes(C, 1, 2)
-            of_W = of_W * self.scale
-            at_W, at_N = (np.array(p, dtype=np.intp).reshape(-1, 2) for p in (self._places))
+            of_N = -(of_W @ np.swapaxes(C, 1, 2))
+            of_W = of_W @ self.units.T
+            layout = self.program.layout
+            at_W, at_N = (np.array(places, dtype=np.intp).reshape(-1, 2) for places in (layout.of_W, layout.of_N))
             factors = np.hstack([of_W[:, at_W[:, 0], at_W[:, 1]], of_N[:, at_N[:, 0], at_N[:, 1]]])
             found = np.asarray(self.sweep.batch(q, qd, qdd, factors))
             return np.moveaxis(found.reshape(len(q), 3, -1), 1, 0)
 
         return F, pullback
 
-    @property
-    def _places(self) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-        return self.program.places_of_W, self.program.places_of_N
+
+def _fitted(W: Floats, N: Floats) -> Floats:
+    """Return the wrenches C (N, unknowns, n) that make the rows W - N C least; the least of these."""
+    if not N.shape[2]:
+        return np.zeros((len(W), 0, W.shape[2]))
+    fitted: Floats = np.linalg.pinv(N, rcond=N_TOLERANCE) @ W
+    return fitted
 
 
 def _refuse_readings(found: Regression, columns: Sequence[int]) -> None:

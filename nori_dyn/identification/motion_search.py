@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from nori_dyn.identification.excitation import MARGIN, Excitation, moving_numbers
+from nori_dyn.identification.excitation import MARGIN, Excitation
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
@@ -94,7 +94,6 @@ class _Search:
 
     def __init__(self, problem: Excitation, steps: int, progress: Progress, stage: str) -> None:
         self._problem, self._steps, self._progress, self._stage = problem, steps, progress, stage
-        self._moving = moving_numbers(problem.tree, problem.moving)
         self._allowed = [np.full(part.shape[1], 1.0 - 2 * MARGIN) for part in self._ratios(problem.at_rest)]
         self._pairs: list[tuple[Floats, Floats]] = []
         self._stiffness = STIFFNESS * len(problem.information.columns)
