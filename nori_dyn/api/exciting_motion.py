@@ -52,8 +52,9 @@ class ExcitingMotion(Shown):
         trajectory: the motion.
         limits: within which it stays; of robots' own limits, nine tenths.
         criterion: "D" or "A".
-        value: the criterion: of D the logarithm of the determinant of the information of the base parameters, of A minus
-            that of the sum of their variances; each in units that move the readings by a sigma, over random motions.
+        value: the criterion: of D the logarithm of the determinant of the information of the base parameters, of A
+            minus that of the sum of their variances; each in units that move the readings by a sigma, over random
+            motions.
         of_random: that of random motions that fill the same limits (200,).
         condition: the condition number of the rows of all samples over the parameters in these units.
         condition_of_random: that of the best of the random motions.
@@ -75,7 +76,7 @@ class ExcitingMotion(Shown):
         >>> motion.value > motion.of_random.max()
         True
         >>> motion.parameters
-        ('mc:link1.x +', 'mc:link1.y', 'I:link1.zz +', 'mc:link2.x', 'mc:link2.y', 'I:link2.zz')
+        ('I:link1.zz +', 'I:link2.zz', 'mc:link2.x', 'mc:link2.y')
     """
 
     trajectory: Trajectory
@@ -97,7 +98,9 @@ class ExcitingMotion(Shown):
 
     def __repr__(self) -> str:
         n, joints = len(self.parameters), len(self.limits.joints)
-        return f"ExcitingMotion({joints} joints, {self.duration:g} s, {self.criterion} {self.value:.4g} of {n} parameters)"
+        return (
+            f"ExcitingMotion({joints} joints, {self.duration:g} s, {self.criterion} {self.value:.4g} of {n} parameters)"
+        )
 
     def shown(self) -> Document:
         return motion_document(self)
@@ -213,8 +216,8 @@ def exciting_motion(
         speed: largest speeds [rad/s or m/s], for all or by name.
         acceleration: largest accelerations [rad/s^2 or m/s^2], for all or by name.
         torque: largest torques [N m or N], for all or by name.
-        earlier: what earlier logs told: a square root R0 (rows, n) of their information R0^T R0 on all parameters of the
-            regression, or on the base parameters; then what is not known yet is excited.
+        earlier: what earlier logs told: a square root R0 (rows, n) of their information R0^T R0 on all parameters of
+            the regression, or on the base parameters; then what is not known yet is excited.
         rate: samples a second of the log that is to be.
         starts: how many random motions are improved.
         seed: seed of everything random.
@@ -254,7 +257,11 @@ def checked_rate(rate: Any, duration: float) -> float:
     Raises:
         InputError: it is not positive, or makes too many samples.
     """
-    if isinstance(rate, bool) or not isinstance(rate, int | float | np.floating | np.integer) or not 0 < rate < math.inf:
+    if (
+        isinstance(rate, bool)
+        or not isinstance(rate, int | float | np.floating | np.integer)
+        or not 0 < rate < math.inf
+    ):
         raise InputError(f"rate is {rate!r:.40}: it must be a positive number of samples a second.")
     if not 1 <= rate * duration <= MOST_ROWS:
         raise InputError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nori_dyn.tables import Document, Facts, Paragraph, Table, listed, number, unbroken
+from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.api.exciting_motion import ExcitingMotion
@@ -40,7 +40,7 @@ def motion_document(motion: ExcitingMotion) -> Document:
         ("condition", f"{number(motion.condition)}; of the best of these {number(motion.condition_of_random)}"),
     )
     title = f"Exciting motion of {unbroken(motion.trajectory.tree.name)}"
-    parts = [Facts(facts, title), _joints(motion), _least(motion)]
+    parts: list[Part | str] = [Facts(facts, title), _joints(motion), _least(motion)]
     bad = motion.badly_told
     if bad:
         said = f"{len(bad):,}, deviations of more than half of the model's value: {listed(bad, MOST_NAMES)}."

@@ -14,7 +14,23 @@ import typer
 from typer.core import TyperGroup
 
 from nori_dyn import __version__
-from nori_dyn.cli import bench, demo, export, info, map, observe, place, plan, plot, robots, schema, serve, solve, view
+from nori_dyn.cli import (
+    bench,
+    demo,
+    excite,
+    export,
+    info,
+    map,
+    observe,
+    place,
+    plan,
+    plot,
+    robots,
+    schema,
+    serve,
+    solve,
+    view,
+)
 from nori_dyn.errors import NoriError, NoriWarning
 from nori_dyn.report.terminal import line_width
 
@@ -51,7 +67,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
-for command in (plan, map, solve, serve, plot, view, observe, place, info, robots, export, demo, bench, schema):
+for command in (plan, map, solve, serve, plot, view, observe, place, excite, info, robots, export, demo, bench, schema):
     command.register(app)
 
 

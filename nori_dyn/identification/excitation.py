@@ -32,7 +32,8 @@ MARGIN = 1e-3
 """What is left free of the limits for between the samples that are checked.
 
 Of a sum of L harmonics at m samples a period the largest is less than 1 / cos(pi L / m) times that of the samples, here
-3e-5 more (Ehlich and Zeller, 1964); torques have some more harmonics.
+3e-5 more, as it falls off from its largest value no faster than a cosine (M. Riesz, 1914); torques have some more
+harmonics.
 """
 
 
@@ -116,28 +117,24 @@ class Excitation:
         """Return q (N, nq), qd (N, nv), qdd (N, nv) of the whole robot."""
         return whole_motion(self.tree, self.moving, self.still, self.coefficients(z), samples.bases)
 
-    def ratios(self, z: Floats, samples: Samples) -> tuple[Floats, Floats, Floats, Floats]:
+    def ratios(self, z: Floats, samples: Samples) -> tuple[Floats, ...]:
         """Return position from the middle, speed, acceleration (N, n_joints) and torque (N, n_limited) by limits."""
-        q, qd, qdd = self.motion(z, samples)
-        return self.ratios_of(q, qd, qdd)
+        return self.ratios_of(*self.motion(z, samples))
 
-    def ratios_of(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the same of a motion."""
+    def ratios_of(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, ...]:
+        """Return the same of a motion of the whole robot."""
         of_q, of_v = moving_numbers(self.tree, self.moving)
-        tau = np.zeros((len(q), 0))
-        if self.torques.limited:
-            tau = self.torques.value.batch(q, qd, qdd)[:, self.torques.limited] / self.torques.limit
-        limits = self.limits
+        limits, torques = self.limits, self.torques
         return (
             (q[:, of_q] - limits.middle) / limits.room,
             qd[:, of_v] / limits.speed,
             qdd[:, of_v] / limits.acceleration,
-            tau,
+            torques.of_motion(q, qd, qdd) / torques.limit,
         )
 
     def is_within(self, z: Floats) -> bool:
         """Return whether a motion keeps the limits, with the margin, at all samples that are checked."""
-        return max(np.abs(part).max(initial=0.0) for part in self.ratios(z, self.fine)) <= 1.0 - MARGIN
+        return bool(max(np.abs(part).max(initial=0.0) for part in self.ratios(z, self.fine)) <= 1.0 - MARGIN)
 
     def judged(self, z: Floats) -> float:
         """Return the criterion of a motion."""
@@ -170,14 +167,12 @@ class Excitation:
     def random(self, rng: np.random.Generator) -> Floats:
         """Return a random motion that fills the limits."""
         z = rng.normal(size=self.shape)
-        z[:, 0] = rng.uniform(-0.3, 0.3, len(z))
-        moves = z.copy()
-        moves[:, 0] = 0.0
-        position, speed, acceleration, _ = self.ratios(moves, self.coarse)
-        most = np.maximum(np.abs(speed).max(axis=0), np.abs(acceleration).max(axis=0))
-        most = np.maximum(most, np.abs(position).max(axis=0) / (1.0 - np.abs(z[:, 0])))
-        z[:, 1:] *= ((1.0 - 2 * MARGIN) / most)[:, None]
-        z[:, 0] += self.at_rest[:, 0] * (1.0 - np.abs(z[:, 0]))
+        z[:, 0] = 0.0
+        mean = rng.uniform(-0.3, 0.3, len(z))
+        mean += self.at_rest[:, 0] * (1.0 - np.abs(mean))
+        position, speed, acceleration = (np.abs(part).max(axis=0) for part in self.ratios(z, self.coarse)[:3])
+        z *= (1.0 - 2 * MARGIN) / np.max([position / (1.0 - np.abs(mean)), speed, acceleration], axis=0)[:, None]
+        z[:, 0] = mean
         return self.shrunk(z)
 
 

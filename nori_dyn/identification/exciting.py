@@ -96,8 +96,8 @@ def moving_joints(tree: KinematicTree, joints: Sequence[str] | None) -> tuple[in
         for i in found:
             if i not in single:
                 raise InputError(
-                    f"joint '{tree.joint_names[i]}' is {tree.joints[i].kind}, with {tree.joints[i].nv} freedoms: joints "
-                    "of one are moved. Leave it out of `joints`; it stays where `at` says."
+                    f"joint '{tree.joint_names[i]}' is {tree.joints[i].kind}, with {tree.joints[i].nv} freedoms: "
+                    "joints of one are moved. Leave it out of `joints`; it stays where `at` says."
                 )
     if not found:
         raise InputError(f"robot '{tree.name}': no joint of one freedom moves, so that there is nothing to excite.")
@@ -152,7 +152,7 @@ def exciting(
 
 def _weights(found: Regression) -> Floats:
     """Return 1 / sigma of each row; without a sigma, as the most exact row that has one, or 1."""
-    known = {}
+    known: dict[str, float] = {}
     for row in found.system.sensor_rows:
         if width(row.weights):
             sizes = found.system.weights[list(row.weight_of_rows)]

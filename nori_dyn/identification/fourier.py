@@ -2,7 +2,7 @@
 
 Joint j moves by
 
-    q_j(t) = q0_j + sum_l a_lj / (w l) sin(w l t) - b_lj / (w l) cos(w l t),    l = 1 ... harmonics,  w = 2 pi / duration
+    q_j(t) = q0_j + sum_l a_lj / (w l) sin(w l t) - b_lj / (w l) cos(w l t),   l = 1 ... harmonics, w = 2 pi / duration
 
 so that a_lj and b_lj are amplitudes of its speed. Where the motion is to begin and end at rest, speed and acceleration
 are zero at t = 0, and so at the end of the period: sum a_lj = 0 and sum l b_lj = 0. Both are linear, and the
@@ -56,7 +56,7 @@ class FourierSeries:
     @property
     def n(self) -> int:
         """Number of coefficients of a joint, that of its mean position first."""
-        return 1 + self._free.shape[1]
+        return 1 + int(self._free.shape[1])
 
     @cached_property
     def _free(self) -> Floats:
@@ -86,5 +86,5 @@ class FourierSeries:
         return found[0], found[1], found[2]
 
     def times(self, n: int) -> Floats:
-        """Return n times (n,) [s] of a period, as far apart from each other; the end, which is the beginning, is not."""
-        return np.arange(n) * (self.duration / n)
+        """Return n times (n,) [s] of a period, evenly spaced; the end, which is the beginning, is none of them."""
+        return np.asarray(np.arange(n) * (self.duration / n))

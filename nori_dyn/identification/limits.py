@@ -43,7 +43,7 @@ class MotionLimits:
         lower, upper: positions of each (n,) [rad or m].
         speed: of each (n,) [rad/s or m/s].
         acceleration: of each (n,) [rad/s^2 or m/s^2].
-        torque: of each freedom of the robot (nv,) [N m or N], those that stand still as well; infinite where any may be.
+        torque: of each freedom of the robot (nv,) [N m or N], also where it stands still; infinite where any may be.
     """
 
     joints: tuple[str, ...]
@@ -78,7 +78,9 @@ def motion_limits(
         tree: the robot.
         joints: the bodies whose joints move, each of one freedom.
         position: see `Positions`; positions that the model refuses stay refused.
-        speed, acceleration, torque: see `PerJoint`; the model's, or those above, where not told.
+        speed: see `PerJoint`; the model's, or as above, where not told.
+        acceleration: likewise.
+        torque: likewise.
 
     Raises:
         UnknownModelNameError: a joint that does not move, or is none.

@@ -108,7 +108,9 @@ class MotionInformation:
         """Return the information F (n, n) of a motion, and what carries derivatives by it back to the motion.
 
         Args:
-            q, qd, qdd: the samples (N, nq), (N, nv), (N, nv).
+            q: the samples (N, nq).
+            qd: their velocities (N, nv).
+            qdd: their accelerations (N, nv).
             n: how many samples of a log each stands for.
         """
         W, N = self.rows(q, qd, qdd)

@@ -1,6 +1,6 @@
 """The search for the most exciting motion: augmented Lagrangians, each minimised by L-BFGS, from several starts.
 
-With r(z) all ratios to limits, which may be between -s and s, J the criterion, and multipliers a, b >= 0 for the two ends,
+With r(z) all ratios to limits, which may be between -s and s, J the criterion, and multipliers a, b >= 0 of the ends,
 
     L(z) = -J(z) + 1 / (2 rho) sum (max(0, a + rho (r - s))^2 + max(0, b - rho (r + s))^2)
 

@@ -58,22 +58,28 @@ class Torques:
         sweep = swept(found, ("q", "qd", "qdd"), (of_q, of_v, of_v))
         return Torques(CompiledFunction(found), sweep, tuple(limited.tolist()), limits[limited])
 
+    def of_motion(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """Return the torques (N, n_limited) of N samples that have a limit."""
+        if not self.limited:
+            return np.zeros((len(q), 0))
+        return np.asarray(self.value.batch(q, qd, qdd)[:, self.limited])
+
 
 def where_it_rests(tree: KinematicTree, limits: MotionLimits, still: Floats, torques: Torques, seed: int) -> Floats:
-    """Return positions (n_joints,) within the limits, the middle if possible, in which the torques suffice for rest.
+    """Return positions (n_joints,) near the middle of the limits in which the torques suffice for rest.
 
     Raises:
         InputError: there are none: the limits of torque are too small to hold the robot.
     """
+    if not torques.limited:
+        return limits.middle
     of_q, _ = moving_numbers(tree, [tree.joint(name) for name in limits.joints])
-    drawn = np.random.default_rng(seed).uniform(-1.0, 1.0, (POSTURES, len(of_q)))
+    drawn = np.random.default_rng(seed).uniform(-0.9, 0.9, (POSTURES, len(of_q)))
     drawn[0] = 0.0
     postures = np.tile(still, (POSTURES, 1))
     postures[:, of_q] = limits.middle + limits.room * drawn
-    if not torques.limited:
-        return limits.middle
     zero = np.zeros((POSTURES, tree.nv))
-    loads = np.abs(torques.value.batch(postures, zero, zero)[:, torques.limited]) / torques.limit
+    loads = np.abs(torques.of_motion(postures, zero, zero)) / torques.limit
     easy, hard = ((loads.max(axis=1) <= share).nonzero()[0] for share in AT_REST)
     fine = easy if len(easy) else hard
     if not len(fine):
@@ -86,4 +92,5 @@ def where_it_rests(tree: KinematicTree, limits: MotionLimits, still: Floats, tor
             f"{torques.limit[k]:.3g} {tree.joints[joint].units('N m', 'N')[0]} that it may have. Raise its limit of "
             "torque, or let the joints move where less is to be held."
         )
-    return np.asarray(postures[fine[0]][of_q])
+    nearest = fine[int(np.argmin(np.abs(drawn[fine]).max(axis=1)))]
+    return np.asarray(postures[nearest][of_q])

@@ -1,4 +1,4 @@
-"""Motions of a robot some of whose joints follow Fourier series: states at any time, torques, and their names in files."""
+"""Motions of a robot some of whose joints follow Fourier series: states and torques at any time."""
 
 from __future__ import annotations
 

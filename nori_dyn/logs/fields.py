@@ -1,4 +1,4 @@
-"""What files hold: of the estimates of a plan, or of a motion; with names, units and owners, and what is said of them."""
+"""What files hold of the estimates of a plan, or of a motion: names, units and owners, and what is said of them."""
 
 from __future__ import annotations
 
@@ -51,9 +51,11 @@ def schema_of(
 def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> Schema:
     """Return what a file of a motion holds: q, qd, qdd and tau of all joints, named as readings of them are."""
     joints = tuple(zip(tree.joint_names, tree.joints, strict=True))
-    q = [(numbered(f"q:{name}", j.nq), [COORDINATE_UNITS[kind] for kind in j.coordinates]) for name, j in joints]
-    qd = [(numbered(f"qd:{name}", j.nv), j.units("rad/s", "m/s")) for name, j in joints]
-    found = {"q": q, "qd": qd}
+    found: dict[str, list[tuple[Sequence[str], Sequence[str]]]] = {}
+    found["q"] = [
+        (numbered(f"q:{name}", j.nq), [COORDINATE_UNITS[kind] for kind in j.coordinates]) for name, j in joints
+    ]
+    found["qd"] = [(numbered(f"qd:{name}", j.nv), j.units("rad/s", "m/s")) for name, j in joints]
     for kind in ("qdd", "tau"):
         found[kind] = [(v.component_names, v.units) for v in tree_variables(tree) if v.kind == kind]
     fields = []
