@@ -2,8 +2,8 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
-from .api.identify import identify
 from .api.exciting_motion import ExcitingMotion, exciting_motion
+from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
@@ -81,8 +81,8 @@ __all__ = [
     "crba",
     "errors",
     "estimate",
-    "identify",
     "exciting_motion",
+    "identify",
     "interop",
     "jacobian",
     "load_candidates",

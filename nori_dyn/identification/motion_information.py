@@ -22,7 +22,7 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import depends_on
 from nori_dyn.errors import InputError
-from nori_dyn.identification.base_parameters import N_TOLERANCE
+from nori_dyn.identification.elimination import TOLERANCE
 from nori_dyn.identification.regression import Regression, RegressorProgram
 from nori_dyn.identification.sweep import swept
 from nori_dyn.program.functions import CompiledFunction
@@ -136,7 +136,7 @@ def _fitted(W: Floats, N: Floats) -> Floats:
     """Return the wrenches C (N, unknowns, n) that make the rows W - N C least; the least of these."""
     if not N.shape[2]:
         return np.zeros((len(W), 0, W.shape[2]))
-    fitted: Floats = np.linalg.pinv(N, rcond=N_TOLERANCE) @ W
+    fitted: Floats = np.linalg.pinv(N, rcond=TOLERANCE) @ W
     return fitted
 
 
