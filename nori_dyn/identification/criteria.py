@@ -55,7 +55,7 @@ def criterion_named(name: str) -> Criterion:
 
 def _inverse(F: Floats) -> tuple[Floats, Floats]:
     """Return the Cholesky factor of F with a vague knowledge beforehand, and the inverse of that."""
-    vague = F + VAGUE * max(float(np.diag(F).max(initial=0.0)), np.finfo(float).tiny) * np.eye(len(F))
+    vague = F + VAGUE * (float(np.diag(F).max(initial=0.0)) or 1.0) * np.eye(len(F))
     factor = la.cholesky(vague, lower=True)
     root = la.solve_triangular(factor, np.eye(len(F)), lower=True)
     return factor, root.T @ root

@@ -36,6 +36,9 @@ Of a sum of L harmonics at m samples a period the largest is less than 1 / cos(p
 harmonics.
 """
 
+HALVINGS = 12
+"""Times that the interval is halved in which the largest motion is that keeps the limits."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
@@ -151,11 +154,13 @@ class Excitation:
 
     def shrunk(self, z: Floats) -> Floats:
         """Return a motion brought towards rest in the middle, as far as the limits need."""
-        rest = self.at_rest
-        size = 1.0
-        while not self.is_within(rest + size * (z - rest)):
-            size *= 0.97
-        return rest + size * (z - rest)
+        if self.is_within(z):
+            return z
+        rest, within, beyond = self.at_rest, 0.0, 1.0
+        for _ in range(HALVINGS):
+            size = (within + beyond) / 2
+            within, beyond = (size, beyond) if self.is_within(rest + size * (z - rest)) else (within, size)
+        return rest + within * (z - rest)
 
     @cached_property
     def at_rest(self) -> Floats:
