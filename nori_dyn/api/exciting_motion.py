@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike
 from nori_dyn.algebra.arrays import counted
 from nori_dyn.api.log_file import write_whole
 from nori_dyn.api.motion_summary import motion_document
-from nori_dyn.errors import InputError
+from nori_dyn.errors import FileFormatError, InputError
 from nori_dyn.identification.exciting import Exciting, exciting, torques_read
 from nori_dyn.identification.fourier import FourierSeries
 from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
 from nori_dyn.identification.motion_search import Found, most_exciting
 from nori_dyn.identification.trajectory import Trajectory
+from nori_dyn.io.files import check_writable
 from nori_dyn.logs.fields import motion_schema
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
@@ -36,6 +37,9 @@ RATE = 100.0
 
 STARTS, STEPS = 3, 100
 """Random motions that are improved, and steps of each before its multipliers are set."""
+
+ENDINGS = (".csv", ".csv.gz")
+"""How the names of tables end."""
 
 MOST_ROWS = 10_000_000
 """Samples of a file, at most."""
@@ -165,11 +169,13 @@ class ExcitingMotion(Shown):
             >>> motion.to_csv("motion.csv", rate=50)
             201
         """
+        path = Path(path)
+        check_table(path)
         rate = checked_rate(self.rate if rate is None else rate, self.duration)
         t = np.arange(math.floor(self.duration * rate * (1 + 1e-12)) + 1) / rate
         q, qd, qdd = self.at(t)
         schema = motion_schema(self.trajectory.tree, {"nori_dyn.version": version("nori_dyn")})
-        write_whole(Path(path), schema, t, {"q": q, "qd": qd, "qdd": qdd, "tau": self.torques(t)}, (".csv", ".csv.gz"))
+        write_whole(path, schema, t, {"q": q, "qd": qd, "qdd": qdd, "tau": self.torques(t)})
         return len(t)
 
 
@@ -249,6 +255,17 @@ def exciting_motion(
         given = exciting(robot, wanted, series, limits, criterion, joints, at, earlier, rate, seed, stage)
         found = most_exciting(given.problem, starts, STEPS, seed, stage)
     return _motion(given, found, criterion)
+
+
+def check_table(path: Path) -> None:
+    """Check, before the work, that a motion can be written to a file.
+
+    Raises:
+        FileFormatError: its name is that of no table, its folder does not exist or cannot be written.
+    """
+    if not path.name.lower().endswith(ENDINGS):
+        raise FileFormatError(f"{path}: its name must end in {' or '.join(ENDINGS)}.")
+    check_writable(path)
 
 
 def checked_rate(rate: Any, duration: float) -> float:

@@ -72,9 +72,7 @@ def estimate_to_file(
     return report
 
 
-def write_whole(
-    path: Path, schema: Schema, t: Floats | None, values: Mapping[str, Floats], endings: tuple[str, ...] = ()
-) -> None:
+def write_whole(path: Path, schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> None:
     """Write samples to a file of any format that is written, whole or not at all.
 
     Args:
@@ -82,14 +80,11 @@ def write_whole(
         schema: what they are.
         t: their times (n,) [s], where they are known.
         values: each field (n, *shape), by name.
-        endings: how the file's name may end; empty for any that is written.
 
     Raises:
         FileFormatError: the file cannot be written, or its name ends in none that is known.
         MissingExtraError: the library for its format is not installed.
     """
-    if endings and not path.name.lower().endswith(endings):
-        raise FileFormatError(f"{path}: its name must end in {' or '.join(endings)}.")
     writer = writer_of(path)
     check_writable(path)
     partial = Partial.of(path, identity_of("saved"), restart=True)

@@ -21,7 +21,6 @@ from nori_dyn.cli.common import (
     load,
     print_json,
 )
-from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 from nori_dyn.tables.progress import progress_bar
@@ -87,12 +86,12 @@ def excite(
 
     Example: nori-dyn excite --robot panda --lock panda_finger_joint1 --lock panda_finger_joint2 --out motion.csv
     """
-    from nori_dyn.api.exciting_motion import exciting_motion
+    from nori_dyn.api.exciting_motion import check_table, exciting_motion
     from nori_dyn.api.system import System
     from nori_dyn.io.sensor_configs import load_sensors
 
     if out is not None:
-        check_writable(out)
+        check_table(out)
     limits: dict[str, Any] = {
         "position": _limits("--position", position),
         "speed": _limits("--speed", speed),
