@@ -91,11 +91,11 @@ def _least(motion: ExcitingMotion) -> Table:
             number(motion.prior[k]),
             number(motion.deviations[k]),
             unbroken(motion.units[k]),
-            f"{share[k]:.1%}",
+            f"{share[k]:.1%}" if share[k] < 1 else unbroken(f"{number(share[k], 2)} times"),
         )
         for k in worst
     )
     sigmas = sorted(set(motion.sigmas.values()))
     between = number(sigmas[0]) if len(sigmas) == 1 else f"{number(sigmas[0])} to {number(sigmas[-1])}"
     note = f"With readings whose sigma is {between}. A + says that there is more to a parameter than its name."
-    return Table("Told least", ("parameter", "model", "deviation", "unit", "share"), rows, (note,), left=(0, 3))
+    return Table("Told least", ("parameter", "model", "deviation", "unit", "of the model"), rows, (note,), left=(0, 3))

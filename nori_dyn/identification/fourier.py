@@ -8,7 +8,7 @@ so that a_lj and b_lj are amplitudes of its speed. Where the motion is to begin 
 are zero at t = 0, and so at the end of the period: sum a_lj = 0 and sum l b_lj = 0. Both are linear, and the
 coefficients are taken from the space that they leave.
 
-Source: Swevers, Ganseman, Tukel, De Schutter and Van Brussel, Optimal robot excitation and identification (1997), (8).
+Source: Swevers, Ganseman, Tukel, De Schutter and Van Brussel, Optimal robot excitation and identification (1997).
 """
 
 from __future__ import annotations
