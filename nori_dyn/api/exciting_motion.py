@@ -75,9 +75,9 @@ class ExcitingMotion(Shown):
     Example:
         >>> motion = nd.exciting_motion(nd.autotree(2), ["inertias"], duration=4.0, harmonics=3)
         >>> q, qd, qdd = motion.at([0.0, 1.0, 4.0])
-        >>> np.abs(qd[[0, 2]]).max() < 1e-9  # at rest at both ends
+        >>> bool(np.abs(qd[[0, 2]]).max() < 1e-9)  # at rest at both ends
         True
-        >>> motion.value > motion.of_random.max()
+        >>> bool(motion.value > motion.of_random.max())
         True
         >>> motion.parameters
         ('I:link1.zz +', 'I:link2.zz', 'mc:link2.x', 'mc:link2.y')
@@ -241,8 +241,8 @@ def exciting_motion(
     Example:
         >>> motion = nd.exciting_motion(nd.autotree(2), ["inertias"], 4.0, 3, speed=2.0, torque={"joint1": 25})
         >>> t = np.linspace(0, 4, 1000)
-        >>> np.abs(motion.at(t)[1]).max() <= 2, np.abs(motion.torques(t)[:, 0]).max() <= 25
-        (True, True)
+        >>> print(np.abs(motion.at(t)[1]).max() <= 2, np.abs(motion.torques(t)[:, 0]).max() <= 25)
+        True True
     """
     if not isinstance(robot, System):
         check_tree(robot, "nd.exciting_motion", "parameters")

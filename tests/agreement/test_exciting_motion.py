@@ -1,4 +1,4 @@
-"""Exciting motions judged by Pinocchio: its torques keep the limits, its regressor tells more than at random motions."""
+"""Exciting motions, judged by Pinocchio: torques keep the limits, regressors tell more than of random motions."""
 
 from __future__ import annotations
 
