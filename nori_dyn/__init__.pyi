@@ -10,7 +10,8 @@ from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
-from .io.component_files import load_components
+from .io.component_files import load_components, save_components
+from .io.identified import save_robot
 from .io.mjcf import load_mjcf
 from .io.robot_names import robots
 from .io.robots import load_robot
@@ -109,7 +110,9 @@ __all__ = [
     "redundancy",
     "rnea",
     "robots",
+    "save_components",
     "save_html",
+    "save_robot",
     "sensors",
     "sensors_from_model",
     "view",

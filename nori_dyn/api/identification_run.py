@@ -235,7 +235,8 @@ class IdentificationRun:
             held_out, without = [], solution
         before = problem.before[problem.free]
         plain = problem.whole(solution.values)
-        values, notes = self._physical(prior, solution) if self._job.is_physical else (plain, ())
+        values, notes = self._returned(prior, solution)
+        judged = values if without is solution else self._returned(prior, without)[0]
         known_by_then = [each.dt for each in gathered]
         late = {} if self._found.unknowns else delays(self._row_names, logs, prior, solution.sigma, known_by_then[0])
         doubts = [*turned_signs(problem.parameters, plain), *late_readings(late)]
@@ -255,7 +256,7 @@ class IdentificationRun:
                 held_out,
                 before,
                 values[problem.free],
-                without.values,
+                judged[problem.free],
                 solution.sigma,
                 late,
             ),
@@ -265,6 +266,10 @@ class IdentificationRun:
             n_samples=sum(each.n_samples for each in gathered),
             is_physical=not unphysical_links(problem.parameters, values[: len(problem.parameters)]),
         )
+
+    def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+        """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""
+        return self._physical(prior, solution) if self._job.is_physical else (self._problem.whole(solution.values), ())
 
     def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them, and notes."""

@@ -8,7 +8,7 @@ from functools import lru_cache, reduce
 from types import GenericAlias
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, create_model
 
 from nori_dyn.components.base import Component
 from nori_dyn.components.registry import component_types
@@ -57,5 +57,6 @@ def _config_model(types: tuple[type[Component], ...]) -> type[BaseModel]:
         __config__=ConfigDict(extra="forbid"),
         name=(str, ""),
         source=(str, ""),
+        instead=(StrictBool, False),
         components=(entries, ...),
     )

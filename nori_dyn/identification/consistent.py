@@ -54,6 +54,9 @@ VAGUE: Mapping[Kind, float] = {
 FIRST = [1, 2, 3, 0]
 """Where m c and m are among the ten parameters of a link."""
 
+PRESSED = 0.1
+"""Standard deviations by which a parameter would be less without its bound, from which it is named as at it."""
+
 UNKNOWN = 1e-12
 """Share of a column below which a pivot is none."""
 
@@ -65,7 +68,7 @@ class ConsistentFit:
     Attributes:
         values: of all parameters (n,).
         excess: no others that bodies can have have an objective lower by more than this.
-        at_bounds: names of the parameters at the least that they may be.
+        at_bounds: names of the parameters at the least that they may be, which the rows would have less.
         notes: what was taken otherwise than the model says, in sentences.
     """
 
@@ -117,13 +120,12 @@ def consistent(
     rows = np.vstack([R @ T, T[others] / deviations[others, None]])
     A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
     bodies = tuple(_body(link, start, T, corners.get(link.link)) for link in relative_inertias(parameters))
-    each = np.linalg.norm(T[bounded], axis=1)
-    G, g, lift = T[bounded] / each[:, None], (least - start[bounded]) / each, root[:, bounded] * each
-    problem = Problem(A, b, bodies, G, g, lift, gamma, metric)
+    problem = Problem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], gamma, metric)
     answer, above = solved(problem)
     values = start + T @ answer.v
     values[bounded] = np.where(answer.at_bounds, least, np.maximum(values[bounded], least))
-    return ConsistentFit(values, above, tuple(parameters.names[k] for k in bounded[answer.at_bounds]), notes)
+    pressed = answer.bounds * np.linalg.norm(T[bounded], axis=1) > PRESSED
+    return ConsistentFit(values, above, tuple(parameters.names[k] for k in bounded[pressed]), notes)
 
 
 def _checked(

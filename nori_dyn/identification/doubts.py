@@ -35,8 +35,8 @@ def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
     """
     tree = parameters.tree.replace(I=parameters.inertias(plain[: len(parameters)]), components=())
     rotors = _rotors(parameters, plain)
-    found = [np.diag(crba(tree, q)) + rotors for q in tree.random_configurations(LOOKS, 0)]
-    felt = np.max(found, axis=0)
+    H = crba(tree, tree.random_configurations(LOOKS, 0).T)
+    felt = np.diagonal(H).max(axis=0) + rotors
     names = [tree.joint_names[i] for i, part in enumerate(tree.v_slices) if (felt[part] < 0).any()]
     if names:
         yield (

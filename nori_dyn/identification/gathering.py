@@ -80,13 +80,18 @@ class Gathering:
             n, m = entries.shape[1], read.shape[1]
             rows = self._decimation.add(np.concatenate([entries, read, rates], axis=1))
             entries, read, rates = rows[:, :n], rows[:, n : n + m], rows[:, n + m :]
-        if not len(entries):
-            return
+        first = 0
+        while first < len(entries):
+            part = slice(first, first + self.segments.size)
+            self.segments.add(self._moments(entries[part], read[part], rates[part]))
+            first = part.stop
+
+    def _moments(self, entries: Floats, read: Floats, rates: Floats) -> list[Moments]:
+        """Return what samples say of each row."""
         if self._has_unknowns:
-            self.segments.add([self._without_unknowns(entries)])
-            return
+            return [self._without_unknowns(entries)]
         weights = None if self._robust is None else self._weights(entries, self._robust)
-        self.segments.add(row_moments(self._program.layout, entries, read, rates, weights))
+        return row_moments(self._program.layout, entries, read, rates, weights)
 
     def _weights(self, entries: Floats, robust: Robust) -> Floats:
         """Return how much each residual counts (n, rows)."""

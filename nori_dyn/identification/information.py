@@ -23,6 +23,9 @@ from nori_dyn.typing import Floats, Indices
 EXTRA = ("rate", "one", "reading", "constant")
 """The columns after those of the parameters."""
 
+SMALLEST = 32
+"""Samples of a segment of a short log."""
+
 BLOCK = 16
 """Columns that LAPACK takes at a time: what suits matrices of few columns."""
 
@@ -144,28 +147,32 @@ def row_moments(
 
 
 class Segments:
-    """What a log says of its rows, segment by segment: as many as there may be, of as many samples each, in order.
+    """What a log says of its rows, segment by segment: few of them, of as many samples each, in order.
+
+    Attributes:
+        size: samples of a segment, which grows with the log.
+        closed: the segments that have them.
 
     Args:
-        most: number of segments from which on neighbours are joined.
+        most: number of segments at the least, once the log is long enough.
     """
 
-    def __init__(self, most: int = 24) -> None:
-        self._most = most
-        self._size = 1
-        self._open: list[list[Moments]] = []
+    def __init__(self, most: int = 12) -> None:
+        self.size = SMALLEST
         self.closed: list[list[Moments]] = []
+        self._most = most
+        self._open: list[list[Moments]] = []
 
     def add(self, rows: Sequence[Moments]) -> None:
-        """Add what the samples that come next say of each row."""
+        """Add what the samples that come next, at most `size`, say of each row."""
         self._open.append(list(rows))
-        if len(self._open) < self._size:
+        if sum(each[0].n for each in self._open) < self.size:
             return
         self.closed.append(joined(self._open))
         self._open = []
         if len(self.closed) == 2 * self._most:
             self.closed = [joined(self.closed[k : k + 2]) for k in range(0, len(self.closed), 2)]
-            self._size *= 2
+            self.size *= 2
 
     def each(self) -> list[list[Moments]]:
         """Return the segments: for each what its samples say of each row."""

@@ -43,6 +43,9 @@ LEAST_GYRATION = 1e-2
 LEAST_MASS = 1e-3
 """Mass that a prior without any is given, as a share of the mean of the robot's links, or of 1 kg."""
 
+ROUNDING = 1e-14
+"""Share of a pseudo-inertia that is lost in rounding, as where a small body is far from the origin of its frame."""
+
 LOWER = np.tril_indices(4)
 """Where the ten numbers of a symmetric matrix (4, 4) are."""
 
@@ -195,7 +198,7 @@ def _why_unphysical(ten: Floats) -> str:
     if m == 0:
         return ""
     I_com = rotational_inertia(P[:3, :3] - np.outer(h, h) / m)
-    if check_inertia("", m, h / m, I_com):
+    if check_inertia("", m, h / m, I_com) or np.linalg.eigvalsh(P)[0] >= -ROUNDING * np.trace(P):
         return ""
     return (
         f"principal moments {principal_moments(I_com)} kg m^2 about its centre of mass: none may be negative, or "

@@ -86,14 +86,12 @@ def load_mjcf(
         >>> nd.load_mjcf("pendulum.xml")
         KinematicTree('pendulum', 1 links, nq=1, nv=1)
     """
-    mujoco, model = compiled(path)
-    reader = _Reader(mujoco, model, Cleaner(active=clean))
+    reader = MjcfReader(*compiled(path), Cleaner(active=clean))
+    mujoco, model = reader.mujoco, reader.model
     name = read_xml(path).get("model") or os.path.splitext(os.path.basename(path))[0]
     kept = _sensed(path, locked) if kept == "sensors" else [kept] if isinstance(kept, str) else list(kept)
     with naming_file(path):
-        float_it, bodies, notes = _base(reader, base)
-        for body in bodies:
-            reader.add(body, is_root=body == bodies[0])
+        float_it, notes = reader.read(base)
         welds = reader.welds(kept, locked)
         notes += [*reader.cleaner.notes(), *reader.notes(locked, kept)]
         tree = assemble(
@@ -133,7 +131,7 @@ def _sensed(path: str | os.PathLike[str], locked: Sequence[str] | Mapping[str, f
 
 
 @dataclass
-class _Reader:
+class MjcfReader:
     """Turns MuJoCo bodies into links and joints, parents first.
 
     Attributes:
@@ -158,6 +156,17 @@ class _Reader:
     def joints_of(self, body: int) -> range:
         first = int(self.model.body_jntadr[body])
         return range(first, first + int(self.model.body_jntnum[body]))
+
+    def read(self, base: str) -> tuple[bool, list[str]]:
+        """Read the links and joints; return whether to add a free joint to the root, and notes.
+
+        Raises:
+            ModelError: a floating base that makes no sense.
+        """
+        float_it, bodies, notes = _base(self, base)
+        for body in bodies:
+            self.add(body, is_root=body == bodies[0])
+        return float_it, notes
 
     def add(self, body: int, is_root: bool) -> None:
         """Add a body, and the joints that it is on unless it is the root of the tree."""
@@ -255,7 +264,7 @@ class _Reader:
             yield f"kept, without freedoms: {', '.join(kept)}"
 
 
-def _base(reader: _Reader, base: str) -> tuple[bool, list[int], list[str]]:
+def _base(reader: MjcfReader, base: str) -> tuple[bool, list[int], list[str]]:
     """Return whether to add a free joint, the bodies of the tree with its root first, and notes."""
     m = reader.model
     parents = [int(i) for i in m.body_parentid]

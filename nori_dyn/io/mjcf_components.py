@@ -12,7 +12,7 @@ from nori_dyn.components import Friction, Rotor, Spring, Tendon
 from nori_dyn.components.base import Component
 from nori_dyn.components.building import JointTermData, component, joint_components
 from nori_dyn.io.mjcf_equalities import EqualityReader
-from nori_dyn.io.mjcf_places import MjcfPlaces
+from nori_dyn.io.mjcf_places import MjcfPlaces, component_name
 from nori_dyn.model.tree import Frame
 
 SMOOTH = (
@@ -151,7 +151,7 @@ class _Reader:
                 self.ignored.append(f"stiffness of tendon '{name}' (it is slack over a range)")
                 stiffness = 0.0
             numbers = {"stiffness": stiffness, "damping": damping, "rest": slack - runs.still if stiffness else 0.0}
-            named = {"name": self.places.component_name(name), "role": "passive"}
+            named = {"name": component_name(name), "role": "passive"}
             yield component(Tendon, {**named, **runs.fields, **numbers})
 
     def _has(self, what: str, number: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nori_dyn.components import Coupling, Loop, Tendon
 from nori_dyn.components.base import Component
-from nori_dyn.io.mjcf_places import MjcfPlaces
+from nori_dyn.io.mjcf_places import MjcfPlaces, component_name
 from nori_dyn.typing import Floats
 
 POLYNOMIAL = slice(0, 5)
@@ -89,7 +89,7 @@ class EqualityReader:
             return "both ends are on one link"
         places.frames.update({} if are_sites else own)
         ordered = [*own][::-1] if first.on_world else [*own]
-        return Loop.model_validate({"name": places.component_name(name), "frames": ordered, "constrains": held})
+        return Loop.model_validate({"name": component_name(name), "frames": ordered, "constrains": held})
 
     def _joint(self, number: int, name: str) -> Coupling | str:
         m, places = self.places.model, self.places
@@ -100,15 +100,15 @@ class EqualityReader:
         curve = np.polynomial.Polynomial(m.eq_data[number, POLYNOMIAL])
         rest = self._reference(follower)
         if other < 0:
-            return Coupling(name=places.component_name(name), joint=joint, of={}, offset=rest + curve.coef[0])
+            return Coupling(name=component_name(name), joint=joint, of={}, offset=rest + curve.coef[0])
         curve = rest + curve(np.polynomial.Polynomial([-self._reference(other), 1.0]))
         leader = places.name("joint", other)
         if leader not in places.moving:
             offset = float(curve(places.locked.get(leader, 0.0)))
-            return Coupling(name=places.component_name(name), joint=joint, of={}, offset=offset)
+            return Coupling(name=component_name(name), joint=joint, of={}, offset=offset)
         offset, *factors = np.trim_zeros(curve.coef, "b").tolist() or [0.0]
         of = {leader: factors[0] if len(factors) == 1 else factors} if factors else {}
-        return Coupling(name=places.component_name(name), joint=joint, of=of, offset=offset)
+        return Coupling(name=component_name(name), joint=joint, of=of, offset=offset)
 
     def _reference(self, joint: int) -> float:
         """Return the position of a joint at qpos0, from which its constraint counts."""
@@ -137,5 +137,5 @@ class EqualityReader:
         if not run.moves:
             return "what it holds is locked"
         return Tendon.model_validate(
-            {"name": places.component_name(name), "role": "held", "rest": rest - run.still, **run.fields}
+            {"name": component_name(name), "role": "held", "rest": rest - run.still, **run.fields}
         )

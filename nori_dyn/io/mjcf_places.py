@@ -63,10 +63,6 @@ class MjcfPlaces:
         """Return what the body, joint, site, tendon or equality of a number is called."""
         return named(self.mujoco, self.model, kind, number)
 
-    def component_name(self, name: str) -> str:
-        """Return a name that a component can have."""
-        return re.sub(r"[^\w./-]", "_", name)
-
     def is_disabled(self, *features: str) -> bool:
         """Return whether the model turns some features off, by MuJoCo's names; versions differ in which there are."""
         flags = (getattr(self.mujoco.mjtDisableBit, f"mjDSBL_{feature.upper()}", 0) for feature in features)
@@ -153,6 +149,11 @@ class MjcfPlaces:
         joints = {name: factor for name, factor in by_name.items() if name in self.moving}
         still = sum(factor * self.locked.get(name, 0.0) for name, factor in by_name.items() if name not in joints)
         return TendonRun({"joints": joints}, still, bool(joints))
+
+
+def component_name(name: str) -> str:
+    """Return a name that a component can have."""
+    return re.sub(r"[^\w./-]", "_", name)
 
 
 def rotation(quaternion: Floats) -> Floats:

@@ -70,7 +70,7 @@ def load_robot(
     Example:
         >>> panda = nd.load_robot("panda_description", base="floating")  # doctest: +SKIP
     """
-    path, root = _found(robot)
+    path, root = robot_file(robot)
     options: dict[str, Any] = {
         "base": base,
         "locked": locked,
@@ -96,12 +96,17 @@ def model_sensors(robot: str | os.PathLike[str]) -> tuple[ModelSensor, ...]:
         ModelError: neither a file nor a known name, a robot that cannot be downloaded, or an unusable model.
         MissingExtraError: an MJCF model, and mujoco is not installed.
     """
-    path, root = _found(robot)
+    path, root = robot_file(robot)
     return SENSORS[root](path)
 
 
-def _found(robot: str | os.PathLike[str]) -> tuple[Path, str]:
-    """Return the path of a robot's file, and its root element."""
+def robot_file(robot: str | os.PathLike[str]) -> tuple[Path, str]:
+    """Return the path of a robot's file, and its root element, for a path or a name.
+
+    Raises:
+        FileFormatError: not a robot file.
+        ModelError: neither a file nor a known name, or a robot that cannot be downloaded.
+    """
     path = Path(robot)
     if not os.path.exists(path):
         path = robot_by_name(os.fspath(robot))

@@ -15,7 +15,7 @@ from nori_dyn.components.base import Component
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.component_files import moving_joints, takes_own, with_components
 from nori_dyn.io.urdf_components import couplings, frictions, read_transmissions, rotors
-from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, not_numbers, read_urdf
+from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, not_numbers, read_urdf
 from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
@@ -105,8 +105,7 @@ def load_urdf(
     robot = read_urdf(path)
     cleaner = Cleaner(active=clean)
     with naming_file(path):
-        links = [_link(link, cleaner) for link in robot.links]
-        joints = [_joint(joint, cleaner) for joint in robot.joints]
+        links, joints = links_and_joints(robot, cleaner)
         mimics = [
             joint.name
             for joint in robot.joints
@@ -152,6 +151,16 @@ def load_urdf(
             stacklevel=2,
         )
     return tree
+
+
+def links_and_joints(robot: UrdfRobot, cleaner: Cleaner) -> tuple[list[LinkData], list[JointData]]:
+    """Return the links and joints of a URDF, in the order of the file.
+
+    Raises:
+        ModelError: an unsupported joint, or a zero axis.
+    """
+    links = [_link(link, cleaner) for link in robot.links]
+    return links, [_joint(joint, cleaner) for joint in robot.joints]
 
 
 def _link(link: UrdfLink, cleaner: Cleaner) -> LinkData:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from nori_dyn.components import Coupling, Friction, Rotor
 from nori_dyn.components.base import Component
@@ -97,24 +98,35 @@ def read_transmissions(path: str | os.PathLike[str]) -> tuple[Transmission, ...]
     """
     found = []
     for element in read_xml(path).findall("transmission"):
-        joints = [joint.get("name") for joint in element.findall("joint")]
-        if len(joints) != 1 or not joints[0]:
+        joint = transmitted(element)
+        if not joint:
             continue  # a differential says what it couples in a way of its own
         gear, inertia = _number(path, element, GEAR), _number(path, element, ROTOR)
         if inertia is not None and inertia < 0:
             raise FileFormatError(f"{where(path, element)}: a rotor's inertia of {inertia:g}: it cannot be negative.")
-        found.append(Transmission(joints[0], 1.0 if gear is None else gear, inertia))
+        found.append(Transmission(joint, 1.0 if gear is None else gear, inertia))
     return tuple(found)
 
 
+def transmitted(transmission: Any) -> str:
+    """Return the joint of a <transmission> of one; empty for others."""
+    joints = [joint.get("name") for joint in transmission.findall("joint")]
+    return (joints[0] or "") if len(joints) == 1 else ""
+
+
+def first_of(element: Any, tags: tuple[str, ...]) -> Any:
+    """Return the first element within one that has one of some names, whatever their prefix; None without one."""
+    found = (one for tag in tags for one in element.iter() if re.split("[}:]", str(one.tag))[-1] == tag)
+    return next(found, None)
+
+
 def _number(path: str | os.PathLike[str], transmission: Element, tags: tuple[str, ...]) -> float | None:
-    """Return the number in the first element with one of some names, whatever their prefix; None without one."""
-    for tag in tags:
-        for element in transmission.iter():
-            if str(element.tag).rpartition("}")[2].rpartition(":")[2] == tag:
-                text = element.get("value") or (element.text or "").strip()
-                problem = not_numbers(text, 1)
-                if problem:
-                    raise FileFormatError(f"{where(path, element)}: <{tag}> is '{text}': {problem}.")
-                return float(text)
-    return None
+    """Return the number in the first element with one of some names; None without one."""
+    element = first_of(transmission, tags)
+    if element is None:
+        return None
+    text = element.get("value") or (element.text or "").strip()
+    problem = not_numbers(text, 1)
+    if problem:
+        raise FileFormatError(f"{where(path, element)}: <{element.tag}> is '{text}': {problem}.")
+    return float(text)

@@ -42,6 +42,9 @@ class Except(BaseModel):
     names: Annotated[list[str] | str | Match | At, Field(alias="except")]
 
 
+WORDS = ("all", "actuated", "tips")
+"""What means several, and is no name where it stands alone."""
+
 Selector: TypeAlias = str | list[str] | Except | Match | At
 
 

@@ -153,7 +153,7 @@ def assemble(
         parents=tuple(parents),
         joints=tuple(models),
         X_tree=tuple(X_tree),
-        I=np.array([_lumped(parts) for parts in carried]).reshape(-1, 6, 6),
+        I=np.array([lumped(parts) for parts in carried]).reshape(-1, 6, 6),
         frames=frames,
         gravity=gravity,
         notes=(*notes, *(notes_on_links(odd) if inertias == "nearest" else ()), *notes_on_limits(joint_names, models)),
@@ -252,7 +252,7 @@ def _cycle(children: Mapping[str, Iterable[str]]) -> list[str]:
     return []
 
 
-def _lumped(parts: Sequence[tuple[LinkData, Transform]]) -> Floats:
+def lumped(parts: Sequence[tuple[LinkData, Transform]]) -> Floats:
     """Return the spatial inertia (6, 6) of links fixed to one body, each with its transform from the body's frame.
 
     Added up as mass, centre and rotational inertia, so that the structure (m 1, m c x, symmetry) stays exact.

@@ -61,15 +61,17 @@ def test_least_squares_on_factors_are_those_on_all_rows():
 def test_segments_are_joined_in_order_and_stay_few():
     rows = samples(10_000, 2)
     segments = Segments(most=8)
-    for k in range(0, 10_000, 10):
-        segments.add([Moments.of([0, 1], rows[k : k + 10].copy(order="F"))])
+    first = 0
+    while first < len(rows):
+        part = rows[first : first + segments.size]
+        segments.add([Moments.of([0, 1], part.copy(order="F"))])
+        first += len(part)
     found = segments.each()
     assert 8 <= len(found) <= 17
     sizes = [of_rows[0].n for of_rows in found]
     assert sum(sizes) == 10_000
     assert len(set(sizes[:-1])) == 1
-    ends = np.cumsum([0, *sizes])
-    for of_rows, (first, last) in zip(found, pairwise(ends), strict=True):
+    for of_rows, (first, last) in zip(found, pairwise(np.cumsum([0, *sizes])), strict=True):
         own = rows[first:last]
         np.testing.assert_allclose(of_rows[0].R.T @ of_rows[0].R, own.T @ own, atol=1e-9)
     (whole,) = joined(found)

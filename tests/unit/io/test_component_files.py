@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.bench.urdf import urdf_of
-from nori_dyn.components import Loop, Rotor
+from nori_dyn.components import Friction, Loop, Rotor, Spring
 from nori_dyn.components.registry import component_types
 from nori_dyn.errors import FileFormatError, ModelError
-from nori_dyn.io.component_files import components_schema_json
+from nori_dyn.io.component_files import components_schema_json, save_components
 from nori_dyn.system import plugins
 
 MINE = """
@@ -109,3 +110,77 @@ def test_the_schema_names_every_component():
 
 def test_names_are_made_of_what_is_between():
     assert Loop(frames=["rod end", "wall"], constrains="pose").name == "rod_end_wall"
+
+
+def saved(tree, folder):
+    save_components(tree, folder / "saved.yaml")
+    return (folder / "saved.yaml").read_text(), nd.load_components(folder / "saved.yaml")
+
+
+def test_components_are_read_back_as_they_were_saved(folder):
+    tree = nd.load_urdf(folder / "arm.urdf", components=folder / "mine.yaml")
+    text, back = saved(tree, folder)
+    assert back == tree.components
+    assert "\ninstead: true\ncomponents:\n  - {type: rotor, " in text
+
+
+def test_joints_with_the_same_numbers_share_an_entry(folder):
+    tree = nd.autotree(4)
+    parts = [
+        Friction(joints="joint1", viscous=np.float64(0.1)),
+        Friction(joints="joint2", viscous=1 / 3, coulomb=1e-17),
+        Friction(joints=["joint3", "joint4"], viscous=0.1),
+        Friction(joints="joint1", viscous=0.1),  # acts besides the first one
+        Friction(joints="joint2", viscous=0.1, name="mine"),
+        Friction(joints="all", viscous=0.1),
+        Rotor(joints={"except": "joint1"}, inertia=0.1),
+        Rotor(joints="joint3", inertia=0.1),
+    ]
+    text, back = saved(tree.replace(components=parts), folder)
+    assert back == (
+        Friction(joints=["joint1", "joint3", "joint4"], viscous=0.1),
+        Friction(joints="joint2", viscous=1 / 3, coulomb=1e-17),
+        *parts[3:],
+    )
+    assert "  - {type: friction, joints: [joint1, joint3, joint4], viscous: 0.1}\n" in text
+
+
+def test_names_that_yaml_and_selectors_take_otherwise(folder):
+    tree = nd.autotree(3).replace(joint_names=("on", "all", "1.5"))
+    parts = [Friction(joints=["all"], viscous=0.2), Friction(joints="1.5", viscous=0.3), Rotor(joints="on", inertia=1)]
+    assert saved(tree.replace(components=parts), folder)[1] == tuple(parts)
+
+
+def test_a_robot_without_components(folder):
+    text, back = saved(nd.autotree(2), folder)
+    assert back == ()
+    assert text.endswith("instead: true\ncomponents: []\n")
+
+
+def test_components_instead_of_those_of_the_robot(folder):
+    (folder / "own.urdf").write_text(
+        """<robot name="r"><link name="w"/><link name="l"/><joint name="j" type="continuous"><parent link="w"/>
+        <child link="l"/><dynamics damping="1"/></joint></robot>"""
+    )
+    entry = "components: [{type: rotor, joints: all, inertia: 1}]"
+    for says, types in (("true", ["rotor"]), ("false", ["friction", "rotor"])):
+        (folder / "more.yaml").write_text(f"instead: {says}\n{entry}")
+        tree = nd.load_urdf(folder / "own.urdf", components=folder / "more.yaml")
+        assert [one.type for one in tree.components] == types
+    (folder / "more.yaml").write_text(f"instead: 1\n{entry}")
+    with pytest.raises(ModelError, match=r"more\.yaml:1: at instead: .*"):
+        nd.load_urdf(folder / "own.urdf", components=folder / "more.yaml")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Rotor.model_construct(joints="joint2", inertia=-0.5), "the rotor of 'joint2' cannot be .*inertia is -0.5"),
+        (Friction.model_construct(joints="all", coulomb=2.0, static=1.0), "'joint1, joint2' .*static friction 1"),
+        (Spring.model_construct(joints="joint1", stiffness=float("nan")), "stiffness is nan"),
+    ],
+)
+def test_numbers_that_cannot_be_are_not_written(folder, wrong, message):
+    with pytest.raises(ModelError, match=message):
+        saved(nd.autotree(2).replace(components=[wrong]), folder)
+    assert not (folder / "saved.yaml").exists()

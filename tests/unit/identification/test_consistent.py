@@ -1,0 +1,308 @@
+"""Parameters that bodies can have against SciPy's minimum over products of triangles, and where the answer is known."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
+from nori_dyn.identification.consistent import VAGUE, consistent
+from nori_dyn.identification.convex import LEAST_INERTIA
+from nori_dyn.identification.parameters import Parameters, inertia_of
+from nori_dyn.identification.physical import is_physical, mended_prior, pull_back
+from tests.tolerances import SOLVED, assert_close
+from tests.unit.identification.inertias import pseudo_inertia_of, random_body
+
+LOWER = np.tril_indices(4)
+BOTH = pytest.mark.parametrize("metric", ["entropic", "riemannian"])
+
+
+def bodies(n: int, seed: int, wanted=("inertias", "friction")) -> Parameters:
+    """Return parameters of a robot of n random bodies."""
+    rng = np.random.default_rng(seed)
+    return Parameters.of(nd.autotree(n).replace(I=np.array([inertia_of(random_body(rng)) for _ in range(n)])), wanted)
+
+
+def log(parameters: Parameters, seed: int, share: float = 0.7, size: float = 20.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return fewer rows than parameters, of values that no robot has."""
+    rng = np.random.default_rng(seed)
+    n = len(parameters)
+    R = size * rng.normal(size=(int(share * n), n)) / np.maximum(np.abs(parameters.prior), 0.01)
+    return R, R @ (parameters.prior * (1 + rng.normal(size=n)) + 0.1 * rng.normal(size=n) * (parameters.prior == 0))
+
+
+class Reference:
+    """The same objective, over triangles L of P = L L^T with logarithms of the diagonal, and roots of friction."""
+
+    def __init__(self, R, z, parameters, gamma, metric):
+        self.R, self.z, self.gamma, self.metric = R, z, gamma, metric
+        self.prior = parameters.prior
+        self.n_links = len(parameters.tree.names)
+        assert parameters.names[: 10 * self.n_links] == Parameters.of(parameters.tree, ["inertias"]).names
+        self.P0 = [pseudo_inertia_of(ten) for ten in self.prior[: 10 * self.n_links].reshape(-1, 10)]
+        self.sigma = np.array([VAGUE[each.kind] for each in parameters.each[10 * self.n_links :]])
+        self.start = np.concatenate([np.zeros(10 * self.n_links), np.full(len(self.sigma), 0.1)])
+        if metric == "riemannian":
+            self.start[: 10 * self.n_links] = np.tile(np.eye(4)[LOWER], self.n_links)
+
+    def values(self, s):
+        """Return the parameters of what SciPy varies, over complex numbers as well."""
+        found = []
+        for P0, given in zip(self.P0, s[: 10 * self.n_links].reshape(-1, 10), strict=True):
+            L = np.zeros((4, 4), dtype=s.dtype)
+            L[LOWER] = given
+            if self.metric == "entropic":
+                L[np.diag_indices(4)] = np.exp(np.diag(L))
+            least = LEAST_INERTIA if self.metric == "riemannian" else 0.0
+            root = np.linalg.cholesky(P0)
+            P = root @ (L @ L.T + least * np.eye(4)) @ root.T
+            I = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+            found += [P[3, 3], *P[3, :3], I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]]
+        return np.concatenate([np.array(found), s[10 * self.n_links :] ** 2])
+
+    def objective(self, values):
+        misfit = self.R @ values - self.z
+        others = (values - self.prior)[10 * self.n_links :] / self.sigma
+        total = np.sum(misfit**2) / 2 + np.sum(others**2) / 2
+        for P0, ten in zip(self.P0, values[: 10 * self.n_links].reshape(-1, 10), strict=True):
+            X = np.linalg.solve(P0, pseudo_inertia_of(ten))
+            if self.metric == "entropic":
+                total = total + self.gamma * (np.trace(X) - np.log(np.linalg.det(X)) - 4)
+            else:
+                total = total + self.gamma * np.trace((X - np.eye(4)) @ (X - np.eye(4))) / 2
+        return total
+
+    def gradient(self, s):
+        """Return the derivatives, by complex steps."""
+        steps = s + 1e-30j * np.eye(len(s))
+        return np.array([self.objective(self.values(step)).imag for step in steps]) / 1e-30
+
+    def least(self):
+        s = self.start
+        for _ in range(2):
+            options = {"gtol": 1e-9, "maxiter": 3000}
+            s = minimize(lambda s: self.objective(self.values(s)), s, jac=self.gradient, options=options).x
+        return self.values(s)
+
+
+@pytest.mark.parametrize(
+    ("metric", "n", "seed", "gamma"),
+    [
+        ("entropic", 1, 0, 1.0),
+        ("riemannian", 1, 0, 1.0),
+        ("entropic", 2, 1, 0.3),
+        ("riemannian", 2, 3, 3.0),
+        ("entropic", 3, 2, 5.0),
+    ],
+)
+def test_it_is_the_minimum_that_scipy_finds(metric, n, seed, gamma):
+    parameters = bodies(n, seed)
+    R, z = log(parameters, seed, size=0.3)
+    found = consistent(R, z, parameters, gamma=gamma, metric=metric)
+    reference = Reference(R, z, parameters, gamma, metric)
+    expected = reference.least()
+    assert reference.objective(found.values) == pytest.approx(reference.objective(expected), rel=1e-9)
+    assert np.abs(found.values - expected).max() < 1e-6 * np.abs(expected).max()
+    assert found.excess < 1e-4
+    assert found.notes == ()
+
+
+@BOTH
+def test_without_rows_it_is_the_prior(metric):
+    parameters = bodies(3, 0, ("inertias",))
+    found = consistent(np.zeros((0, 30)), np.zeros(0), parameters, metric=metric)
+    assert np.abs(found.values - parameters.prior).max() < 1e-5
+    assert found.excess < 1e-6
+
+
+@BOTH
+def test_strong_rows_of_true_bodies_are_followed(metric):
+    parameters, truth = bodies(3, 0), bodies(3, 5).prior.copy()
+    truth[parameters.of_kinds("viscous", "coulomb")] = 0.3
+    rng = np.random.default_rng(0)
+    R = 1e4 * rng.normal(size=(2 * len(truth), len(truth)))
+    found = consistent(R, R @ truth, parameters, metric=metric)
+    assert np.abs(found.values - truth).max() < 1e-4
+    assert found.at_bounds == ()
+
+
+@BOTH
+@pytest.mark.parametrize("size", [1.0, 1e3])
+def test_rows_that_ask_for_a_negative_mass_get_a_small_one(metric, size):
+    parameters = bodies(2, 0, ("inertias",))
+    R, z = np.zeros((1, 20)), np.array([-size])
+    R[0, parameters.place["m:link1"]] = size
+    found = consistent(R, z, parameters, gamma=0.01, metric=metric)
+    mass = found.values[parameters.place["m:link1"]]
+    assert 0 < mass < 0.2 * parameters.prior[parameters.place["m:link1"]]
+    assert is_physical(parameters, found.values)
+    for ten in found.values.reshape(-1, 10):
+        assert np.linalg.eigvalsh(pseudo_inertia_of(ten))[0] > 0
+
+
+@BOTH
+def test_inside_the_cone_the_riemannian_one_is_plain_least_squares(metric):
+    parameters = bodies(2, 0, ("inertias",))
+    R, z = log(parameters, 0, size=0.01)
+    rows, right = np.vstack([R, pull_back(parameters)]), np.concatenate([z, pull_back(parameters) @ parameters.prior])
+    plain = np.linalg.lstsq(rows, right)[0]
+    assert is_physical(parameters, plain)
+    found = consistent(R, z, parameters, metric=metric).values
+    close = 1e-5 if metric == "riemannian" else 0.1
+    assert np.abs(found - plain).max() < close
+
+
+def test_friction_that_would_be_negative_is_none():
+    parameters = bodies(2, 0, ("m:*", "friction", "rotors", "springs"))
+    R = 100 * np.eye(len(parameters))
+    target = parameters.prior.copy()
+    target[parameters.of_kinds("viscous")] = -0.5
+    target[parameters.of_kinds("coulomb")], target[parameters.of_kinds("preload")] = 0.2, -0.3
+    found = consistent(R, R @ target, parameters)
+    assert set(found.at_bounds) >= {"viscous:joint1", "viscous:joint2"}
+    assert (found.values[parameters.of_kinds("viscous")] == 0).all()
+    assert (found.values[parameters.of_kinds("rotor", "stiffness")] >= 0).all()
+    assert found.values[parameters.of_kinds("coulomb")] == pytest.approx(0.2, abs=1e-4)
+    assert found.values[parameters.of_kinds("preload")] == pytest.approx(-0.3, abs=1e-4)
+
+
+def test_gains_stay_positive_and_offsets_may_be_negative():
+    tree = nd.autotree(2)
+    parameters = Parameters.of(tree, ["gains", "offsets"], {"tau:joint1": "N m", "tau:joint2": "N m"})
+    R = 10 * np.eye(4)
+    target = np.array([-2.0, 0.5, -1.0, 1.2])
+    found = consistent(R, R @ target, parameters)
+    assert found.values == pytest.approx([-2.0, 0.5, 1e-3, 1.2], abs=1e-3)  # the prior is vague, not absent
+    assert found.at_bounds == ("gain:tau:joint1",)
+
+
+def test_prior_deviations_hold_what_rows_do_not_see():
+    parameters = bodies(1, 0, ("friction",))
+    R = np.array([[3.0, 4.0]])
+    found = consistent(R, np.array([25.0]), parameters, sigma=np.ones(2))
+    information = np.eye(2) + R.T @ R
+    assert_close(found.values, np.linalg.solve(information, R.T @ [25.0]), SOLVED)
+
+
+BOX = np.array([[x, y, z] for x in (0.0, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
+
+
+@BOTH
+def test_centres_of_mass_are_in_their_hulls(metric):
+    parameters = bodies(2, 0, ("inertias",))
+    R = np.zeros((4, 20))
+    R[:, [parameters.place[name] for name in ("m:link1", "mc:link1.x", "mc:link1.y", "mc:link1.z")]] = 1e3 * np.eye(4)
+    z = R @ np.concatenate([[2.0, 1.0, 0.1, 0.0], np.zeros(16)])
+    free = consistent(R, z, parameters, metric=metric).values
+    bound = consistent(R, z, parameters, metric=metric, hulls={"link1": BOX})
+    assert free[1] / free[0] == pytest.approx(0.5, abs=1e-3)
+    assert bound.values[1] / bound.values[0] == pytest.approx(0.1, abs=1e-6)
+    assert abs(bound.values[2] / bound.values[0]) < 0.1
+    assert bound.excess < 1e-2
+    wide = consistent(R, z, parameters, metric=metric, hulls={"link1": 20 * (BOX - 0.05)}).values
+    assert np.abs(wide - free).max() < 1e-4
+    point = consistent(R, z, parameters, metric=metric, hulls={"link1": [[0.02, 0.03, 0.04]]}).values
+    assert point[1:4] / point[0] == pytest.approx([0.02, 0.03, 0.04], abs=1e-6)
+
+
+def test_of_a_link_only_some_may_be_looked_for():
+    parameters = bodies(2, 0, ("m:link1", "mc:link1.x"))
+    R, z = np.array([[30.0, 0.0]]), np.array([30.0 * 7.0])
+    found = consistent(R, z, parameters).values
+    ten, P0 = bodies(2, 0).prior[:10].copy(), pseudo_inertia_of(bodies(2, 0).prior[:10])
+
+    def objective(s):
+        ten[:2] = s
+        X = np.linalg.solve(P0, pseudo_inertia_of(ten))
+        if np.linalg.det(X) <= 0:
+            return np.inf
+        return np.sum((R @ s - z) ** 2) / 2 + np.trace(X) - np.log(np.linalg.det(X)) - 4
+
+    expected = minimize(objective, ten[:2].copy(), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert is_physical(parameters, found)
+
+
+def test_a_prior_that_no_body_has_is_mended_and_said():
+    parameters = bodies(2, 0, ("inertias",))
+    I = parameters.tree.I.copy()
+    I[0] = 0.0
+    massless = Parameters.of(parameters.tree.replace(I=I), ["inertias"])
+    found = consistent(np.zeros((0, 20)), np.zeros(0), massless)
+    assert len(found.notes) == 1
+    assert "'link1'" in found.notes[0]
+    assert np.abs(found.values - mended_prior(massless)[0]).max() < 1e-5
+    R = 1e5 * np.eye(20)
+    heavy = consistent(R, R @ parameters.prior, massless).values
+    assert np.abs(heavy - parameters.prior).max() < 1e-2
+
+
+def test_rows_may_be_many_and_of_low_rank():
+    parameters = bodies(2, 4)
+    R, z = log(parameters, 0, share=0.3, size=0.5)
+    once = consistent(R, z, parameters).values
+    many = consistent(np.vstack([R] * 9) / 3, np.tile(z, 9) / 3, parameters).values
+    assert np.abs(once - many).max() < 1e-4 * np.abs(once).max()
+
+
+def test_a_humanoid_takes_seconds():
+    parameters = Parameters.of(nd.load_robot("talos"), ["inertias", "friction"])
+    rng = np.random.default_rng(0)
+    n = len(parameters)
+    truth = np.where(parameters.prior == 0, 0.1, parameters.prior)
+    R = 100 * rng.normal(size=(n // 2, n)) * rng.lognormal(size=n)
+    start = time.perf_counter()
+    found = consistent(R, R @ truth + rng.normal(size=n // 2), parameters)
+    print(f"{n} parameters of {len(parameters.links())} links: {time.perf_counter() - start:.2f} s")
+    assert found.excess < 1e-4
+    assert is_physical(parameters, found.values)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"R": np.zeros((3, 5))}, "expected"),
+        ({"z": np.zeros(4)}, "expected"),
+        ({"R": np.full((3, 20), np.nan)}, "not finite"),
+        ({"gamma": 0.0}, "gamma is 0.0"),
+        ({"gamma": np.inf}, "gamma is inf"),
+        ({"metric": "euclidean"}, "Known: entropic, riemannian"),
+        ({"sigma": np.zeros(20)}, "20 positive deviations"),
+        ({"hulls": {"link1": [1.0, 2.0, 3.0]}}, "expected finite points"),
+        ({"hulls": {"link1": np.zeros((0, 3))}}, "expected finite points"),
+    ],
+)
+def test_bad_input_is_named(change, match):
+    given = {"R": np.zeros((3, 20)), "z": np.zeros(3), "parameters": bodies(2, 0, ("inertias",)), **change}
+    with pytest.raises(InputError, match=match):
+        consistent(**given)
+
+
+def test_hulls_must_be_of_links_that_move():
+    parameters = bodies(2, 0, ("m:link1", "I:link2.xx"))
+    with pytest.raises(UnknownNameError, match="link1"):
+        consistent(np.zeros((0, 2)), np.zeros(0), parameters, hulls={"link_1": BOX})
+    with pytest.raises(InputError, match="hull of 'link2' bounds nothing"):
+        consistent(np.zeros((0, 2)), np.zeros(0), parameters, hulls={"link2": BOX})
+    with pytest.raises(InputError, match="widen the hull"):
+        consistent(np.zeros((0, 2)), np.zeros(0), parameters, hulls={"link1": BOX + 50.0})
+
+
+def test_what_nothing_says_is_named():
+    parameters = bodies(1, 0, ("inertias", "viscous:*"))
+    with pytest.raises(InputError, match="say what viscous:joint1 is"):
+        consistent(np.zeros((0, 11)), np.zeros(0), parameters, sigma=np.full(11, np.inf))
+    with pytest.raises(InputError, match="no parameters"):
+        consistent(np.zeros((0, 0)), np.zeros(0), Parameters(parameters.tree, ()))
+
+
+def test_without_the_extra_it_says_so(monkeypatch):
+    known = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "clarabel" else known(name, *a))
+    with pytest.raises(MissingExtraError, match=r"nori_dyn\[identify\]"):
+        consistent(np.zeros((0, 20)), np.zeros(0), bodies(2, 0, ("inertias",)))

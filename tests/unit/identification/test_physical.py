@@ -1,0 +1,153 @@
+"""Inertias that bodies can have are those of clouds of points; the metric is the divergence's second derivative."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.identification.parameters import Parameters, inertia_of
+from nori_dyn.identification.physical import (
+    is_physical,
+    mended_prior,
+    pseudo_inertia,
+    pull_back,
+    relative_inertias,
+    symmetric,
+    ten_numbers,
+    ten_of_pseudo_inertia,
+    unphysical_links,
+)
+from nori_dyn.model.tree import KinematicTree
+from tests.tolerances import PEER, ROUNDING, assert_close
+from tests.unit.identification.inertias import cloud, divergence, pseudo_inertia_of, random_body
+
+ONE = Parameters.of(nd.autotree(1), ["inertias"])
+
+
+def with_inertias(tree: KinematicTree, *tens: np.ndarray) -> KinematicTree:
+    return tree.replace(I=np.array([inertia_of(ten) for ten in tens]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_is_the_second_moment_of_the_mass_in_homogeneous_coordinates(seed):
+    rng = np.random.default_rng(seed)
+    ten, P = cloud(rng.uniform(0, 1, 9), rng.normal(size=(9, 3)))
+    assert_close(pseudo_inertia(ten), P, ROUNDING)
+    assert_close(ten_of_pseudo_inertia(P), ten, ROUNDING)
+    batch = np.column_stack([ten, 2 * ten])
+    assert_close(pseudo_inertia(batch)[..., 1], 2 * P, ROUNDING)
+
+
+def test_ten_numbers_keep_scalar_products():
+    rng = np.random.default_rng(0)
+    A, B = (X + X.T for X in rng.normal(size=(2, 4, 4)))
+    assert_close(ten_numbers(A) @ ten_numbers(B), np.trace(A @ B), ROUNDING)
+    assert_close(symmetric(ten_numbers(A)), A, ROUNDING)
+
+
+@pytest.mark.parametrize("n_points", [0, 1, 2, 3, 4, 30])
+def test_clouds_of_points_are_bodies(n_points):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        ten, _ = cloud(rng.uniform(0.1, 1, n_points), rng.normal(size=(n_points, 3)))
+        assert is_physical(ONE, ten), unphysical_links(ONE, ten)
+
+
+def test_clouds_with_a_negative_mass_are_not_where_their_pseudo_inertia_is_indefinite():
+    odd = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        masses = rng.uniform(0.1, 1, 6)
+        masses[0] *= -1
+        ten, P = cloud(masses, rng.normal(size=(6, 3)))
+        assert is_physical(ONE, ten) == (np.linalg.eigvalsh(P)[0] >= 0)
+        odd += not is_physical(ONE, ten)
+    assert odd > 30
+
+
+def test_it_says_in_words_what_no_body_has():
+    ten = random_body(np.random.default_rng(0))
+    below, empty, flat = ten.copy(), ten.copy(), ten.copy()
+    below[0], empty[0] = -0.3, 0.0
+    flat[4:] = [0.1, 0, 0.1, 0, 0, 0.9]
+    assert unphysical_links(ONE, ten) == {}
+    assert unphysical_links(ONE, below) == {"link1": "link 'link1': mass -0.3 kg"}
+    assert "mass 0 kg, but not all its inertia is zero" in unphysical_links(ONE, empty)["link1"]
+    assert "principal moments" in unphysical_links(ONE, flat)["link1"]
+    assert "larger than the sum" in unphysical_links(ONE, flat)["link1"]
+    assert "not finite" in unphysical_links(ONE, ten * np.nan)["link1"]
+
+
+def test_only_links_looked_for_are_judged():
+    tree = nd.autotree(2)
+    odd = with_inertias(tree, -np.ones(10), random_body(np.random.default_rng(0)))
+    assert is_physical(Parameters.of(odd, ["*link2*", "friction"]), Parameters.of(odd, ["*link2*", "friction"]).prior)
+    assert not is_physical(Parameters.of(odd, ["m:link1"]), np.array([1.0]))
+
+
+@pytest.mark.parametrize("wanted", [["inertias", "friction"], ["m:*", "mc:*"], ["viscous:*", "I:link2.xx", "m:link3"]])
+def test_the_metric_is_the_second_derivative_of_the_divergence(wanted):
+    rng = np.random.default_rng(3)
+    tree = with_inertias(nd.autotree(3), *(random_body(rng) for _ in range(3)))
+    parameters = Parameters.of(tree, wanted)
+    B = pull_back(parameters)
+    P0 = [pseudo_inertia_of(ten) for ten in (tens(parameters, parameters.prior))]
+
+    def total(values: np.ndarray) -> float:
+        return sum(divergence(pseudo_inertia_of(ten), P) for ten, P in zip(tens(parameters, values), P0, strict=True))
+
+    for _ in range(10):
+        direction = rng.normal(size=len(parameters))
+        direction *= 1e-2 / max(np.linalg.norm(B @ direction), 1e-12)
+        second = total(parameters.prior + direction) + total(parameters.prior - direction)
+        assert second == pytest.approx(np.sum((B @ direction) ** 2), rel=1e-3)
+    others = parameters.of_kinds("viscous", "coulomb")
+    assert not B[:, others].any()
+
+
+def tens(parameters: Parameters, values: np.ndarray) -> list[np.ndarray]:
+    """Return the ten parameters of each link, read off its spatial inertia."""
+    found = []
+    for I in parameters.inertias(values):
+        h = [I[2, 4], I[0, 5], I[1, 3]]
+        found.append(np.array([I[5, 5], *h, I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]]))
+    return found
+
+
+def test_inertias_relative_to_the_prior_are_congruent():
+    rng = np.random.default_rng(1)
+    tree = with_inertias(nd.autotree(2), random_body(rng), random_body(rng))
+    parameters = Parameters.of(tree, ["inertias"])
+    values = np.concatenate([random_body(rng), random_body(rng)])
+    for k, body in enumerate(relative_inertias(parameters)):
+        P, P0 = (pseudo_inertia_of(each[10 * k : 10 * (k + 1)]) for each in (values, parameters.prior))
+        assert_close(np.sort(np.linalg.eigvals(np.linalg.solve(P0, P)).real), np.linalg.eigvalsh(body.of(values)), PEER)
+
+
+PLANAR = np.array([1.0, 0.1, 0, 0, 0, 0, 0, 0, 0, 0.3])
+
+
+@pytest.mark.parametrize(
+    "ten",
+    [np.zeros(10), PLANAR, cloud(np.ones(1), np.ones((1, 3)))[0], np.array([0.0, 0, 0, 0, 1, 0, 1, 0, 0, 1]), -PLANAR],
+    ids=["no mass", "planar", "a point", "a rotor", "negative"],
+)
+def test_priors_that_no_body_with_extent_has_are_mended(ten):
+    tree = with_inertias(nd.autotree(2), ten, random_body(np.random.default_rng(0)))
+    parameters = Parameters.of(tree, ["inertias"])
+    values, (note,) = mended_prior(parameters)
+    assert "'link1'" in note
+    assert "'link2'" not in note
+    assert np.linalg.eigvalsh(pseudo_inertia_of(values[:10]))[0] > 0
+    assert (values[10:] == parameters.prior[10:]).all()
+    assert is_physical(parameters, values)
+    if ten[0] > 0:
+        assert_close(values[:4], ten[:4], ROUNDING)
+
+
+def test_priors_of_a_real_robot_stay():
+    parameters = Parameters.of(nd.load_robot("panda", mimic="coupled"), ["inertias"])
+    values, notes = mended_prior(parameters)
+    assert notes == ()
+    assert (values == parameters.prior).all()

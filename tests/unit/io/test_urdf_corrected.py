@@ -1,0 +1,282 @@
+"""Corrected URDFs: read by us and by Pinocchio as the robot is, and all else as it was."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.components import Coupling, Friction, Rotor, Spring
+from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
+from nori_dyn.io.corrections import by_joint
+from nori_dyn.io.urdf_corrected import corrected_urdf
+from nori_dyn.io.xml_file import read_xml
+from tests.corrected import DYNAMICS, INERTIAL, corrected, difference, without
+from tests.robots import ROBOTS
+
+SWAP = np.roll(np.arange(6), 3)
+SAME = 1e-12
+NAMES = ("panda", "talos_full", "icub", "iCubGenova04", "anymal", "go2", "ur5", "allegro")
+
+ARM = """<?xml version="1.0"?>
+<robot name="arm">
+  <!-- the wall -->
+  <link name="wall"><inertial><mass value="9"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0.1 0 0" rpy="0 0 1.570796327"/> <!-- turned -->
+      <mass value="2.0"/>
+      <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/>
+    </inertial>
+  </link>
+  <link name="plate">
+    <inertial>
+      <origin xyz="0 0.1 0" rpy="0.3 0 0"/><mass value="0.5"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3"/>
+    </inertial>
+  </link>
+  <link name="fore"/>
+  <link name="hand">
+    <inertial><mass value="0.4"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3"/></inertial>
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="wall"/><child link="upper"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/>
+    <dynamics damping="0.50" friction='0.1'/>
+  </joint>
+  <joint name="bolt" type="fixed"><parent link="upper"/><child link="plate"/><origin xyz="0 0 .1" rpy="0 .2 0"/></joint>
+  <joint name="elbow" type="continuous">
+    <origin xyz="0.3 0 0"/><parent link="upper"/><child link="fore"/><axis xyz="0 1 0"/>
+  </joint>
+  <joint name="wrist" type="fixed"><parent link="fore"/><child link="hand"/><origin xyz=".3 0 0" rpy="1 .2 .1"/></joint>
+  <transmission name="t1">
+    <joint name="shoulder"/><actuator name="m1"><mechanicalReduction>50</mechanicalReduction></actuator>
+    <drake:rotor_inertia value="1e-5"/>
+  </transmission>
+</robot>
+"""
+
+
+@pytest.fixture
+def arm(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    return path
+
+
+def load(path: Path, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoriWarning)
+        return nd.load_urdf(path, **options)
+
+
+def again(tree, source: Path, folder: Path, **options):
+    """Return the robot of the corrected file, its content, and the notes."""
+    found = corrected_urdf(tree, source)
+    out = folder / "out.urdf"
+    out.write_bytes(found.content)
+    return load(out, **options), found.content, found.notes
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "options",
+    [{"components": True}, {"base": "floating"}, {"base": "floating", "kept": "sensors"}],
+    ids=["components", "floating", "kept"],
+)
+def test_robots_are_read_back_as_they_are(name, options, tmp_path):
+    path = ROBOTS[name]
+    before = load(path, **options)
+    tree = corrected(before, seed=3, share=0.7, joints="components" in options)
+    back, content, _ = again(tree, path, tmp_path, **options)
+    assert difference(before.I, tree.I) > 1e-3
+    assert difference(back.I, tree.I) < SAME
+    assert back.joint_names == tree.joint_names
+    assert without(content, INERTIAL, DYNAMICS) == without(path.read_bytes(), INERTIAL, DYNAMICS)
+    frictions = by_joint(tree, Friction)
+    assert {joint: sums for joint, sums in by_joint(back, Friction).items() if any(sums.values())} == {
+        joint: sums for joint, sums in frictions.items() if any(sums.values())
+    }
+
+
+@pytest.mark.parametrize("name", ["panda", "talos_full", "anymal", "iCubGenova04"])
+def test_pinocchio_reads_the_same(name, tmp_path):
+    path = ROBOTS[name]
+    tree = corrected(load(path, base="floating", components=True, mimic="independent", clean=False), seed=5)
+    (tmp_path / "out.urdf").write_bytes(corrected_urdf(tree, path).content)
+    model = pin.buildModelFromUrdf(str(tmp_path / "out.urdf"), pin.JointModelFreeFlyer())
+    frictions = by_joint(tree, Friction)
+    for i, joint in enumerate(tree.joint_names):
+        number = model.getJointId(joint)
+        assert difference(tree.I[i], model.inertias[number].matrix()[np.ix_(SWAP, SWAP)]) < SAME
+        if joint in frictions:
+            np.testing.assert_allclose(model.damping[model.idx_vs[number]], frictions[joint]["viscous"], rtol=SAME)
+            np.testing.assert_allclose(model.friction[model.idx_vs[number]], frictions[joint]["coulomb"], rtol=SAME)
+
+
+@pytest.mark.parametrize("name", [*ROBOTS])
+def test_what_did_not_change_is_not_touched(name):
+    for options in ({"components": True}, {"base": "floating", "clean": False}):
+        found = corrected_urdf(load(ROBOTS[name], **options), ROBOTS[name])
+        assert found.content == ROBOTS[name].read_bytes()
+
+
+def test_locked_joints_are_where_they_were_locked(tmp_path):
+    options = {"locked": {"panda_joint2": 0.3, "panda_joint5": -1.2}}
+    tree = corrected(load(ROBOTS["panda"], **options), seed=1, joints=False)
+    assert difference(again(tree, ROBOTS["panda"], tmp_path, **options)[0].I, tree.I) < SAME
+
+
+def test_the_link_that_moves_gets_the_change(arm, tmp_path):
+    before = load(arm)
+    I = before.I.copy()
+    I[0] += _point(0.1, [0.1, 0.2, 0])
+    back, content, notes = again(before.replace(I=I), arm, tmp_path)
+    assert difference(back.I, I) < SAME
+    assert notes == (
+        "the friction of 'shoulder' is left as the file has it: the robot has none there",
+        "the rotor of 'shoulder' is left as the file has it: the robot has none there",
+    )
+    new = content.decode().splitlines()
+    changed = [k for k, (a, b) in enumerate(zip(ARM.splitlines(), new, strict=True)) if a != b]
+    assert changed == [6, 7, 8]
+    assert new[6].endswith('rpy="0.0 0.0 0.0"/> <!-- turned -->')
+    assert new[7] == '      <mass value="2.1"/>'
+
+
+def _point(mass, at):
+    x, y, z = at
+    C = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.block([[-mass * C @ C, mass * C], [-mass * C, mass * np.eye(3)]])
+
+
+def test_a_change_that_the_link_alone_cannot_have_takes_in_what_is_fixed_to_it(arm, tmp_path):
+    before = load(arm)
+    tree = before.replace(I=before.I * 0.9)  # of the forearm, which has no mass, nothing is left
+    back, content, notes = again(tree, arm, tmp_path)
+    assert difference(back.I, tree.I) < SAME
+    assert notes[0] == "'fore' has the inertia of all that is fixed to it; 'hand' no longer any"
+    root = read_xml(tmp_path / "out.urdf")
+    assert root.find("link[@name='hand']/inertial") is None
+    assert float(root.find("link[@name='fore']/inertial/mass").get("value")) == pytest.approx(0.36, rel=1e-15)
+    assert without(content, INERTIAL) == without(ARM.encode(), INERTIAL)
+
+
+def test_a_floating_root_is_corrected_and_a_fixed_one_is_not(arm, tmp_path):
+    tree = load(arm, base="floating")
+    tree = tree.replace(I=tree.I * 1.5)
+    back, content, _ = again(tree, arm, tmp_path, base="floating")
+    assert difference(back.I, tree.I) < SAME
+    assert b'<link name="wall"><inertial><mass value="13.5"/>' in content
+    assert b'<mass value="9"/>' in corrected_urdf(load(arm).replace(I=load(arm).I * 1.5), arm).content
+
+
+def test_a_body_that_has_no_mass_any_more_has_no_inertial(arm, tmp_path):
+    tree = load(arm)
+    back, content, _ = again(tree.replace(I=tree.I * np.array([1.0, 0.0])[:, None, None]), arm, tmp_path)
+    assert not back.I[1].any()
+    assert b'<link name="hand">\n  </link>' in content
+
+
+def test_friction_and_rotors_of_joints(arm, tmp_path):
+    tree = load(arm, components=True)
+    parts = [
+        Friction(joints="shoulder", viscous=0.7, coulomb=0.3),
+        Friction(joints="elbow", viscous=0.2, coulomb=0.1, width=0.01),
+        Rotor(joints="shoulder", inertia=0.05),
+    ]
+    tree = tree.replace(components=parts)
+    back, content, notes = again(tree, arm, tmp_path, components=True)
+    assert by_joint(back, Friction) == by_joint(tree, Friction)
+    assert back.components[-1] == Rotor(joints="shoulder", inertia=0.05 / 50**2, gear=50)
+    assert b"""<dynamics damping="0.7" friction='0.3'/>""" in content
+    assert b'<axis xyz="0 1 0"/>\n    <dynamics damping="0.2" friction="0.1"/>\n  </joint>' in content
+    assert b'<drake:rotor_inertia value="2e-05"/>' in content
+    assert notes == (
+        "a URDF has no place for the width over which Coulomb friction changes its sign: 0.01 rad/s or m/s is read as "
+        "0.001",
+    )
+
+
+def test_what_acts_on_a_floating_base_has_no_place(arm):
+    tree = load(arm, base="floating").replace(components=[Friction(joints="root_joint", viscous=0.5)])
+    notes = corrected_urdf(tree, arm).notes
+    assert notes[0] == "a URDF has no place for the friction of 'root_joint': a file of components has"
+
+
+def test_rotors_as_text_and_of_several_motors(arm, tmp_path):
+    second = """<transmission name="t2"><joint name="shoulder"/><rotorInertia> 2e-5 </rotorInertia></transmission>"""
+    arm.write_text(ARM.replace("</robot>", f"{second}</robot>"))
+    tree = load(arm, components=True).replace(components=[Rotor(joints="shoulder", inertia=0.1)])
+    back, content, _ = again(tree, arm, tmp_path, components=True)
+    assert by_joint(back, Rotor) == by_joint(tree, Rotor)
+    assert b"<rotorInertia> 0.0 </rotorInertia>" in content
+
+
+def test_what_a_urdf_has_no_place_for_is_said(arm):
+    arm.write_text(ARM.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="shoulder"/>'))
+    tree = load(arm, components=True)
+    assert any(isinstance(one, Coupling) for one in tree.components)
+    more = [
+        Rotor(joints=["shoulder", "elbow"], inertia=0.1),
+        Spring(joints="elbow", stiffness=3.0),
+        Friction(joints="elbow", coulomb=1.0, static=2.0),
+    ]
+    couplings = [one for one in tree.components if isinstance(one, Coupling)]
+    assert corrected_urdf(tree.replace(components=[*couplings, *more]), arm).notes == (
+        "a URDF has no place for Stribeck's friction of 'elbow'",
+        "the friction of 'shoulder' is left as the file has it: the robot has none there",
+        "a URDF has no place for the rotor of 'elbow': a file of components has",
+        "a URDF has no place for the spring of 'elbow': a file of components has",
+    )
+
+
+def test_inertias_that_no_body_has_are_said(arm):
+    tree = load(arm)
+    I = tree.I.copy()
+    I[0, :3, :3] += np.diag([1.0, 0, 0])
+    found = corrected_urdf(tree.replace(I=I), arm)
+    assert "no distribution of mass has the inertia of 'upper': it is written as it is" in found.notes
+
+
+def test_the_nearest_inertias_that_were_taken_are_written(tmp_path):
+    odd = ARM.replace('ixx="0.02"', 'ixx="0.2"')
+    (tmp_path / "odd.urdf").write_text(odd)
+    tree = load(tmp_path / "odd.urdf", inertias="nearest")
+    back, _, _ = again(tree, tmp_path / "odd.urdf", tmp_path)
+    assert difference(back.I, tree.I) < SAME
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda tree: tree.replace(I=-tree.I), ModelError, "link 'upper': its mass is -2.5 kg, which no file"),
+        (lambda tree: tree.replace(I=tree.I * np.nan), ModelError, "link 'upper': .* not finite"),
+        (
+            lambda tree: tree.replace(names=("upper", "lower")),
+            UnknownModelNameError,
+            r"unknown link 'lower'.*arm\.urdf",
+        ),
+        (lambda tree: tree.replace(joint_names=("s", "elbow")), UnknownModelNameError, "unknown joint 's'"),
+        (lambda tree: tree.replace(joint_names=("elbow", "shoulder")), ModelError, "joint 'elbow' carries 'fore'"),
+        (lambda tree: tree.replace(frames={}), ModelError, "robot 'arm' does not have its link 'wall'"),
+        (
+            lambda tree: tree.replace(components=[Friction.model_construct(joints="elbow", viscous=-0.5)]),
+            ModelError,
+            "the friction of 'elbow' cannot be in a file: viscous is -0.5: .*greater than or equal to 0",
+        ),
+    ],
+)
+def test_robots_that_no_file_can_hold(arm, make, error, message):
+    with pytest.raises(error, match=message):
+        corrected_urdf(make(load(arm)), arm)
+
+
+def test_massless_with_a_first_moment(arm):
+    tree = load(arm)
+    I = tree.I.copy()
+    I[0, 3:, 3:] = 0
+    with pytest.raises(ModelError, match="mass is 0 kg and its first moment is not zero"):
+        corrected_urdf(tree.replace(I=I), arm)
