@@ -17,6 +17,7 @@ from nori_dyn import __version__
 from nori_dyn.cli import (
     bench,
     demo,
+    excite,
     export,
     identifiability,
     identify,
@@ -71,7 +72,7 @@ app = typer.Typer(
 BY_WHAT_THEY_ARE_FOR = (
     *(plan, map, solve, serve, plot, view),
     *(observe, place),
-    *(identifiability, identify),
+    *(identifiability, excite, identify),
     *(info, robots, export, demo, bench, schema),
 )
 for command in BY_WHAT_THEY_ARE_FOR:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
+from nori_dyn.identification.summary import describe_sum
 from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
 from nori_dyn.typing import Floats
 
@@ -268,14 +269,9 @@ def with_deviation(value: float, deviation: float) -> str:
 
 
 def described_sum(found: Combination, most: int | None = TERMS) -> str:
-    """Return a combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more"."""
-    terms = sorted(found.terms.items(), key=lambda term: term[0] != found.name.removesuffix(" +"))
-    shown = ""
-    for name, factor in terms[:most]:
-        sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")
-        shown += sign + unbroken(("" if abs(factor) == 1 else f"{number(abs(factor))} ") + name)
-    more = 0 if most is None else len(terms) - most
-    return f"{shown} + {unbroken(f'{more:,} more')}" if more > 0 else shown
+    """Return a combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more", the parameter that stands for it first."""
+    first = found.name.removesuffix(" +")
+    return describe_sum({first: found.terms[first], **found.terms}, most)
 
 
 def owner_of(name: str) -> str:
