@@ -168,7 +168,7 @@ def identify(
         print_json({**found.to_dict(), "written": files, "notes_on_files": list(notes)})
         return
     said = [f"note: {note}" for note in notes] + _written(found, out, components_out, html)
-    if not all(each.is_told for each in found.combinations):
+    if found.n_told < len(found.directions):
         said.append(next_command("excite", "--robot", robot, "--parameters", parameters, "--out", "MOTION.csv"))
     show(found.shown(), *said)
 

@@ -216,7 +216,7 @@ def _load_centre(found: Identification) -> Iterator[tuple[str, str]]:
 
 def next_words(found: Identification) -> str:
     """Return what is open, and what to excite next."""
-    unclear = [each for each in found.combinations if not each.is_told]
+    unclear = told_worst(found)
     if not unclear:
         return "Each combination is told at least twice as well as it was known: nothing is left to excite."
     owners = Counter(owner_of(each.name) for each in unclear)
@@ -226,9 +226,16 @@ def next_words(found: Identification) -> str:
     )
 
 
+def told_worst(found: Identification) -> list[Combination]:
+    """Return the combinations that are told worst, the worst first: as many as independent directions are open."""
+    n_open = len(found.directions) - found.n_told
+    by_left = sorted(found.combinations, key=lambda each: -each.left)
+    return [each for k, each in enumerate(by_left) if k < n_open or not each.is_told]
+
+
 def worst_table(found: Identification) -> Table | None:
     """Return the combinations that are told worst."""
-    unclear = sorted((each for each in found.combinations if not each.is_told), key=lambda each: -each.left)
+    unclear = told_worst(found)
     if not unclear:
         return None
     rows = tuple((described_sum(each), left_of(each)) for each in unclear)
