@@ -2,6 +2,7 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.exciting_motion import ExcitingMotion, exciting_motion
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
@@ -52,6 +53,7 @@ __all__ = [
     "CompiledFunction",
     "Diagnosis",
     "Estimate",
+    "ExcitingMotion",
     "InputError",
     "KinematicTree",
     "Log",
@@ -82,6 +84,7 @@ __all__ = [
     "errors",
     "estimate",
     "identifiability",
+    "exciting_motion",
     "identify",
     "interop",
     "jacobian",

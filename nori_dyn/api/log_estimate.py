@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nori_dyn.api.log_file import metadata_of
+from nori_dyn.api.log_file import metadata_of, write_whole
 from nori_dyn.api.log_run import LogRunner, Solved, options_of
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
-from nori_dyn.errors import FileFormatError, MissingExtraError
-from nori_dyn.io.files import check_writable, reason
+from nori_dyn.errors import MissingExtraError
 from nori_dyn.logs.fields import schema_of, written
 from nori_dyn.logs.log import Log, read_log
-from nori_dyn.logs.partial import Partial, identity_of
-from nori_dyn.logs.registry import writer_of
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
 from nori_dyn.logs.writer import Schema, flat
@@ -121,20 +118,7 @@ class LogEstimate:
             >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
             >>> nd.estimate("log.npz", plan).save("tau.csv")
         """
-        out = Path(path)
-        writer = writer_of(out)
-        check_writable(out)
-        partial = Partial.of(out, identity_of("saved"), restart=True)
-        try:
-            part = partial.new_part()
-            with writer(part, self.schema) as file:
-                file.write(self.samples.t, written(self.schema, self.estimate, self.diagnosis))
-            partial.keep(part, len(self.samples), {})
-            partial.finish(writer, self.schema)
-        except OSError as error:
-            raise FileFormatError(f"{out}: cannot be written: {reason(error)}.") from None
-        finally:
-            partial.tidy()
+        write_whole(Path(path), self.schema, self.samples.t, written(self.schema, self.estimate, self.diagnosis))
 
 
 def estimate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -70,6 +70,34 @@ def estimate_to_file(
     finally:
         partial.tidy()
     return report
+
+
+def write_whole(path: Path, schema: Schema, t: Floats | None, values: Mapping[str, Floats]) -> None:
+    """Write samples to a file of any format that is written, whole or not at all.
+
+    Args:
+        path: the file.
+        schema: what they are.
+        t: their times (n,) [s], where they are known.
+        values: each field (n, *shape), by name.
+
+    Raises:
+        FileFormatError: the file cannot be written, or its name ends in none that is known.
+        MissingExtraError: the library for its format is not installed.
+    """
+    writer = writer_of(path)
+    check_writable(path)
+    partial = Partial.of(path, identity_of("saved"), restart=True)
+    try:
+        part = partial.new_part()
+        with writer(part, schema) as file:
+            file.write(t, values)
+        partial.keep(part, len(next(iter(values.values()))), {})
+        partial.finish(writer, schema)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written: {reason(error)}.") from None
+    finally:
+        partial.tidy()
 
 
 def _write(

@@ -19,6 +19,7 @@ from nori_dyn.cli import (
     demo,
     export,
     identifiability,
+    excite,
     info,
     map,
     observe,
@@ -73,6 +74,7 @@ BY_WHAT_THEY_ARE_FOR = (
     *(info, robots, export, demo, bench, schema),
 )
 for command in BY_WHAT_THEY_ARE_FOR:
+for command in (plan, map, solve, serve, plot, view, observe, place, excite, info, robots, export, demo, bench, schema):
     command.register(app)
 
 

@@ -15,11 +15,12 @@ from nori_dyn.components.base import Component
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.component_files import moving_joints, takes_own, with_components
 from nori_dyn.io.urdf_components import couplings, frictions, read_transmissions, rotors
-from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, read_urdf
+from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, not_numbers, read_urdf
 from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.model.assembly import JointData, LinkData, assemble, positions_of
 from nori_dyn.model.cleaning import Cleaner
+from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.inertia import Inertias, treatment
 from nori_dyn.model.joints import Continuous, Free, Joint, Planar, Prismatic, Revolute
 from nori_dyn.model.tree import GRAVITY, KinematicTree
@@ -27,6 +28,9 @@ from nori_dyn.typing import Floats
 
 NO_LIMIT = 1e6
 """A limit of this size or more [rad or m] is how some exporters write that there is none."""
+
+NO_SPEED, NO_EFFORT = 100.0, 1e4
+"""Likewise a largest speed [rad/s or m/s], and a largest torque or force [N m or N]."""
 
 ZEROS = frozenset(("0", "0.0", "0."))
 """How no friction is written."""
@@ -137,7 +141,8 @@ def load_urdf(
         else:
             rubbing = [joint for joint in robot.joints if {joint.damping, joint.friction} - ZEROS]
             more = _notes_on_friction(sum(joint.name in moving for joint in rubbing))
-        tree = tree.replace(notes=(*tree.notes, *more))
+        drives = {joint.name: _drive(joint) for joint in robot.joints if joint.name in moving}
+        tree = tree.replace(notes=(*tree.notes, *more), drives=drives)
     tree = with_components(tree, own, components, frozen)
     if followed:
         warnings.warn(
@@ -213,6 +218,16 @@ def _limits(joint: UrdfJoint) -> tuple[float, float]:
         -math.inf if lower is None or lower <= -NO_LIMIT else lower,
         math.inf if upper is None or upper >= NO_LIMIT else upper,
     )
+
+
+def _drive(joint: UrdfJoint) -> DriveLimits:
+    """Return what the drive of a joint can do; what is zero, no number or huge says nothing of it."""
+    return DriveLimits(_at_most(joint.velocity, NO_SPEED), _at_most(joint.effort, NO_EFFORT))
+
+
+def _at_most(text: str, none: float) -> float:
+    limit = math.inf if not_numbers(text, 1) else float(text)
+    return limit if 0 < limit < none else math.inf
 
 
 def _notes(

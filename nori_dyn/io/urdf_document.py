@@ -104,6 +104,8 @@ class UrdfJoint:
         mimic: what it follows; None for one of its own.
         damping: viscous friction [N m s/rad or N s/m] as printed, not checked here: few want it.
         friction: Coulomb friction [N m or N], likewise.
+        velocity: the largest speed [rad/s or m/s], likewise.
+        effort: the largest torque or force [N m or N], likewise.
     """
 
     name: str
@@ -117,6 +119,8 @@ class UrdfJoint:
     mimic: UrdfMimic | None
     damping: str = "0"
     friction: str = "0"
+    velocity: str = "0"
+    effort: str = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,7 @@ class UrdfRobot:
 def read_urdf(path: str | os.PathLike[str]) -> UrdfRobot:
     """Return the names, inertials and joints of a URDF, every number of them checked.
 
-    Meshes, materials, transmissions, simulator extensions and limits of effort are left out.
+    Meshes, materials, transmissions and simulator extensions are left out.
 
     Raises:
         FileFormatError: not a readable XML file, not a URDF, or an attribute that is missing or not numbers.
@@ -174,7 +178,7 @@ def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
     kind = required(path, element, "type", f"joint '{name}'")
     texts = _numbers(path, element, _JOINT, f"joint '{name}': its")
     lower, upper = (texts["limit"].get(end) for end in ("lower", "upper"))
-    dynamics = element.find("dynamics")
+    dynamics, limit = element.find("dynamics"), element.find("limit")
     leader = _named(path, element, name, "mimic", "joint")
 
     def number(tag: str, attribute: str, default: str = "0") -> float:
@@ -194,6 +198,8 @@ def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
         else UrdfMimic(leader, number("mimic", "multiplier", "1"), number("mimic", "offset")),
         damping="0" if dynamics is None else dynamics.get("damping", "0"),
         friction="0" if dynamics is None else dynamics.get("friction", "0"),
+        velocity="0" if limit is None else limit.get("velocity", "0"),
+        effort="0" if limit is None else limit.get("effort", "0"),
     )
 
 

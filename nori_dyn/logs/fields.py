@@ -1,4 +1,4 @@
-"""What a file of the estimates of a plan holds: the outputs, with names, units and owners, and what is said of them."""
+"""What files hold of the estimates of a plan, or of a motion: names, units and owners, and what is said of them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from nori_dyn.logs.record import COORDINATE_UNITS, numbered
 from nori_dyn.logs.writer import SIGMA, Field, Schema
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import Part, output_parts
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import component_names
+from nori_dyn.system.variables import component_names, tree_variables
 from nori_dyn.typing import Floats
 
 RESIDUAL, FELL_BACK, P_VALUE = "residual", "fell_back", "p_value"
@@ -44,6 +46,24 @@ def schema_of(
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
     fields += [Field(name, (), (name,), ("",)) for name in said]
     return Schema(tuple(fields), has_time, metadata)
+
+
+def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> Schema:
+    """Return what a file of a motion holds: q, qd, qdd and tau of all joints, named as readings of them are."""
+    joints = tuple(zip(tree.joint_names, tree.joints, strict=True))
+    found: dict[str, list[tuple[Sequence[str], Sequence[str]]]] = {}
+    found["q"] = [
+        (numbered(f"q:{name}", j.nq), [COORDINATE_UNITS[kind] for kind in j.coordinates]) for name, j in joints
+    ]
+    found["qd"] = [(numbered(f"qd:{name}", j.nv), j.units("rad/s", "m/s")) for name, j in joints]
+    for kind in ("qdd", "tau"):
+        found[kind] = [(v.component_names, v.units) for v in tree_variables(tree) if v.kind == kind]
+    fields = []
+    for kind, parts in found.items():
+        labels = tuple(label for names, _ in parts for label in names)
+        units = tuple(unit for _, units in parts for unit in units)
+        fields.append(Field(kind, (len(labels),), labels, units, kind))
+    return Schema(tuple(fields), has_time=True, metadata=metadata)
 
 
 def written(schema: Schema, estimate: Estimate, diagnosis: Diagnosis | None) -> dict[str, Floats]:

@@ -73,10 +73,10 @@ class Record:
         groups: dict[str, tuple[str, ...]] = {}
         units: dict[str, str] = {}
         for name, joint in zip(tree.joint_names, tree.joints, strict=True):
-            groups[f"q:{name}"] = _numbered(f"q:{name}", joint.nq)
+            groups[f"q:{name}"] = numbered(f"q:{name}", joint.nq)
             units |= zip(groups[f"q:{name}"], (COORDINATE_UNITS[c] for c in joint.coordinates), strict=True)
         for name, joint in zip(tree.joint_names, tree.joints, strict=True):
-            groups[f"qd:{name}"] = _numbered(f"qd:{name}", joint.nv)
+            groups[f"qd:{name}"] = numbered(f"qd:{name}", joint.nv)
             units |= zip(groups[f"qd:{name}"], joint.units("rad/s", "m/s"), strict=True)
         for row in (row for system in systems.values() for row in system.measurements):
             equation = row.equation
@@ -147,5 +147,6 @@ class Record:
         return y[:, [place[name] for name in self.systems[state].measurement_names]]
 
 
-def _numbered(name: str, n: int) -> tuple[str, ...]:
+def numbered(name: str, n: int) -> tuple[str, ...]:
+    """Return the names of the n numbers of q or qd of a joint."""
     return (name,) if n == 1 else tuple(f"{name}[{k}]" for k in range(n))

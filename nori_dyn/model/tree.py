@@ -18,6 +18,7 @@ from nori_dyn.algebra.arrays import checked
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, ModelError, NoriError, UnknownModelNameError
 from nori_dyn.model.component import Closing, Component
+from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Joint
 from nori_dyn.model.summary import tree_document
 from nori_dyn.tables import Document, Shown
@@ -79,6 +80,7 @@ class KinematicTree(Shown):
         gravity: gravitational acceleration (3,) [m/s^2] in world axes.
         notes: what the loader did to the model, for people.
         components: what it has beside rigid bodies on joints, see `nori_dyn.components`.
+        drives: what the drives of joints can do, by joint, where the model file tells it.
 
     Raises:
         ModelError: arrays that do not fit, parents not in topological order, names used twice, a component that does
@@ -102,6 +104,7 @@ class KinematicTree(Shown):
     gravity: tuple[float, float, float] = GRAVITY
     notes: tuple[str, ...] = ()
     components: tuple[Component, ...] = ()
+    drives: Mapping[str, DriveLimits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.names)
@@ -134,6 +137,7 @@ class KinematicTree(Shown):
         object.__setattr__(self, "X_tree", tuple(map(_read_only, self.X_tree)))
         frames = {name: Frame(frame.link, _read_only(frame.X)) for name, frame in self.frames.items()}
         object.__setattr__(self, "frames", MappingProxyType(frames))
+        object.__setattr__(self, "drives", MappingProxyType(dict(self.drives)))
         object.__setattr__(self, "gravity", _vector_of_gravity(self.gravity))
         object.__setattr__(self, "components", tuple(self.components))
         self._check_components()
@@ -155,7 +159,7 @@ class KinematicTree(Shown):
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return _tree, (type(self), {**parts, "frames": dict(self.frames)})
+        return _tree, (type(self), {**parts, "frames": dict(self.frames), "drives": dict(self.drives)})
 
     def __repr__(self) -> str:
         return f"KinematicTree('{self.name}', {self.n_links} links, nq={self.nq}, nv={self.nv})"

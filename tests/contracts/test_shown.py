@@ -79,6 +79,7 @@ def things() -> dict[str, Shown]:
         "redundancy where all are critical": nd.redundancy(system, ("tau",)),
         "placement": nd.place(tree, candidates),
         "design": nd.best_sensors(tree, candidates, 5),
+        "exciting motion": nd.exciting_motion(tree, duration=4.0, harmonics=3, starts=1, joints=JOINTS[1:]),
         "diagnosis": monitor.check(q, ones, y),
         "diagnosis of a batch": monitor.check_batch(Q, Ones, np.tile(y, (3, 1))),
     }
@@ -107,6 +108,7 @@ NAMES = (
     "redundancy where all are critical",
     "placement",
     "design",
+    "exciting motion",
     "diagnosis",
     "diagnosis of a batch",
 )

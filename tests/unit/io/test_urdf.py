@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ from nori_dyn.errors import FileFormatError, ModelError, NoriError, NoriWarning,
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.io.urdf_document import UrdfInertial, UrdfJoint, UrdfLink, UrdfMimic, UrdfOrigin, UrdfRobot, read_urdf
 from nori_dyn.model.cleaning import Cleaner, last_unit
+from nori_dyn.model.drives import DriveLimits
 from nori_dyn.model.joints import Continuous, Free, Planar, Prismatic, Revolute
 
 INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
@@ -613,3 +615,24 @@ def test_a_printed_minus_zero_is_zero(write):
     tree = load_urdf(write(TWO + joint("j", "base", "arm", more=more)), clean=False)
     numbers = np.hstack([tree.X_tree[0].r, tree.X_tree[0].E.ravel(), tree.joints[0].axis])
     assert not np.signbit(numbers).any()
+
+
+@pytest.mark.parametrize(
+    ("limit", "speed", "effort"),
+    [
+        ('velocity="2.5" effort="87"', 2.5, 87.0),
+        ('velocity="2.5"', 2.5, math.inf),
+        ('velocity="0" effort="-1"', math.inf, math.inf),
+        ('velocity="50000" effort="50000"', math.inf, math.inf),
+        ('velocity="${speed}" effort="nan"', math.inf, math.inf),
+    ],
+)
+def test_what_drives_can_do(write, limit, speed, effort):
+    tree = load_urdf(write(TWO + joint("j", "base", "arm", more=f'<limit lower="-1" upper="1" {limit}/>')))
+    assert tree.drives == {"j": DriveLimits(speed, effort)}
+    assert tree.replace(name="other").drives == tree.drives
+    assert pickle.loads(pickle.dumps(tree)).drives == tree.drives
+
+
+def test_drives_of_locked_joints_are_left_out(write):
+    assert load_urdf(write(MIMIC), mimic="coupled", locked="follower").drives.keys() == {"j"}

@@ -1,0 +1,321 @@
+"""The most exciting motions of robots as users meet them: `nori_dyn.exciting_motion`."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nori_dyn.algebra.arrays import counted
+from nori_dyn.api.log_file import write_whole
+from nori_dyn.api.motion_summary import motion_document
+from nori_dyn.errors import FileFormatError, InputError
+from nori_dyn.identification.exciting import Exciting, exciting, torques_read
+from nori_dyn.identification.fourier import FourierSeries
+from nori_dyn.identification.limits import MotionLimits, PerJoint, Positions
+from nori_dyn.identification.motion_search import Found, most_exciting
+from nori_dyn.identification.trajectory import Trajectory
+from nori_dyn.io.files import check_writable
+from nori_dyn.logs.fields import motion_schema
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+from nori_dyn.system.given import check_tree
+from nori_dyn.tables import Document, Shown
+from nori_dyn.tables.progress import Watched, progress_bar
+from nori_dyn.typing import Floats
+
+RATE = 100.0
+"""Samples a second of the log that is to be, unless told otherwise."""
+
+STARTS, STEPS = 3, 100
+"""Random motions that are improved, and steps of each before its multipliers are set."""
+
+ENDINGS = (".csv", ".csv.gz")
+"""How the names of tables end."""
+
+MOST_ROWS = 10_000_000
+"""Samples of a file, at most."""
+
+BADLY = 0.5
+"""Share of a parameter's value in the model that its deviation must not exceed."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExcitingMotion(Shown):
+    """A motion from which parameters are told well.
+
+    Attributes:
+        trajectory: the motion.
+        limits: within which it stays; of robots' own limits, nine tenths.
+        criterion: "D" or "A".
+        value: the criterion: of D the logarithm of the determinant of the information of the base parameters, of A
+            minus that of the sum of their variances; each in units that move the readings by a sigma, over random
+            motions.
+        of_random: that of random motions that fill the same limits (200,).
+        condition: the condition number of the rows of all samples over the parameters in these units.
+        condition_of_random: that of the best of the random motions.
+        parameters: the base parameters that it tells, by name; "+" says that there is more to one, see `combinations`.
+        combinations: what each is: "I:l2.zz + 0.25 m:l3".
+        units: the SI unit of each.
+        prior: what each is by the robot's model (n,).
+        covariance: of each with each (n, n), at `rate` samples a second of readings with `sigmas`.
+        untold: base parameters that other motions tell, and this one cannot, since joints stand still.
+        sigmas: the standard deviation of each reading.
+        rate: samples a second of the log.
+        evaluations: how often a motion was judged while it was sought.
+
+    Example:
+        >>> motion = nd.exciting_motion(nd.autotree(2), ["inertias"], duration=4.0, harmonics=3)
+        >>> q, qd, qdd = motion.at([0.0, 1.0, 4.0])
+        >>> bool(np.abs(qd[[0, 2]]).max() < 1e-9)  # at rest at both ends
+        True
+        >>> bool(motion.value > motion.of_random.max())
+        True
+        >>> motion.parameters
+        ('I:link1.zz +', 'I:link2.zz', 'mc:link2.x', 'mc:link2.y')
+    """
+
+    trajectory: Trajectory
+    limits: MotionLimits
+    criterion: str
+    value: float
+    of_random: Floats
+    condition: float
+    condition_of_random: float
+    parameters: tuple[str, ...]
+    combinations: tuple[str, ...]
+    units: tuple[str, ...]
+    prior: Floats
+    covariance: Floats
+    untold: tuple[str, ...]
+    sigmas: Mapping[str, float]
+    rate: float
+    evaluations: int
+
+    def __repr__(self) -> str:
+        n, joints = len(self.parameters), len(self.limits.joints)
+        return (
+            f"ExcitingMotion({joints} joints, {self.duration:g} s, {self.criterion} {self.value:.4g} of {n} parameters)"
+        )
+
+    def shown(self) -> Document:
+        return motion_document(self)
+
+    @property
+    def duration(self) -> float:
+        """How long it lasts [s]; after that it begins again."""
+        return self.trajectory.series.duration
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """The standard deviation of each parameter (n,) that is to be expected."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def gain(self) -> float:
+        """How many times smaller deviations are than after the best random motion: of D their geometric mean."""
+        n = len(self.parameters) if self.criterion == "D" else 1
+        return math.exp((self.value - float(self.of_random.max())) / (2 * n))
+
+    @property
+    def badly_told(self) -> tuple[str, ...]:
+        """The parameters that stay badly told: deviations of more than half of what they are in the model, if not 0."""
+        known = np.abs(self.prior) > 0
+        bad = known & (self.deviations > BADLY * np.abs(self.prior))
+        return tuple(self.parameters[k] for k in np.flatnonzero(bad))
+
+    def at(self, t: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """Return q, qd and qdd at times t [s]: (nq,), (nv,), (nv,) at one, with a leading N at N of them.
+
+        Raises:
+            InputError: times that are no finite numbers.
+        """
+        return self.trajectory.at(t)
+
+    def torques(self, t: ArrayLike) -> Floats:
+        """Return the joint forces (nv,) [N m, N] that the model needs at a time t [s], or (N, nv) at N of them.
+
+        Raises:
+            InputError: times that are no finite numbers.
+        """
+        return self.trajectory.torques(t)
+
+    def to_csv(self, path: str | os.PathLike[str], rate: float | None = None) -> int:
+        """Write the motion as a table, whole or not at all: columns t, q:, qd:, qdd: and tau: of each joint.
+
+        `nd.read_log` reads it. Beside it stands a file that tells the units.
+
+        Args:
+            path: the file.
+            rate: samples a second; `self.rate` when None. Both ends are written.
+
+        Returns:
+            The number of samples.
+
+        Raises:
+            InputError: a rate that is not positive, or of more than ten million samples.
+            FileFormatError: the file cannot be written, or its name does not end in .csv or .csv.gz.
+
+        Example:
+            >>> motion = nd.exciting_motion(nd.autotree(2), ["inertias"], duration=4.0, harmonics=3)
+            >>> motion.to_csv("motion.csv", rate=50)
+            201
+        """
+        path = Path(path)
+        check_table(path)
+        rate = checked_rate(self.rate if rate is None else rate, self.duration)
+        t = np.arange(math.floor(self.duration * rate * (1 + 1e-12)) + 1) / rate
+        q, qd, qdd = self.at(t)
+        schema = motion_schema(self.trajectory.tree, {"nori_dyn.version": version("nori_dyn")})
+        write_whole(path, schema, t, {"q": q, "qd": qd, "qdd": qdd, "tau": self.torques(t)})
+        return len(t)
+
+
+def exciting_motion(
+    robot: KinematicTree | System,
+    parameters: Sequence[str] = ("inertias", "friction"),
+    duration: float = 10.0,
+    harmonics: int = 5,
+    criterion: Literal["D", "A"] = "D",
+    *,
+    joints: Sequence[str] | None = None,
+    at: ArrayLike | None = None,
+    at_rest: bool = True,
+    position: Positions | None = None,
+    speed: PerJoint | None = None,
+    acceleration: PerJoint | None = None,
+    torque: PerJoint | None = None,
+    earlier: ArrayLike | None = None,
+    rate: float = RATE,
+    starts: int = STARTS,
+    seed: int = 0,
+    progress: Watched = None,
+) -> ExcitingMotion:
+    """Return the motion, within limits, that tells most of parameters: a Fourier series of each joint.
+
+    What the robot's file tells of positions, speeds and torques is used up to nine tenths; arguments are used in full.
+    Where nothing is known: positions within pi of zero, 1 rad/s or 0.25 m/s, an acceleration that reaches the largest
+    speed in a quarter of a second, any torque. Nothing is known of what the robot could hit: look at the motion in a
+    simulator first, and narrow `position`.
+
+    Args:
+        robot: the robot, whose joint torques are read with sigmas of a hundredth of what the drives can give (1 N m or
+            1 N where that is not known); or a system, which says what is read, and with which sigma.
+        parameters: what is to be told: words such as "inertias", "friction", "rotors", "offsets", names or patterns, as
+            for `nd.identify`. Gains cannot be.
+        duration: of the motion [s], the period of the series.
+        harmonics: how many; the highest frequency is harmonics / duration [Hz].
+        criterion: "D" for the determinant of the information, which no choice of units changes; "A" for the sum of
+            variances.
+        joints: those that move; all of one freedom when None. The others, and a floating base, stand still.
+        at: a configuration (nq,), for what stands still; neutral when None.
+        at_rest: whether it begins and ends at rest: with speeds and accelerations of zero.
+        position: how far joints go from zero, or pairs (smallest, largest) [rad or m]; for all, or by name.
+        speed: largest speeds [rad/s or m/s], for all or by name.
+        acceleration: largest accelerations [rad/s^2 or m/s^2], for all or by name.
+        torque: largest torques [N m or N], for all or by name.
+        earlier: what earlier logs told: a square root R0 (rows, n) of their information R0^T R0 on all parameters of
+            the regression, or on the base parameters; then what is not known yet is excited.
+        rate: samples a second of the log that is to be.
+        starts: how many random motions are improved.
+        seed: seed of everything random.
+        progress: True to show it, or what is told of it, see `nori_dyn.tables.progress`; on a terminal when None.
+
+    Raises:
+        WrongKindError: neither a robot nor a system.
+        UnknownNameError: a parameter, joint or criterion that does not exist.
+        InputError: a duration, rate or limit that is not positive, limits in which the robot cannot rest, joints of
+            several freedoms, loops, parameters that no motion tells.
+        UnsupportedComponentError: components that inverse dynamics does not take in.
+
+    Source: Swevers, Ganseman, Tukel, De Schutter and Van Brussel (1997).
+
+    Example:
+        >>> motion = nd.exciting_motion(nd.autotree(2), ["inertias"], 4.0, 3, speed=2.0, torque={"joint1": 25})
+        >>> t = np.linspace(0, 4, 1000)
+        >>> print(np.abs(motion.at(t)[1]).max() <= 2, np.abs(motion.torques(t)[:, 0]).max() <= 25)
+        True True
+    """
+    if not isinstance(robot, System):
+        check_tree(robot, "nd.exciting_motion", "parameters")
+        robot = System(robot, torques_read(robot))
+    series = FourierSeries(duration, harmonics, at_rest)
+    rate, starts = checked_rate(rate, series.duration), counted("starts", starts)
+    limits = {"position": position, "speed": speed, "acceleration": acceleration, "torque": torque}
+    wanted = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    with progress_bar(f"exciting {robot.tree.name}", progress) as stage:
+        given = exciting(robot, wanted, series, limits, criterion, joints, at, earlier, rate, seed, stage)
+        found = most_exciting(given.problem, starts, STEPS, seed, stage)
+    return _motion(given, found, criterion)
+
+
+def check_table(path: Path) -> None:
+    """Check, before the work, that a motion can be written to a file.
+
+    Raises:
+        FileFormatError: its name is that of no table, its folder does not exist or cannot be written.
+    """
+    if not path.name.lower().endswith(ENDINGS):
+        raise FileFormatError(f"{path}: its name must end in {' or '.join(ENDINGS)}.")
+    check_writable(path)
+
+
+def checked_rate(rate: Any, duration: float) -> float:
+    """Return a rate of samples [1/s].
+
+    Raises:
+        InputError: it is not positive, or makes too many samples.
+    """
+    if (
+        isinstance(rate, bool)
+        or not isinstance(rate, int | float | np.floating | np.integer)
+        or not 0 < rate < math.inf
+    ):
+        raise InputError(f"rate is {rate!r:.40}: it must be a positive number of samples a second.")
+    if not 1 <= rate * duration <= MOST_ROWS:
+        raise InputError(
+            f"rate is {rate:g}: that makes {rate * duration:,.3g} samples in {duration:g} s. Between 1 and "
+            f"{MOST_ROWS:,} are written."
+        )
+    return float(rate)
+
+
+def _motion(given: Exciting, found: Found, criterion: str) -> ExcitingMotion:
+    problem, base = given.problem, given.base
+    units = problem.information.units
+    F, F_of_random = problem.told_by(found.z), problem.told_by(found.random)
+    told = list(given.told)
+    columns = [base.independent[k] for k in told]
+    return ExcitingMotion(
+        trajectory=Trajectory(
+            problem.tree, problem.series, problem.moving, problem.still, problem.coefficients(found.z)
+        ),
+        limits=problem.limits,
+        criterion=criterion,
+        value=found.value,
+        of_random=found.of_random,
+        condition=_condition(F),
+        condition_of_random=_condition(F_of_random),
+        parameters=tuple(base.names[k] for k in told),
+        combinations=tuple(base.combination(k) for k in told),
+        units=tuple(base.parameters.each[c].unit for c in columns),
+        prior=(base.G @ base.parameters.prior)[told],
+        covariance=(units @ np.linalg.pinv(F, hermitian=True) @ units.T)[np.ix_(told, told)],
+        untold=tuple(name for k, name in enumerate(base.names) if k not in given.told),
+        sigmas=given.sigmas,
+        rate=problem.rate,
+        evaluations=found.evaluations,
+    )
+
+
+def _condition(F: Floats) -> float:
+    values = np.linalg.eigvalsh(F)
+    return math.sqrt(values[-1] / max(values[0], np.finfo(float).tiny))

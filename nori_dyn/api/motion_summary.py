@@ -1,0 +1,101 @@
+"""What `print` shows of an exciting motion: how well it tells, what it asks of each joint, and what it tells least."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nori_dyn.tables import Document, Facts, Paragraph, Part, Table, listed, number, unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.api.exciting_motion import ExcitingMotion
+
+SAMPLES = 2000
+"""Samples of which the largest values are shown."""
+
+LEAST = 6
+"""Parameters that are told least that are shown."""
+
+MOST_NAMES = 8
+"""Names in a sentence."""
+
+
+def motion_document(motion: ExcitingMotion) -> Document:
+    """Return what is shown of an exciting motion."""
+    series = motion.trajectory.series
+    ends = "at rest at both ends" if series.at_rest else "periodic"
+    n = len(motion.parameters)
+    what = "log det of the information" if motion.criterion == "D" else "-log of the sum of variances"
+    best, median = motion.of_random.max(), np.median(motion.of_random)
+    facts = (
+        ("motion", f"{motion.duration:g} s, {series.harmonics} harmonics, {ends}"),
+        ("told", f"{n:,} base parameters, from {motion.rate:g} samples a second"),
+        (
+            f"criterion {motion.criterion}",
+            f"{number(motion.value, 4)}, {what}; of {len(motion.of_random)} random motions the best has "
+            f"{number(best, 4)}, half less than {number(median, 4)}",
+        ),
+        ("deviations", f"{motion.gain:.2f} times smaller than after the best of these"),
+        ("condition", f"{number(motion.condition)}; of the best of these {number(motion.condition_of_random)}"),
+    )
+    title = f"Exciting motion of {unbroken(motion.trajectory.tree.name)}"
+    parts: list[Part | str] = [Facts(facts, title), _joints(motion), _least(motion)]
+    bad = motion.badly_told
+    if bad:
+        said = f"{len(bad):,}, deviations of more than half of the model's value: {listed(bad, MOST_NAMES)}."
+        parts.append(Paragraph(said, "Badly told:"))
+    if motion.untold:
+        said = f"{listed(motion.untold, MOST_NAMES)}. Other motions tell them: some joints stand still here."
+        parts.append(Paragraph(said, "Not told:"))
+    parts.append(Paragraph("What the robot could hit is not known: look at the motion in a simulator first."))
+    return Document(tuple(parts))
+
+
+def _joints(motion: ExcitingMotion) -> Table:
+    """Return the largest values of each joint, beside its limits."""
+    limits, trajectory = motion.limits, motion.trajectory
+    t = trajectory.series.times(SAMPLES)
+    q, qd, qdd = trajectory.at(t)
+    tau = np.abs(trajectory.torques(t)).max(axis=0)
+    rows = []
+    for k, i in enumerate(trajectory.moving):
+        own_q, own_v = trajectory.tree.q_slices[i].start, trajectory.tree.v_slices[i].start
+        low, high = q[:, own_q].min(), q[:, own_q].max()
+        row = (
+            unbroken(limits.joints[k]),
+            unbroken(f"{low:.2f} to {high:.2f}"),
+            unbroken(f"{limits.lower[k]:.2f} to {limits.upper[k]:.2f}"),
+            _of(float(np.abs(qd[:, own_v]).max()), float(limits.speed[k])),
+            _of(float(np.abs(qdd[:, own_v]).max()), float(limits.acceleration[k])),
+            _of(float(tau[own_v]), float(limits.torque[own_v])),
+        )
+        rows.append(row)
+    columns = ("joint", "position", "limits", "speed", "acceleration", "torque")
+    note = "Largest values, of what they may be; in rad or m, seconds, N m or N. The torque is that of the model."
+    return Table("Joints", columns, tuple(rows), (note,))
+
+
+def _of(value: float, limit: float) -> str:
+    return unbroken(f"{number(value)} of {number(limit) if np.isfinite(limit) else 'any'}")
+
+
+def _least(motion: ExcitingMotion) -> Table:
+    """Return the parameters whose deviations are largest beside what they are in the model."""
+    known = np.abs(motion.prior) > 0
+    share = np.where(known, motion.deviations / np.where(known, np.abs(motion.prior), 1.0), 0.0)
+    worst = [int(k) for k in np.argsort(-share)[:LEAST] if known[k]]
+    rows = tuple(
+        (
+            unbroken(motion.parameters[k]),
+            number(motion.prior[k]),
+            number(motion.deviations[k]),
+            unbroken(motion.units[k]),
+            f"{share[k]:.1%}" if share[k] < 1 else unbroken(f"{number(share[k], 2)} times"),
+        )
+        for k in worst
+    )
+    sigmas = sorted(set(motion.sigmas.values()))
+    between = number(sigmas[0]) if len(sigmas) == 1 else f"{number(sigmas[0])} to {number(sigmas[-1])}"
+    note = f"With readings whose sigma is {between}. A + says that there is more to a parameter than its name."
+    return Table("Told least", ("parameter", "model", "deviation", "unit", "of the model"), rows, (note,), left=(0, 3))

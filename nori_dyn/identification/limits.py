@@ -1,0 +1,176 @@
+"""Limits within which a robot may move: positions, speeds, accelerations and torques, from its model or as told.
+
+What the model tells is used up to nine tenths; what is told is used in full. Where neither tells anything, joints that
+turn have positions up to pi beside zero and speeds of 1 rad/s, those that shift speeds of 0.25 m/s; an acceleration
+that reaches the largest speed in a quarter of a second; and any torque.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nori_dyn.errors import InputError, UnknownModelNameError
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats
+
+PerJoint: TypeAlias = float | Mapping[str, float]
+"""A number for all joints, or numbers for some, by name."""
+
+Positions: TypeAlias = float | tuple[float, float] | Mapping[str, float | tuple[float, float]]
+"""How far joints may go from zero, or between which positions; for all joints, or for some, by name."""
+
+SHARE = 0.9
+"""How much of the limits that a model tells is used."""
+
+TURNING_SPEED, SHIFTING_SPEED = 1.0, 0.25
+"""Speeds [rad/s, m/s] where nothing is known; the latter is that of ISO 10218 for robots with people beside them."""
+
+TIME_TO_SPEED = 0.25
+"""Time [s] in which the largest speed is reached where nothing is known of accelerations."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MotionLimits:
+    """Between which a robot may move.
+
+    Attributes:
+        joints: the names of the joints that move.
+        lower, upper: positions of each (n,) [rad or m].
+        speed: of each (n,) [rad/s or m/s].
+        acceleration: of each (n,) [rad/s^2 or m/s^2].
+        torque: of each freedom of the robot (nv,) [N m or N], also where it stands still; infinite where any may be.
+    """
+
+    joints: tuple[str, ...]
+    lower: Floats
+    upper: Floats
+    speed: Floats
+    acceleration: Floats
+    torque: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """The positions (n,) in the middle."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def room(self) -> Floats:
+        """How far each may go from there (n,)."""
+        return (self.upper - self.lower) / 2
+
+
+def motion_limits(
+    tree: KinematicTree,
+    joints: Sequence[int],
+    position: Positions | None = None,
+    speed: PerJoint | None = None,
+    acceleration: PerJoint | None = None,
+    torque: PerJoint | None = None,
+) -> MotionLimits:
+    """Return the limits of a robot, of which some joints move.
+
+    Args:
+        tree: the robot.
+        joints: the bodies whose joints move, each of one freedom.
+        position: see `Positions`; positions that the model refuses stay refused.
+        speed: see `PerJoint`; the model's, or as above, where not told.
+        acceleration: likewise.
+        torque: likewise.
+
+    Raises:
+        UnknownModelNameError: a joint that does not move, or is none.
+        InputError: a limit that is not positive; positions that leave no room; a joint that shifts without end.
+    """
+    names = tuple(tree.joint_names[i] for i in joints)
+    told = {name: _pair(name, value) for name, value in _by_joint("position", position, names, tree).items()}
+    lower, upper = np.array([_positions(tree, i, told.get(tree.joint_names[i])) for i in joints]).T
+    speeds = _numbers("speed", speed, names, tree)
+    for i, name in zip(joints, names, strict=True):
+        (usual,) = tree.joints[i].units(str(TURNING_SPEED), str(SHIFTING_SPEED))
+        known = tree.drives[name].speed if name in tree.drives else math.inf
+        speeds.setdefault(name, SHARE * known if math.isfinite(known) else float(usual))
+    accelerations = _numbers("acceleration", acceleration, names, tree)
+    of_drives = {name: SHARE * drive.effort for name, drive in tree.drives.items()}
+    single = tuple(tree.joint_names[i] for i, joint in enumerate(tree.joints) if (joint.nq, joint.nv) == (1, 1))
+    efforts = of_drives | _numbers("torque", torque, single, tree)
+    torques = np.full(tree.nv, np.inf)
+    for name in single:
+        torques[tree.v_slices[tree.joint(name)]] = efforts.get(name, math.inf)
+    return MotionLimits(
+        names,
+        lower,
+        upper,
+        np.array([speeds[name] for name in names]),
+        np.array([accelerations.get(name, speeds[name] / TIME_TO_SPEED) for name in names]),
+        torques,
+    )
+
+
+def _by_joint(what: str, told: Any, names: Sequence[str], tree: KinematicTree) -> dict[str, Any]:
+    """Return what is told of each joint."""
+    if told is None:
+        return {}
+    if not isinstance(told, Mapping):
+        return dict.fromkeys(names, told)
+    for name in told:
+        if name not in names:
+            raise UnknownModelNameError(f"joint that moves, of a limit of {what},", name, names, f"robot '{tree.name}'")
+    return dict(told)
+
+
+def _numbers(what: str, told: PerJoint | None, names: Sequence[str], tree: KinematicTree) -> dict[str, float]:
+    """Return a limit of each joint of which it is told."""
+    found = {}
+    for name, value in _by_joint(what, told, names, tree).items():
+        if not _is_number(value) or not value > 0 or (math.isinf(value) and what != "torque"):
+            raise InputError(f"the limit of {what} of joint '{name}' is {value!r:.40}: it must be a positive number.")
+        found[name] = float(value)
+    return found
+
+
+def _pair(name: str, value: Any) -> tuple[float, float]:
+    """Return the positions that are told of a joint."""
+    if _is_number(value):
+        value = (-value, value)
+    if not isinstance(value, Iterable) or isinstance(value, str) or len(pair := tuple(value)) != 2:
+        raise InputError(
+            f"the limits of position of joint '{name}' are {value!r:.40}: give a number, or a smallest and a largest."
+        )
+    if not all(map(_is_number, pair)) or not -math.inf < pair[0] < pair[1] < math.inf:
+        raise InputError(
+            f"the limits of position of joint '{name}' are {pair[0]!r:.20} and {pair[1]!r:.20}: the first must be "
+            "smaller than the second."
+        )
+    return float(pair[0]), float(pair[1])
+
+
+def _positions(tree: KinematicTree, i: int, told: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the smallest and the largest position of a joint."""
+    joint, name = tree.joints[i], tree.joint_names[i]
+    low, high = joint.room
+    if told is not None:
+        if not max(low, told[0]) < min(high, told[1]):
+            raise InputError(
+                f"the limits of position of joint '{name}', {told[0]:g} to {told[1]:g}, leave no room within those of "
+                f"the robot, {low:g} to {high:g}."
+            )
+        return max(low, told[0]), min(high, told[1])
+    if math.isinf(low) or math.isinf(high):
+        if not joint.is_angular[0]:
+            raise InputError(
+                f"joint '{name}' shifts, and the robot has no limits for it. Give some: "
+                f"position={{'{name}': (-0.1, 0.1)}} [m]."
+            )
+        low, high = max(low, min(-math.pi, high - 2 * math.pi)), min(high, max(math.pi, low + 2 * math.pi))
+        return low, high
+    middle, room = (low + high) / 2, SHARE * (high - low) / 2
+    return middle - room, middle + room
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)

@@ -1,0 +1,155 @@
+"""What a motion tells of parameters: their information, and its derivatives by the motion, exactly.
+
+With W_k the whitened rows of sample k over the parameters and N_k those over wrenches that nothing tells, what is left
+of W_k where the wrenches are fitted as well is V_k = W_k - N_k C_k, C_k = N_k^+ W_k, and
+
+    F = R0^T R0 + n sum_k V_k^T V_k
+
+where n is how many samples of a log each one stands for, and R0 is the square root of what is known beforehand. For any
+criterion J(F) with the derivative G, dJ = 2 n sum_k tr(G V_k^T (dW_k - dN_k C_k)): the derivatives of C_k drop out, as
+V_k is what is least. The last step, from factors of the entries to the motion, is one reverse sweep of their program.
+
+Source: Swevers et al. (1997) for the criterion; the derivatives are ours
+(tests/unit/identification/test_motion_information.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nori_dyn.algebra.derivatives import depends_on
+from nori_dyn.errors import InputError
+from nori_dyn.identification.elimination import TOLERANCE
+from nori_dyn.identification.regression import Regression, RegressorProgram
+from nori_dyn.identification.sweep import swept
+from nori_dyn.program.functions import CompiledFunction
+from nori_dyn.program.tracing import Traced
+from nori_dyn.typing import Floats
+
+Pullback = Callable[[Floats], Floats]
+"""From the derivative of a criterion by F (n, n) to those by q, qd and qdd of the joints that move (3, N, joints)."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotionInformation:
+    """What motions tell of some parameters.
+
+    Attributes:
+        program: the rows.
+        sweep: their derivatives, for factors of the entries.
+        columns: the parameters, by their places.
+        weights: 1 / sigma of each row (n_rows,).
+        units: what F is of (n_columns, n): the parameters are `units` times n numbers.
+        earlier: R0 (rows, n), over these numbers; of no rows where nothing is known beforehand.
+    """
+
+    program: RegressorProgram
+    sweep: CompiledFunction
+    columns: tuple[int, ...]
+    weights: Floats
+    units: Floats
+    earlier: Floats
+
+    @staticmethod
+    def of(
+        found: Regression,
+        columns: Sequence[int],
+        moving: tuple[Sequence[int], Sequence[int]],
+        weights: Floats,
+        backend: str = "auto",
+    ) -> MotionInformation:
+        """Return it in SI units, with nothing known beforehand.
+
+        Args:
+            found: the regression.
+            columns: the parameters, by their places; they must be told by themselves.
+            moving: which numbers of q, and which freedoms, move.
+            weights: 1 / sigma of each row (n_rows,).
+            backend: as for `compile`.
+
+        Raises:
+            InputError: a parameter whose rows depend on what the sensors read.
+            CompilerError: as for `compile`.
+        """
+        columns = tuple(columns)
+        place = {column: k for k, column in enumerate(columns)}
+        entries = [entry for (_, k), entry in found.W.items() if k in place] + list(found.N.values())
+        _refuse_readings(found, columns)
+        outputs = np.empty(len(entries), dtype=object)
+        outputs[:] = entries
+        inputs = {name: found.inputs[name] for name in ("q", "qd", "qdd")}
+        traced = Traced("regressor", found.system.tree, found.graph, inputs, {"entries": outputs}, None, None)
+        of_q, of_v = moving
+        sweep = swept(traced, ("q", "qd", "qdd"), (of_q, of_v, of_v), backend)
+        n = len(columns)
+        program = found.program(columns, backend)
+        return MotionInformation(program, sweep, columns, weights, np.eye(n), np.zeros((0, n)))
+
+    def rows(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
+        """Return the whitened rows W (N, rows, n) of N samples, of what F is of, and N (N, rows, unknowns)."""
+        y = np.zeros((len(q), len(self.program.function.inputs.y)))
+        W, N, _ = self.program.dense(self.program.entries(q, qd, qdd, y))
+        weights = self.weights[:, None]
+        return (weights * W) @ self.units, weights * N
+
+    def left(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """Return the rows V (N, rows, n) of N samples, in which unknown wrenches are fitted."""
+        W, N = self.rows(q, qd, qdd)
+        return W - N @ _fitted(W, N)
+
+    def in_units(self, units: Floats) -> MotionInformation:
+        """Return that of n other numbers, of which the parameters are `units` (n_columns, n) times them."""
+        return replace(self, units=units, earlier=np.zeros((0, units.shape[1])))
+
+    def of_motion(self, q: Floats, qd: Floats, qdd: Floats, n: float) -> tuple[Floats, Pullback]:
+        """Return the information F (n, n) of a motion, and what carries derivatives by it back to the motion.
+
+        Args:
+            q: the samples (N, nq).
+            qd: their velocities (N, nv).
+            qdd: their accelerations (N, nv).
+            n: how many samples of a log each stands for.
+        """
+        W, N = self.rows(q, qd, qdd)
+        C = _fitted(W, N)
+        V = W - N @ C
+        flat = V.reshape(-1, V.shape[2])
+        F = self.earlier.T @ self.earlier + n * (flat.T @ flat)
+
+        def pullback(G: Floats) -> Floats:
+            of_W = 2.0 * n * self.weights[:, None] * (V @ G)
+            of_N = -(of_W @ np.swapaxes(C, 1, 2))
+            of_W = of_W @ self.units.T
+            layout = self.program.layout
+            at_W, at_N = (np.array(places, dtype=np.intp).reshape(-1, 2) for places in (layout.of_W, layout.of_N))
+            factors = np.hstack([of_W[:, at_W[:, 0], at_W[:, 1]], of_N[:, at_N[:, 0], at_N[:, 1]]])
+            found = np.asarray(self.sweep.batch(q, qd, qdd, factors))
+            return np.moveaxis(found.reshape(len(q), 3, -1), 1, 0)
+
+        return F, pullback
+
+
+def _fitted(W: Floats, N: Floats) -> Floats:
+    """Return the wrenches C (N, unknowns, n) that make the rows W - N C least; the least of these."""
+    if not N.shape[2]:
+        return np.zeros((len(W), 0, W.shape[2]))
+    fitted: Floats = np.linalg.pinv(N, rcond=TOLERANCE) @ W
+    return fitted
+
+
+def _refuse_readings(found: Regression, columns: Sequence[int]) -> None:
+    """Refuse parameters whose rows are not known before the motion, as they depend on readings."""
+    y = [x.index for x in found.inputs["y"]]
+    wanted = set(columns)
+    entries = {place: entry for place, entry in found.W.items() if place[1] in wanted}
+    depends = depends_on(found.graph, [*entries.values(), *found.N.values()], y)
+    for (row, column), entry in entries.items():
+        if depends[entry.index]:
+            raise InputError(
+                f"'{found.parameters.names[column]}' multiplies what '{found.row_names[row]}' reads, which is known "
+                "after the motion only: no motion can be chosen for it. Leave gains out; those that excite inertias "
+                "and friction serve them as well."
+            )

@@ -1,0 +1,87 @@
+"""Exciting motions, judged by Pinocchio: torques keep the limits, regressors tell more than of random motions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import scipy.linalg as la
+
+import nori_dyn as nd
+from nori_dyn.identification.motion_search import RANDOM
+from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio, velocity_map
+
+FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
+
+
+def model_of(name):
+    """Return Pinocchio's model of an arm, without fingers."""
+    model = pinocchio_model(ROBOTS[name])
+    fingers = [model.getJointId(joint) for joint in FINGERS if model.existJointName(joint)]
+    return pin.buildReducedModel(model, fingers, pin.neutral(model)) if fingers else model
+
+
+def by_pinocchio(tree, model, motion, t):
+    """Return torques (N, nv) of a motion, and the rows of its inertial parameters and friction (N nv, n)."""
+    data = model.createData()
+    torques, rows = [], []
+    for q, qd, qdd in zip(*motion(t), strict=True):
+        P = velocity_map(tree, model, q)
+        q_pin, v = to_pinocchio(tree, model, q, qd)
+        torques.append(P.T @ pin.rnea(model, data, q_pin, v, P @ qdd))
+        W = P.T @ pin.computeJointTorqueRegressor(model, data, q_pin, v, P @ qdd)
+        signs = qd / np.sqrt(qd**2 + 0.01**2)
+        rows.append(np.hstack([W, np.diag(qd), np.diag(signs)]))
+    return np.array(torques), np.array(rows)
+
+
+def base_columns(rows):
+    """Return columns that are independent, by pivoted QR."""
+    flat = rows.reshape(-1, rows.shape[2])
+    size = np.linalg.norm(flat, axis=0)
+    (used,) = np.nonzero(size > 1e-9 * size.max())
+    R, order = la.qr(flat[:, used] / size[used], mode="r", pivoting=True)
+    return np.sort(used[order[: int((np.abs(np.diag(R)) > 1e-8).sum())]])
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda"])
+def test_variances_are_smaller_than_after_random_motions(name):
+    tree = load(name, locked=FINGERS if name == "panda" else ())
+    model = model_of(name)
+    motion = nd.exciting_motion(tree, duration=8.0, harmonics=4, starts=1, progress=False)
+    t = np.linspace(0, 8, 400, endpoint=False)
+    torques, rows = by_pinocchio(tree, model, motion.at, t)
+    assert (np.abs(torques) <= motion.limits.torque * (1 + 1e-9)).all()
+    np.testing.assert_allclose(torques, motion.torques(t), atol=1e-6 * np.abs(torques).max())
+    sigma = np.array([motion.sigmas[f"tau:{joint}"] for joint in tree.joint_names])
+    others = [by_pinocchio(tree, model, one, t)[1] for one in random_motions(motion, 8)]
+    base = base_columns(np.vstack(others))
+    assert len(base) == len(motion.parameters)
+
+    def variances(rows):
+        W = (rows[:, :, base] / sigma[:, None]).reshape(-1, len(base))
+        return np.diag(np.linalg.inv(W.T @ W))
+
+    best = min((variances(each) for each in others), key=lambda v: np.log(v).sum())
+    assert np.log(variances(rows)).mean() < np.log(best).mean() - 2 * np.log(1.2)
+    assert (variances(rows) < best).mean() > 0.8
+
+
+def random_motions(motion, n):
+    """Return random motions of the same series that fill the limits of position, speed and acceleration."""
+    series, limits = motion.trajectory.series, motion.limits
+    bases = series.basis(series.times(RANDOM))
+    found = []
+    for seed in range(n):
+        rng = np.random.default_rng(seed)
+        coefficients = rng.normal(size=motion.trajectory.coefficients.shape)
+        coefficients[:, 0] = 0.0
+        q, qd, qdd = (np.abs(basis @ coefficients.T).max(axis=0) for basis in bases)
+        coefficients /= np.max([q / limits.room, qd / limits.speed, qdd / limits.acceleration], axis=0)[:, None]
+        coefficients[:, 0] = limits.middle
+
+        def at(t, coefficients=coefficients):
+            return tuple(basis @ coefficients.T for basis in series.basis(t))
+
+        found.append(at)
+    return found

@@ -1,0 +1,44 @@
+"""Criteria of information, against NumPy's determinant and inverse, and differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import UnknownNameError
+from nori_dyn.identification.criteria import CRITERIA, criterion_named
+
+
+@pytest.fixture
+def F():
+    A = np.random.default_rng(0).normal(size=(12, 5))
+    return A.T @ A
+
+
+def test_they_are_determinant_and_trace(F):
+    assert criterion_named("D")(F)[0] == pytest.approx(np.linalg.slogdet(F)[1])
+    assert criterion_named("A")(F)[0] == pytest.approx(-np.log(np.trace(np.linalg.inv(F))))
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_derivatives_are_those_of_differences(F, name):
+    judge, h = CRITERIA[name], 1e-6
+    B = np.random.default_rng(1).normal(size=F.shape)
+    B = B + B.T
+    by_differences = (judge(F + h * B)[0] - judge(F - h * B)[0]) / (2 * h)
+    assert np.sum(judge(F)[1] * B) == pytest.approx(by_differences, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_what_is_not_told_at_all_is_bad_and_no_error(F, name):
+    less = F.copy()
+    less[0], less[:, 0] = 0.0, 0.0
+    assert CRITERIA[name](less)[0] < CRITERIA[name](F)[0] - 10
+    assert np.isfinite(CRITERIA[name](np.zeros((3, 3)))[0])
+
+
+def test_others_are_refused():
+    with pytest.raises(UnknownNameError, match=r"unknown criterion 'E'\. Known: D, A"):
+        criterion_named("E")
+    with pytest.raises(UnknownNameError, match=r"unknown criterion '3'"):
+        criterion_named(3)

@@ -1,0 +1,85 @@
+"""The information of motions: unknown wrenches by least squares of NumPy, derivatives by differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError
+from nori_dyn.identification.base_parameters import base_parameters
+from nori_dyn.identification.criteria import CRITERIA
+from nori_dyn.identification.motion_information import MotionInformation
+from nori_dyn.identification.regression import regression
+from nori_dyn.identification.torque_limits import moving_numbers
+
+ACCELERATIONS = {"type": "joint_acceleration", "joints": "all"}
+TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.5}
+
+
+def held_at_its_tip():
+    """Return an arm whose tip somebody holds, with forces that nobody measures along it."""
+    unknown = {"type": "external_wrench", "links": "link4", "components": ["mx", "my", "mz", "fy", "fz"], "value": 0}
+    others = {"type": "external_wrench", "links": {"except": "link4"}, "value": 0}
+    return nd.autotree(4, skew=1.0), [ACCELERATIONS, TORQUES, unknown, others]
+
+
+def free_arm():
+    """Return an arm that nothing touches."""
+    return nd.autotree(3, skew=1.0), [ACCELERATIONS, TORQUES, {"type": "external_wrench", "links": "all", "value": 0}]
+
+
+def information_of(arm, wanted=("inertias", "viscous:*")):
+    tree, measurements = arm
+    system = nd.System(tree, nd.SensorSet.from_dict({"name": "test", "measurements": measurements}))
+    found = regression(system, wanted)
+    weights = np.linspace(1.0, 2.0, found.n_rows)
+    columns = base_parameters(found).independent
+    return found, MotionInformation.of(found, columns, moving_numbers(tree, range(tree.n_links)), weights)
+
+
+def states(nv, seed=0, n=30):
+    return np.random.default_rng(seed).normal(size=(3, n, nv))
+
+
+@pytest.mark.parametrize("arm", [free_arm, held_at_its_tip])
+def test_unknown_wrenches_are_fitted(arm):
+    found, information = information_of(arm())
+    assert len(found.unknowns) == (1 if arm is held_at_its_tip else 0)
+    q, qd, qdd = states(found.system.tree.nv)
+    program = found.program(information.columns)
+    W, N, _ = program.dense(program.entries(q, qd, qdd, np.zeros((len(q), found.system.ny))))
+    D, expected = np.diag(information.weights), 0.0
+    for W_k, N_k in zip(W, N, strict=True):
+        left = D @ W_k - D @ N_k @ np.linalg.lstsq(D @ N_k, D @ W_k)[0]
+        expected = expected + 3.0 * left.T @ left
+    F, _ = information.of_motion(q, qd, qdd, 3.0)
+    np.testing.assert_allclose(F, expected, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("arm", [free_arm, held_at_its_tip])
+@pytest.mark.parametrize("name", CRITERIA)
+def test_derivatives_are_those_of_differences(arm, name):
+    """Central differences of order 4 of the whole criterion, along random directions of q, qd and qdd at once."""
+    found, information = information_of(arm())
+    n = len(information.columns)
+    rng = np.random.default_rng(1)
+    information = replace(information.in_units(np.diag(rng.uniform(0.5, 2, n))), earlier=rng.normal(size=(2, n)))
+    state, h = states(found.system.tree.nv), 1e-4
+
+    def value(at):
+        return CRITERIA[name](information.of_motion(*at, 2.0)[0])[0]
+
+    F, pullback = information.of_motion(*state, 2.0)
+    by_motion = pullback(CRITERIA[name](F)[1])
+    for _ in range(3):
+        d = rng.normal(size=state.shape)
+        first, second = (value(state + s * h * d) - value(state - s * h * d) for s in (1, 2))
+        assert np.sum(by_motion * d) == pytest.approx((8 * first - second) / (12 * h), rel=1e-7, abs=1e-7)
+
+
+def test_gains_are_refused_in_words():
+    with pytest.raises(InputError, match=r"'gain:tau:joint1' multiplies what 'tau:joint1' reads.* Leave gains out"):
+        information_of(free_arm(), ["inertias", "gain:tau:joint1"])
