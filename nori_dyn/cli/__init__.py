@@ -17,9 +17,9 @@ from nori_dyn import __version__
 from nori_dyn.cli import (
     bench,
     demo,
+    excite,
     export,
     identifiability,
-    excite,
     info,
     map,
     observe,
@@ -70,11 +70,10 @@ app = typer.Typer(
 )
 BY_WHAT_THEY_ARE_FOR = (
     *(plan, map, solve, serve, plot, view),
-    *(observe, place, identifiability),
+    *(observe, place, identifiability, excite),
     *(info, robots, export, demo, bench, schema),
 )
 for command in BY_WHAT_THEY_ARE_FOR:
-for command in (plan, map, solve, serve, plot, view, observe, place, excite, info, robots, export, demo, bench, schema):
     command.register(app)
 
 
