@@ -56,8 +56,12 @@ PLAN = "nori-dyn plan arm.urdf --sensors mine.yaml"
 SOLVE = "nori-dyn solve --plan arm.plan --input log.csv --out tau.csv"
 MAPPED = "nori-dyn solve --plan arm.plan --input run.csv --mapping map.yaml --out tau.csv"
 ANGLES, RATES = "{of: 'q:{joint}', from: 'angle[{k}]'}", "{of: 'qd:{joint}', from: 'rate[{k}]'}"
+IDENTIFY = "nori-dyn identify log.csv --robot arm.urdf"
 NAMES = ",".join(f"{kind}[{k}]" for kind in ("q", "qd", "qdd") for k in range(3))
 ROW = "0.1,0.2,0.3,0,0,0,1,2,3"
+
+MOVED = "\n".join([f"{NAMES},tau[0],tau[1],tau[2]", *(f"0.{k},0.2,0.3,1,0,0,1,2,3,4,{k},6" for k in range(4))])
+"""A log with torques."""
 
 RUN = "\n".join(
     [
@@ -167,6 +171,22 @@ MISTAKES = {
         ),
         Mistake("Velocities that are not mapped", MAPPED, "map.yaml", mapped(ANGLES)),
         Mistake("Readings that are not mapped", MAPPED, "map.yaml", mapped(ANGLES, RATES)),
+    ),
+    "Identifying a robot": (
+        Mistake("A parameter that does not exist", f"{IDENTIFY} --parameters mass:link1", "log.csv", MOVED),
+        Mistake("A log without torques", IDENTIFY, "log.csv", f"{NAMES}\n{ROW}\n{ROW}\n"),
+        Mistake("A load on no link", f"{IDENTIFY} --loaded log.csv", "log.csv", MOVED),
+        Mistake(
+            "A load on a link that does not exist", f"{IDENTIFY} --loaded log.csv --load-on tool", "log.csv", MOVED
+        ),
+        Mistake("A known value without a name", f"{IDENTIFY} --known 2.5", "log.csv", MOVED),
+        Mistake("A known mass of no load", f"{IDENTIFY} --known m:load=2.5", "log.csv", MOVED),
+        Mistake("Gains of all sensors, and nothing known", f"{IDENTIFY} --parameters inertias,gains", "log.csv", MOVED),
+        Mistake("A filter without times", f"{IDENTIFY} --cutoff 5", "log.csv", MOVED),
+        Mistake("A filter above half the rate", f"{IDENTIFY} --cutoff 80 --dt 0.01", "log.csv", MOVED),
+        Mistake("A log too short for its filter", f"{IDENTIFY} --cutoff 5 --dt 0.01", "log.csv", MOVED),
+        Mistake("All of a log held out", f"{IDENTIFY} --held-out 1", "log.csv", MOVED),
+        Mistake("A URDF to be written as another format", f"{IDENTIFY} --out found.xml", "log.csv", MOVED),
     ),
     "Components of a robot": (
         Mistake("A type that does not exist", INFO, "mine.yaml", parts("{type: lop, frames: [link3, link1]}")),

@@ -13,10 +13,17 @@ from threadpoolctl import threadpool_limits
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.consistent import consistent
-from nori_dyn.identification.doubts import delays, late_readings, opposite_readings, turned_signs
+from nori_dyn.identification.doubts import (
+    delays,
+    late_readings,
+    opposite_readings,
+    said_of_motion,
+    still_joints,
+    turned_signs,
+)
 from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
 from nori_dyn.identification.filtering import Decimation
-from nori_dyn.identification.findings import Identification, combinations_of, fits_of
+from nori_dyn.identification.findings import TOLD, Curves, Identification, Thinned, combinations_of, fits_of
 from nori_dyn.identification.gathering import Gathering, Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.motion import Motion
@@ -35,6 +42,7 @@ from nori_dyn.measurements.binding import OFFSET
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.system.rows import RowBlock
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Booleans, Floats
 
@@ -54,6 +62,7 @@ class Job:
     backend: str
     is_robust: bool
     is_physical: bool
+    has_curves: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +75,8 @@ class Gathered:
         is_loaded: whether the robot carries the load in it.
         n_samples: number of samples.
         dt: time between them [s], where it is known.
+        low: the smallest of each number of q (nq,).
+        high: the largest.
     """
 
     log: Log
@@ -73,6 +84,8 @@ class Gathered:
     is_loaded: bool
     n_samples: int
     dt: float | None
+    low: Floats
+    high: Floats
 
 
 class IdentificationRun:
@@ -112,6 +125,7 @@ class IdentificationRun:
                 f"sensors '{job.system.sensors.name}' tell no combination of these parameters of "
                 f"'{job.system.tree.name}', however it moves: {self._unseen()}"
             )
+        self._check_scale()
         stage("compiling")
         self._program = self._found.program(self._problem.columns, job.backend)
         self._sigma, self._is_known = _sigma_of_rows(job.system, self._found.row_names)
@@ -120,6 +134,23 @@ class IdentificationRun:
             self._first_sigma, self._is_known = np.ones(1), False
         else:
             self._row_names, self._first_sigma = self._found.row_names, self._sigma
+
+    def _check_scale(self) -> None:
+        """Check that something tells how large forces are, where all that read them have unknown gains.
+
+        Raises:
+            InputError: nothing does.
+        """
+        found, problem = self._found, self._problem
+        free = {problem.all_parameters[k].name for k in problem.free}
+        readings = [name for name, reads in zip(found.row_names, found.reads, strict=True) if reads >= 0]
+        has_gains = bool(readings) and all(f"gain:{name}" in free for name in readings)
+        if has_gains and all(c.is_zero for c in found.c) and not any(problem.known.values()):
+            raise InputError(
+                "gains of all sensors are looked for, and nothing tells how large forces are: all gains, inertias and "
+                "frictions could be twice what they are. Say one that is known: known={'m:load': 2.5} (--known "
+                "m:load=2.5), for a load in some logs, or leave out the gain of one sensor."
+            )
 
     def _unseen(self) -> str:
         """Return why the sensors tell nothing, and what to do."""
@@ -145,7 +176,7 @@ class IdentificationRun:
         if not logs and not loaded:
             raise InputError("there is no log to identify from.")
         if loaded and self._problem.load_on is None:
-            raise InputError("which link carries the load? Name it: load_on='wrist_3_link' (--load-on).")
+            raise InputError(f"which link carries the load? Name it: load_on='{self._job.system.tree.names[-1]}' (--load-on).")
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
             gathered = [self._gather(log, False) for log in logs] + [self._gather(log, True) for log in loaded]
             others = [self._gather(log, False) for log in held_out]
@@ -157,7 +188,8 @@ class IdentificationRun:
             return self._identification(gathered, others, share, prior, solution)
 
     def _evidence(self, gathered: Gathered, part: slice = slice(None)) -> Evidence:
-        return Evidence(gathered.segments[part], *self._problem.evidence(gathered.is_loaded))
+        E, shift = self._problem.evidence(gathered.is_loaded)
+        return Evidence(gathered.segments[part], E, shift, self._problem.gains_of(self._row_names))
 
     def _solved(self, gathered: Sequence[Gathered], prior: Prior, part: Sequence[slice] | None = None) -> Solution:
         parts = [slice(None)] * len(gathered) if part is None else part
@@ -170,10 +202,10 @@ class IdentificationRun:
         reading = Reading({ALWAYS: job.system}, differentiation=job.differentiation, missing=job.missing)
         gathering: Gathering | None = None
         dt, n = job.dt, 0
+        low, high = np.full(job.system.tree.nq, np.inf), np.full(job.system.tree.nq, -np.inf)
         for chunk in reading.chunks(log, report.counts):
             samples = _whole(chunk.samples)
-            if dt is None and samples.t is not None and len(samples) > 1:
-                dt = float(np.median(np.diff(samples.t)))
+            dt = _step(samples) if dt is None else dt
             if gathering is None:
                 gathering = self._gathering(dt, robust)
             for part in _runs(samples, dt):
@@ -181,6 +213,8 @@ class IdentificationRun:
                 q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
                 gathering.add(q, qd, self._motion.accelerations(q, qd, y), y, dt)
             n += len(samples)
+            low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
+            high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
             self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", chunk.done)
         segments = [] if gathering is None else gathering.segments.each()
         if not segments:
@@ -189,7 +223,7 @@ class IdentificationRun:
                 if job.cutoff is not None
                 else f"{log.path}: holds no sample that says anything."
             )
-        return Gathered(log, segments, is_loaded, n, dt)
+        return Gathered(log, segments, is_loaded, n, dt, low, high)
 
     def _gathering(self, dt: float | None, robust: Robust | None) -> Gathering:
         cutoff = self._job.cutoff
@@ -198,13 +232,46 @@ class IdentificationRun:
         decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
         return Gathering(self._found, self._program, self._sigma, decimation, robust)
 
+    def _all_curves(self, gathered: Sequence[Gathered], before: Floats, values: Floats) -> tuple[Curves, ...]:
+        """Return the curves of the first log without the load and the first with it, where they are asked for."""
+        if not self._job.has_curves or self._found.unknowns:
+            return ()
+        first = {each.is_loaded: each for each in reversed(gathered)}
+        return tuple(self._curves(first[is_loaded], before, values) for is_loaded in sorted(first))
+
+    def _curves(self, gathered: Gathered, before: Floats, values: Floats) -> Curves:
+        """Return the readings of a log over the time, beside what parameters make of the motion, those looked for."""
+        evidence, n_rows = self._evidence(gathered), len(self._row_names)
+        gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
+        gathering = self._gathering(gathered.dt, None)
+        reading = Reading({ALWAYS: self._job.system}, differentiation=self._job.differentiation, missing="drop")
+        thinned = Thinned()
+        for chunk in reading.chunks(gathered.log, LogReport().counts):
+            samples = _whole(chunk.samples)
+            at = samples.numbers.astype(float) if samples.t is None else samples.t
+            for part in _runs(samples, gathered.dt):
+                gathering.forget()
+                q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
+                qdd = self._motion.accelerations(q, qd, y)
+                entries, read, _, t = gathering.filtered(q, qd, qdd, y, gathered.dt, at[part])
+                old = read + gathering.residuals(entries, evidence.beta(before))
+                new = read + gathering.residuals(entries, evidence.beta(values)) / gains
+                thinned.add(np.column_stack([t, read, old, new]))
+            self._stage(f"{gathered.log.path.name[-24:]}, curves", chunk.done)
+            unit = "sample" if samples.t is None else "s"
+        t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
+        name = gathered.log.path.name
+        return Curves(name, t - t[0], unit, rows[:n_rows], rows[n_rows : 2 * n_rows], rows[2 * n_rows :])
+
     def _robust(self, gathered: list[Gathered], prior: Prior, solution: Solution) -> tuple[list[Gathered], Solution]:
         """Return what logs say where residuals that are far off count less, and the estimate from that."""
         for _ in range(ROBUST_ROUNDS):
             again = []
             for each in gathered:
-                beta = self._evidence(each).beta(solution.values)
-                again.append(self._gather(each.log, each.is_loaded, Robust(beta, solution.sigma)))
+                evidence = self._evidence(each)
+                gains = [evidence.gain(k, solution.values) for k in range(len(self._row_names))]
+                beta = evidence.beta(solution.values)
+                again.append(self._gather(each.log, each.is_loaded, Robust(beta, np.abs(gains) * solution.sigma)))
             gathered = again
             solution = self._solved(gathered, prior)
         return gathered, solution
@@ -225,7 +292,7 @@ class IdentificationRun:
     ) -> Identification:
         problem = self._problem
         logs = [self._evidence(each) for each in gathered]
-        ends = [len(each.segments) - int(np.ceil(share * len(each.segments))) for each in gathered]
+        ends = [_end(each.segments, share) for each in gathered]
         if others:
             held_out, without = [self._evidence(each) for each in others], solution
         elif share and all(0 < end < len(each.segments) for end, each in zip(ends, gathered, strict=True)):
@@ -237,13 +304,21 @@ class IdentificationRun:
         plain = problem.whole(solution.values)
         values, notes = self._returned(prior, solution)
         judged = values if without is solution else self._returned(prior, without)[0]
-        known_by_then = [each.dt for each in gathered]
-        late = {} if self._found.unknowns else delays(self._row_names, logs, prior, solution.sigma, known_by_then[0])
+        dt, names = gathered[0].dt, self._row_names
+        late = {} if self._found.unknowns else delays(names, logs, prior, solution.sigma, dt, solution.values)
         doubts = [*turned_signs(problem.parameters, plain), *late_readings(late)]
         if not self._found.unknowns:
             doubts += opposite_readings(self._row_names, logs, before)
         inverse = solve_triangular(triangular(prior.L), np.eye(len(before)))
-        told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.columns)]
+        told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.told)]
+        directions = 1.0 / np.sqrt(1.0 + told**2)
+        combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
+        doubts += said_of_motion(
+            self._still(gathered),
+            [each.name for each in combinations if each.is_told],
+            int(np.count_nonzero(directions < TOLD)),
+            len(directions),
+        )
         return Identification(
             problem=problem,
             values=values,
@@ -260,12 +335,23 @@ class IdentificationRun:
                 solution.sigma,
                 late,
             ),
-            combinations=combinations_of(problem, solution, plain, inverse @ inverse.T),
-            directions=1.0 / np.sqrt(1.0 + told**2),
-            notes=(*doubts, *notes),
+            combinations=combinations,
+            directions=directions,
+            doubts=tuple(doubts),
+            remarks=notes,
             n_samples=sum(each.n_samples for each in gathered),
             is_physical=not unphysical_links(problem.parameters, values[: len(problem.parameters)]),
+            prior_covariance=inverse @ inverse.T,
+            logs=tuple(each.log.path.name + (" (loaded)" if each.is_loaded else "") for each in gathered),
+            held_out=_held_out(others, share if held_out else 0.0),
+            curves=self._all_curves(others or gathered, before, values[problem.free]),
         )
+
+    def _still(self, gathered: Sequence[Gathered]) -> list[str]:
+        """Return the joints that stand still in all logs, but for those that are said to."""
+        low, high = np.min([each.low for each in gathered], axis=0), np.max([each.high for each in gathered], axis=0)
+        locked = self._problem.base.locked
+        return [name for name in still_joints(self._job.system.tree, low, high) if name not in locked]
 
     def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""
@@ -299,10 +385,28 @@ class IdentificationRun:
         return problem.whole(values), (*fit.notes, *bounds)
 
 
+def _end(segments: Sequence[Sequence[Moments]], share: float) -> int:
+    """Return how many segments there are before the last ones that hold a share of the samples."""
+    counts = np.cumsum([segment[0].n for segment in segments])
+    return int(np.searchsorted(counts, (1.0 - share) * counts[-1], side="right"))
+
+
+def _held_out(others: Sequence[Gathered], share: float) -> str:
+    """Return what the fit is judged on, in words."""
+    if others:
+        return listed(each.log.path.name for each in others)
+    return f"the last {100 * share:.2g} % of each log" if share else ""
+
+
 def _whole(samples: Samples) -> Samples:
     """Return the samples all of whose readings are numbers."""
     is_whole: Booleans = np.asarray(np.isfinite(samples.y).all(axis=1))
     return samples if is_whole.all() else samples.at(is_whole)
+
+
+def _step(samples: Samples) -> float | None:
+    """Return the time between samples [s], where they have times."""
+    return None if samples.t is None or len(samples) < 2 else float(np.median(np.diff(samples.t)))
 
 
 def _runs(samples: Samples, dt: float | None) -> list[slice]:

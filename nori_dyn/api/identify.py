@@ -12,6 +12,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification.findings import Identification
 from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.logs.log import Log, read_log
+from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system import builder
 from nori_dyn.system.inputs import Missing
@@ -20,8 +21,8 @@ from nori_dyn.tables.progress import Watched, progress_bar
 Given: TypeAlias = Log | str | os.PathLike[str]
 """A log as it is given."""
 
-SENSORS = "identification"
-"""The shipped set of sensors that is taken where only a robot is given."""
+SENSORS = {False: "identification", True: "identification_floating"}
+"""The shipped set of sensors that is taken where only a robot is given, by whether its base floats."""
 
 
 def identify(
@@ -40,6 +41,7 @@ def identify(
     differentiate: int | None = None,
     dt: float | None = None,
     missing: Missing = "refuse",
+    curves: bool = False,
     backend: str = "auto",
     progress: Watched = None,
 ) -> Identification:
@@ -51,9 +53,9 @@ def identify(
 
     Args:
         logs: one log or several, as files or as `nd.read_log` returns them.
-        system: the robot and its sensors; a robot alone has the sensors of the set "identification", which are joint
-            torques. Accelerations of the joints are read, made of velocities (`differentiate`), or estimated from
-            accelerometers.
+        system: the robot and its sensors; a robot alone has those of the set "identification", which are joint torques,
+            or of "identification_floating" where its base floats. Accelerations of the
+            joints are read, made of velocities (`differentiate`), or estimated from accelerometers.
         parameters: what to look for: words ("inertias", "friction", "rotors", "springs", "offsets", "gains"), names
             ("m:forearm", "viscous:elbow") or patterns ("I:*", "*:l_*"). All others are known from the model.
         held_out: the share at the end of each log that is left out of a first fit, on which that is judged; or other
@@ -69,6 +71,7 @@ def identify(
         differentiate: window of the Savitzky-Golay filter that makes accelerations of velocities, odd.
         dt: time between samples [s]; that of the log's times when None.
         missing: "drop" leaves samples out that hold what is no number.
+        curves: whether to keep readings over the time beside what is found, for a page: `nd.save_html`.
         backend: as for `compile`.
         progress: as for `plan`.
 
@@ -96,7 +99,7 @@ def identify(
         True
     """
     job = Job(
-        system=System(system, SENSORS) if isinstance(system, KinematicTree) else system,
+        system=with_sensors(system) if isinstance(system, KinematicTree) else system,
         differentiation=None if differentiate is None else Differentiation(differentiate, dt),
         dt=dt,
         cutoff=cutoff,
@@ -104,6 +107,7 @@ def identify(
         backend=backend,
         is_robust=robust,
         is_physical=physical,
+        has_curves=curves,
     )
     share = 0.0 if not isinstance(held_out, float | int) else float(held_out)
     if not 0 <= share < 1:
@@ -112,6 +116,11 @@ def identify(
         run = IdentificationRun(job, parameters, locked, load_on, known or {}, stage)
         others = () if isinstance(held_out, float | int) else _logs(held_out)
         return run.identified(_logs(logs), _logs(loaded), others, share)
+
+
+def with_sensors(tree: KinematicTree) -> System:
+    """Return a robot with the sensors that are taken where none are named."""
+    return System(tree, SENSORS[any(isinstance(joint, Free) for joint in tree.joints)])
 
 
 def _logs(given: Given | Sequence[Given]) -> list[Log]:

@@ -20,6 +20,7 @@ from nori_dyn.cli import (
     excite,
     export,
     identifiability,
+    identify,
     info,
     map,
     observe,
@@ -70,7 +71,7 @@ app = typer.Typer(
 )
 BY_WHAT_THEY_ARE_FOR = (
     *(plan, map, solve, serve, plot, view),
-    *(observe, place, identifiability, excite),
+    *(observe, place, identifiability, excite, identify),
     *(info, robots, export, demo, bench, schema),
 )
 for command in BY_WHAT_THEY_ARE_FOR:

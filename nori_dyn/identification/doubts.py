@@ -12,7 +12,17 @@ from nori_dyn.identification.information import EXTRA, triangular
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import crba
+from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
+
+STILL = (0.01, 0.001)
+"""Range of a joint up to which it stands still: [rad] of one that turns, [m] of one that shifts."""
+
+FEW = 0.5
+"""Share of the combinations below which a log that tells so many says little, and what it says is listed."""
+
+LISTED = 8
+"""Most combinations that are listed in a sentence."""
 
 LOOKS = 8
 """Configurations at which the inertia that joints feel is looked at."""
@@ -22,6 +32,47 @@ OPPOSITE = -0.5
 
 LATE = 0.02
 """Share of a reading's residual, squared, that its delay has to explain."""
+
+
+def still_joints(tree: KinematicTree, low: Floats, high: Floats) -> tuple[str, ...]:
+    """Return the joints that stand still though they could move.
+
+    Args:
+        tree: the robot.
+        low: the smallest of each number of q (nq,).
+        high: the largest.
+    """
+    found = []
+    for name, joint, part in zip(tree.joint_names, tree.joints, tree.q_slices, strict=True):
+        most = STILL[0] if any(joint.is_angular) else STILL[1]
+        if joint.nv and (high[part] - low[part] < most).all():
+            found.append(name)
+    return tuple(found)
+
+
+def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can: int) -> Iterator[str]:
+    """Yield what is said of a motion that excites little: joints that stand still, and all that it tells.
+
+    Args:
+        still: the joints that stand still, but for those that are said to.
+        told: the combinations that the log tells.
+        n_told: the number of independent directions that it tells.
+        n_can: the number of those that the sensors can tell.
+    """
+    if still:
+        plural = len(still) > 1
+        yield (
+            f"{'Joints' if plural else 'Joint'} {_listed(still)} stood still all the time: the log tells nothing of "
+            f"{'their' if plural else 'its'} friction and rotor{'s' if plural else ''}, and little of what "
+            f"{'they carry' if plural else 'it carries'}. Move {'them' if plural else 'it'}, or say that "
+            f"{'they are' if plural else 'it is'} locked."
+        )
+    if n_told < FEW * n_can:
+        names = listed(told, LISTED) or "none by itself"
+        yield (
+            f"This motion tells {n_told:,} of {n_can:,} combinations only, which are, or are sums of: {names}. All "
+            "else is as the model says. Move all joints at once, far and fast."
+        )
 
 
 def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
@@ -65,7 +116,7 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
 
 
 def delays(
-    names: Sequence[str], logs: Sequence[Evidence], prior: Prior, sigma: Floats, dt: float | None
+    names: Sequence[str], logs: Sequence[Evidence], prior: Prior, sigma: Floats, dt: float | None, values: Floats
 ) -> Mapping[str, float]:
     """Return by how much each reading comes after the motion [s], of those of which that explains something.
 
@@ -78,6 +129,7 @@ def delays(
         prior: what was known before.
         sigma: standard deviation of each row.
         dt: time between samples [s]; None where it is not known, and nothing is said.
+        values: the parameters that were found (n,).
     """
     if dt is None or not logs:
         return {}
@@ -85,7 +137,7 @@ def delays(
     stacked = []
     for log in logs:
         for k, m in enumerate(log.rows):
-            own = log.over(m)
+            own = log.over(k, m, values)
             late = np.zeros((len(own), rows))
             late[:, k] = -m.R[:, m.k + EXTRA.index("rate")]
             stacked.append(np.column_stack([own[:, :-1], late, own[:, -1]]) / sigma[k])

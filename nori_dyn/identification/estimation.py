@@ -2,6 +2,10 @@
 
     minimise  sum over rows r of |R_r beta_r - z_r|^2 / sigma_r^2  +  |L (phi - phi_0)|^2,    beta = G phi
 
+A row with an unknown gain g, W phi - g y, is noisy in y, and the smallest residual is that of no gain at all. So it is
+the residual of the reading, W phi / g - y, that is made small, by steps of Gauss and Newton: in place of y, its noise
+and all, stands what the last step says it should be (Koopmans, 1937: errors in variables).
+
 Only the combinations beta are told; within these the estimate is the one next to the prior, in the metric of L. The
 standard deviations sigma_r of readings are given, or found from what is left, in turns.
 
@@ -43,11 +47,13 @@ class Evidence:
         segments: for each segment what it says of each row, over the columns of the program.
         E: those columns over the parameters that are looked for (columns, n).
         shift: what known parameters add (columns,).
+        gains: for each row which of its columns is its reading, multiplied by a gain; -1 where there is none.
     """
 
     segments: Sequence[Sequence[Moments]]
     E: Floats
     shift: Floats
+    gains: tuple[int, ...] = ()
 
     @property
     def rows(self) -> list[Moments]:
@@ -59,10 +65,30 @@ class Evidence:
         found: Floats = self.E @ values + self.shift
         return found
 
-    def over(self, moments: Moments) -> Floats:
-        """Return rows [W c] (k, n + 1) over the parameters that are looked for."""
+    def gain(self, row: int, values: Floats) -> float:
+        """Return the gain of a row, for values of the parameters that are looked for: 1 where it has none."""
+        column = self.gains[row] if self.gains else -1
+        return 1.0 if column < 0 else float(self.E[column] @ values + self.shift[column])
+
+    def over(self, row: int, moments: Moments, values: Floats | None = None) -> Floats:
+        """Return rows [W c] (k, n + 1) over the parameters that are looked for, in units of the reading.
+
+        Args:
+            row: which row it is.
+            moments: what samples say of it.
+            values: the parameters about which a row with a gain is linear; None leaves the residual as it is, linear in
+                its gain.
+        """
         rows = moments.rows(len(self.E))
-        return np.column_stack([rows[:, :-1] @ self.E, rows[:, -1] + rows[:, :-1] @ self.shift])
+        column = self.gains[row] if self.gains else -1
+        gain = 1.0
+        if column >= 0 and values is not None:
+            beta = self.beta(values)
+            gain = beta[column]
+            true = rows[:, :-1] @ beta - rows[:, column] * gain + rows[:, -1]
+            rows[:, -1] = gain * rows[:, column] + true + rows[:, -1]
+            rows[:, column] = -true / gain
+        return np.column_stack([rows[:, :-1] @ self.E, rows[:, -1] + rows[:, :-1] @ self.shift]) / gain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,20 +140,28 @@ def solved(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool
         is_known: whether that is what it is, or is to be found from the residuals.
     """
     rows = [log.rows for log in logs]
-    over = [[log.over(m) for m in each] for log, each in zip(logs, rows, strict=True)]
+    has_gains = any(column >= 0 for log in logs for column in log.gains)
+    over = _over(logs, rows, prior.values if has_gains else None)
     floor = _least_sigma(rows)
-    count = 0
+    last, count = sigma, 0
     while True:
         count += 1
         R, z = _information(over, sigma)
         values, root = _with_prior(R, z, prior)
+        over = _over(logs, rows, values) if has_gains else over
         found = _sigma_of_residuals(rows, over, values, root, sigma, floor)
-        has_settled = bool(np.all(np.abs(found - sigma) <= SETTLED * found))
-        if is_known or has_settled or count == ROUNDS:
+        has_settled = bool(np.all(np.abs(found - last) <= SETTLED * found))
+        if (is_known and not has_gains) or has_settled or count == ROUNDS:
             break
-        sigma = found
+        last = found
+        sigma = sigma if is_known else found
     covariance = _covariance(logs, values, root, sigma)
     return Solution(values, covariance, sigma, R, z, count)
+
+
+def _over(logs: Sequence[Evidence], rows: Sequence[Sequence[Moments]], values: Floats | None) -> list[list[Floats]]:
+    """Return for each log the rows [W c] of each of its readings."""
+    return [[log.over(k, m, values) for k, m in enumerate(each)] for log, each in zip(logs, rows, strict=True)]
 
 
 def _information(over: Sequence[Sequence[Floats]], sigma: Floats) -> tuple[Floats, Floats]:
@@ -181,10 +215,14 @@ def _covariance(logs: Sequence[Evidence], values: Floats, root: Floats, sigma: F
     gradients = []
     for log in logs:
         for segment in log.segments:
-            total = np.zeros(len(log.E))
+            total, of_gains = np.zeros(len(log.E)), np.zeros(len(values))
             for k, m in enumerate(segment):
-                total[m.columns] += m.gradient(log.beta(values)) / sigma[k] ** 2
-            gradients.append(log.E.T @ total)
+                if log.gains and log.gains[k] >= 0:
+                    rows = log.over(k, m, values)
+                    of_gains += rows[:, :-1].T @ (rows[:, :-1] @ values + rows[:, -1]) / sigma[k] ** 2
+                else:
+                    total[m.columns] += m.gradient(log.beta(values)) / sigma[k] ** 2
+            gradients.append(log.E.T @ total + of_gains)
     n = len(gradients)
     if n < FEWEST_SEGMENTS:
         return by_number

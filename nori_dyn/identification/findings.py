@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from nori_dyn.errors import UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.estimation import Evidence, Solution
+from nori_dyn.identification.findings_summary import identification_document
 from nori_dyn.identification.information import Moments
-from nori_dyn.identification.parameters import Parameters
+from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.problem import LOAD, Problem
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
 
 TOLD = 0.5
 """Share of the prior deviation that is left of a combination that counts as told by a log."""
+
+How: TypeAlias = Literal["told", "open", "combined", "known"]
+"""What a log says of a parameter: it tells it by itself; it could, and does not; the sensors tell it only together with
+others, or never; it was known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +85,82 @@ class Combination:
         return self.left < TOLD
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of a parameter.
+
+    Attributes:
+        name: of the parameter.
+        unit: its SI unit.
+        before: what it is by the model as it was.
+        value: what was found.
+        plain: by least squares alone, which may be what no body can have.
+        deviation: the standard deviation, with what was known before counted in; 0 of what was known.
+        left: the share of the prior deviation that is left.
+        how: what the log says of it: see `How`. Only what is told has a deviation that is the log's; the value of what
+            is combined is the one next to the model among many that the log cannot tell apart.
+    """
+
+    name: str
+    unit: str
+    before: float
+    value: float
+    plain: float
+    deviation: float
+    left: float
+    how: How
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """Readings over the time, beside what the model makes of the motion.
+
+    Attributes:
+        log: name of the log.
+        t: times from its beginning (n,) [s], or numbers of samples.
+        unit: "s", or "sample".
+        read: the readings (rows, n), filtered as for the estimate.
+        before: by the model as it was (rows, n).
+        found: by the parameters found (rows, n).
+    """
+
+    log: str
+    t: Floats
+    unit: str
+    read: Floats
+    before: Floats
+    found: Floats
+
+
+class Thinned:
+    """Rows that come one after the other, of which each second one is left out whenever there are too many.
+
+    Args:
+        most: how many are kept.
+    """
+
+    def __init__(self, most: int = 20_000) -> None:
+        self._most, self._step, self._next = most, 1, 0
+        self._parts: list[Floats] = []
+
+    def add(self, rows: Floats) -> None:
+        """Add rows (n, k)."""
+        self._parts.append(rows[self._next :: self._step])
+        self._next = (self._next - len(rows)) % self._step
+        if sum(map(len, self._parts)) > self._most:
+            kept = len(self.rows)
+            self._parts = [self.rows[::2]]
+            self._next += self._step * (kept % 2)
+            self._step *= 2
+
+    @property
+    def rows(self) -> Floats:
+        """Those that are kept."""
+        return np.concatenate(self._parts)
+
+
 @dataclass(frozen=True, eq=False)
-class Identification:
+class Identification(Shown):
     """What was found.
 
     Attributes:
@@ -90,9 +172,14 @@ class Identification:
         combinations: what the sensors can tell, in the order of the base parameters.
         directions: how much of the prior deviation is left along the independent directions of what the log tells, the
             best told first.
-        notes: what was done, and what is odd, in sentences.
+        doubts: what is odd, in sentences.
+        remarks: what was done, and what else there is to say.
         n_samples: number of samples.
         is_physical: whether `values` are inertias that bodies can have.
+        prior_covariance: of what was looked for, before (n_free, n_free).
+        logs: names of the logs, with those that carry the load.
+        held_out: what the fit was judged on, in words; "" where nothing was held out.
+        curves: readings over the time, where that was asked for.
     """
 
     problem: Problem
@@ -102,9 +189,14 @@ class Identification:
     fits: tuple[Fit, ...]
     combinations: tuple[Combination, ...]
     directions: Floats
-    notes: tuple[str, ...]
+    doubts: tuple[str, ...]
+    remarks: tuple[str, ...]
     n_samples: int
     is_physical: bool
+    prior_covariance: Floats
+    logs: tuple[str, ...]
+    held_out: str
+    curves: tuple[Curves, ...] = ()
 
     @property
     def parameters(self) -> Parameters:
@@ -116,10 +208,21 @@ class Identification:
         """Which combinations of them the sensors tell."""
         return self.problem.base
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd, and what else there is to say, in sentences."""
+        return (*self.doubts, *self.remarks)
+
     @cached_property
     def robot(self) -> KinematicTree:
         """The robot with the parameters found; offsets, gains and a load are no part of it."""
         return self.parameters.applied(self.values[: len(self.parameters)])
+
+    @property
+    def has_robot(self) -> bool:
+        """Whether parameters of the robot were looked for, and not only those of sensors and of a load."""
+        kinds = {self.problem.all_parameters[k].kind for k in self.problem.free if k < len(self.parameters)}
+        return bool(kinds - {*OF_READINGS})
 
     @cached_property
     def each(self) -> dict[str, float]:
@@ -153,12 +256,91 @@ class Identification:
         """The parameters found of the load, by their names."""
         return {p.name: self.each[p.name] for p in self.problem.all_parameters if p.owner == LOAD}
 
+    @cached_property
+    def found(self) -> tuple[Found, ...]:
+        """What was found of each parameter, those of the load last."""
+        prior = np.zeros(len(self.values))
+        prior[self.problem.free] = np.sqrt(np.diag(self.prior_covariance))
+        alone = self.problem.told_alone
+        before = np.concatenate([self.parameters.prior, np.zeros(len(self.values) - len(self.parameters))])
+        is_free = np.isin(np.arange(len(self.values)), self.problem.free)
+        found = []
+        for k, parameter in enumerate(self.problem.all_parameters):
+            deviation = self.deviations[parameter.name]
+            left = deviation / prior[k] if is_free[k] else 0.0
+            how: How = "known"
+            if is_free[k]:
+                how = "combined" if not alone[k] else "told" if left < TOLD else "open"
+            found.append(
+                Found(
+                    name=parameter.name,
+                    unit=parameter.unit,
+                    before=float(before[k]),
+                    value=float(self.values[k]),
+                    plain=float(self.plain[k]),
+                    deviation=deviation,
+                    left=float(left),
+                    how=how,
+                )
+            )
+        return tuple(found)
+
     def correlation(self, first: str, second: str) -> float:
-        """Return the correlation of two parameters, by their names."""
-        names = [self.problem.all_parameters[k].name for k in self.problem.free]
-        i, j = names.index(first), names.index(second)
+        """Return the correlation of two parameters that were looked for, by their names.
+
+        Raises:
+            UnknownNameError: no such parameter was looked for.
+        """
+        names = self._free_names
+        for name in (first, second):
+            if name not in names:
+                raise UnknownNameError("parameter", name, names, "what was looked for")
+        return float(self._correlations[names.index(first), names.index(second)])
+
+    def covariance_of(self, names: Sequence[str]) -> Floats:
+        """Return the covariance (n, n) of some parameters, by their names; zero of what was known."""
+        all_names = [each.name for each in self.problem.all_parameters]
+        every = np.zeros((len(all_names), len(all_names)))
+        every[np.ix_(self.problem.free, self.problem.free)] = self.solution.covariance
+        chosen = [all_names.index(name) for name in names]
+        return every[np.ix_(chosen, chosen)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON has it: plain dictionaries, lists and numbers, units of SI."""
+        return {
+            "robot": self.problem.tree.name,
+            "logs": list(self.logs),
+            "held_out": self.held_out,
+            "samples": self.n_samples,
+            "parameters_looked_for": len(self.problem.free),
+            "combinations_of_sensors": self.base.rank,
+            "directions_told": self.n_told,
+            "directions_left": self.directions.tolist(),
+            "is_physical": self.is_physical,
+            "notes": list(self.notes),
+            "fits": [asdict(fit) for fit in self.fits],
+            "parameters": [asdict(found) for found in self.found],
+            "combinations": [asdict(each) | {"is_told": each.is_told} for each in self.combinations],
+            "correlations": {"names": list(self._free_names), "matrix": self._correlations.tolist()},
+        }
+
+    def __repr__(self) -> str:
+        told = f"{self.n_told} of {len(self.directions)} combinations told"
+        return f"Identification('{self.problem.tree.name}', {told}, {self.n_samples:,} samples)"
+
+    def shown(self) -> Document:
+        """Return what `print` shows."""
+        return identification_document(self)
+
+    @cached_property
+    def _free_names(self) -> tuple[str, ...]:
+        return tuple(self.problem.all_parameters[k].name for k in self.problem.free)
+
+    @cached_property
+    def _correlations(self) -> Floats:
         C = self.solution.covariance
-        return float(C[i, j] / np.sqrt(C[i, i] * C[j, j]))
+        deviations = np.sqrt(np.diag(C))
+        return np.asarray(C / np.outer(deviations, deviations))
 
     def _of(self, kind: str) -> dict[str, float]:
         return {p.owner: self.each[p.name] for p in self.parameters.each if p.kind == kind}
@@ -236,10 +418,10 @@ def fits_of(
                 unit=units.get(name, ""),
                 n=n,
                 spread=m.spread(reading),
-                before=_rms(own, before),
-                after=_rms(own, values),
-                held_out=_rms(kept, values_without) if kept else None,
-                correlation=m.correlation(reading, m.prediction(log.beta(by))),
+                before=_rms(k, own, before),
+                after=_rms(k, own, values),
+                held_out=_rms(k, kept, values_without) if kept else None,
+                correlation=m.correlation(reading, _expected(k, log, m, by)),
                 sigma=float(sigma[k]),
                 delay=delays.get(name),
             )
@@ -247,7 +429,12 @@ def fits_of(
     return tuple(found)
 
 
-def _rms(rows: Sequence[tuple[Evidence, Moments]], values: Floats) -> float:
-    """Return the root mean square of the residuals of a row over some logs."""
-    total = sum(m.rms(m.residual(log.beta(values))) ** 2 * m.n for log, m in rows)
+def _expected(row: int, log: Evidence, m: Moments, values: Floats) -> Floats:
+    """Return the combination of columns that is what a reading should be: true value and offset, over its gain."""
+    return m.residual(log.beta(values)) / log.gain(row, values) + m.unit("reading")
+
+
+def _rms(row: int, rows: Sequence[tuple[Evidence, Moments]], values: Floats) -> float:
+    """Return the root mean square over some logs of the residuals of a row, in units of its reading."""
+    total = sum((m.rms(m.residual(log.beta(values))) / log.gain(row, values)) ** 2 * m.n for log, m in rows)
     return float(np.sqrt(total / max(sum(m.n for _, m in rows), 1)))

@@ -69,17 +69,33 @@ class Gathering:
         if self._decimation is not None:
             self._decimation.forget()
 
-    def _add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
+    def filtered(
+        self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None, t: Floats | None = None
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the entries of the program, the readings of its rows, their rates, and times, behind the filter."""
         entries = self._program.entries(q, qd, qdd, y)
         read = np.zeros((len(q), len(self._reads)))
         read[:, self._reads >= 0] = y[:, self._reads[self._reads >= 0]]
         rates = np.zeros_like(read)
         if dt is not None and len(read) > 1:
             rates[:] = np.gradient(read, dt, axis=0)
-        if self._decimation is not None:
-            n, m = entries.shape[1], read.shape[1]
-            rows = self._decimation.add(np.concatenate([entries, read, rates], axis=1))
-            entries, read, rates = rows[:, :n], rows[:, n : n + m], rows[:, n + m :]
+        at = np.zeros(len(q)) if t is None else t
+        if self._decimation is None:
+            return entries, read, rates, at
+        n, m = entries.shape[1], read.shape[1]
+        rows = self._decimation.add(np.concatenate([entries, read, rates, at[:, None]], axis=1))
+        return rows[:, :n], rows[:, n : n + m], rows[:, n + m : n + 2 * m], rows[:, -1]
+
+    def residuals(self, entries: Floats, values: Floats) -> Floats:
+        """Return what is left of each row (n, rows) for values of the columns of the program."""
+        layout = self._program.layout
+        found: Floats = np.array(entries[:, layout.constants])
+        for row, (own, columns) in enumerate(layout.rows):
+            found[:, row] += entries[:, own] @ values[columns]
+        return found
+
+    def _add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
+        entries, read, rates, _ = self.filtered(q, qd, qdd, y, dt)
         first = 0
         while first < len(entries):
             part = slice(first, first + self.segments.size)
@@ -95,11 +111,7 @@ class Gathering:
 
     def _weights(self, entries: Floats, robust: Robust) -> Floats:
         """Return how much each residual counts (n, rows)."""
-        layout = self._program.layout
-        found: Floats = np.array(entries[:, layout.constants])
-        for row, (own, columns) in enumerate(layout.rows):
-            found[:, row] += entries[:, own] @ robust.values[columns]
-        far = np.abs(found) / (HUBER * robust.sigma)
+        far = np.abs(self.residuals(entries, robust.values)) / (HUBER * robust.sigma)
         return np.asarray(1.0 / np.maximum(far, 1.0))
 
     def _without_unknowns(self, entries: Floats) -> Moments:

@@ -19,10 +19,13 @@ from nori_dyn.identification.information import Moments
 from nori_dyn.identification.parameters import Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import mended_prior, pull_back
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Booleans, Floats, Indices
 
 LOAD = "load"
 """What the parameters of a load are of."""
+
+ROUNDING = 1e-9
+"""Relative size of numbers that are zero but for rounding, among factors of combinations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +107,34 @@ class Problem:
                     load[:, k] = self.G[:, self.parameters.place[each.name]]
         return np.hstack([self.G, load])
 
+    def gains_of(self, rows: Sequence[str]) -> tuple[int, ...]:
+        """Return for each row, by its name, which of the columns is its gain, -1 where it has none."""
+        names = [self.parameters.names[k] for k in self.columns]
+        return tuple(names.index(f"gain:{row}") if f"gain:{row}" in names else -1 for row in rows)
+
     def evidence(self, is_loaded: bool) -> tuple[Floats, Floats]:
         """Return E and the shift of a log: beta = E (those that are looked for) + shift."""
         over_all = self.over_all(is_loaded)
         fixed = np.setdiff1d(np.arange(over_all.shape[1]), self.free)
         return over_all[:, self.free], over_all[:, fixed] @ self.before[fixed]
+
+    @cached_property
+    def told(self) -> Floats:
+        """The directions that the sensors can tell, orthonormal, over what is looked for (rank, n_free).
+
+        Where there is a load, by logs with it and without.
+        """
+        states = (False, True) if self.load_on is not None else (False,)
+        E = np.vstack([self.evidence(is_loaded)[0] for is_loaded in states])
+        _, s, Vt = np.linalg.svd(E, full_matrices=False)
+        return np.asarray(Vt[s > ROUNDING * s.max(initial=0.0)])
+
+    @cached_property
+    def told_alone(self) -> Booleans:
+        """Whether the sensors can tell each parameter by itself (n,), were the motion as rich as it can be."""
+        found = np.zeros(len(self.all_parameters), dtype=bool)
+        found[self.free] = 1.0 - np.sum(self.told**2, axis=0) < ROUNDING
+        return found
 
     def whole(self, values: Floats) -> Floats:
         """Return all parameters for those that are looked for."""

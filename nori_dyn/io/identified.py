@@ -61,14 +61,8 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         <inertial><mass value="1.1"/><inertia ixx="1.1" ixy="0" ixz="0" iyy="1.1" iyz="0" izz="1.1"/></inertial>
     """
     check_tree(tree, "nd.save_robot", "'panda.urdf', 'identified.urdf'")
-    path, root = robot_file(source)
-    form, endings = FORMATS[root]
+    path, root = check_robot(source, out)
     out = Path(out)
-    if out.suffix.lower() not in endings:
-        raise FileFormatError(
-            f"{out}: '{path}' is {form}, and is written as one: name a file that ends in {' or '.join(endings)}."
-        )
-    check_writable(out)
     if root == "mujoco":
         corrected = corrected_mjcf(tree, path)
         with _beside(out, corrected.content) as draft:
@@ -80,6 +74,23 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
         notes = (*corrected.notes, *_note_on_files(files))
     write_bytes(out, corrected.content)
     return notes
+
+
+def check_robot(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[Path, str]:
+    """Check, before the work, that the file of a robot can be written anew; return its path and its root element.
+
+    Raises:
+        FileFormatError, ModelError: see `save_robot`.
+    """
+    path, root = robot_file(source)
+    form, endings = FORMATS[root]
+    out = Path(out)
+    if out.suffix.lower() not in endings:
+        raise FileFormatError(
+            f"{out}: '{path}' is {form}, and is written as one: name a file that ends in {' or '.join(endings)}."
+        )
+    check_writable(out)
+    return path, root
 
 
 def _note_on_files(files: list[str]) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
     nd.save_html(report, "page.html")                          also with conditioning=, redundancy=
     nd.save_html(nd.place(tree, candidates), "place.html")
+    nd.save_html(nd.identify("log.csv", tree, curves=True), "identified.html")
 
-That of a log has a script of its own, to look closer; the others have none.
+That of a log and that of identified parameters have a script of its own, to look closer; the others have none.
 
 To add a page: a class of what it says, and a template beside the others that lays it out.
 """
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING
 
 import nori_dyn
 from nori_dyn.errors import WrongKindError
+from nori_dyn.identification.findings import Identification
 from nori_dyn.io.files import write_bytes
 from nori_dyn.observe.report import ObservabilityReport
 from nori_dyn.observe.workspace import MARGIN
 from nori_dyn.placement.design import Design
 from nori_dyn.placement.selection import Placement
+from nori_dyn.report.identification_page import IdentificationPage, identification_page
 from nori_dyn.report.log_page import LogPage, log_page
 from nori_dyn.report.page import Page, observability_page
 from nori_dyn.report.placement_page import PlacementPage, placement_page
@@ -44,8 +47,11 @@ def to_html(
     outputs: Sequence[str] | None = None,
 ) -> str:
     """Return a page; equal reports give equal pages. For arguments and errors see `save_html`."""
+    if isinstance(found, Identification):
+        script, digest = _script()
+        return rendered("identification.html", identification_page(found), script=script, script_hash=digest)
     if not isinstance(found, ObservabilityReport | Placement | Design):
-        expected = "what nd.observability, nd.place or nd.best_sensors returns"
+        expected = "what nd.observability, nd.place, nd.best_sensors or nd.identify returns"
         raise WrongKindError("nd.save_html", expected, found, "nd.save_html(nd.observability(system), 'page.html')")
     name: str
     page: Page | PlacementPage
@@ -63,12 +69,17 @@ def log_to_html(log: Recorded, names: Sequence[str] = ()) -> str:
         log: the log, run through a plan.
         names: estimates to draw, such as "tau", "fx:l_sole" or "fx:l_sole.mz"; all when empty.
     """
-    script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()  # no other script runs on the page
+    script, digest = _script()
     return rendered("log.html", log_page(log, names), script=script, script_hash=digest)
 
 
-def rendered(template: str, page: Page | PlacementPage | LogPage, **more: str) -> str:
+def _script() -> tuple[str, str]:
+    """Return the script of plots over the time, and its hash: no other script runs on the page."""
+    script = TEMPLATES.joinpath("time_plots.js").read_text(encoding="utf-8")
+    return script, base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def rendered(template: str, page: Page | PlacementPage | LogPage | IdentificationPage, **more: str) -> str:
     """Return what a page says, laid out by its template."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -85,7 +96,7 @@ def rendered(template: str, page: Page | PlacementPage | LogPage, **more: str) -
 
 
 def save_html(
-    found: ObservabilityReport | Placement | Design,
+    found: ObservabilityReport | Placement | Design | Identification,
     path: str | Path,
     conditioning: Conditioning | None = None,
     redundancy: Redundancy | None = None,
@@ -94,7 +105,8 @@ def save_html(
     """Write a page for the browser that stands alone.
 
     Args:
-        found: what `nd.observability`, `nd.place` or `nd.best_sensors` returns.
+        found: what `nd.observability`, `nd.place`, `nd.best_sensors` or `nd.identify` returns; the latter with
+            `curves=True` has readings over the time drawn as well.
         path: the file.
         conditioning: of a report, margins and expected deviations over many configurations: `nd.conditioning`.
         redundancy: of a report, what sensors may fail: `nd.redundancy`.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import nori_dyn as nd
 from nori_dyn.io.robot_names import NamedRobot, Robots
 from nori_dyn.tables import Shown
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.unit.identification.simulated import saved_log
 
 NASTY = (
     "<a&b>",
@@ -82,7 +85,18 @@ def things() -> dict[str, Shown]:
         "exciting motion": nd.exciting_motion(tree, duration=4.0, harmonics=3, starts=1, joints=JOINTS[1:]),
         "diagnosis": monitor.check(q, ones, y),
         "diagnosis of a batch": monitor.check_batch(Q, Ones, np.tile(y, (3, 1))),
+        "identification": identified(tree),
     }
+
+
+def identified(tree: nd.KinematicTree) -> Shown:
+    """Return what is found in a log of a robot whose tip carries something."""
+    sensors = sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0}, name="<i>torques</i>")
+    with TemporaryDirectory() as folder:
+        path = saved_log(Path(folder) / "log.npz", tree, n=300, sigma=0.1)
+        return nd.identify(
+            path, nd.System(tree, sensors), loaded=path, load_on=NASTY[-1], backend="numpy", physical=False
+        )
 
 
 NAMES = (
@@ -111,6 +125,7 @@ NAMES = (
     "exciting motion",
     "diagnosis",
     "diagnosis of a batch",
+    "identification",
 )
 
 

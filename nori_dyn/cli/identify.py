@@ -1,0 +1,196 @@
+"""nori-dyn identify: a robot's parameters from its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nori_dyn.cli.common import Base, Components, Inertias, Json, Keep, Lock, Mended, Strict, load, print_json
+from nori_dyn.cli.solve import Missing
+from nori_dyn.errors import InputError
+from nori_dyn.io.files import check_writable
+from nori_dyn.report.terminal import show
+from nori_dyn.tables import unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.identification.findings import Identification
+
+WANTED = "inertias,friction,rotors,offsets"
+"""What is looked for where nothing is said."""
+
+
+def identify(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs, of any format as in `solve`.")],
+    robot: Annotated[str, typer.Option(metavar="ROBOT", help="A URDF or MJCF file, or the name of a robot.")],
+    sensors: Annotated[
+        str | None,
+        typer.Option(
+            help="A shipped set of sensors, or a YAML file. Joint torques, when left out: `identification`, or "
+            "`identification_floating` with a floating base."
+        ),
+    ] = None,
+    mapping: Annotated[
+        Path | None, typer.Option(help="A YAML file that ties the logs' columns to the robot, as in `solve`.")
+    ] = None,
+    parameters: Annotated[
+        str,
+        typer.Option(
+            help="What to look for, with commas: inertias, friction, rotors, springs, offsets, gains, names such as "
+            "m:forearm, or patterns such as viscous:l_*. `offsets` alone calibrates sensors."
+        ),
+    ] = WANTED,
+    held_out: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE|LOG",
+            help="On what the fit is judged: a share at the end of each log, or another log. 0 for nothing.",
+        ),
+    ] = "0.33",
+    loaded: Annotated[
+        list[Path] | None, typer.Option(metavar="LOG", help="A log in which the robot carries a load; repeatable.")
+    ] = None,
+    load_on: Annotated[str | None, typer.Option(metavar="LINK", help="The link that carries the load.")] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A parameter that is known, such as m:load=2.5; repeatable."),
+    ] = None,
+    still: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JOINT", help="A joint that stands still in all logs, at any position; repeatable."),
+    ] = None,
+    physical: Annotated[
+        bool,
+        typer.Option(
+            "--physical/--no-physical",
+            help="Inertias that bodies can have (nori_dyn[identify]), or those of least squares alone.",
+        ),
+    ] = True,
+    robust: Annotated[
+        bool, typer.Option("--robust", help="Readings that are far off count less (Huber); reads the logs five times.")
+    ] = False,
+    cutoff: Annotated[
+        float | None,
+        typer.Option(metavar="HZ", help="A low-pass without delay, over readings and motion alike: 5 Hz suits arms."),
+    ] = None,
+    differentiate: Annotated[
+        int | None, typer.Option(metavar="WINDOW", help="Make accelerations of velocities, as in `solve`.")
+    ] = None,
+    dt: Annotated[float | None, typer.Option(help="Time between samples [s], where the logs have no times.")] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="Samples with what is no number: refuse the log, or drop them.")
+    ] = Missing.REFUSE,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the robot's file anew, with what was found: .urdf of a URDF, .xml of an MJCF model."),
+    ] = None,
+    components_out: Annotated[
+        Path | None, typer.Option(help="Write friction, rotors and springs as a YAML file for --components.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write what was found as a web page, with curves.")] = None,
+    base: Base = Base.FIXED,
+    lock: Lock = None,
+    keep: Keep = None,
+    components: Components = None,
+    inertias: Mended = Inertias.AS_GIVEN,
+    strict: Strict = False,
+    backend: Annotated[str, typer.Option(help="As in `solve`.")] = "auto",
+    as_json: Json = False,
+) -> None:
+    """Find a robot's own parameters in its logs: inertias, friction, rotors, offsets and gains of sensors, a load.
+
+    What the sensors can tell is found exactly, and what the logs tell of that with standard deviations; the rest stays
+    next to the model. Nothing is written but by --out, --components-out and --html.
+
+    Example: nori-dyn identify run.csv --robot arm.urdf --differentiate 11 --cutoff 5 --out identified.urdf
+
+    Example: nori-dyn identify free.csv --robot arm.urdf --loaded loaded.csv --load-on tool0 --html load.html
+    """
+    from nori_dyn.api.identify import identify as identified
+    from nori_dyn.api.identify import with_sensors
+    from nori_dyn.api.system import System
+    from nori_dyn.io.component_files import save_components
+    from nori_dyn.io.identified import check_robot, save_robot
+    from nori_dyn.io.sensor_configs import load_sensors
+    from nori_dyn.logs.log import read_log
+    from nori_dyn.report.html import save_html
+
+    given = dict(map(_known, known or ()))
+    share = _share(held_out)
+    for file in (components_out, html):
+        if file is not None:
+            check_writable(file)
+    if out is not None:
+        check_robot(robot, out)
+    tree = load(robot, base, lock, keep, components, strict, inertias)
+    system = with_sensors(tree) if sensors is None else System(tree, load_sensors(sensors, robot, tree))
+    found = identified(
+        [read_log(path, mapping) for path in logs],
+        system,
+        [word.strip() for word in parameters.split(",") if word.strip()],
+        held_out=read_log(held_out, mapping) if share is None else share,
+        loaded=[read_log(path, mapping) for path in loaded or ()],
+        load_on=load_on,
+        known=given,
+        locked=still or (),
+        physical=physical,
+        robust=robust,
+        cutoff=cutoff,
+        differentiate=differentiate,
+        dt=dt,
+        missing=missing.value,
+        curves=html is not None,
+        backend=backend,
+    )
+    notes: tuple[str, ...] = ()
+    if out is not None:
+        notes = save_robot(found.robot, robot, out)
+    if components_out is not None:
+        save_components(found.robot, components_out, (f"Identified from {', '.join(found.logs)}.",))
+    if html is not None:
+        save_html(found, html)
+    if as_json:
+        written = {"robot": out, "components": components_out, "page": html}
+        files = {what: str(path) for what, path in written.items() if path is not None}
+        print_json({**found.to_dict(), "written": files, "notes_on_files": list(notes)})
+        return
+    show(found.shown(), *(f"note: {note}" for note in notes), *_written(found, out, components_out, html))
+
+
+def _written(found: Identification, out: Path | None, components: Path | None, html: Path | None) -> Sequence[str]:
+    """Return what is said of files."""
+    files = (("Robot", out), ("Components", components), ("Page", html))
+    said = [f"{what} written to {unbroken(str(path))}." for what, path in files if path is not None]
+    if out is None and found.has_robot:
+        said.append("Nothing of the robot was written: --out ROBOT.urdf does.")
+    return said
+
+
+def _known(given: str) -> tuple[str, float]:
+    """Return the name and the value of a parameter that is known.
+
+    Raises:
+        InputError: something else.
+    """
+    name, sign, value = given.rpartition("=")
+    try:
+        if sign and name:
+            return name.strip(), float(value)
+    except ValueError:
+        pass
+    raise InputError(f"--known {given}: must be a parameter and its value, such as m:load=2.5.")
+
+
+def _share(given: str) -> float | None:
+    """Return the share that is held out; None where it is a log."""
+    try:
+        return float(given)
+    except ValueError:
+        return None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(identify)

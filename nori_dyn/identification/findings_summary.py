@@ -1,0 +1,316 @@
+"""What `print` shows of what was found of a robot's parameters: how well it fits, what is told, what to excite next."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
+from nori_dyn.typing import Floats
+
+if TYPE_CHECKING:
+    from nori_dyn.identification.findings import Combination, Fit, Found, Identification
+
+MOST = 12
+"""Most rows of a table, and most names in a sentence."""
+
+FEW = 4
+"""Most links and joints that are named as those to excite next."""
+
+WORST = 5
+"""Most combinations that are listed as told worst."""
+
+TERMS = 3
+"""Most terms of a combination that are shown; all others are counted."""
+
+SHORT: Mapping[str, str] = {
+    "viscous": "viscous",
+    "coulomb": "Coulomb",
+    "rotor": "rotor",
+    "stiffness": "stiffness",
+    "preload": "preload",
+    "offset": "offset",
+    "gain": "gain",
+}
+"""What columns are called."""
+
+ON_LINKS = (
+    "Told by themselves: which of the link's mass m, first moments mc and moments of inertia I, in its frame. All "
+    "others (in brackets) are told in sums with those of other links at most: what stands there is the nearest to the "
+    "model that fits."
+)
+"""What is said below tables of links."""
+
+IN_SUMS, NOT_TOLD = "in sums", "not told"
+"""What stands for the value of a parameter that is told only together with others, and of one that is not told."""
+
+
+def identification_document(found: Identification) -> Document:
+    """Return what is shown: the verdict, doubts, the fit by reading, parameters, what is told worst, and notes."""
+    parts: list[Part | str] = [Paragraph(*verdict(found))]
+    if found.doubts:
+        parts.append(Bullets(found.doubts, "Look at this first:"))
+    parts += [Facts(tuple(facts(found))), fit_table(found.fits)]
+    parts += [table for table in (joint_table(found), link_table(found), load_table(found)) if table is not None]
+    parts.append(Paragraph(next_words(found)))
+    worst = worst_table(found)
+    parts += [worst] if worst is not None else []
+    parts += [Bullets(found.remarks, "Notes:")] if found.remarks else []
+    return Document(tuple(parts))
+
+
+def verdict(found: Identification) -> tuple[str, str]:
+    """Return what is told in all, in words, and how well it fits, as a heading."""
+    can, told, wanted = len(found.directions), found.n_told, len(found.problem.free)
+    logs = "this log tells" if len(found.logs) == 1 else "these logs tell"
+    which = f"{can:,} independent combinations" if can != 1 else "one combination"
+    words = (
+        f"Of {wanted:,} parameters the sensors can tell {which}; {logs} {told:,} of them at least twice as well as "
+        "they were known. What is left open stays next to the model."
+    )
+    return words, f"{told:,} of {can:,} combinations are told."
+
+
+def facts(found: Identification) -> Iterator[tuple[str, str]]:
+    """Yield what was identified from what."""
+    yield "robot", unbroken(found.problem.tree.name)
+    yield "logs", f"{listed(found.logs, MOST)}: {found.n_samples:,} samples"
+    for unit, fits in by_unit(found.fits).items():
+        before, after = (range_of([getattr(fit, name) for fit in fits]) for name in ("before", "after"))
+        kept = [fit.held_out for fit in fits if fit.held_out is not None]
+        judged = f", {range_of(kept)} on what was held out" if kept else ""
+        by_model, by_found = unbroken(f"{before} {unit}"), unbroken(f"{after} {unit}")
+        yield "fit", f"{by_model} by the model, {by_found} by what was found{judged}"
+    yield "held out", found.held_out or "nothing: how well it fits other motions is not known"
+    if any(each.kind in INERTIAL for each in found.parameters.each):
+        yield "inertias", "such as bodies can have" if found.is_physical else "not all such as a body can have"
+
+
+def by_unit(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
+    """Return the fits of each unit."""
+    found: dict[str, list[Fit]] = {}
+    for fit in fits:
+        found.setdefault(fit.unit, []).append(fit)
+    return found
+
+
+def fit_table(fits: Sequence[Fit]) -> Table:
+    """Return how well each reading is explained."""
+    units = {fit.unit for fit in fits}
+    (unit,) = units if len(units) == 1 else ("",)
+    columns = ["reading", *(("unit",) if not unit else ()), "spread", "before", "after", "held out", "correlation"]
+    rows = []
+    for fit in fits:
+        own = [unbroken(fit.name), *((fit.unit,) if not unit else ()), fit.spread, fit.before, fit.after]
+        rows.append((*own, "" if fit.held_out is None else fit.held_out, f"{fit.correlation:.4f}"))
+    where = "held out" if any(fit.held_out is not None for fit in fits) else "read"
+    note = (
+        "spread: standard deviation of what was read. before, after, held out: rms of the error by the model, by what "
+        f"was found, and of what was held out. correlation: of what was {where} with what the found model says."
+    )
+    left = (0,) if unit else (0, 1)
+    return Table(f"Fit by reading{f' [{unit}]' if unit else ''}", tuple(columns), tuple(rows), (note,), left, MOST)
+
+
+def joint_table(found: Identification) -> Table | None:
+    """Return the parameters of each joint and its reading; None where none was looked for."""
+    names = found.problem.tree.joint_names
+    by_owner: dict[str, dict[str, Found]] = {}
+    for parameter, each in zip(found.problem.all_parameters, found.found, strict=True):
+        if parameter.kind not in INERTIAL:
+            owner = parameter.owner
+            if parameter.kind in OF_READINGS:
+                owner = next((name for name in names if owner == f"tau:{name}"), owner)
+            by_owner.setdefault(owner, {})[parameter.kind] = each
+    if not by_owner:
+        return None
+    kinds = [kind for kind in SHORT if any(kind in own for own in by_owner.values())]
+    units = {kind: {own[kind].unit for own in by_owner.values() if kind in own} for kind in kinds}
+    said = [f"{SHORT[kind]} in {' or '.join(sorted(units[kind]))}" for kind in kinds if units[kind] != {""}]
+    rows = [
+        (unbroken(owner), *(described(own[kind]) if kind in own else "" for kind in kinds))
+        for owner, own in by_owner.items()
+    ]
+    every = [each for own in by_owner.values() for each in own.values()]
+    units_said = (f"Units: {', '.join(map(unbroken, said))}.",) if said else ()
+    notes = (*units_said, *_notes_on(every))
+    columns = ("of", *(SHORT[kind] for kind in kinds))
+    return Table("Joints and readings", columns, tuple(rows), notes, most=MOST)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkRow:
+    """What was found of a link.
+
+    Attributes:
+        link: its name.
+        inertias: spatial inertias before and as found (6, 6).
+        mass: its mass as found, in words.
+        told: which of its parameters are told by themselves, in words.
+    """
+
+    link: str
+    inertias: tuple[Floats, Floats]
+    mass: str
+    told: str
+
+
+def link_rows(found: Identification) -> Iterator[LinkRow]:
+    """Yield what was found of each link of which inertias were looked for."""
+    by_name = {each.name: each for each in found.found}
+    for i in found.parameters.links():
+        link = found.problem.tree.names[i]
+        own = [each for each in found.found if _is_of(each.name, link)]
+        told = [short_name(each.name) for each in own if each.how == "told"]
+        inertias = found.problem.tree.I[i], found.robot.I[i]
+        mass = by_name.get(f"m:{link}")
+        shown = number(inertias[1][5, 5]) if mass is None else described(mass, always=True)
+        yield LinkRow(link, inertias, shown, "all" if len(told) == len(own) > 1 else ", ".join(told) or "none")
+
+
+def link_table(found: Identification) -> Table | None:
+    """Return the mass of each link, and by how far its centre moved; None where no inertia was looked for."""
+    rows = []
+    for row in link_rows(found):
+        before, after = row.inertias
+        has_centres = before[5, 5] > 0 and after[5, 5] > 0
+        moved = number(100 * np.linalg.norm(centre_of(after) - centre_of(before)), 2) if has_centres else ""
+        rows.append((unbroken(row.link), number(before[5, 5]), row.mass, moved, row.told))
+    if not rows:
+        return None
+    columns = ("link", "mass before [kg]", "found", "centre moved [cm]", "told by themselves")
+    return Table("Links", columns, tuple(rows), (ON_LINKS,), left=(0, 4), most=MOST)
+
+
+def load_table(found: Identification) -> Table | None:
+    """Return the parameters of the load; None where there is none."""
+    if found.problem.load_on is None:
+        return None
+    own = [each for each in found.found if each.name in found.load]
+    rows = [(each.name, described(each), each.unit) for each in own]
+    rows += [(f"centre {axis}", *shown) for axis, shown in zip("xyz", _load_centre(found), strict=False)]
+    title = f"Load on {unbroken(found.problem.load_on)}, in its frame"
+    return Table(title, ("parameter", "found", "unit"), tuple(rows), tuple(_notes_on(own)), left=(0, 2))
+
+
+def _load_centre(found: Identification) -> Iterator[tuple[str, str]]:
+    """Yield the centre of mass of the load, with its deviation, along each axis."""
+    by_name = {each.name: each for each in found.found}
+    m = by_name["m:load"]
+    for axis in "xyz":
+        h = by_name[f"mc:load.{axis}"]
+        if m.value <= 0 or "told" not in (m.how, h.how) or {m.how, h.how} - {"told", "known"}:
+            return
+        c = h.value / m.value
+        both = found.covariance_of((h.name, m.name))
+        by = np.array([1.0, -c]) / m.value
+        yield with_deviation(c, float(np.sqrt(by @ both @ by))), "m"
+
+
+def next_words(found: Identification) -> str:
+    """Return what is open, and what to excite next."""
+    unclear = [each for each in found.combinations if not each.is_told]
+    if not unclear:
+        return "Each combination is told at least twice as well as it was known: nothing is left to excite."
+    owners = Counter(owner_of(each.name) for each in unclear)
+    return (
+        f"Left open is most of {listed((name for name, _ in owners.most_common()), FEW)}. Excite these next: "
+        "nd.exciting_motion(robot) designs the motion that tells most."
+    )
+
+
+def worst_table(found: Identification) -> Table | None:
+    """Return the combinations that are told worst."""
+    unclear = sorted((each for each in found.combinations if not each.is_told), key=lambda each: -each.left)
+    if not unclear:
+        return None
+    rows = tuple((described_sum(each), left_of(each)) for each in unclear)
+    note = "Left: the share of the deviation before that is left, where 100 % says that the log tells nothing of it."
+    return Table("Told worst", ("combination", "left"), rows, (note,), most=WORST)
+
+
+def left_of(each: Combination) -> str:
+    """Return the share of the prior deviation that is left of a combination, "12 %"."""
+    return f"{100 * min(each.left, 1.0):.{0 if each.left > 0.01 else 1}f} %"
+
+
+def described(found: Found, always: bool = False) -> str:
+    """Return what was found of a parameter, as a cell of a table.
+
+    Args:
+        found: the parameter.
+        always: whether the value of one that is not told by itself stands there, without a deviation.
+    """
+    if found.how == "told":
+        return with_deviation(found.value, found.deviation)
+    if found.how == "known":
+        return f"{number(found.value)} known"
+    if always:
+        return f"({number(found.value)})"
+    return IN_SUMS if found.how == "combined" else NOT_TOLD
+
+
+def with_deviation(value: float, deviation: float) -> str:
+    """Return a value and its standard deviation, "3.079 ± 0.016": two digits of the latter count."""
+    if not (math.isfinite(value) and deviation > 0 and math.isfinite(deviation)):
+        return number(value)
+    decimals = 1 - math.floor(math.log10(float(f"{deviation:.1e}")))
+    if decimals > 6 or abs(value) >= 1e6:
+        return unbroken(f"{number(value)} ± {number(deviation, 2)}")
+    shown = (f"{round(x, decimals) + 0.0:,.{max(decimals, 0)}f}" for x in (value, deviation))
+    return unbroken(" ± ".join(shown))
+
+
+def described_sum(found: Combination, most: int | None = TERMS) -> str:
+    """Return a combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more"."""
+    terms = sorted(found.terms.items(), key=lambda term: term[0] != found.name.removesuffix(" +"))
+    shown = ""
+    for name, factor in terms[:most]:
+        sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")
+        shown += sign + unbroken(("" if abs(factor) == 1 else f"{number(abs(factor))} ") + name)
+    more = 0 if most is None else len(terms) - most
+    return f"{shown} + {unbroken(f'{more:,} more')}" if more > 0 else shown
+
+
+def owner_of(name: str) -> str:
+    """Return the link, joint or reading that a parameter is of: "elbow" of "viscous:elbow"."""
+    kind, _, owner = name.removesuffix(" +").partition(":")
+    return owner.rpartition(".")[0] if kind in ("mc", "I") else owner
+
+
+def short_name(name: str) -> str:
+    """Return the name of a parameter without that of its owner: "mc.x" of "mc:forearm.x"."""
+    kind = name.partition(":")[0]
+    return f"{kind}.{name.rpartition('.')[2]}" if kind in ("mc", "I") else kind
+
+
+def _is_of(name: str, link: str) -> bool:
+    return name.partition(":")[0] in INERTIAL and owner_of(name) == link
+
+
+def _notes_on(found: Iterable[Found]) -> Iterator[str]:
+    hows = {each.how for each in found}
+    said = []
+    if "combined" in hows:
+        said.append(f"{IN_SUMS}: told only together with other parameters")
+    if "open" in hows:
+        said.append(f"{NOT_TOLD}: the log says less of it than was known")
+    if said:
+        yield "; ".join(said) + "."
+
+
+def centre_of(I: Floats) -> Floats:
+    """Return the centre of mass (3,) [m] of a spatial inertia (6, 6)."""
+    return np.asarray(ten_of(I)[1:4] / I[5, 5], dtype=float)
+
+
+def range_of(values: Sequence[float]) -> str:
+    """Return from where to where numbers go, "0.36 to 4.9"."""
+    low, high = number(min(values), 2), number(max(values), 2)
+    return low if low == high else f"{low} to {high}"
