@@ -176,7 +176,8 @@ class IdentificationRun:
         if not logs and not loaded:
             raise InputError("there is no log to identify from.")
         if loaded and self._problem.load_on is None:
-            raise InputError(f"which link carries the load? Name it: load_on='{self._job.system.tree.names[-1]}' (--load-on).")
+            last = self._job.system.tree.names[-1]
+            raise InputError(f"which link carries the load? Name it: load_on='{last}' (--load-on).")
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
             gathered = [self._gather(log, False) for log in logs] + [self._gather(log, True) for log in loaded]
             others = [self._gather(log, False) for log in held_out]
