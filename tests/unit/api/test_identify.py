@@ -158,7 +158,7 @@ def test_torques_of_joints_that_stand_still_need_not_count(tmp_path, arm, cutoff
         found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False, moving=moving, cutoff=cutoff)
         truth = truth_of(found, values_in(found, other))
         errors.append(np.abs([c.value for c in found.combinations] - truth).max())
-    assert errors[1] < 0.05 * errors[0]
+    assert errors[1] < (0.05 if cutoff is None else 0.25) * errors[0]  # few windows of the filter are all motion
     assert found.fits[0].n < len(arrays["t"])
 
 
