@@ -24,13 +24,13 @@ from nori_dyn.identification.doubts import (
 from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.findings import TOLD, Curves, Identification, Thinned, combinations_of, fits_of
-from nori_dyn.identification.gathering import Gathering, Robust
+from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.motion import Motion
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.physical import unphysical_links
 from nori_dyn.identification.problem import Problem
-from nori_dyn.identification.regression import force_readings, regression
+from nori_dyn.identification.regression import force_readings, regression, torques_of
 from nori_dyn.logs.differentiation import JUMP, Differentiation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
@@ -57,6 +57,7 @@ class Job:
     system: System
     differentiation: Differentiation | None
     dt: float | None
+    moving: float | None
     cutoff: float | None
     missing: Missing
     backend: str
@@ -180,13 +181,14 @@ class IdentificationRun:
             raise InputError(f"which link carries the load? Name it: load_on='{tip}' (--load-on {tip}).")
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
             gathered = [self._gather(log, False) for log in logs] + [self._gather(log, True) for log in loaded]
+            unweighed = gathered
             others = [self._gather(log, False) for log in held_out]
             self._stage("estimating")
             prior = self._problem.prior([each.rows for each in map(self._evidence, gathered)], self._declared())
             solution = self._solved(gathered, prior)
             if self._job.is_robust:
                 gathered, solution = self._robust(gathered, prior, solution)
-            return self._identification(gathered, others, share, prior, solution)
+            return self._identification(gathered, unweighed, others, share, prior, solution)
 
     def _evidence(self, gathered: Gathered, part: slice = slice(None)) -> Evidence:
         E, shift = self._problem.evidence(gathered.is_loaded)
@@ -231,7 +233,9 @@ class IdentificationRun:
         if cutoff is not None and dt is None:
             raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
         decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
-        return Gathering(self._found, self._program, self._sigma, decimation, robust)
+        speed = self._job.moving
+        moving = None if speed is None else Moving(speed, torques_of(self._job.system, self._found.row_names))
+        return Gathering(self._found, self._program, self._sigma, decimation, robust, moving)
 
     def _all_curves(self, gathered: Sequence[Gathered], before: Floats, values: Floats) -> tuple[Curves, ...]:
         """Return the curves of the first log without the load and the first with it, where they are asked for."""
@@ -254,10 +258,10 @@ class IdentificationRun:
                 gathering.forget()
                 q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
                 qdd = self._motion.accelerations(q, qd, y)
-                entries, read, _, t = gathering.filtered(q, qd, qdd, y, gathered.dt, at[part])
-                old = read + gathering.residuals(entries, evidence.beta(before))
-                new = read + gathering.residuals(entries, evidence.beta(values)) / gains
-                thinned.add(np.column_stack([t, read, old, new]))
+                made = gathering.filtered(q, qd, qdd, y, gathered.dt, at[part])
+                old = made.read + gathering.residuals(made.entries, evidence.beta(before))
+                new = made.read + gathering.residuals(made.entries, evidence.beta(values)) / gains
+                thinned.add(np.column_stack([made.t, made.read, old, new]))
             self._stage(f"{gathered.log.path.name[-24:]}, curves", chunk.done)
             unit = "sample" if samples.t is None else "s"
         t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
@@ -289,8 +293,15 @@ class IdentificationRun:
         return found
 
     def _identification(
-        self, gathered: list[Gathered], others: list[Gathered], share: float, prior: Prior, solution: Solution
+        self,
+        gathered: list[Gathered],
+        unweighed: list[Gathered],
+        others: list[Gathered],
+        share: float,
+        prior: Prior,
+        solution: Solution,
     ) -> Identification:
+        """Return what is found of what logs say; fits are of `unweighed`, in which all residuals count alike."""
         problem = self._problem
         logs = [self._evidence(each) for each in gathered]
         ends = [_end(each.segments, share) for each in gathered]
@@ -298,7 +309,7 @@ class IdentificationRun:
             held_out, without = [self._evidence(each) for each in others], solution
         elif share and all(0 < end < len(each.segments) for end, each in zip(ends, gathered, strict=True)):
             without = self._solved(gathered, prior, [slice(0, end) for end in ends])
-            held_out = [self._evidence(each, slice(end, None)) for end, each in zip(ends, gathered, strict=True)]
+            held_out = [self._evidence(each, slice(end, None)) for end, each in zip(ends, unweighed, strict=True)]
         else:
             held_out, without = [], solution
         before = problem.before[problem.free]
@@ -328,7 +339,7 @@ class IdentificationRun:
             fits=fits_of(
                 self._row_names,
                 force_readings(self._job.system),
-                logs,
+                [self._evidence(each) for each in unweighed],
                 held_out,
                 before,
                 values[problem.free],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -37,6 +38,7 @@ def identify(
     locked: Sequence[str] = (),
     physical: bool = True,
     robust: bool = False,
+    moving: float | None = None,
     cutoff: float | None = None,
     differentiate: int | None = None,
     dt: float | None = None,
@@ -67,6 +69,8 @@ def identify(
         locked: joints that stand still in all logs.
         physical: whether to return inertias that bodies can have (needs the extra `identify`).
         robust: whether residuals that are far off count less (Huber); reads the logs several times.
+        moving: speed [rad/s or m/s] above which a joint moves: its torque counts only then, as friction is whatever it
+            takes to stand still; all count when None.
         cutoff: frequency [Hz] of a zero-phase low-pass over regressor and readings alike; none when None.
         differentiate: window of the Savitzky-Golay filter that makes accelerations of velocities, odd.
         dt: time between samples [s]; that of the log's times when None.
@@ -102,6 +106,7 @@ def identify(
         system=with_sensors(system) if isinstance(system, KinematicTree) else system,
         differentiation=None if differentiate is None else Differentiation(differentiate, dt),
         dt=dt,
+        moving=moving,
         cutoff=cutoff,
         missing=missing,
         backend=backend,
@@ -109,6 +114,8 @@ def identify(
         is_physical=physical,
         has_curves=curves,
     )
+    if moving is not None and not 0 <= moving < math.inf:
+        raise InputError(f"the speed above which a joint moves is {moving:g}: it must be a number not below zero.")
     share = 0.0 if not isinstance(held_out, float | int) else float(held_out)
     if not 0 <= share < 1:
         raise InputError(f"the share held out is {share:g}: it must be at least 0 and less than 1.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,13 +11,17 @@ from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.information import EXTRA, Moments, Segments, row_moments
 from nori_dyn.identification.regression import Regression, RegressorProgram
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Floats, Indices
 
 AT_ONCE = 4096
 """Samples that are taken at a time: what they make fits the caches."""
 
 HUBER = 1.345
 """Residuals beyond so many standard deviations count less: 95 % efficient under normal noise."""
+
+
+WHOLLY = 0.99
+"""Share of a filter's window in which a joint has to move for its torque to count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +37,41 @@ class Robust:
     sigma: Floats
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Moving:
+    """Torques of joints count only while these move: at rest, friction is whatever it takes to stand still.
+
+    Attributes:
+        speed: above which a joint moves [rad/s or m/s].
+        freedoms: of each row the velocity of its joint, -1 of rows of other readings, which always count.
+    """
+
+    speed: float
+    freedoms: Indices
+
+    def counts(self, qd: Floats) -> Floats:
+        """Return 1 where a row counts (n, rows) at velocities (n, nv), 0 elsewhere."""
+        return np.where((np.abs(qd[:, self.freedoms]) > self.speed) | (self.freedoms < 0), 1.0, 0.0)
+
+
+class Filtered(NamedTuple):
+    """Samples behind the filter.
+
+    Attributes:
+        entries: of the program (n, ...).
+        read: what each row reads (n, rows), 0 of those that read nothing.
+        rates: how fast that changes (n, rows).
+        counts: 1 where a row counts (n, rows), 0 elsewhere; None where all do.
+        t: times (n,).
+    """
+
+    entries: Floats
+    read: Floats
+    rates: Floats
+    counts: Floats | None
+    t: Floats
+
+
 class Gathering:
     """Gathers what samples say, in order.
 
@@ -41,6 +81,7 @@ class Gathering:
         sigma: standard deviation of each row, by which those with unknown wrenches are weighed; 1 where not known.
         decimation: the filter; None leaves samples as they are.
         robust: estimates before; None counts all alike.
+        moving: which rows count only while their joint moves; None counts all.
     """
 
     def __init__(
@@ -50,8 +91,10 @@ class Gathering:
         sigma: Floats,
         decimation: Decimation | None = None,
         robust: Robust | None = None,
+        moving: Moving | None = None,
     ) -> None:
         self._program, self._sigma, self._decimation, self._robust = program, sigma, decimation, robust
+        self._moving = moving
         self._reads = np.array(found.reads)
         self._has_unknowns, self._is_exact = bool(found.unknowns), np.array(found.is_exact)
         self.segments = Segments()
@@ -71,8 +114,8 @@ class Gathering:
 
     def filtered(
         self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None, t: Floats | None = None
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the entries of the program, the readings of its rows, their rates, and times, behind the filter."""
+    ) -> Filtered:
+        """Return what samples are behind the filter: as many as it leaves."""
         entries = self._program.entries(q, qd, qdd, y)
         read = np.zeros((len(q), len(self._reads)))
         read[:, self._reads >= 0] = y[:, self._reads[self._reads >= 0]]
@@ -80,11 +123,15 @@ class Gathering:
         if dt is not None and len(read) > 1:
             rates[:] = np.gradient(read, dt, axis=0)
         at = np.zeros(len(q)) if t is None else t
+        counts = None if self._moving is None else self._moving.counts(qd)
         if self._decimation is None:
-            return entries, read, rates, at
-        n, m = entries.shape[1], read.shape[1]
-        rows = self._decimation.add(np.concatenate([entries, read, rates, at[:, None]], axis=1))
-        return rows[:, :n], rows[:, n : n + m], rows[:, n + m : n + 2 * m], rows[:, -1]
+            return Filtered(entries, read, rates, counts, at)
+        parts = [entries, read, rates, at[:, None], *([] if counts is None else [counts])]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        rows = np.split(self._decimation.add(np.concatenate(parts, axis=1)), ends, axis=1)
+        if counts is not None:
+            counts = np.where(rows[4] > WHOLLY, 1.0, 0.0)
+        return Filtered(rows[0], rows[1], rows[2], counts, rows[3][:, 0])
 
     def residuals(self, entries: Floats, values: Floats) -> Floats:
         """Return what is left of each row (n, rows) for values of the columns of the program."""
@@ -95,18 +142,22 @@ class Gathering:
         return found
 
     def _add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
-        entries, read, rates, _ = self.filtered(q, qd, qdd, y, dt)
+        entries, read, rates, counts, _ = self.filtered(q, qd, qdd, y, dt)
         first = 0
         while first < len(entries):
             part = slice(first, first + self.segments.size)
-            self.segments.add(self._moments(entries[part], read[part], rates[part]))
+            own = None if counts is None else counts[part]
+            self.segments.add(self._moments(entries[part], read[part], rates[part], own), len(entries[part]))
             first = part.stop
 
-    def _moments(self, entries: Floats, read: Floats, rates: Floats) -> list[Moments]:
+    def _moments(self, entries: Floats, read: Floats, rates: Floats, counts: Floats | None) -> list[Moments]:
         """Return what samples say of each row."""
         if self._has_unknowns:
-            return [self._without_unknowns(entries)]
-        weights = None if self._robust is None else self._weights(entries, self._robust)
+            return [self._without_unknowns(entries if counts is None else entries[counts.all(axis=1)])]
+        weights = counts
+        if self._robust is not None:
+            far = self._weights(entries, self._robust)
+            weights = far if counts is None else far * counts
         return row_moments(self._program.layout, entries, read, rates, weights)
 
     def _weights(self, entries: Floats, robust: Robust) -> Floats:

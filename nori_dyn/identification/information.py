@@ -36,7 +36,7 @@ class Moments:
 
     Attributes:
         columns: the parameters that it depends on (k,).
-        n: number of samples.
+        n: number of samples that count.
         R: triangular factor of [W e 1 y c] (k + 4, k + 4).
     """
 
@@ -45,9 +45,15 @@ class Moments:
     R: Floats
 
     @staticmethod
-    def of(columns: Sequence[int] | Indices, rows: Floats) -> Moments:
-        """Return those of rows [W e 1 y c] (n, k + 4), which are overwritten where they lie column by column."""
-        return Moments(np.asarray(columns, dtype=np.intp), len(rows), triangular(rows))
+    def of(columns: Sequence[int] | Indices, rows: Floats, n: int | None = None) -> Moments:
+        """Return those of rows [W e 1 y c] (n, k + 4), which are overwritten where they lie column by column.
+
+        Args:
+            columns: the parameters that they depend on.
+            rows: the rows, those of samples that do not count zero.
+            n: how many samples count; all when None.
+        """
+        return Moments(np.asarray(columns, dtype=np.intp), len(rows) if n is None else n, triangular(rows))
 
     @staticmethod
     def joined(parts: Sequence[Moments]) -> Moments:
@@ -81,11 +87,11 @@ class Moments:
 
     def mean(self, u: Floats) -> float:
         """Return the mean of a combination of columns."""
-        return self.inner(u, self.unit("one")) / self.n
+        return self.inner(u, self.unit("one")) / max(self.n, 1)
 
     def rms(self, u: Floats) -> float:
         """Return the root of the mean square of a combination of columns."""
-        return float(np.linalg.norm(self.R @ u) / np.sqrt(self.n))
+        return float(np.linalg.norm(self.R @ u) / np.sqrt(max(self.n, 1)))
 
     def spread(self, u: Floats) -> float:
         """Return the standard deviation of a combination of columns."""
@@ -94,7 +100,7 @@ class Moments:
     def correlation(self, u: Floats, v: Floats) -> float:
         """Return the correlation of two combinations of columns; nan where one does not vary."""
         both = self.spread(u) * self.spread(v)
-        return (self.inner(u, v) / self.n - self.mean(u) * self.mean(v)) / both if both > 0 else float("nan")
+        return (self.inner(u, v) / max(self.n, 1) - self.mean(u) * self.mean(v)) / both if both > 0 else float("nan")
 
     def gradient(self, values: Floats) -> Floats:
         """Return the sum over the samples of W^T times the residual (k,)."""
@@ -112,6 +118,8 @@ class Moments:
 def triangular(rows: Floats) -> Floats:
     """Return the triangular factor (k, k) of rows (n, k); they are overwritten where they lie column by column."""
     n, k = rows.shape
+    if not n:
+        return np.zeros((k, k))
     found, _, _ = dgeqrt(min(BLOCK, n, k), np.asarray(rows, order="F"), overwrite_a=1)
     R = np.triu(found[:k])
     return R if n >= k else np.vstack([R, np.zeros((k - n, k))])
@@ -127,7 +135,7 @@ def row_moments(
         entries: these, for n samples (n, ...).
         y: what each row reads (n, rows), 0 of those that read nothing.
         rates: how fast that changes (n, rows).
-        weights: how much each residual counts (n, rows): 1 when None.
+        weights: how much each residual counts (n, rows): 1 when None; where it is 0, the sample is none of that row.
     """
     found = []
     constants = entries[:, layout.constants]
@@ -140,9 +148,11 @@ def row_moments(
         rows[:, k + 1] = 1.0
         rows[:, k + 2] = y[:, row]
         rows[:, k + 3] = constants[:, row]
+        n = len(rows)
         if weights is not None:
             rows *= np.sqrt(weights[:, row])[:, None]
-        found.append(Moments.of(columns, rows))
+            n = int(np.count_nonzero(weights[:, row]))
+        found.append(Moments.of(columns, rows, n))
     return found
 
 
@@ -162,14 +172,16 @@ class Segments:
         self.closed: list[list[Moments]] = []
         self._most = most
         self._open: list[list[Moments]] = []
+        self._n = 0
 
-    def add(self, rows: Sequence[Moments]) -> None:
-        """Add what the samples that come next, at most `size`, say of each row."""
+    def add(self, rows: Sequence[Moments], n: int) -> None:
+        """Add what the n samples that come next, at most `size`, say of each row."""
         self._open.append(list(rows))
-        if sum(each[0].n for each in self._open) < self.size:
+        self._n += n
+        if self._n < self.size:
             return
         self.closed.append(joined(self._open))
-        self._open = []
+        self._open, self._n = [], 0
         if len(self.closed) == 2 * self._most:
             self.closed = [joined(self.closed[k : k + 2]) for k in range(0, len(self.closed), 2)]
             self.size *= 2

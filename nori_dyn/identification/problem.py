@@ -169,7 +169,7 @@ class Problem:
         for m in (m for rows in logs for m in rows):
             u = m.unit("reading") if m.rms(m.unit("reading")) > 0 else m.unit("constant")
             read = m.rms(u)
-            own = np.linalg.norm(m.R[:, : m.k], axis=0) / np.sqrt(m.n)
+            own = np.linalg.norm(m.R[:, : m.k], axis=0) / np.sqrt(max(m.n, 1))
             found = np.divide(read, own, out=np.zeros(m.k), where=own > 0)
             sizes[m.columns] = np.maximum(sizes[m.columns], found)
         sizes[sizes == 0] = 1.0

@@ -28,7 +28,7 @@ from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import InputError
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.measurements.base import VariableReading
-from nori_dyn.measurements.binding import OFFSET
+from nori_dyn.measurements.binding import OFFSET, without_offset
 from nori_dyn.model.component import Component
 from nori_dyn.model.kinematics import Kinematics, moving, positions
 from nori_dyn.observe.exact import ExactTree, exact_positions
@@ -37,9 +37,9 @@ from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.trace import configuration_inputs
-from nori_dyn.system.variables import VariableKey
+from nori_dyn.system.variables import LOAD, VariableKey
 from nori_dyn.tables import listed, spaced
-from nori_dyn.typing import Array, Floats
+from nori_dyn.typing import Array, Floats, Indices
 
 MOST_NAMES = 5
 """Most names of parameters in an error."""
@@ -89,7 +89,7 @@ class Regression:
         row_names: the name of each row.
         reads: for each row the number of its reading among y, -1 where it takes none.
         is_exact: for each row whether it holds exactly; others are noisy.
-        unknowns: the name of each w.
+        unknowns: the name of each w that some row feels.
         W: the entries that are not zero for all motions, by row and parameter.
         N: those, by row and w.
         c: for each row.
@@ -216,6 +216,20 @@ def force_readings(system: System) -> dict[str, str]:
         if isinstance(row.key, SensorRow) and _is_of_forces(row, at):
             found |= zip(row.component_names, row.units, strict=True)
     return found
+
+
+def torques_of(system: System, names: Sequence[str]) -> Indices:
+    """Return for each row by its name the velocity of the joint whose torque it reads, -1 where it reads no such."""
+    found: dict[str, int] = {}
+    for row in system.measurements:
+        equation = without_offset(row.equation)
+        if isinstance(equation, VariableReading) and equation.key.kind in ("tau", LOAD):
+            first = system.tree.v_slices[equation.key.body].start
+            for name, own in zip(row.component_names, np.asarray(equation.matrix), strict=True):
+                (at,) = np.nonzero(own)
+                if len(at) == 1:
+                    found[name] = first + int(at[0])
+    return np.array([found.get(name, -1) for name in names], dtype=np.intp)
 
 
 def _is_of_forces(row: RowBlock, at: Kinematics) -> bool:
@@ -378,6 +392,8 @@ class _Forward:
                 name = [*parameters.names, *self._unknown][column]
                 raise InputError(f"'{rows[row][0]}' is not linear in '{name}'. Leave the one or the other out.")
         n = len(parameters)
+        felt = sorted({k - n for _, k in found if k >= n})
+        names, wrenches = [*self._unknown], [*self._unknown.values()]
         return Regression(
             system=system,
             parameters=parameters,
@@ -386,13 +402,13 @@ class _Forward:
             row_names=tuple(name for name, *_ in rows),
             reads=tuple(reading for _, reading, _, _ in rows),
             is_exact=tuple(is_exact for _, _, is_exact, _ in rows),
-            unknowns=tuple(self._unknown),
+            unknowns=tuple(names[k] for k in felt),
             W={(row, k): entry for (row, k), entry in found.items() if k < n},
-            N={(row, k - n): entry for (row, k), entry in found.items() if k >= n},
+            N={(row, felt.index(k - n)): entry for (row, k), entry in found.items() if k >= n},
             c=tuple(constants),
             total=tuple(terms),
             phi=tuple(phi),
-            w=tuple(self._unknown.values()),
+            w=tuple(wrenches[k] for k in felt),
         )
 
 

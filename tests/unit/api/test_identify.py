@@ -145,6 +145,23 @@ def test_far_off_readings_count_less(tmp_path, arm):
     assert errors[1] < 0.2 * errors[0]
 
 
+@pytest.mark.parametrize("cutoff", [None, 5.0])
+def test_torques_of_joints_that_stand_still_need_not_count(tmp_path, arm, cutoff):
+    """While a joint stands still its torque says nothing of friction: here it is anything."""
+    _, other = changed(arm, seed=11)
+    log = saved_log(tmp_path / "log.npz", other, sigma=0.01)
+    arrays = dict(np.load(log))
+    sticks = np.abs(arrays["qd"]) < 0.1
+    np.savez(log, **arrays | {"tau": arrays["tau"] + 5.0 * sticks})
+    errors = []
+    for moving in (None, 0.11):
+        found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False, moving=moving, cutoff=cutoff)
+        truth = truth_of(found, values_in(found, other))
+        errors.append(np.abs([c.value for c in found.combinations] - truth).max())
+    assert errors[1] < (0.05 if cutoff is None else 0.25) * errors[0]  # few windows of the filter are all motion
+    assert found.fits[0].n < len(arrays["t"])
+
+
 def test_a_low_pass_takes_noise_and_no_signal(tmp_path, arm):
     _, other = changed(arm, seed=7)
     log = saved_log(tmp_path / "log.npz", other, n=6000, dt=0.002, sigma=1.0)
@@ -281,5 +298,7 @@ def test_bad_arguments_are_refused_in_words(tmp_path, arm):
         nd.identify(log, system, ["inertias"], cutoff=1e4)
     with pytest.raises(InputError, match="too few"):
         nd.identify(log, system, ["inertias"], cutoff=0.1)
+    with pytest.raises(InputError, match="above which a joint moves"):
+        nd.identify(log, system, ["inertias"], moving=-1.0)
     with pytest.raises(InputError, match="there is no log"):
         nd.identify([], system, ["inertias"])

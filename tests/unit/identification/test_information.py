@@ -64,7 +64,7 @@ def test_segments_are_joined_in_order_and_stay_few():
     first = 0
     while first < len(rows):
         part = rows[first : first + segments.size]
-        segments.add([Moments.of([0, 1], part.copy(order="F"))])
+        segments.add([Moments.of([0, 1], part.copy(order="F"))], len(part))
         first += len(part)
     found = segments.each()
     assert 8 <= len(found) <= 17
