@@ -7,6 +7,8 @@ second half.
 Inverse dynamics is linear in inertias: each column of the regression is what a link with one of them at 1 takes, or
 what a component of size 1 adds. That a rotor turns with the first joint cannot be told from the link that does; one
 that turns with the second can, as it feels only that joint.
+
+The same by `nd.identify`, where torques count only while their joint moves.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 import nori_dyn as nd
 from benchmarks.real.arms import ArmLog, least_squares
 from benchmarks.real.finding import Finding, held_against
+from benchmarks.real.identified import judged, with_friction
 from benchmarks.real.recording import beside
 from nori_dyn.typing import Floats
 
@@ -31,6 +34,8 @@ WIDTH = 0.1
 """Velocity over which friction changes its sign [rad/s]: that of the noise of the velocities."""
 EDGE = 50
 """Samples at both ends that the filter has touched."""
+MOVING = 0.1
+"""Speed above which a joint moves [rad/s]."""
 
 JOINTS = ("shoulder", "elbow")
 
@@ -86,7 +91,28 @@ def run(data: Path) -> list[Finding]:
     return [
         compared("torques, links alone", links[second], measured[second]),
         compared("torques, with rotors and friction", explained(parts, log, measured)[second], measured[second]),
+        *identified(log, tree),
     ]
+
+
+def identified(log: ArmLog, tree: nd.KinematicTree) -> list[Finding]:
+    """Return what inertias alone, and all parameters, found on the first half of the log explain of the second."""
+    found = []
+    for title, wanted in (
+        ("torques of joints that move, inertias identified", ["inertias", "offsets"]),
+        ("torques of joints that move, all identified", ["inertias", "friction", "rotors", "offsets"]),
+    ):
+        one = nd.identify(
+            log.log,
+            with_friction(tree, WIDTH),
+            wanted,
+            held_out=0.5,
+            cutoff=CUTOFF,
+            differentiate=WINDOW,
+            moving=MOVING,
+        )
+        found.append(judged(DATA, title, "torques of the motors, second half", JOINTS, one))
+    return found
 
 
 def compared(estimate: str, tau: Floats, measured: Floats) -> Finding:

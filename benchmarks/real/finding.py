@@ -52,6 +52,7 @@ class Figure:
         value: the number.
         unit: its unit.
         expected: what it was held against; nan where there is nothing.
+        deviation: its standard deviation; nan where it is not known.
     """
 
     data: str
@@ -59,6 +60,7 @@ class Figure:
     value: float
     unit: str = ""
     expected: float = float("nan")
+    deviation: float = float("nan")
 
 
 def held_against(

@@ -6,11 +6,15 @@ expected of it; the least squares over all instants together is then the mean of
 where a sensor hung.
 
 Held against: the sensors themselves, less their offsets. What was estimated has not seen them but for these.
+
+Then masses and centres of the lifted leg are identified from the sensor below its hip, and held against the URDF.
 """
 
 from __future__ import annotations
 
+import tempfile
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +23,7 @@ import numpy as np
 
 import nori_dyn as nd
 from benchmarks.real.finding import Figure, Finding, held_against
+from benchmarks.real.identified import combination
 from benchmarks.real.recording import beside, readings
 from benchmarks.real.signals import hung, low_passed
 from nori_dyn.typing import Booleans, Floats
@@ -95,9 +100,7 @@ class Stand:
 def estimated(data: Path) -> Stand:
     """Return what was estimated. NumPy runs the plan: that takes less time than to compile it for one short log."""
     folder = data / "real" / "icub_one_leg"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nd.NoriWarning)
-        tree = nd.load_urdf(folder / "iCubGenova02.urdf", base="floating", kept="sensors")
+    tree = robot(folder)
     links = {joint: tree.names[tree.joint_names.index(joint)] for joint in SENSORS.values()}
     outputs = [name for joint, link in links.items() for name in (f"f:{link}", f"offset:ft:{joint}")]
     plan = nd.plan(nd.System(tree, beside("icub_one_leg.sensors.yaml")), outputs=outputs)
@@ -143,7 +146,74 @@ def run(data: Path) -> list[Finding | Figure]:
             "share of the time that the sensor of the left leg hung",
             float(np.mean(~stand.sensors["left leg"].works)),
         ),
+        *identified(data),
     ]
+
+
+def identified(data: Path) -> Iterator[Figure]:
+    """Yield what the sensor below the right hip tells of the leg that hangs on it."""
+    folder = data / "real" / "icub_one_leg"
+    tree = robot(folder)
+    links = beyond(tree, "r_leg_ft_sensor")
+    wanted = [f"{of}:{link}*" for of in ("m", "mc", "I") for link in links]
+    for (first, last), when in ((STANDS, "on one leg"), (TURNED, "the leg turned out")):
+        with tempfile.TemporaryDirectory() as temporary:
+            path = Path(temporary) / "leg.npz"
+            np.savez(path, **between(folder / "left_leg.npz", FIRST + first, FIRST + last))
+            found = nd.identify(
+                nd.read_log(path, beside("icub_one_leg.log.yaml")),
+                nd.System(tree, beside("icub_leg.sensors.yaml")),
+                [*wanted, "offsets"],
+                held_out=0,
+                robust=True,
+                cutoff=CUTOFF,
+                differentiate=WINDOW,
+                missing="drop",
+            )
+        for what, name in (
+            ("mass of the leg", f"m:{links[0]} +"),
+            ("first moment along the thigh, shank and foot at the knee", f"mc:{links[0]}.z +"),
+            ("first moment along the shank, foot at the ankle", f"mc:{links[2]}.y +"),
+        ):
+            yield combination(DATA, f"{what}, {when}", found, name)
+        for reading, offset in found.offsets.items():
+            component = reading.rpartition(".")[2]
+            unit = UNITS[COMPONENTS.index(component)]
+            yield Figure(
+                DATA,
+                f"offset below the right hip, {component}, {when}",
+                offset,
+                unit,
+                deviation=found.deviations[f"offset:{reading}"],
+            )
+
+
+def robot(folder: Path) -> nd.KinematicTree:
+    """Return the robot, its base free."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nd.NoriWarning)
+        return nd.load_urdf(folder / "iCubGenova02.urdf", base="floating", kept="sensors")
+
+
+def beyond(tree: nd.KinematicTree, joint: str) -> list[str]:
+    """Return the links that a joint carries."""
+    found = [tree.joint_names.index(joint)]
+    for i, parent in enumerate(tree.parents):
+        if parent in found:
+            found.append(i)
+    return [tree.names[i] for i in found]
+
+
+def between(path: Path, first: float, last: float) -> dict[str, Floats]:
+    """Return the streams of a log between two times [s], each stream an array of times `NAME_t` and others."""
+    arrays = np.load(path)
+    clocks = [name for name in arrays.files if name.endswith("_t")]
+    found = {}
+    for clock in clocks:
+        inside = (arrays[clock] >= first) & (arrays[clock] <= last)
+        own = clock.removesuffix("t")
+        found |= {name: arrays[name][inside] for name in arrays.files if name.startswith(own) or name == own[:-1]}
+    return found
 
 
 def part_of(sensor: Sensor, chosen: Booleans) -> Sensor:

@@ -5,6 +5,8 @@ friction and rotors as well, fitted on the first half of the log. No acceleratio
 differentiated.
 
 Held against: the torque sensors in the joints, on the second half.
+
+Then all parameters are identified on the first two thirds, and held against the last.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+import nori_dyn as nd
 from benchmarks.real.arms import ArmLog, fitted_drives, with_drives
-from benchmarks.real.finding import Finding, held_against
+from benchmarks.real.finding import Figure, Finding, held_against
+from benchmarks.real.identified import judged, with_friction
 from benchmarks.real.panda_arm import JOINTS, bare_arm
 from nori_dyn.typing import Floats
 
@@ -25,9 +29,11 @@ WIDTH = 0.02
 """Velocity over which friction changes its sign [rad/s]."""
 EDGE = 5
 """Samples at both ends that the filter has touched."""
+CUTOFF = 2.0
+"""What is slower than this is identified from [Hz]: the arm shakes above."""
 
 
-def run(data: Path) -> list[Finding]:
+def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
     path = data / "real" / "panda_bag" / "panda_exciting_trajectory.db3"
     log, arm = ArmLog.of(path, "panda_bag.log.yaml", WINDOW, edge=EDGE), bare_arm()
@@ -44,6 +50,19 @@ def run(data: Path) -> list[Finding]:
             driven[second],
             rigid.measured[second],
         ),
+        *identified(log),
+    ]
+
+
+def identified(log: ArmLog) -> list[Finding | Figure]:
+    """Return what all parameters found on two thirds of the log explain of the last."""
+    arm = with_friction(bare_arm(), WIDTH)
+    found = nd.identify(log.log, arm, held_out=1 / 3, cutoff=CUTOFF, differentiate=WINDOW)
+    title = "torques of the last third, all parameters identified on the others"
+    return [
+        judged(DATA, title, "torque sensors in the joints", JOINTS, found),
+        Figure(DATA, "combinations of parameters that the sensors can tell", found.base.rank),
+        Figure(DATA, "independent ones that the log tells", found.n_told),
     ]
 
 

@@ -6,6 +6,9 @@ out: the sensor's offset. No acceleration is in the log: velocities are differen
 
 Held against: the torque sensors in the joints; and the torques that Franka's own observer says, which is a filter of
 first order of some bandwidth. Its log has the sign of a torque that the arm exerts, as the difference has.
+
+Then inertias and offsets are looked for: what the log tells of them, and whether that explains more of its last third
+than offsets alone.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
-from benchmarks.real.finding import Finding, held_against
+from benchmarks.real.finding import Figure, Finding, held_against
+from benchmarks.real.identified import SENSORS as OF_ARMS
+from benchmarks.real.identified import judged, told
 from benchmarks.real.panda_arm import JOINTS, bare_arm
 from benchmarks.real.recording import beside, readings
 from benchmarks.real.signals import lagging
@@ -33,7 +38,11 @@ STARTED = 500
 """Samples until the arm has stopped, and the observer has forgotten how it began."""
 
 
-def run(data: Path) -> list[Finding]:
+CUTOFF = 20.0
+"""What is slower than this is identified from [Hz]."""
+
+
+def run(data: Path) -> list[Finding | Figure]:
     """Return what came of the data set."""
     log = nd.read_log(data / "panda_log" / "beam_z_15cm_1khz.csv.gz", beside("panda_log.log.yaml"))
     with_hand = nd.load_robot("panda", locked=("panda_finger_joint1", "panda_finger_joint2"))
@@ -55,6 +64,21 @@ def run(data: Path) -> list[Finding]:
             lagging(outside, RATE, BANDWIDTH)[STARTED:],
             observed[STARTED:],
         ),
+        *identified(log, with_hand),
+    ]
+
+
+def identified(log: nd.Log, tree: nd.KinematicTree) -> list[Finding | Figure]:
+    """Return what the log tells of inertias beside offsets."""
+    arm, against = nd.System(tree, OF_ARMS), "torque sensors in the joints"
+    offsets = nd.identify(log, arm, ["offsets"], cutoff=CUTOFF, differentiate=WINDOW)
+    found = nd.identify(log, arm, ["inertias", "offsets"], cutoff=CUTOFF, differentiate=WINDOW)
+    return [
+        judged(DATA, "torques of the last third, offsets identified", against, JOINTS, offsets),
+        judged(DATA, "torques of the last third, inertias and offsets identified", against, JOINTS, found),
+        Figure(DATA, "combinations of inertias and offsets that the sensors can tell", found.base.rank),
+        Figure(DATA, "independent ones that the log tells, offsets included", found.n_told),
+        *told(DATA, found),
     ]
 
 

@@ -55,7 +55,7 @@ def details(findings: Findings) -> list[Table]:
         rows = [
             (
                 f.what,
-                f"{number(f.value, DIGITS)} {f.unit}".strip(),
+                f"{number(f.value, DIGITS)}{_deviation(f)} {f.unit}".strip(),
                 "" if math.isnan(f.expected) else f"{number(f.expected, DIGITS)} {f.unit}".strip(),
             )
             for f in figures
@@ -74,6 +74,10 @@ def markdown(table: Table) -> str:
     sides = ["---" if k in table.left else "---:" for k in range(len(table.columns))]
     lines = [list(table.columns), sides, *table.cells()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _deviation(figure: Figure) -> str:
+    return "" if math.isnan(figure.deviation) else f" ± {number(figure.deviation, 2)}"
 
 
 def _range(values: Sequence[float], chosen: Iterable[int], unit: str, text: object = None) -> str:

@@ -5,6 +5,9 @@ offsets of the drives, fitted on one log and held against another; then the load
 a trajectory that was driven without and with it.
 
 Held against: the currents of the motors times the gains of their drives.
+
+Then all parameters are identified: from one exciting trajectory, held against another; with the load on a third log,
+what it weighs and where; and with the load's mass told, the gains of the drives themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ import numpy as np
 import nori_dyn as nd
 from benchmarks.real.arms import ArmLog, Torques, fitted_drives, with_drives
 from benchmarks.real.finding import Figure, Finding, held_against
+from benchmarks.real.identified import judged, with_friction
+from benchmarks.real.recording import beside
 from nori_dyn.typing import Floats
 
 DATA = "UR10e"
@@ -33,6 +38,16 @@ LATE = 150
 
 JOINTS = ("pan", "lift", "elbow", "wrist 1", "wrist 2", "wrist 3")
 AGAINST = "currents times gains"
+
+NARROW = 0.01
+"""Velocity over which friction changes its sign where inertias are found with it [rad/s]."""
+MOVING = 0.02
+"""Speed above which a joint moves [rad/s]."""
+GAINS = 14.87, 13.26, 11.13, 10.62, 11.03, 11.47
+"""Of the drives [N m/A], as De Luca's group has them, and the authors of the data take them."""
+LOAD = 2.805
+"""Mass of the load [kg], in `estimate_drive_gains.m` of the authors of the data."""
+ALL = "inertias", "friction", "rotors", "offsets"
 
 
 def run(data: Path) -> list[Finding | Figure]:
@@ -62,7 +77,57 @@ def run(data: Path) -> list[Finding | Figure]:
     carried = load(mass, moment)
     against = "currents with the load less those without"
     found.append(compared("what the load adds, a point mass fitted", carried, added, against))
-    found.append(Figure(DATA, "mass of the load, which nobody told", mass, "kg"))
+    found.append(Figure(DATA, "mass of the load, a point mass", mass, "kg", LOAD))
+    return [*found, *identified(data)]
+
+
+def identified(data: Path) -> list[Finding | Figure]:
+    """Return what all parameters found on one log explain of another, what the load is, and the gains of the drives."""
+    folder = data / "real" / "ur10e"
+    arm = with_friction(nd.load_urdf(folder / "ur10e.urdf"), NARROW)
+    paths = [folder / f"{name}.csv.gz" for name in ("exciting_1", "exciting_2", "exciting_2_load")]
+    first, second, loaded = (nd.read_log(path, beside("ur10e.log.yaml")) for path in paths)
+    every = nd.identify(first, arm, ALL, held_out=second, cutoff=CUTOFF, differentiate=WINDOW)
+    moved = nd.identify(first, arm, ALL, held_out=second, cutoff=CUTOFF, differentiate=WINDOW, moving=MOVING)
+    found: list[Finding | Figure] = [
+        judged(DATA, "torques, all parameters identified on another log", AGAINST, JOINTS, every),
+        judged(DATA, "torques of joints that move, all identified on another log", AGAINST, JOINTS, moved),
+        Figure(DATA, "combinations of parameters that the sensors can tell", moved.base.rank),
+        Figure(DATA, "independent ones that the first log tells", moved.n_told),
+    ]
+    both = nd.identify(
+        [first, second],
+        arm,
+        ALL,
+        loaded=loaded,
+        load_on="wrist_3_link",
+        held_out=0,
+        cutoff=CUTOFF,
+        differentiate=WINDOW,
+        moving=MOVING,
+    )
+    mass = both.load["m:load"]
+    found.append(Figure(DATA, "mass of the load, by these gains", mass, "kg", LOAD, both.deviations["m:load"]))
+    for axis in "xyz":
+        name = f"mc:load.{axis}"
+        at, off = both.load[name] / mass, both.deviations[name] / mass
+        found.append(Figure(DATA, f"centre of the load in the frame of the last link, {axis}", at, "m", deviation=off))
+    currents = [nd.read_log(path, beside("ur10e_currents.log.yaml")) for path in paths]
+    driven = nd.identify(
+        currents[:2],
+        arm,
+        [*ALL, "gains"],
+        loaded=currents[2],
+        load_on="wrist_3_link",
+        known={"m:load": LOAD},
+        held_out=0,
+        cutoff=CUTOFF,
+        differentiate=WINDOW,
+        moving=MOVING,
+    )
+    for joint, (reading, gain), expected in zip(JOINTS, driven.gains.items(), GAINS, strict=True):
+        off = driven.deviations[f"gain:{reading}"]
+        found.append(Figure(DATA, f"gain of the drive, mass of the load told: {joint}", gain, "N m/A", expected, off))
     return found
 
 

@@ -136,7 +136,7 @@ def test_currents_of_the_ur10e_are_its_torques_and_its_load(found):
     load = finding(results, "what the load adds, a point mass fitted")
     assert min(load.correlation[1:]) >= 0.99
     assert max(load.rms) <= 2.5
-    assert 2 < figure(results, "mass of the load").value < 4
+    assert 2 < figure(results, "mass of the load, a point mass").value < 4
 
 
 @pytest.mark.slow

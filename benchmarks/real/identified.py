@@ -1,0 +1,49 @@
+"""What the data sets have in common where a robot's parameters are identified from its log: `nd.identify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import nori_dyn as nd
+from benchmarks.real.finding import Figure, Finding
+
+SENSORS = "identification"
+"""The shipped set of sensors of an arm: accelerations and torques of its joints."""
+
+
+def with_friction(tree: nd.KinematicTree, width: float) -> nd.System:
+    """Return an arm with its sensors, and friction that changes its sign over a width of velocity [rad/s]."""
+    friction = nd.components.Friction(joints="all", width=width)
+    return nd.System(tree.replace(components=(friction,)), SENSORS)
+
+
+def judged(
+    data: str, estimated: str, against: str, components: Sequence[str], found: nd.Identification, unit: str = "N m"
+) -> Finding:
+    """Return how far readings that were held out are from what parameters found without them make of the motion."""
+    fits = found.fits
+    nan = float("nan")
+    return Finding(
+        data,
+        estimated,
+        against,
+        tuple(components),
+        (unit,) * len(components),
+        tuple(nan if fit.held_out is None else fit.held_out for fit in fits),
+        (nan,) * len(fits),
+        tuple(fit.spread for fit in fits),
+        tuple(fit.correlation for fit in fits),
+    )
+
+
+def combination(data: str, what: str, found: nd.Identification, name: str) -> Figure:
+    """Return what was found of a combination of parameters, beside what the model says."""
+    (one,) = (each for each in found.combinations if each.name == name)
+    return Figure(data, what, one.value, one.unit, one.before, one.deviation)
+
+
+def told(data: str, found: nd.Identification) -> Iterator[Figure]:
+    """Yield what the log tells of each combination that it tells."""
+    for each in found.combinations:
+        if each.is_told:
+            yield Figure(data, f"`{each.name}`", each.value, each.unit, each.before, each.deviation)
