@@ -10,6 +10,7 @@ from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .identification.findings import Identification
 from .identification.identifiability import identifiability
 from .io.component_files import load_components, save_components
 from .io.identified import save_robot
@@ -57,6 +58,7 @@ __all__ = [
     "InputError",
     "KinematicTree",
     "Log",
+    "Identification",
     "LogEstimate",
     "LogMapping",
     "Monitor",

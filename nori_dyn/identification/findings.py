@@ -180,6 +180,19 @@ class Identification(Shown):
         logs: names of the logs, with those that carry the load.
         held_out: what the fit was judged on, in words; "" where nothing was held out.
         curves: readings over the time, where that was asked for.
+
+    Example:
+        >>> arm = nd.autotree(2)
+        >>> t = np.arange(0.0, 5.0, 0.01)
+        >>> q = np.stack([np.sin(2 * t), np.sin(3 * t)], axis=1)
+        >>> qd, qdd = np.gradient(q, t, axis=0), -q * np.array([4.0, 9.0])
+        >>> tau = nd.compile(nd.rnea, arm).batch(q, qd, qdd) + np.array([0.0, 0.7])
+        >>> np.savez("log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=tau)
+        >>> found = nd.identify("log.npz", arm, ["offsets"])
+        >>> print({name: round(offset, 3) for name, offset in found.offsets.items()})
+        {'tau:joint1': 0.0, 'tau:joint2': 0.7}
+        >>> found.found[1].how, found.held_out
+        ('told', 'the last 33 % of each log')
     """
 
     problem: Problem
