@@ -15,6 +15,13 @@ Do the sensors suffice, and which ones to buy:
     nd.place(tree, candidates), nd.best_sensors(...)        the cheapest sensors, or the most precise ones
     nd.save_html(found, "page.html")                        any of these as a page for the browser
 
+What the robot itself is like, from its logs:
+
+    nd.identifiability(system, ["inertias"])                which parameters the sensors can tell, in which combinations
+    nd.exciting_motion(tree)                                the motion that tells most of them
+    found = nd.identify("log.csv", tree)                    inertias, friction, offsets, a load; found.robot
+    nd.save_robot(found.robot, "arm.urdf", "found.urdf")    the file of the robot, corrected
+
 Plan once, solve every tick:
 
     plan = nd.plan(system, outputs=("tau",))                also plan_set: a plan for each contact state

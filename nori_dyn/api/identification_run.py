@@ -177,8 +177,8 @@ class IdentificationRun:
         if not logs and not loaded:
             raise InputError("there is no log to identify from.")
         if loaded and self._problem.load_on is None:
-            last = self._job.system.tree.names[-1]
-            raise InputError(f"which link carries the load? Name it: load_on='{last}' (--load-on).")
+            tip = self._job.system.tree.names[-1]
+            raise InputError(f"which link carries the load? Name it: load_on='{tip}' (--load-on {tip}).")
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
             gathered = [self._gather(log, False) for log in logs] + [self._gather(log, True) for log in loaded]
             unweighed = gathered

@@ -71,7 +71,8 @@ app = typer.Typer(
 )
 BY_WHAT_THEY_ARE_FOR = (
     *(plan, map, solve, serve, plot, view),
-    *(observe, place, identifiability, excite, identify),
+    *(observe, place),
+    *(identifiability, excite, identify),
     *(info, robots, export, demo, bench, schema),
 )
 for command in BY_WHAT_THEY_ARE_FOR:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Base, Components, Inertias, Json, Keep, Lock, Mended, Strict, load, print_json
+from nori_dyn.cli.common import (
+    Base,
+    Components,
+    Inertias,
+    Json,
+    Keep,
+    Lock,
+    Mended,
+    Strict,
+    load,
+    next_command,
+    print_json,
+)
 from nori_dyn.cli.solve import Missing
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
@@ -156,10 +167,13 @@ def identify(
         files = {what: str(path) for what, path in written.items() if path is not None}
         print_json({**found.to_dict(), "written": files, "notes_on_files": list(notes)})
         return
-    show(found.shown(), *(f"note: {note}" for note in notes), *_written(found, out, components_out, html))
+    said = [f"note: {note}" for note in notes] + _written(found, out, components_out, html)
+    if found.n_told < len(found.directions):
+        said.append(next_command("excite", "--robot", robot, "--parameters", parameters, "--out", "MOTION.csv"))
+    show(found.shown(), *said)
 
 
-def _written(found: Identification, out: Path | None, components: Path | None, html: Path | None) -> Sequence[str]:
+def _written(found: Identification, out: Path | None, components: Path | None, html: Path | None) -> list[str]:
     """Return what is said of files."""
     files = (("Robot", out), ("Components", components), ("Page", html))
     said = [f"{what} written to {unbroken(str(path))}." for what, path in files if path is not None]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
+from nori_dyn.identification.summary import describe_sum
 from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
 from nori_dyn.typing import Floats
 
@@ -215,7 +216,7 @@ def _load_centre(found: Identification) -> Iterator[tuple[str, str]]:
 
 def next_words(found: Identification) -> str:
     """Return what is open, and what to excite next."""
-    unclear = [each for each in found.combinations if not each.is_told]
+    unclear = told_worst(found)
     if not unclear:
         return "Each combination is told at least twice as well as it was known: nothing is left to excite."
     owners = Counter(owner_of(each.name) for each in unclear)
@@ -225,9 +226,16 @@ def next_words(found: Identification) -> str:
     )
 
 
+def told_worst(found: Identification) -> list[Combination]:
+    """Return the combinations that are told worst, the worst first: as many as independent directions are open."""
+    n_open = len(found.directions) - found.n_told
+    by_left = sorted(found.combinations, key=lambda each: -each.left)
+    return [each for k, each in enumerate(by_left) if k < n_open or not each.is_told]
+
+
 def worst_table(found: Identification) -> Table | None:
     """Return the combinations that are told worst."""
-    unclear = sorted((each for each in found.combinations if not each.is_told), key=lambda each: -each.left)
+    unclear = told_worst(found)
     if not unclear:
         return None
     rows = tuple((described_sum(each), left_of(each)) for each in unclear)
@@ -268,14 +276,9 @@ def with_deviation(value: float, deviation: float) -> str:
 
 
 def described_sum(found: Combination, most: int | None = TERMS) -> str:
-    """Return a combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more"."""
-    terms = sorted(found.terms.items(), key=lambda term: term[0] != found.name.removesuffix(" +"))
-    shown = ""
-    for name, factor in terms[:most]:
-        sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")
-        shown += sign + unbroken(("" if abs(factor) == 1 else f"{number(abs(factor))} ") + name)
-    more = 0 if most is None else len(terms) - most
-    return f"{shown} + {unbroken(f'{more:,} more')}" if more > 0 else shown
+    """Return a combination as a sum, "I:l2.zz + 0.25 m:l3 + 4 more", the parameter that stands for it first."""
+    first = found.name.removesuffix(" +")
+    return describe_sum({first: found.terms[first], **found.terms}, most)
 
 
 def owner_of(name: str) -> str:

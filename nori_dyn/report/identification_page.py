@@ -20,6 +20,7 @@ from nori_dyn.identification.findings_summary import (
     load_table,
     next_words,
     range_of,
+    told_worst,
     verdict,
     with_deviation,
 )
@@ -173,8 +174,7 @@ def _shares(fit: Fit) -> tuple[float, float]:
 
 
 def _worst(found: Identification) -> Iterator[LeftRow]:
-    unclear = sorted((each for each in found.combinations if not each.is_told), key=lambda each: -each.left)
-    for each in unclear[:SHOWN]:
+    for each in told_worst(found)[:SHOWN]:
         yield LeftRow(described_sum(each), left_of(each), min(each.left, 1.0))
 
 
