@@ -17,11 +17,17 @@ FENCE = re.compile(r"^(```|~~~).*?^\1[ ]*$", flags=re.DOTALL | re.MULTILINE)
 """A fenced block of code."""
 
 
+def _in_order(path: Path) -> tuple[int, str]:
+    """Return what puts "9_estimates.ipynb" before "10_identification.ipynb", and what has no number first."""
+    number = path.name.split("_")[0]
+    return int(number) if number.isdigit() else 0, path.name
+
+
 @cache
 def pages_outside() -> dict[str, str]:
     """Return the pages and pictures of the site that are not in docs/, by path: "CHANGELOG.md" is "changelog.md"."""
     places = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-    for path in sorted((ROOT / "notebooks").iterdir()):
+    for path in sorted((ROOT / "notebooks").iterdir(), key=_in_order):
         if path.suffix in (".ipynb", ".png", ".svg"):
             places[f"notebooks/{path.name}"] = f"notebooks/{path.name.replace('.ipynb', '.md')}"
     return places | {"notebooks/README.md": "notebooks/index.md"}
