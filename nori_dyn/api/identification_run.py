@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
-from nori_dyn.identification.consistent import consistent
+from nori_dyn.identification.bodies import as_bodies, bodies
 from nori_dyn.identification.doubts import (
     delays,
     late_readings,
@@ -27,8 +27,7 @@ from nori_dyn.identification.findings import TOLD, Curves, Identification, Thinn
 from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.motion import Motion
-from nori_dyn.identification.parameters import Parameters
-from nori_dyn.identification.physical import unphysical_links
+from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.problem import Problem
 from nori_dyn.identification.regression import force_readings, regression, torques_of
 from nori_dyn.logs.differentiation import JUMP, Differentiation
@@ -204,6 +203,7 @@ class IdentificationRun:
         job, report = self._job, LogReport()
         reading = Reading({ALWAYS: job.system}, differentiation=job.differentiation, missing=job.missing)
         gathering: Gathering | None = None
+        last: Samples | None = None
         dt, n = job.dt, 0
         low, high = np.full(job.system.tree.nq, np.inf), np.full(job.system.tree.nq, -np.inf)
         for chunk in reading.chunks(log, report.counts):
@@ -212,10 +212,11 @@ class IdentificationRun:
             if gathering is None:
                 gathering = self._gathering(dt, robust)
             for part in _runs(samples, dt):
-                gathering.forget()
+                if part.start or not _follows(samples, last, dt):
+                    gathering.forget()
                 q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
                 gathering.add(q, qd, self._motion.accelerations(q, qd, y), y, dt)
-            n += len(samples)
+            n, last = n + len(samples), samples
             low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
             high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
             self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", chunk.done)
@@ -250,18 +251,20 @@ class IdentificationRun:
         gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
         gathering = self._gathering(gathered.dt, None)
         reading = Reading({ALWAYS: self._job.system}, differentiation=self._job.differentiation, missing="drop")
-        thinned = Thinned()
+        thinned, last = Thinned(), None
         for chunk in reading.chunks(gathered.log, LogReport().counts):
             samples = _whole(chunk.samples)
             at = samples.numbers.astype(float) if samples.t is None else samples.t
             for part in _runs(samples, gathered.dt):
-                gathering.forget()
+                if part.start or not _follows(samples, last, gathered.dt):
+                    gathering.forget()
                 q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
                 qdd = self._motion.accelerations(q, qd, y)
                 made = gathering.filtered(q, qd, qdd, y, gathered.dt, at[part])
                 old = made.read + gathering.residuals(made.entries, evidence.beta(before))
                 new = made.read + gathering.residuals(made.entries, evidence.beta(values)) / gains
                 thinned.add(np.column_stack([made.t, made.read, old, new]))
+            last = samples
             self._stage(f"{gathered.log.path.name[-24:]}, curves", chunk.done)
             unit = "sample" if samples.t is None else "s"
         t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
@@ -352,7 +355,7 @@ class IdentificationRun:
             doubts=tuple(doubts),
             remarks=notes,
             n_samples=sum(each.n_samples for each in gathered),
-            is_physical=not unphysical_links(problem.parameters, values[: len(problem.parameters)]),
+            is_physical=is_physical(bodies(problem, plain), values[problem.free]),
             prior_covariance=inverse @ inverse.T,
             logs=tuple(each.log.path.name + (" (loaded)" if each.is_loaded else "") for each in gathered),
             held_out=_held_out(others, share if held_out else 0.0),
@@ -367,34 +370,9 @@ class IdentificationRun:
 
     def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""
-        return self._physical(prior, solution) if self._job.is_physical else (self._problem.whole(solution.values), ())
-
-    def _physical(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
-        """Return all parameters, those of the robot as bodies can have them, and notes."""
-        problem = self._problem
-        n = len(problem.parameters)
-        of_load = np.flatnonzero(problem.free >= n)
-        of_robot = np.flatnonzero(problem.free < n)
-        both = np.column_stack([solution.R[:, of_load], solution.R[:, of_robot], solution.z])
-        vague = prior.L[:, of_load]
-        rows = np.column_stack([vague, np.zeros((len(vague), len(of_robot))), vague @ prior.values[of_load]])
-        T = triangular(np.vstack([both, rows[np.any(vague != 0, axis=1)]])) if len(of_load) else both
-        m = len(of_load)
-        R, z = T[m : m + len(of_robot), m:-1], T[m : m + len(of_robot), -1]
-        before = problem.before[:n]
-        chosen = tuple(problem.parameters.each[k] for k in problem.free[of_robot])
-        tree = problem.tree.replace(I=problem.parameters.inertias(before))
-        parameters = Parameters(tree, chosen)
-        shift = prior.values[of_robot] - parameters.prior
-        shift[parameters.of_kinds("m", "mc", "I")] = 0.0
-        scale = np.linalg.norm(prior.L[:, of_robot], axis=0)
-        fit = consistent(R, z - R @ shift, parameters, sigma=1.0 / scale)
-        values = np.zeros(len(problem.free))
-        values[of_robot] = fit.values + shift
-        if m:
-            values[of_load] = solve_triangular(T[:m, :m], T[:m, -1] - T[:m, m:-1] @ values[of_robot])
-        bounds = (f"At the least that they may be: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
-        return problem.whole(values), (*fit.notes, *bounds)
+        if self._job.is_physical:
+            return as_bodies(self._problem, prior, solution)
+        return self._problem.whole(solution.values), ()
 
 
 def _end(segments: Sequence[Sequence[Moments]], share: float) -> int:
@@ -419,6 +397,15 @@ def _whole(samples: Samples) -> Samples:
 def _step(samples: Samples) -> float | None:
     """Return the time between samples [s], where they have times."""
     return None if samples.t is None or len(samples) < 2 else float(np.median(np.diff(samples.t)))
+
+
+def _follows(samples: Samples, last: Samples | None, dt: float | None) -> bool:
+    """Return whether samples go on where the last ones ended."""
+    if last is None or not len(last) or not len(samples):
+        return False
+    if samples.t is None or last.t is None or dt is None:
+        return int(samples.numbers[0]) == int(last.numbers[-1]) + 1
+    return bool(0 < samples.t[0] - last.t[-1] <= JUMP * dt)
 
 
 def _runs(samples: Samples, dt: float | None) -> list[slice]:

@@ -92,8 +92,8 @@ def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
     if names:
         yield (
             f"By least squares alone, joint{'s' if len(names) > 1 else ''} {_listed(names)} would have a negative "
-            "inertia in every pose: masses below zero. The sign of the torques there, or of the accelerations, is "
-            "likely turned; or the motion is too slow to tell inertias."
+            "inertia in every pose: masses below zero. The motion is too slow there to tell inertias; or the sign of "
+            "the torques, or of the accelerations, is turned."
         )
 
 
@@ -167,12 +167,15 @@ def _explained(T: Floats, n: int, rows: int) -> Floats:
 
 def late_readings(found: Mapping[str, float]) -> Iterator[str]:
     """Yield what is said of readings that are late."""
-    if found:
-        shown = ", ".join(f"'{name}' by {1e3 * late:.3g} ms" for name, late in found.items())
-        yield (
-            f"Readings seem to come after the motion: {shown}. Say it in the mapping (delay), so that both are of the "
-            "same instant; what is found of friction and inertia is wrong by as much."
-        )
+    for when, sign in (("after", 1.0), ("before", -1.0)):
+        own = {name: sign * late for name, late in found.items() if sign * late > 0}
+        if own:
+            shown = ", ".join(f"'{name}' by {1e3 * late:.3g} ms" for name, late in own.items())
+            yield (
+                f"Readings seem to come {when} the motion: {shown}. Say it in the mapping (delay), so that both are of "
+                "the same instant; what is found of friction and inertia is wrong by as much. Of single joints, "
+                "friction that is no function of the velocity looks the same."
+            )
 
 
 def _rotors(parameters: Parameters, values: Floats) -> Floats:

@@ -6,6 +6,7 @@ from scipy.stats import chi2
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.identification.parameters import inertia_of
 from nori_dyn.model.inertia import check_inertia
 from tests.robots import load
 from tests.unit.identification.simulated import ARM, changed, motion, saved_log
@@ -129,6 +130,22 @@ def test_a_load_is_found_beside_the_robot_and_drive_gains_by_its_mass(tmp_path, 
     np.testing.assert_allclose([*found.gains.values()], gains, rtol=0.02)
     np.testing.assert_allclose([found.load[f"mc:load.{axis}"] for axis in "xyz"], mass * centre, atol=0.02)
     assert found.load["m:load"] == mass
+
+
+def test_a_load_is_a_body_too(tmp_path, arm):
+    _, other = changed(arm, seed=12, share=0.1)
+    I = other.I.copy()
+    I[5] += np.diag([0.02, 0.02, 0.02, 2.0, 2.0, 2.0])
+    free = saved_log(tmp_path / "free.npz", other, n=300, sigma=3.0, seed=1)
+    loaded = saved_log(tmp_path / "loaded.npz", other.replace(I=I), n=300, sigma=3.0, seed=2)
+    arguments = {"loaded": loaded, "load_on": arm.names[5]}
+    plain = nd.identify(free, nd.System(arm, ARM), ["inertias"], physical=False, **arguments)
+    found = nd.identify(free, nd.System(arm, ARM), ["inertias"], **arguments)
+    assert not _is_body(inertia_of([*plain.load.values()]))
+    assert not plain.is_physical
+    assert _is_body(inertia_of([*found.load.values()]))
+    assert found.is_physical
+    assert found.load["m:load"] == pytest.approx(2.0, abs=5 * found.deviations["m:load"])
 
 
 def test_far_off_readings_count_less(tmp_path, arm):
