@@ -82,6 +82,14 @@ def identify(
     robust: Annotated[
         bool, typer.Option("--robust", help="Readings that are far off count less (Huber); reads the logs five times.")
     ] = False,
+    moving: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SPEED",
+            help="Torques count only while their joint moves faster than that [rad/s or m/s], such as 0.02: at rest, "
+            "friction is whatever it takes to stand still.",
+        ),
+    ] = None,
     cutoff: Annotated[
         float | None,
         typer.Option(metavar="HZ", help="A low-pass without delay, over readings and motion alike: 5 Hz suits arms."),
@@ -148,6 +156,7 @@ def identify(
         locked=still or (),
         physical=physical,
         robust=robust,
+        moving=moving,
         cutoff=cutoff,
         differentiate=differentiate,
         dt=dt,
