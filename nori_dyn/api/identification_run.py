@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +27,7 @@ from nori_dyn.identification.findings import TOLD, Curves, Identification, Thinn
 from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.motion import Motion
+from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.problem import Problem
 from nori_dyn.identification.regression import force_readings, regression, torques_of
@@ -94,7 +95,6 @@ class IdentificationRun:
     Args:
         job: how.
         wanted: the parameters, see `Parameters.of`.
-        locked: joints that stand still.
         load_on: the link that carries a load, in some logs.
         known: values of parameters that are known.
         stage: is told how far it is.
@@ -107,7 +107,6 @@ class IdentificationRun:
         self,
         job: Job,
         wanted: Sequence[str],
-        locked: Sequence[str],
         load_on: str | None,
         known: Mapping[str, float],
         stage: Progress,
@@ -119,7 +118,7 @@ class IdentificationRun:
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
         self._found = regression(job.system, wanted)
         self._motion = Motion(job.system)
-        self._problem = Problem(base_parameters(self._found.without_gains(), locked), load_on, known)
+        self._problem = Problem(base_parameters(self._found.without_gains()), load_on, known)
         if not self._problem.columns:
             raise InputError(
                 f"sensors '{job.system.sensors.name}' tell no combination of these parameters of "
@@ -183,6 +182,7 @@ class IdentificationRun:
             unweighed = gathered
             others = [self._gather(log, False) for log in held_out]
             self._stage("estimating")
+            self._problem = self._without_still(gathered)
             prior = self._problem.prior([each.rows for each in map(self._evidence, gathered)], self._declared())
             solution = self._solved(gathered, prior)
             if self._job.is_robust:
@@ -362,11 +362,26 @@ class IdentificationRun:
             curves=self._all_curves(others or gathered, before, values[problem.free]),
         )
 
-    def _still(self, gathered: Sequence[Gathered]) -> list[str]:
-        """Return the joints that stand still in all logs, but for those that are said to."""
+    def _still(self, gathered: Sequence[Gathered]) -> tuple[str, ...]:
+        """Return the joints that stand still in all logs."""
         low, high = np.min([each.low for each in gathered], axis=0), np.max([each.high for each in gathered], axis=0)
-        locked = self._problem.base.locked
-        return [name for name in still_joints(self._job.system.tree, low, high) if name not in locked]
+        return still_joints(self._job.system.tree, low, high)
+
+    def _without_still(self, gathered: Sequence[Gathered]) -> Problem:
+        """Return what is looked for, less friction and rotors of joints that stand still: noise would tell these."""
+        problem, still = self._problem, self._still(gathered)
+        own = [
+            each.name
+            for each in problem.parameters.each
+            if each.owner in still and each.kind in OF_MOTION and each.name not in problem.known
+        ]
+        if len(own) == len(problem.free):
+            raise InputError(
+                f"{listed(still)} stood still all the time, so that the logs tell nothing of {listed(own)}. Give a log "
+                "in which these joints move."
+            )
+        values = dict(zip(problem.parameters.names, problem.parameters.prior.tolist(), strict=True))
+        return replace(problem, known={**problem.known, **{name: values[name] for name in own}})
 
     def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""

@@ -35,7 +35,6 @@ def identify(
     loaded: Given | Sequence[Given] = (),
     load_on: str | None = None,
     known: Mapping[str, float] | None = None,
-    locked: Sequence[str] = (),
     physical: bool = True,
     robust: bool = False,
     moving: float | None = None,
@@ -66,7 +65,6 @@ def identify(
         load_on: the link that carries it. Its parameters are called "m:load", "mc:load.x", "I:load.xx" and so on, in
             the frame of that link.
         known: values of parameters that are known, by name, such as {"m:load": 2.5}.
-        locked: joints that stand still in all logs.
         physical: whether to return inertias that bodies can have (needs the extra `identify`).
         robust: whether residuals that are far off count less (Huber); reads the logs several times.
         moving: speed [rad/s or m/s] above which a joint moves: its torque counts only then, as friction is whatever it
@@ -120,7 +118,7 @@ def identify(
     if not 0 <= share < 1:
         raise InputError(f"the share held out is {share:g}: it must be at least 0 and less than 1.")
     with progress_bar("identifying", progress) as stage:
-        run = IdentificationRun(job, parameters, locked, load_on, known or {}, stage)
+        run = IdentificationRun(job, parameters, load_on, known or {}, stage)
         others = () if isinstance(held_out, float | int) else _logs(held_out)
         return run.identified(_logs(logs), _logs(loaded), others, share)
 

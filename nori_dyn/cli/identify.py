@@ -68,10 +68,6 @@ def identify(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A parameter that is known, such as m:load=2.5; repeatable."),
     ] = None,
-    still: Annotated[
-        list[str] | None,
-        typer.Option(metavar="JOINT", help="A joint that stands still in all logs, at any position; repeatable."),
-    ] = None,
     physical: Annotated[
         bool,
         typer.Option(
@@ -153,7 +149,6 @@ def identify(
         loaded=[read_log(path, mapping) for path in loaded or ()],
         load_on=load_on,
         known=given,
-        locked=still or (),
         physical=physical,
         robust=robust,
         moving=moving,

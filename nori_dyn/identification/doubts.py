@@ -54,7 +54,7 @@ def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can
     """Yield what is said of a motion that excites little: joints that stand still, and all that it tells.
 
     Args:
-        still: the joints that stand still, but for those that are said to.
+        still: the joints that stand still.
         told: the combinations that the log tells.
         n_told: the number of independent directions that it tells.
         n_can: the number of those that the sensors can tell.
@@ -64,8 +64,8 @@ def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can
         yield (
             f"{'Joints' if plural else 'Joint'} {_listed(still)} stood still all the time: the log tells nothing of "
             f"{'their' if plural else 'its'} friction and rotor{'s' if plural else ''}, and little of what "
-            f"{'they carry' if plural else 'it carries'}. Move {'them' if plural else 'it'}, or say that "
-            f"{'they are' if plural else 'it is'} locked."
+            f"{'they carry' if plural else 'it carries'}. Friction and rotor{'s' if plural else ''} there are taken to "
+            f"be those of the model: move {'them' if plural else 'it'} to find out."
         )
     if n_told < FEW * n_can:
         names = listed(told, LISTED) or "none by itself"

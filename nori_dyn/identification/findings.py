@@ -68,7 +68,7 @@ class Combination:
         before: what it is by the model as it was.
         value: what was found.
         deviation: its standard deviation.
-        left: the share of the prior deviation that is left.
+        left: the share of the prior deviation that is left; all of it where nothing was open.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Found:
         value: what was found.
         plain: by least squares alone, which may be what no body can have.
         deviation: the standard deviation, with what was known before counted in; 0 of what was known.
-        left: the share of the prior deviation that is left.
+        left: the share of the prior deviation that is left; all of it where nothing was open.
         how: what the log says of it: see `How`. Only what is told has a deviation that is the log's; the value of what
             is combined is the one next to the model among many that the log cannot tell apart.
     """
@@ -386,7 +386,7 @@ def combinations_of(
                 before=float(own @ problem.parameters.prior),
                 value=float(over_all @ values),
                 deviation=deviation,
-                left=deviation / prior if prior > 0 else 0.0,
+                left=deviation / prior if prior > 0 else 1.0,
             )
         )
     return tuple(found)

@@ -129,7 +129,6 @@ def test_what_is_odd_is_said_first(run, here, spoil, said):
         (("--held-out", "2"), "the share held out is 2"),
         (("--cutoff", "500"), "the cutoff is 500 Hz"),
         (("--cutoff", "0.05"), "too few"),
-        (("--still", "elbow"), "elbow"),
         (("--parameters", "gains,inertias"), "nothing tells how large forces are"),
         (("--out", "found.xml"), "is a URDF"),
         (("--out", "no/found.urdf"), "does not exist"),

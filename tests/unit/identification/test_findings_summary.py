@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.errors import UnknownNameError
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.findings import Identification, Thinned
 from nori_dyn.identification.findings_summary import owner_of, short_name, with_deviation
 from nori_dyn.tables import spaced
@@ -148,8 +148,22 @@ def test_a_joint_that_stands_still_is_named(arm, tmp_path):
     np.savez(log, **arrays)
     found = nd.identify(log, nd.System(arm, ARM), physical=False)
     assert any("'elbow_joint' stood still" in doubt for doubt in found.doubts)
-    found = nd.identify(log, nd.System(arm, ARM), physical=False, locked=["elbow_joint"])
-    assert not any("stood still" in doubt for doubt in found.doubts)
+    how = {each.name: each.how for each in found.found}
+    assert {how[f"{kind}:elbow_joint"] for kind in ("viscous", "coulomb", "rotor")} == {"known"}
+    with pytest.raises(InputError, match=r"tell nothing of viscous:elbow_joint\."):
+        nd.identify(log, nd.System(arm, ARM), ["viscous:elbow_joint"], physical=False)
+
+
+def test_the_posture_of_a_joint_that_stands_still_makes_no_offset(tmp_path):
+    """An arm that is as its model says, standing in one pose: nothing is wrong with its sensors."""
+    arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
+    q, zero = np.array([0.3, 0.7]), np.zeros(2)
+    tau = nd.rnea(arm, q, zero, zero) + 1e-3 * np.random.default_rng(0).normal(size=(500, 2))
+    rest = np.zeros((500, 2))
+    np.savez(tmp_path / "log.npz", t=np.arange(500) * 0.01, q=rest + q, qd=rest, qdd=rest, tau=tau)
+    found = nd.identify(tmp_path / "log.npz", arm, ["inertias", "offsets"], physical=False)
+    np.testing.assert_allclose([*found.offsets.values()], 0.0, atol=1e-3)
+    assert found.n_told == 2
 
 
 def test_a_motion_that_excites_nothing_is_told_with_what_it_tells(arm, tmp_path):
@@ -162,7 +176,7 @@ def test_a_motion_that_excites_nothing_is_told_with_what_it_tells(arm, tmp_path)
     assert found.n_told <= 6
     still, little = found.doubts[-2:]
     assert all(f"'{name}'" in still for name in arm.joint_names)
-    assert f"tells {found.n_told} of {found.base.rank} combinations only" in little
+    assert f"tells {found.n_told} of {len(found.directions)} combinations only" in little
     assert "offset:tau:" in little
 
 
