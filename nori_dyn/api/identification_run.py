@@ -227,6 +227,11 @@ class IdentificationRun:
                 if job.cutoff is not None
                 else f"{log.path}: holds no sample that says anything."
             )
+        if job.moving is not None and not any(row.n for segment in segments for row in segment):
+            raise InputError(
+                f"{log.path}: no joint moves faster than {job.moving:g} rad/s or m/s for long. Say a lower speed: "
+                "moving (--moving)."
+            )
         return Gathered(log, segments, is_loaded, n, dt, low, high)
 
     def _gathering(self, dt: float | None, robust: Robust | None) -> Gathering:

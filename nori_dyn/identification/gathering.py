@@ -103,6 +103,7 @@ class Gathering:
     def add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
         """Add samples that follow those before, dt [s] apart, each argument (n, ...)."""
         self.n_samples += len(q)
+        self.segments.expect(len(q) // (1 if self._decimation is None else self._decimation.step))
         for first in range(0, len(q), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             self._add(q[part], qd[part], qdd[part], y[part], dt)

@@ -162,6 +162,16 @@ def test_far_off_readings_count_less(tmp_path, arm):
     assert errors[1] < 0.2 * errors[0]
 
 
+def test_fits_of_robust_estimates_count_all_residuals_alike(tmp_path, arm):
+    log = saved_log(tmp_path / "log.npz", arm, sigma=0.05)
+    arrays = dict(np.load(log))
+    spoilt = np.random.default_rng(0).uniform(size=arrays["tau"].shape) < 0.02
+    np.savez(log, **arrays | {"tau": arrays["tau"] + 80.0 * spoilt})
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False, robust=True)
+    expected = np.sqrt(80.0**2 * spoilt.mean(axis=0) + 0.05**2)
+    np.testing.assert_allclose([fit.after for fit in found.fits], expected, rtol=0.02)
+
+
 @pytest.mark.parametrize("cutoff", [None, 5.0])
 def test_torques_of_joints_that_stand_still_need_not_count(tmp_path, arm, cutoff):
     """While a joint stands still its torque says nothing of friction: here it is anything."""
@@ -317,5 +327,7 @@ def test_bad_arguments_are_refused_in_words(tmp_path, arm):
         nd.identify(log, system, ["inertias"], cutoff=0.1)
     with pytest.raises(InputError, match="above which a joint moves"):
         nd.identify(log, system, ["inertias"], moving=-1.0)
+    with pytest.raises(InputError, match="no joint moves faster than 1000"):
+        nd.identify(log, system, ["inertias"], moving=1e3)
     with pytest.raises(InputError, match="there is no log"):
         nd.identify([], system, ["inertias"])

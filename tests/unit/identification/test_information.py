@@ -78,6 +78,21 @@ def test_segments_are_joined_in_order_and_stay_few():
     np.testing.assert_allclose(whole.R.T @ whole.R, rows.T @ rows, rtol=1e-9, atol=1e-8)
 
 
+def test_segments_begin_as_large_as_what_is_to_come_allows():
+    rows = samples(1000, 2)
+    segments = Segments(most=8)
+    segments.expect(1000)
+    size = segments.size
+    assert 8 <= 1000 // size <= 16
+    for k in range(0, 1000, size):
+        part = rows[k : k + size]
+        segments.add([Moments.of([0, 1], part.copy(order="F"))], len(part))
+    segments.expect(10**6)
+    assert segments.size == size
+    (whole,) = joined(segments.each())
+    np.testing.assert_allclose(whole.R.T @ whole.R, rows.T @ rows, rtol=1e-9, atol=1e-8)
+
+
 def test_rows_of_a_regressor_are_kept_one_by_one():
     rng = np.random.default_rng(2)
     layout = Layout(of_W=((0, 1), (1, 0), (0, 0)), of_N=(), shape=(2, 2, 0))
