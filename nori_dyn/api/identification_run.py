@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -63,6 +64,7 @@ class Job:
     backend: str
     is_robust: bool
     is_physical: bool
+    hulls: Mapping[str, Any]
     has_curves: bool
 
 
@@ -391,7 +393,7 @@ class IdentificationRun:
     def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""
         if self._job.is_physical:
-            return as_bodies(self._problem, prior, solution)
+            return as_bodies(self._problem, prior, solution, self._job.hulls)
         return self._problem.whole(solution.values), ()
 
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from numpy.typing import ArrayLike
+
 from nori_dyn.api.identification_run import IdentificationRun, Job
 from nori_dyn.api.system import System
 from nori_dyn.errors import InputError
@@ -36,6 +38,7 @@ def identify(
     load_on: str | None = None,
     known: Mapping[str, float] | None = None,
     physical: bool = True,
+    hulls: Mapping[str, ArrayLike] | None = None,
     robust: bool = False,
     moving: float | None = None,
     cutoff: float | None = None,
@@ -66,6 +69,8 @@ def identify(
             the frame of that link.
         known: values of parameters that are known, by name, such as {"m:load": 2.5}.
         physical: whether to return inertias that bodies can have (needs the extra `identify`).
+        hulls: for links, points (n_points, 3) in the link's frame [m], in whose convex hull its centre of mass is, for
+            inertias that bodies can have; "load" is the load, in the frame of its link.
         robust: whether residuals that are far off count less (Huber); reads the logs several times.
         moving: speed [rad/s or m/s] above which a joint moves: its torque counts only then, as friction is whatever it
             takes to stand still; all count when None.
@@ -110,10 +115,13 @@ def identify(
         backend=backend,
         is_robust=robust,
         is_physical=physical,
+        hulls=dict(hulls or {}),
         has_curves=curves,
     )
     if moving is not None and not 0 <= moving < math.inf:
         raise InputError(f"the speed above which a joint moves is {moving:g}: it must be a number not below zero.")
+    if hulls and not physical:
+        raise InputError("hulls are for inertias that bodies can have: leave out physical=False, or the hulls.")
     share = 0.0 if not isinstance(held_out, float | int) else float(held_out)
     if not 0 <= share < 1:
         raise InputError(f"the share held out is {share:g}: it must be at least 0 and less than 1.")

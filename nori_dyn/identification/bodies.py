@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
@@ -37,17 +40,25 @@ def bodies(problem: Problem, plain: Floats) -> Parameters:
     return Parameters(tree, tuple(problem.all_parameters[k] for k in problem.free))
 
 
-def as_bodies(problem: Problem, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+def as_bodies(
+    problem: Problem, prior: Prior, solution: Solution, hulls: Mapping[str, Any] | None = None
+) -> tuple[Floats, tuple[str, ...]]:
     """Return all parameters (n,), inertias as bodies can have them, and notes.
 
+    Args:
+        problem: what is looked for.
+        prior: what was known before.
+        solution: the estimate by least squares.
+        hulls: as for `consistent`.
+
     Raises:
-        InputError, MissingExtraError: as `consistent`.
+        InputError, UnknownNameError, MissingExtraError: as `consistent`.
     """
     parameters = bodies(problem, problem.whole(solution.values))
     shift = prior.values - parameters.prior
     shift[parameters.of_kinds(*INERTIAL)] = 0.0
     sizes = 1.0 / np.linalg.norm(prior.L, axis=0)
-    fit = consistent(solution.R, solution.z - solution.R @ shift, parameters, sigma=sizes)
+    fit = consistent(solution.R, solution.z - solution.R @ shift, parameters, sigma=sizes, hulls=hulls)
     at_least = (f"At the least that they may be: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
     return problem.whole(fit.values + shift), (*fit.notes, *at_least)
 

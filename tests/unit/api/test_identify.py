@@ -148,6 +148,23 @@ def test_a_load_is_a_body_too(tmp_path, arm):
     assert found.load["m:load"] == pytest.approx(2.0, abs=5 * found.deviations["m:load"])
 
 
+def test_a_centre_of_mass_stays_in_its_hull(tmp_path, arm):
+    _, other = changed(arm, seed=13)
+    log = saved_log(tmp_path / "log.npz", other, n=200, sigma=10.0)
+    link = arm.names[2]
+    box = np.array([[x, y, z] for x in (-0.05, 0.05) for y in (-0.05, 0.05) for z in (0.0, 0.1)])
+    free = nd.identify(log, nd.System(arm, ARM), ["inertias"])
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], hulls={link: box})
+    centres = [np.array([f.each[f"mc:{link}.{axis}"] for axis in "xyz"]) / f.each[f"m:{link}"] for f in (free, found)]
+    low, high = box.min(axis=0), box.max(axis=0)
+    assert not np.all((centres[0] > low) & (centres[0] < high))
+    assert np.all((centres[1] > low - 1e-6) & (centres[1] < high + 1e-6))
+    with pytest.raises(UnknownNameError, match="hand"):
+        nd.identify(log, nd.System(arm, ARM), ["inertias"], hulls={"hand": box})
+    with pytest.raises(InputError, match="hulls are for"):
+        nd.identify(log, nd.System(arm, ARM), ["inertias"], physical=False, hulls={link: box})
+
+
 def test_far_off_readings_count_less(tmp_path, arm):
     _, other = changed(arm, seed=6)
     log = saved_log(tmp_path / "log.npz", other, sigma=0.05)
