@@ -1,16 +1,15 @@
-"""Logs run through a regressor: what they say of a robot's parameters, gathered with flat memory, and the estimate."""
+"""Parameters of a robot looked for in logs: from what the logs say to what is told of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
+from nori_dyn.api.identification_logs import Gathered, Job, LogReader
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.bodies import as_bodies, bodies
@@ -23,72 +22,24 @@ from nori_dyn.identification.doubts import (
     turned_signs,
 )
 from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
-from nori_dyn.identification.filtering import Decimation
-from nori_dyn.identification.findings import TOLD, Curves, Identification, Thinned, combinations_of, fits_of
-from nori_dyn.identification.gathering import Gathering, Moving, Robust
+from nori_dyn.identification.findings import TOLD, Curves, Identification, combinations_of, fits_of
+from nori_dyn.identification.gathering import Robust
 from nori_dyn.identification.information import Moments, triangular
-from nori_dyn.identification.motion import Motion
 from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.physical import is_physical
 from nori_dyn.identification.problem import Problem
-from nori_dyn.identification.regression import force_readings, regression, torques_of
-from nori_dyn.logs.differentiation import JUMP, Differentiation
+from nori_dyn.identification.regression import force_readings, regression
 from nori_dyn.logs.log import Log
-from nori_dyn.logs.reading import Reading
-from nori_dyn.logs.record import ALWAYS
-from nori_dyn.logs.report import LogReport
-from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import OFFSET
 from nori_dyn.system.builder import System
-from nori_dyn.system.inputs import Missing
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.typing import Floats
 
 ROBUST_ROUNDS = 4
 """Times that a log is read again where residuals that are far off are to count less."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """How logs are identified from; see `identify`."""
-
-    system: System
-    differentiation: Differentiation | None
-    dt: float | None
-    moving: float | None
-    cutoff: float | None
-    missing: Missing
-    backend: str
-    is_robust: bool
-    is_physical: bool
-    hulls: Mapping[str, Any]
-    has_curves: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gathered:
-    """What a log says.
-
-    Attributes:
-        log: the log.
-        segments: what each segment of it says of each row.
-        is_loaded: whether the robot carries the load in it.
-        n_samples: number of samples.
-        dt: time between them [s], where it is known.
-        low: the smallest of each number of q (nq,).
-        high: the largest.
-    """
-
-    log: Log
-    segments: list[list[Moments]]
-    is_loaded: bool
-    n_samples: int
-    dt: float | None
-    low: Floats
-    high: Floats
 
 
 class IdentificationRun:
@@ -119,7 +70,6 @@ class IdentificationRun:
             job.system.tree.link(load_on)
             wanted = [*wanted, f"m:{load_on}", f"mc:{load_on}.*", f"I:{load_on}.*"]
         self._found = regression(job.system, wanted)
-        self._motion = Motion(job.system)
         self._problem = Problem(base_parameters(self._found.without_gains()), load_on, known)
         if not self._problem.columns:
             raise InputError(
@@ -128,13 +78,14 @@ class IdentificationRun:
             )
         self._check_scale()
         stage("compiling")
-        self._program = self._found.program(self._problem.columns, job.backend)
-        self._sigma, self._is_known = _sigma_of_rows(job.system, self._found.row_names)
+        program = self._found.program(self._problem.columns, job.backend)
+        sigma, self._is_known = _sigma_of_rows(job.system, self._found.row_names)
+        self._reader = LogReader(job, self._found, program, sigma, stage)
         if self._found.unknowns:
             self._row_names: tuple[str, ...] = ("all rows, unknown wrenches taken out",)
             self._first_sigma, self._is_known = np.ones(1), False
         else:
-            self._row_names, self._first_sigma = self._found.row_names, self._sigma
+            self._row_names, self._first_sigma = self._found.row_names, sigma
 
     def _check_scale(self) -> None:
         """Check that something tells how large forces are, where all that read them have unknown gains.
@@ -180,9 +131,10 @@ class IdentificationRun:
             tip = self._job.system.tree.names[-1]
             raise InputError(f"which link carries the load? Name it: load_on='{tip}' (--load-on {tip}).")
         with threadpool_limits(1):  # factors are small: threads of the BLAS would wait for each other
-            gathered = [self._gather(log, False) for log in logs] + [self._gather(log, True) for log in loaded]
+            read = self._reader.gather
+            gathered = [*(read(log, False) for log in logs), *(read(log, True) for log in loaded)]
             unweighed = gathered
-            others = [self._gather(log, False) for log in held_out]
+            others = [read(log, False) for log in held_out]
             self._stage("estimating")
             self._problem = self._without_still(gathered)
             prior = self._problem.prior([each.rows for each in map(self._evidence, gathered)], self._declared())
@@ -200,83 +152,13 @@ class IdentificationRun:
         logs = [self._evidence(each, own) for each, own in zip(gathered, parts, strict=True)]
         return solved(logs, prior, self._first_sigma, self._is_known)
 
-    def _gather(self, log: Log, is_loaded: bool, robust: Robust | None = None) -> Gathered:
-        """Return what a log says."""
-        job, report = self._job, LogReport()
-        reading = Reading({ALWAYS: job.system}, differentiation=job.differentiation, missing=job.missing)
-        gathering: Gathering | None = None
-        last: Samples | None = None
-        dt, n = job.dt, 0
-        low, high = np.full(job.system.tree.nq, np.inf), np.full(job.system.tree.nq, -np.inf)
-        for chunk in reading.chunks(log, report.counts):
-            samples = _whole(chunk.samples)
-            dt = _step(samples) if dt is None else dt
-            if gathering is None:
-                gathering = self._gathering(dt, robust)
-            for part in _runs(samples, dt):
-                if part.start or not _follows(samples, last, dt):
-                    gathering.forget()
-                q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
-                gathering.add(q, qd, self._motion.accelerations(q, qd, y), y, dt)
-            n, last = n + len(samples), samples
-            low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
-            high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
-            self._stage(f"{log.path.name[-24:]}, {n / 1e3:,.0f} k samples", chunk.done)
-        segments = [] if gathering is None else gathering.segments.each()
-        if not segments:
-            raise InputError(
-                f"{log.path}: {n} samples are too few for a filter of {job.cutoff:g} Hz. Leave it out, or raise it."
-                if job.cutoff is not None
-                else f"{log.path}: holds no sample that says anything."
-            )
-        if job.moving is not None and not any(row.n for segment in segments for row in segment):
-            raise InputError(
-                f"{log.path}: no joint moves faster than {job.moving:g} rad/s or m/s for long. Say a lower speed: "
-                "moving (--moving)."
-            )
-        return Gathered(log, segments, is_loaded, n, dt, low, high)
-
-    def _gathering(self, dt: float | None, robust: Robust | None) -> Gathering:
-        cutoff = self._job.cutoff
-        if cutoff is not None and dt is None:
-            raise InputError("a cutoff needs the time between samples, and the log has no times: give dt (--dt).")
-        decimation = None if cutoff is None or dt is None else Decimation(cutoff, dt)
-        speed = self._job.moving
-        moving = None if speed is None else Moving(speed, torques_of(self._job.system, self._found.row_names))
-        return Gathering(self._found, self._program, self._sigma, decimation, robust, moving)
-
     def _all_curves(self, gathered: Sequence[Gathered], before: Floats, values: Floats) -> tuple[Curves, ...]:
         """Return the curves of the first log without the load and the first with it, where they are asked for."""
         if not self._job.has_curves or self._found.unknowns:
             return ()
         first = {each.is_loaded: each for each in reversed(gathered)}
-        return tuple(self._curves(first[is_loaded], before, values) for is_loaded in sorted(first))
-
-    def _curves(self, gathered: Gathered, before: Floats, values: Floats) -> Curves:
-        """Return the readings of a log over the time, beside what parameters make of the motion, those looked for."""
-        evidence, n_rows = self._evidence(gathered), len(self._row_names)
-        gains = np.array([evidence.gain(k, values) for k in range(n_rows)])
-        gathering = self._gathering(gathered.dt, None)
-        reading = Reading({ALWAYS: self._job.system}, differentiation=self._job.differentiation, missing="drop")
-        thinned, last = Thinned(), None
-        for chunk in reading.chunks(gathered.log, LogReport().counts):
-            samples = _whole(chunk.samples)
-            at = samples.numbers.astype(float) if samples.t is None else samples.t
-            for part in _runs(samples, gathered.dt):
-                if part.start or not _follows(samples, last, gathered.dt):
-                    gathering.forget()
-                q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
-                qdd = self._motion.accelerations(q, qd, y)
-                made = gathering.filtered(q, qd, qdd, y, gathered.dt, at[part])
-                old = made.read + gathering.residuals(made.entries, evidence.beta(before))
-                new = made.read + gathering.residuals(made.entries, evidence.beta(values)) / gains
-                thinned.add(np.column_stack([made.t, made.read, old, new]))
-            last = samples
-            self._stage(f"{gathered.log.path.name[-24:]}, curves", chunk.done)
-            unit = "sample" if samples.t is None else "s"
-        t, rows = thinned.rows[:, 0], thinned.rows[:, 1:].T
-        name = gathered.log.path.name
-        return Curves(name, t - t[0], unit, rows[:n_rows], rows[n_rows : 2 * n_rows], rows[2 * n_rows :])
+        shown = [first[is_loaded] for is_loaded in sorted(first)]
+        return tuple(self._reader.curves(each, self._evidence(each), before, values) for each in shown)
 
     def _robust(self, gathered: list[Gathered], prior: Prior, solution: Solution) -> tuple[list[Gathered], Solution]:
         """Return what logs say where residuals that are far off count less, and the estimate from that."""
@@ -285,8 +167,8 @@ class IdentificationRun:
             for each in gathered:
                 evidence = self._evidence(each)
                 gains = [evidence.gain(k, solution.values) for k in range(len(self._row_names))]
-                beta = evidence.beta(solution.values)
-                again.append(self._gather(each.log, each.is_loaded, Robust(beta, np.abs(gains) * solution.sigma)))
+                robust = Robust(evidence.beta(solution.values), np.abs(gains) * solution.sigma)
+                again.append(self._reader.gather(each.log, each.is_loaded, robust))
             gathered = again
             solution = self._solved(gathered, prior)
         return gathered, solution
@@ -408,35 +290,6 @@ def _held_out(others: Sequence[Gathered], share: float) -> str:
     if others:
         return listed(each.log.path.name for each in others)
     return f"the last {100 * share:.2g} % of each log" if share else ""
-
-
-def _whole(samples: Samples) -> Samples:
-    """Return the samples all of whose readings are numbers."""
-    is_whole: Booleans = np.asarray(np.isfinite(samples.y).all(axis=1))
-    return samples if is_whole.all() else samples.at(is_whole)
-
-
-def _step(samples: Samples) -> float | None:
-    """Return the time between samples [s], where they have times."""
-    return None if samples.t is None or len(samples) < 2 else float(np.median(np.diff(samples.t)))
-
-
-def _follows(samples: Samples, last: Samples | None, dt: float | None) -> bool:
-    """Return whether samples go on where the last ones ended."""
-    if last is None or not len(last) or not len(samples):
-        return False
-    if samples.t is None or last.t is None or dt is None:
-        return int(samples.numbers[0]) == int(last.numbers[-1]) + 1
-    return bool(0 < samples.t[0] - last.t[-1] <= JUMP * dt)
-
-
-def _runs(samples: Samples, dt: float | None) -> list[slice]:
-    """Return the runs of samples that follow each other in time."""
-    if samples.t is None or dt is None or len(samples) < 2:
-        return [slice(0, len(samples))]
-    steps = np.diff(samples.t)
-    jumps = np.flatnonzero((steps > JUMP * dt) | (steps <= 0)) + 1
-    return [slice(a, b) for a, b in pairwise([0, *jumps.tolist(), len(samples)])]
 
 
 def _sigma_of_rows(system: System, names: Sequence[str]) -> tuple[Floats, bool]:

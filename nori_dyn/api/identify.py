@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from numpy.typing import ArrayLike
 
-from nori_dyn.api.identification_run import IdentificationRun, Job
+from nori_dyn.api.identification_logs import Job
+from nori_dyn.api.identification_run import IdentificationRun
 from nori_dyn.api.system import System
 from nori_dyn.errors import InputError
 from nori_dyn.identification.findings import Identification
