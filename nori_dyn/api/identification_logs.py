@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError
+from nori_dyn.identification.curves import Curves, Thinned
 from nori_dyn.identification.estimation import Evidence
 from nori_dyn.identification.filtering import Decimation
-from nori_dyn.identification.findings import Curves, Thinned
 from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.information import Moments
 from nori_dyn.identification.motion import Motion

@@ -13,6 +13,7 @@ from nori_dyn.api.identification_logs import Gathered, Job, LogReader
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
 from nori_dyn.identification.bodies import as_bodies, bodies
+from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.doubts import (
     delays,
     late_readings,
@@ -22,7 +23,8 @@ from nori_dyn.identification.doubts import (
     turned_signs,
 )
 from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
-from nori_dyn.identification.findings import TOLD, Curves, Identification, combinations_of, fits_of
+from nori_dyn.identification.findings import TOLD, Identification, combinations_of
+from nori_dyn.identification.fits import fits_of
 from nori_dyn.identification.gathering import Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.parameters import OF_MOTION
@@ -34,7 +36,7 @@ from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.binding import OFFSET
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
-from nori_dyn.tables import listed
+from nori_dyn.tables import listed, spaced
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats
 
@@ -266,7 +268,8 @@ class IdentificationRun:
         ]
         if len(own) == len(problem.free):
             raise InputError(
-                f"{listed(still)} stood still all the time, so that the logs tell nothing of {listed(own)}. Give a log "
+                f"{spaced(listed(still))} stood still all the time, so that the logs tell nothing of "
+                f"{spaced(listed(own))}. Give a log "
                 "in which these joints move."
             )
         values = dict(zip(problem.parameters.names, problem.parameters.prior.tolist(), strict=True))

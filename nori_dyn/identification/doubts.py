@@ -62,8 +62,8 @@ def said_of_motion(still: Sequence[str], told: Sequence[str], n_told: int, n_can
     if still:
         plural = len(still) > 1
         yield (
-            f"{'Joints' if plural else 'Joint'} {_listed(still)} stood still all the time: the log tells nothing of "
-            f"{'their' if plural else 'its'} friction and rotor{'s' if plural else ''}, and little of what "
+            f"{'Joints' if plural else 'Joint'} {listed(map(repr, still))} stood still all the time: the log tells "
+            f"nothing of {'their' if plural else 'its'} friction and rotor{'s' if plural else ''}, and little of what "
             f"{'they carry' if plural else 'it carries'}. Friction and rotor{'s' if plural else ''} there are taken to "
             f"be those of the model: move {'them' if plural else 'it'} to find out."
         )
@@ -91,9 +91,9 @@ def turned_signs(parameters: Parameters, plain: Floats) -> Iterator[str]:
     names = [tree.joint_names[i] for i, part in enumerate(tree.v_slices) if (felt[part] < 0).any()]
     if names:
         yield (
-            f"By least squares alone, joint{'s' if len(names) > 1 else ''} {_listed(names)} would have a negative "
-            "inertia in every pose: masses below zero. The motion is too slow there to tell inertias; or the sign of "
-            "the torques, or of the accelerations, is turned."
+            f"By least squares alone, joint{'s' if len(names) > 1 else ''} {listed(map(repr, names))} would have a "
+            "negative inertia in every pose: masses below zero. The motion is too slow there to tell inertias; or the "
+            "sign of the torques, or of the accelerations, is turned."
         )
 
 
@@ -187,8 +187,3 @@ def _rotors(parameters: Parameters, values: Floats) -> Floats:
         at = parameters.place.get(each.name)
         found[tree.v_slices[tree.joint(each.owner)]] = before if at is None else values[at]
     return found
-
-
-def _listed(names: Sequence[str]) -> str:
-    quoted = [f"'{name}'" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"

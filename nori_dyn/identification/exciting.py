@@ -201,7 +201,7 @@ def _with_earlier(information: MotionInformation, base: BaseParameters, earlier:
     if earlier is None:
         return information
     R0 = numeric("earlier", earlier)
-    n, n_all = base.rank, len(base.parameters)
+    n, n_all = len(base.independent), len(base.parameters)
     if R0.ndim != 2 or R0.shape[1] not in (n, n_all) or not np.isfinite(R0).all():
         raise InputError(
             f"earlier has shape {R0.shape}: expected a square root (rows, {n}) of the information of the base "

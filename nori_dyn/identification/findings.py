@@ -11,9 +11,10 @@ import numpy as np
 
 from nori_dyn.errors import UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
-from nori_dyn.identification.estimation import Evidence, Solution
+from nori_dyn.identification.curves import Curves
+from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.findings_summary import identification_document
-from nori_dyn.identification.information import Moments
+from nori_dyn.identification.fits import Fit
 from nori_dyn.identification.parameters import OF_READINGS, Parameters
 from nori_dyn.identification.problem import LOAD, Problem
 from nori_dyn.model.tree import KinematicTree
@@ -26,35 +27,6 @@ TOLD = 0.5
 How: TypeAlias = Literal["told", "open", "combined", "known"]
 """What a log says of a parameter: it tells it by itself; it could, and does not; the sensors tell it only together with
 others, or never; it was known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """How well a reading is explained.
-
-    Attributes:
-        name: the reading, or the row of known value.
-        unit: its SI unit.
-        n: number of samples.
-        spread: standard deviation of what was read.
-        before: rms of the residual by the model as it was.
-        after: by the parameters found.
-        held_out: by parameters found without the samples held out, on these; None where none were.
-        correlation: of what was read with what is explained, on samples held out where there are some.
-        sigma: standard deviation of the residual by which the reading was weighed.
-        delay: by how much the reading seems to come after the motion [s]; None where that explains nothing.
-    """
-
-    name: str
-    unit: str
-    n: int
-    spread: float
-    before: float
-    after: float
-    held_out: float | None
-    correlation: float
-    sigma: float
-    delay: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,54 +81,6 @@ class Found:
     deviation: float
     left: float
     how: How
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curves:
-    """Readings over the time, beside what the model makes of the motion.
-
-    Attributes:
-        log: name of the log.
-        t: times from its beginning (n,) [s], or numbers of samples.
-        unit: "s", or "sample".
-        read: the readings (rows, n), filtered as for the estimate.
-        before: by the model as it was (rows, n).
-        found: by the parameters found (rows, n).
-    """
-
-    log: str
-    t: Floats
-    unit: str
-    read: Floats
-    before: Floats
-    found: Floats
-
-
-class Thinned:
-    """Rows that come one after the other, of which each second one is left out whenever there are too many.
-
-    Args:
-        most: how many are kept.
-    """
-
-    def __init__(self, most: int = 20_000) -> None:
-        self._most, self._step, self._next = most, 1, 0
-        self._parts: list[Floats] = []
-
-    def add(self, rows: Floats) -> None:
-        """Add rows (n, k)."""
-        self._parts.append(rows[self._next :: self._step])
-        self._next = (self._next - len(rows)) % self._step
-        if sum(map(len, self._parts)) > self._most:
-            kept = len(self.rows)
-            self._parts = [self.rows[::2]]
-            self._next += self._step * (kept % 2)
-            self._step *= 2
-
-    @property
-    def rows(self) -> Floats:
-        """Those that are kept."""
-        return np.concatenate(self._parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,64 +314,3 @@ def combinations_of(
             )
         )
     return tuple(found)
-
-
-def fits_of(
-    names: Sequence[str],
-    units: Mapping[str, str],
-    logs: Sequence[Evidence],
-    held_out: Sequence[Evidence],
-    before: Floats,
-    values: Floats,
-    values_without: Floats,
-    sigma: Floats,
-    delays: Mapping[str, float],
-) -> tuple[Fit, ...]:
-    """Return how well each reading is explained.
-
-    Args:
-        names: of the rows.
-        units: of those that are readings.
-        logs: what the logs say, all samples.
-        held_out: what the samples say that were held out; none where none were.
-        before: parameters by the model as it was.
-        values: those found.
-        values_without: those found without what was held out.
-        sigma: standard deviation of each row.
-        delays: by how much readings are late, where they are.
-    """
-    found = []
-    for k, name in enumerate(names):
-        own = [(log, log.rows[k]) for log in logs]
-        kept = [(log, log.rows[k]) for log in held_out]
-        n = sum(m.n for _, m in own)
-
-        log, m = (kept or own)[-1]
-        by = values_without if kept else values
-        reading = m.unit("reading")
-        found.append(
-            Fit(
-                name=name,
-                unit=units.get(name, ""),
-                n=n,
-                spread=m.spread(reading),
-                before=_rms(k, own, before),
-                after=_rms(k, own, values),
-                held_out=_rms(k, kept, values_without) if kept else None,
-                correlation=m.correlation(reading, _expected(k, log, m, by)),
-                sigma=float(sigma[k]),
-                delay=delays.get(name),
-            )
-        )
-    return tuple(found)
-
-
-def _expected(row: int, log: Evidence, m: Moments, values: Floats) -> Floats:
-    """Return the combination of columns that is what a reading should be: true value and offset, over its gain."""
-    return m.residual(log.beta(values)) / log.gain(row, values) + m.unit("reading")
-
-
-def _rms(row: int, rows: Sequence[tuple[Evidence, Moments]], values: Floats) -> float:
-    """Return the root mean square over some logs of the residuals of a row, in units of its reading."""
-    total = sum((m.rms(m.residual(log.beta(values))) / log.gain(row, values)) ** 2 * m.n for log, m in rows)
-    return float(np.sqrt(total / max(sum(m.n for _, m in rows), 1)))

@@ -16,7 +16,8 @@ from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, li
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
-    from nori_dyn.identification.findings import Combination, Fit, Found, Identification
+    from nori_dyn.identification.findings import Combination, Found, Identification
+    from nori_dyn.identification.fits import Fit
 
 MOST = 12
 """Most rows of a table, and most names in a sentence."""

@@ -16,7 +16,7 @@ from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.estimation import Prior
 from nori_dyn.identification.information import Moments
-from nori_dyn.identification.parameters import Parameter, Parameters, ten_parameters
+from nori_dyn.identification.parameters import INERTIAL, Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import mended_prior, pull_back
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -157,7 +157,7 @@ class Problem:
         before = self.before.copy()
         sizes = self._sizes(logs)
         for k, each in enumerate(self.all_parameters):
-            if k >= len(self.parameters) or each.kind not in ("m", "mc", "I"):
+            if k >= len(self.parameters) or each.kind not in INERTIAL:
                 before[k], size = declared.get(each.name, (before[k], sizes[k]))
                 rows.append(np.eye(n)[k : k + 1] / size)
         L = np.vstack(rows)

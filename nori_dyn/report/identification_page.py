@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.identification.findings import Curves, Fit, Identification
+from nori_dyn.identification.curves import Curves
+from nori_dyn.identification.findings import Identification
 from nori_dyn.identification.findings_summary import (
     IN_SUMS,
     NOT_TOLD,
@@ -24,6 +25,7 @@ from nori_dyn.identification.findings_summary import (
     verdict,
     with_deviation,
 )
+from nori_dyn.identification.fits import Fit
 from nori_dyn.report.curves import Bins
 from nori_dyn.report.log_page import BINS, BUDGET, EACH_BIN
 from nori_dyn.report.time_plots import Curve, DrawnPanel, Panel, Plots
