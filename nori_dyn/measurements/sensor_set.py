@@ -224,9 +224,8 @@ class SensorSet(Shown):
             with self._naming(name):
                 for one in memory.remembered(name, variables, own):
                     if one.variable.key in found:
-                        raise SensorConfigError(
-                            f"'{one.variable.name}' persists by '{found[one.variable.key].memory}' already. Name it once."
-                        )
+                        before = found[one.variable.key].memory
+                        raise SensorConfigError(f"'{one.variable.name}' persists by '{before}' already. Name it once.")
                     found[one.variable.key] = one
         return list(found.values())
 

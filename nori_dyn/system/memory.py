@@ -50,8 +50,10 @@ class Remembered:
         return 1.0 if self.time_constant is None else float(np.exp(-dt / self.time_constant))
 
     def variance(self, dt: float) -> Floats:
-        """Return the variance that it gains over a time [s], a number a component: that of the Ornstein-Uhlenbeck
-        process, which without decay is the walk's."""
+        """Return the variance that it gains over a time [s], a number a component.
+
+        With decay that of the Ornstein-Uhlenbeck process, which goes to walk^2 T / 2.
+        """
         T = self.time_constant
         seconds = dt if T is None else -0.5 * T * np.expm1(-2.0 * dt / T)
         return np.square(self.walk) * seconds
