@@ -2,8 +2,9 @@
 
 A memory m is known by rows R m = z + noise, R upper triangular, the noise of unit variance. A row of zeros says
 nothing: what was never seen needs no large number that stands for infinity. A tick has further unknowns s of which
-nothing is known before; u = [s | m], m = [v | f]. Sensors add rows sqrt(w) (A u + c) = noise. Orthogonal transformations
-make all rows triangular again, and what they leave of the right-hand side is the chi-square of the tick.
+nothing is known before; u = [s | m], m = [v | f]. Sensors add rows sqrt(w) (A u + c) = noise. Orthogonal
+transformations make all rows triangular again, and what they leave of the right-hand side is the chi-square of the
+tick.
 
 Then the memory moves on: v+ = a v + dt (X_s s + X_f f + x) + w_v and f+ = a f + w_f, with w of variance Q.
 

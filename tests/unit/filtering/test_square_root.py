@@ -12,11 +12,15 @@ from nori_dyn.errors import InputError
 from nori_dyn.filtering.square_root import (
     Information,
     Motion,
+    Updated,
     propagated,
     smoothed,
     triangular,
     updated,
 )
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.native_filter import NativeSteps
 from tests.tolerances import Tolerance, assert_close
 
 TEXTBOOK = Tolerance(1e-10, "orthogonal transformations of rows whose condition is up to 1e4, over 60 ticks")
@@ -112,14 +116,59 @@ def textbook(case):
     return found, backward[:0:-1]
 
 
-def run(case):
+class Native:
+    """The steps in C, with the names of those in NumPy."""
+
+    def __init__(self, case):
+        n, p = case.n_s + case.n_v + case.n_f, len(case.ticks[0].c)
+        rates = [j for j in range(n) if not case.n_s <= j < case.n_s + case.n_v]
+        shape = FilterShape(
+            *(case.n_s, case.n_v, case.n_f, p),
+            tuple((i, j) for i in range(p) for j in range(n) if any(tick.A[i, j] for tick in case.ticks)),
+            tuple((i, j) for i in range(case.n_v) for j in rates),
+        )
+        self.steps = NativeSteps(shape, find_compiler())
+
+    def updated(self, before, A, c, weights, n_s):
+        """See `updated`."""
+        at = self.steps
+        at.R[:], at.z[:], at.c[:], at.weights[:] = before.R, before.z, c, weights
+        at.A[:] = [A[place] for place in at.shape.A]
+        count = at.update()
+        undetermined = tuple(np.flatnonzero(at.pivots == 0).tolist())
+        assert count == len(undetermined)
+        found = at.R_u.copy(), at.z_u.copy(), at.nis, at.degrees, at.log_likelihood, undetermined, at.u.copy()
+        return Updated(*found)
+
+    def propagated(self, after, motion):
+        """See `propagated`."""
+        at = self.steps
+        X = np.hstack([motion.X_s, np.zeros((motion.n_v, motion.n_v)), motion.X_f])
+        at.X[:], at.x[:] = [X[place] for place in at.shape.X], motion.x
+        at.decay[:], at.Q[:] = motion.decay, motion.Q
+        at.propagate(motion.dt)
+        return Information(at.R.copy(), at.z.copy())
+
+
+def steps_of(kind, case):
+    """Return `updated` and `propagated`, in NumPy or in C."""
+    if kind == "numpy":
+        return updated, propagated
+    if find_compiler() is None:
+        pytest.skip("there is no C compiler here")
+    native = Native(case)
+    return native.updated, native.propagated
+
+
+def run(case, kind="numpy"):
     """Return what the steps find at each tick: what is known before, after, and in the end."""
     before = Information.of(case.mean, case.sigmas)
+    update, propagate = steps_of(kind, case)
     found = []
     for tick in case.ticks:
-        after = updated(before, tick.A, tick.c, tick.weights, case.n_s)
+        after = update(before, tick.A, tick.c, tick.weights, case.n_s)
         found.append((before, after))
-        before = propagated(after, tick.motion)
+        before = propagate(after, tick.motion)
     return found, before
 
 
@@ -139,10 +188,11 @@ def solved(request):
     return case, *textbook(case)
 
 
+@pytest.mark.parametrize("kind", ["numpy", "native"])
 class TestTextbook:
-    def test_filter(self, solved):
+    def test_filter(self, solved, kind):
         case, expected, _ = solved
-        for (_, after), (u, P, nis, degrees, log_likelihood, *_) in zip(run(case)[0], expected, strict=True):
+        for (_, after), (u, P, nis, degrees, log_likelihood, *_) in zip(run(case, kind)[0], expected, strict=True):
             assert_close(after.u, u.astype(float), TEXTBOOK)
             assert_close(after.covariance(), P.astype(float), TEXTBOOK)
             assert_close(after.nis, float(nis), TEXTBOOK)
@@ -151,19 +201,19 @@ class TestTextbook:
             assert not after.undetermined
             assert not np.tril(after.R, -1).any()
 
-    def test_memory_at_the_next_tick(self, solved):
+    def test_memory_at_the_next_tick(self, solved, kind):
         case, expected, _ = solved
-        found, last = run(case)
+        found, last = run(case, kind)
         known = [*[before for before, _ in found[1:]], last]
         for before, (*_, m, P) in zip(known, expected, strict=True):
             assert_close(before.mean(), m.astype(float), TEXTBOOK)
             assert_close(before.covariance(), P.astype(float), TEXTBOOK)
             assert not np.tril(before.R, -1).any()
 
-    def test_smoother(self, solved):
+    def test_smoother(self, solved, kind):
         case, _, expected = solved
         k = case.n_v + case.n_f
-        found, last = run(case)
+        found, last = run(case, kind)
         mean, covariance = last.mean(), last.covariance()
         for (_, after), tick, (u, P) in zip(found[::-1], case.ticks[::-1], expected[::-1], strict=True):
             u_hat, P_hat = smoothed(after, tick.motion, mean, covariance)
