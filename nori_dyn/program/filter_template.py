@@ -26,7 +26,7 @@ typedef struct { double *R, *z; } memory;
    rows [R | z] of u. */
 typedef struct {
     memory known;
-    const double *A, *c, *X, *x, *weights, *decay, *Q;
+    double *A, *c, *X, *x, *weights, *decay, *Q;
     double *u, *pivots, *work;
     double dt, nis, log_likelihood;
     int degrees;
