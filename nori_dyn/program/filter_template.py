@@ -231,11 +231,10 @@ int update(filter *at) {
 void propagate(filter *at) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
-    memcpy(w->moving, w->rows, sizeof w->moving);
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
     for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / (at->decay[i] > SMALLEST_DECAY ? at->decay[i] : SMALLEST_DECAY);
     for (int r = 0; r < N; ++r)
-        for (int b = r / LANES; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] *= w->scale[b];
+        for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] = w->rows[r * BLOCKS + b] * w->scale[b];
     if (N_V > 0) {
         double left;
         /* v = (v+ - dt (X_s s + X_f f + x)) / a */
