@@ -1,0 +1,186 @@
+"""The model of joints whose encoders are all that is known of them: driven by white jerk.
+
+The state of a joint is x = (q, qd, qdd), or (qd, qdd) where velocities alone are read. Its jerk is white noise, so that
+the acceleration walks at random: what can be said without a model of the robot. From sample to sample, dt apart,
+
+    x+ = F x + w,   F = exp(N dt),   w ~ N(0, Q),   Q = j^2 int_0^dt exp(N s) e e' exp(N s)' ds,   y = H x + v
+
+with N the shift, e the axis of the acceleration, j the density of the jerk, and v the noise of what is read.
+
+All joints are computed at once, in units in which the usual dt is 1. Covariances are kept as triangular factors, P =
+S'S, and updated by orthogonal transformations, so that they stay positive however little was known before.
+
+Source: Kalman (1960); the factors as in Kaminski, Bryson and Schmidt (1971).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.errors import InputError
+from nori_dyn.typing import Booleans, Floats
+
+BEFORE = (1e2, 1e3, 1e5)
+"""Standard deviations of position, velocity and acceleration before anything is read, in units of SI."""
+
+SETTLED = 1e-12
+"""A covariance has settled where it is within this share of the one that it settles to."""
+
+WHITE = np.array([[1 / 20, 1 / 8, 1 / 6], [1 / 8, 1 / 3, 1 / 2], [1 / 6, 1 / 2, 1]])
+"""Covariance of what white jerk of density 1 adds to (q, qd, qdd) in a time of 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointNoise:
+    """How restless joints are, and how noisy their encoders.
+
+    Attributes:
+        jerk: density of the jerk (n,) [rad/s^2.5, or m/s^2.5]: so far the acceleration walks in a second.
+        sigma_q: standard deviation of a position that is read (n,) [rad or m]; None where positions are not read.
+        sigma_qd: of a velocity (n,) [rad/s or m/s]; None where velocities are not read.
+    """
+
+    jerk: Floats
+    sigma_q: Floats | None = None
+    sigma_qd: Floats | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("jerk", "sigma_q", "sigma_qd"):
+            value = getattr(self, name)
+            if value is not None and not np.all((value > 0) & (value < np.inf)):
+                wrong = float(value[~((value > 0) & (value < np.inf))][0])
+                raise InputError(f"{name} is {wrong:g}: it must be positive.")
+        if self.sigma_q is None and self.sigma_qd is None:
+            raise InputError("nothing is read: positions, velocities, or both are needed, each with its sigma.")
+
+    def __len__(self) -> int:
+        return len(self.jerk)
+
+
+class JointModel:
+    """The model of joints in units in which the usual time between samples is 1.
+
+    Args:
+        noise: how restless joints are, and how noisy what is read.
+        dt: the usual time between samples [s].
+    """
+
+    def __init__(self, noise: JointNoise, dt: float) -> None:
+        self.n_joints, self.dt = len(noise), dt
+        self.first = 0 if noise.sigma_q is not None else 1
+        self.order = 3 - self.first
+        self.units = dt ** -np.arange(self.order, dtype=float)
+        self.jerk = noise.jerk * dt ** (2.5 - self.first)
+        sigmas = [s * dt**k for k, s in enumerate((noise.sigma_q, noise.sigma_qd)) if s is not None]
+        self.read = tuple(k - self.first for k, s in enumerate((noise.sigma_q, noise.sigma_qd)) if s is not None)
+        self.sigma = np.stack([s * dt**-self.first for s in sigmas], axis=1)
+        self._root = np.linalg.cholesky(WHITE[self.first :, self.first :]).T
+
+    def F(self, tau: float) -> Floats:
+        """Return what takes states on (order, order) over a time, in usual steps."""
+        whole = np.array([[1.0, tau, tau**2 / 2], [0.0, 1.0, tau], [0.0, 0.0, 1.0]])
+        return whole[: self.order, : self.order]
+
+    def walk(self, tau: float) -> Floats:
+        """Return the factor of Q (n, order, order), Q = S'S, over a time, in usual steps."""
+        powers = np.sqrt(tau) * tau ** np.arange(self.order - 1, -1, -1, dtype=float)
+        return np.asarray(self.jerk[:, None, None] * (self._root * powers))
+
+    @property
+    def before(self) -> Floats:
+        """The factor of the covariance (n, order, order) before anything is read."""
+        factor: Floats = np.diag(np.array(BEFORE)[self.first :] / self.units)
+        return np.broadcast_to(factor, (self.n_joints, self.order, self.order))
+
+    def predicted(self, S: Floats, tau: float) -> Floats:
+        """Return the factor of the covariance after a time, in usual steps."""
+        return triangular(np.concatenate([S @ self.F(tau).T, self.walk(tau)], axis=1))
+
+    def updated(self, S: Floats, is_read: Booleans) -> tuple[Floats, Floats, Floats]:
+        """Return what readings make of a covariance.
+
+        Args:
+            S: its factor (n, order, order).
+            is_read: which readings there are (n, p).
+
+        Returns:
+            The factor afterwards, the gain (n, order, p), and the factor of what the readings differ by (n, p, p).
+        """
+        n, p = is_read.shape
+        rows = np.zeros((n, p + self.order, p + self.order))
+        rows[:, range(p), range(p)] = self.sigma
+        rows[:, p:, :p] = S[:, :, list(self.read)] * is_read[:, None]
+        rows[:, p:, p:] = S
+        R = triangular(rows)
+        K = np.linalg.solve(R[:, :p, :p], R[:, :p, p:]).transpose(0, 2, 1)
+        return R[:, p:, p:], np.asarray(K), R[:, :p, :p]
+
+    @cached_property
+    def settled(self) -> Settled:
+        """What the filter settles to where samples follow each other evenly and all is read.
+
+        Source: the doubling of the Riccati equation, Anderson (1978).
+        """
+        n, order = self.n_joints, self.order
+        H = np.eye(order)[list(self.read)]
+        A = np.broadcast_to(self.F(1.0).T, (n, order, order))
+        G = H.T @ (H / self.sigma[:, :, None] ** 2)
+        walk = self.walk(1.0)
+        P = walk.transpose(0, 2, 1) @ walk
+        for _ in range(64):
+            W = np.eye(order) + G @ P
+            step = A.transpose(0, 2, 1) @ P @ np.linalg.solve(W, A)
+            G = G + A @ np.linalg.solve(W, G) @ A.transpose(0, 2, 1)
+            A = A @ np.linalg.solve(W, A)
+            P = P + step
+            if np.all(np.abs(step) <= 1e-17 * scale_of(P)):
+                break
+        S: Floats = np.linalg.cholesky((P + P.transpose(0, 2, 1)) / 2).transpose(0, 2, 1)
+        for _ in range(3):  # rounding of the doubling is forgotten
+            S = self.predicted(self.updated(S, np.ones(self.sigma.shape, dtype=bool))[0], 1.0)
+        after, K, E = self.updated(S, np.ones(self.sigma.shape, dtype=bool))
+        return Settled(S, after, K, E, (np.eye(order) - K @ H) @ self.F(1.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """What a filter settles to.
+
+    Attributes:
+        before: the factor of the covariance before the readings (n, order, order).
+        after: after them.
+        K: the gain (n, order, p).
+        E: the factor of the covariance of what readings differ by from what is expected (n, p, p).
+        A: what takes a state on (n, order, order):  x+ = A x + K y.
+    """
+
+    before: Floats
+    after: Floats
+    K: Floats
+    E: Floats
+    A: Floats
+
+    @property
+    def memory(self) -> float:
+        """Number of samples after which a state is forgotten to twelve digits."""
+        slowest = float(np.abs(np.linalg.eigvals(self.A)).max())
+        return float(np.log(SETTLED) / np.log(slowest))
+
+
+def triangular(rows: Floats) -> Floats:
+    """Return R (n, order, order), upper triangular, of which R'R is that of rows."""
+    return np.asarray(np.linalg.qr(rows, mode="r"))
+
+
+def square(S: Floats) -> Floats:
+    """Return the covariances (n, order, order) of factors."""
+    return S.transpose(0, 2, 1) @ S
+
+
+def scale_of(P: Floats) -> Floats:
+    """Return how large the entries of covariances may be, by their diagonals."""
+    deviations = np.sqrt(np.einsum("...ii->...i", P))
+    return np.asarray(deviations[..., :, None] * deviations[..., None, :])
