@@ -22,9 +22,9 @@ class Motion:
     """The motion of joints over samples, and how sure it is.
 
     Attributes:
-        x: positions, velocities, accelerations (N, n, 3), or the last two (N, n, 2) where no position is read.
+        x: positions, velocities, accelerations, jerks (N, n, 4), or without positions (N, n, 3) where none is read.
         sigma: their standard deviations, of the same shape.
-        covariance: their covariances, as they differ from each other (k, n, 3, 3).
+        covariance: their covariances, as they differ from each other (k, n, order, order).
         which: which of these each sample has (N,).
     """
 

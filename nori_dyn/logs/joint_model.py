@@ -1,36 +1,38 @@
-"""The model of joints whose encoders are all that is known of them: driven by white jerk.
+"""The model of joints whose encoders are all that is known of them: the jerk is constant, but for a random walk.
 
-The state of a joint is x = (q, qd, qdd), or (qd, qdd) where velocities alone are read. Its jerk is white noise, so that
-the acceleration walks at random: what can be said without a model of the robot. From sample to sample, dt apart,
+The state of a joint is x = (q, qd, qdd, qddd), or without q where velocities alone are read. From sample to sample, dt
+apart,
 
     x+ = F x + w,   F = exp(N dt),   w ~ N(0, Q),   Q = j^2 int_0^dt exp(N s) e e' exp(N s)' ds,   y = H x + v
 
-with N the shift, e the axis of the acceleration, j the density of the jerk, and v the noise of what is read.
+with N the shift, e the axis of the jerk, j how far the jerk walks in a second, and v the noise of what is read.
 
 All joints are computed at once, in units in which the usual dt is 1. Covariances are kept as triangular factors, P =
 S'S, and updated by orthogonal transformations, so that they stay positive however little was known before.
 
-Source: Kalman (1960); the factors as in Kaminski, Bryson and Schmidt (1971).
+Source: Kalman (1960); the jerk as a state as in Mehrotra and Mahapatra (1997); the factors as in Kaminski, Bryson and
+Schmidt (1971).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import factorial
 
 import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.typing import Booleans, Floats
 
-BEFORE = (1e2, 1e3, 1e5)
-"""Standard deviations of position, velocity and acceleration before anything is read, in units of SI."""
+BEFORE = (1e2, 1e3, 1e5, 1e7)
+"""Standard deviations of position, velocity, acceleration and jerk before anything is read, in units of SI."""
 
 SETTLED = 1e-12
 """A covariance has settled where it is within this share of the one that it settles to."""
 
-WHITE = np.array([[1 / 20, 1 / 8, 1 / 6], [1 / 8, 1 / 3, 1 / 2], [1 / 6, 1 / 2, 1]])
-"""Covariance of what white jerk of density 1 adds to (q, qd, qdd) in a time of 1."""
+DERIVATIVES = 4
+"""Numbers of a state with its position: position, velocity, acceleration, jerk."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +40,7 @@ class JointNoise:
     """How restless joints are, and how noisy their encoders.
 
     Attributes:
-        jerk: density of the jerk (n,) [rad/s^2.5, or m/s^2.5]: so far the acceleration walks in a second.
+        jerk: how far the jerk walks in a second (n,) [rad/s^3/sqrt(s), or m/s^3/sqrt(s)].
         sigma_q: standard deviation of a position that is read (n,) [rad or m]; None where positions are not read.
         sigma_qd: of a velocity (n,) [rad/s or m/s]; None where velocities are not read.
     """
@@ -71,18 +73,19 @@ class JointModel:
     def __init__(self, noise: JointNoise, dt: float) -> None:
         self.n_joints, self.dt = len(noise), dt
         self.first = 0 if noise.sigma_q is not None else 1
-        self.order = 3 - self.first
+        self.order = DERIVATIVES - self.first
         self.units = dt ** -np.arange(self.order, dtype=float)
-        self.jerk = noise.jerk * dt ** (2.5 - self.first)
+        self.jerk = noise.jerk * dt ** (DERIVATIVES - 0.5 - self.first)
         sigmas = [s * dt**k for k, s in enumerate((noise.sigma_q, noise.sigma_qd)) if s is not None]
         self.read = tuple(k - self.first for k, s in enumerate((noise.sigma_q, noise.sigma_qd)) if s is not None)
         self.sigma = np.stack([s * dt**-self.first for s in sigmas], axis=1)
-        self._root = np.linalg.cholesky(WHITE[self.first :, self.first :]).T
+        self._shares = [1 / factorial(k) for k in range(self.order)]
+        self._root = _walk_in_one_step(self.order)
 
     def F(self, tau: float) -> Floats:
         """Return what takes states on (order, order) over a time, in usual steps."""
-        whole = np.array([[1.0, tau, tau**2 / 2], [0.0, 1.0, tau], [0.0, 0.0, 1.0]])
-        return whole[: self.order, : self.order]
+        powers = tau ** np.arange(self.order) * self._shares
+        return np.array([np.concatenate([np.zeros(k), powers[: self.order - k]]) for k in range(self.order)])
 
     def walk(self, tau: float) -> Floats:
         """Return the factor of Q (n, order, order), Q = S'S, over a time, in usual steps."""
@@ -138,7 +141,7 @@ class JointModel:
             P = P + step
             if np.all(np.abs(step) <= 1e-17 * scale_of(P)):
                 break
-        S: Floats = np.linalg.cholesky((P + P.transpose(0, 2, 1)) / 2).transpose(0, 2, 1)
+        S = np.asarray(np.linalg.cholesky((P + P.transpose(0, 2, 1)) / 2).transpose(0, 2, 1), dtype=float)
         for _ in range(3):  # rounding of the doubling is forgotten
             S = self.predicted(self.updated(S, np.ones(self.sigma.shape, dtype=bool))[0], 1.0)
         after, K, E = self.updated(S, np.ones(self.sigma.shape, dtype=bool))
@@ -168,6 +171,14 @@ class Settled:
         """Number of samples after which a state is forgotten to twelve digits."""
         slowest = float(np.abs(np.linalg.eigvals(self.A)).max())
         return float(np.log(SETTLED) / np.log(slowest))
+
+
+def _walk_in_one_step(order: int) -> Floats:
+    """Return the factor of Q (order, order) of a walk of 1 in a time of 1."""
+    back = np.arange(order - 1, -1, -1)
+    shares = np.array([1 / factorial(k) for k in back.tolist()])
+    factor: Floats = np.linalg.cholesky(np.outer(shares, shares) / (np.add.outer(back, back) + 1)).T
+    return factor
 
 
 def triangular(rows: Floats) -> Floats:

@@ -53,9 +53,9 @@ def joint_motion(
 ) -> JointMotion:
     """Return how joints move, from their encoders alone: positions, velocities, accelerations, and how sure they are.
 
-    The jerk of each joint is taken for white noise, so that its acceleration walks at random. A Kalman filter says what
-    the readings so far tell (`causal`), a smoother what all of them do. Times may be uneven and readings missing: then
-    the deviations say so. What is not given of the noise is that which makes the readings likeliest.
+    The jerk of each joint is taken to be constant, but for a random walk. A Kalman filter says what the readings so far
+    tell (`causal`), a smoother what all of them do. Times may be uneven and readings missing: then the deviations say
+    so. What is not given of the noise is that which makes the readings likeliest.
 
     The coordinates are each for itself: angles that do not jump by a turn, lengths, velocities. A quaternion is none.
 
@@ -63,8 +63,7 @@ def joint_motion(
         t: times (N,) [s], none before the one before.
         q: positions that were read (N, n) [rad or m]; nan where one is missing.
         qd: velocities that were read (N, n) [rad/s or m/s]; nan where one is missing.
-        jerk: density of the jerk, of each joint or of all [rad/s^2.5 or m/s^2.5]: in a second the acceleration walks
-            so far.
+        jerk: how far the jerk walks in a second, that of each joint or of all [rad/s^3/sqrt(s) or m/s^3/sqrt(s)].
         sigma_q: standard deviation of a position that is read, of each joint or of all [rad or m].
         sigma_qd: of a velocity [rad/s or m/s].
         causal: whether only readings so far count.
@@ -73,7 +72,7 @@ def joint_motion(
         InputError: nothing is read, arrays that do not fit together, times that go backwards, noise that is not
             positive, or too few readings to find it.
 
-    Source: Kalman (1960); Rauch, Tung and Striebel (1965).
+    Source: Kalman (1960); Rauch, Tung and Striebel (1965); the model as in Mehrotra and Mahapatra (1997).
 
     Example:
         >>> t = 0.01 * np.arange(1000)
@@ -105,7 +104,9 @@ def joint_motion(
     found = (filtered if causal else smoothed)(noise, times, y, dt)
     x, sigma = (np.moveaxis(value, 2, 0) for value in (found.x, found.sigma))
     q_and_sigma = (None, None) if first else (x[0], sigma[0])
-    return JointMotion(times, q_and_sigma[0], x[-2], x[-1], q_and_sigma[1], sigma[-2], sigma[-1], noise)
+    return JointMotion(
+        times, q_and_sigma[0], x[1 - first], x[2 - first], q_and_sigma[1], sigma[1 - first], sigma[2 - first], noise
+    )
 
 
 def _readings(name: str, value: ArrayLike, t: Floats) -> Floats:

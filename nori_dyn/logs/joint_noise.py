@@ -8,15 +8,15 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.joint_model import JointModel, JointNoise
+from nori_dyn.logs.joint_model import DERIVATIVES, JointModel, JointNoise
 from nori_dyn.logs.recursion import linear_recursion
 from nori_dyn.typing import Floats
 
-RATIOS = (1e-5, 1e3)
-"""The least and the most that the jerk of a step is taken for, in standard deviations of the readings."""
+BANDWIDTHS = (5e-3, 10.0)
+"""The least and the most that the bandwidth of the filter is taken for, times the time between samples."""
 
 TRIED = 33
-"""Ratios that are tried, evenly in their logarithm, before the best is looked for near the best of them."""
+"""Bandwidths that are tried, evenly in their logarithm, before the best is looked for near the best of them."""
 
 BEGUN = 0.1
 """The share of samples that the filter forgets its beginning in."""
@@ -47,7 +47,7 @@ def likeliest(
         y: stretches of readings (s, N, n, p) of positions, of velocities, or of both in this order.
         dt: time between samples [s].
         first: what the first of them is: 0 a position, 1 a velocity.
-        jerk: density of the jerk (n,), where it is given.
+        jerk: how far the jerk walks in a second (n,), where it is given.
         sigmas: standard deviation (n,) of each reading, where it is given (p,).
 
     Source: the likelihood by innovations, Schweppe (1965).
@@ -80,17 +80,17 @@ def stretches(t: Floats, y: Floats, dt: float) -> Floats:
     Raises:
         InputError: there are none that are long enough.
     """
-    is_even = np.abs(np.diff(t) / dt - 1) < UNEVEN
-    is_whole = np.isfinite(y).all(axis=(1, 2))
+    is_even = np.asarray(np.abs(np.diff(t) / dt - 1) < UNEVEN)
+    is_whole = np.asarray(np.isfinite(y).all(axis=(1, 2)))
     edges = np.flatnonzero(np.diff(np.concatenate([[0], (is_even & is_whole[1:] & is_whole[:-1]).astype(int), [0]])))
-    runs = [(start, stop + 1) for start, stop in edges.reshape(-1, 2).tolist()]  # of samples
+    runs = [(start, stop + 1) for start, stop in np.asarray(edges).reshape(-1, 2).tolist()]  # of samples
     covered = {L: sum((stop - start) // L * L for start, stop in runs) for L in LENGTHS}
     length = next((L for L, n in covered.items() if n >= max(len(t) // 2, 1)), LENGTHS[-1])
     places = [k for start, stop in runs for k in range(start, stop - length + 1, length)]
     if not places:
         raise InputError(
-            f"no {LENGTHS[-1]} samples of the log follow each other evenly and without a gap, of which the noise of its "
-            "joints could be found."
+            f"no {LENGTHS[-1]} samples follow each other evenly and without a gap, of which the noise of joints could be "
+            "found: give it."
         )
     every = -(-len(places) * length // MOST)
     return np.stack([y[k : k + length] for k in places[::every]])
@@ -100,7 +100,7 @@ def _of_joint(
     y: Floats, dt: float, first: int, jerk: float | None, sigmas: list[float | None], floor: Floats
 ) -> tuple[float, list[float]]:
     """Return the likeliest jerk and deviations of the readings of one joint (s, N, 1, p)."""
-    unit = dt ** -(2.5 - first)
+    unit = dt ** -(DERIVATIVES - 0.5 - first)
     is_free = jerk is None and sigmas == [None]
 
     def noise(ratio: float) -> tuple[float, list[float]]:
@@ -124,7 +124,8 @@ def _of_joint(
             return squares + logs
         return float(count * np.log(max(squares / count, float(floor[0]) ** 2)) + logs)
 
-    best = np.exp(_least(unlikely, np.log(RATIOS[0]), np.log(RATIOS[1])))
+    low, high = (DERIVATIVES - first) * np.log(BANDWIDTHS)
+    best = np.exp(_least(unlikely, low, high))
     by, (found, others) = scale(best), noise(best)
     return found * by, [sigma * by for sigma in others]
 
@@ -145,7 +146,7 @@ def _innovations(y: Floats, dt: float, first: int, jerk: float, sigmas: list[flo
         y: readings of one joint (s, N, 1, p).
         dt: time between samples [s].
         first: as for `likeliest`.
-        jerk: density of the jerk.
+        jerk: how far the jerk walks in a second.
         sigmas: standard deviations of the readings (p,).
     """
     stretches, N, _, p = y.shape
