@@ -14,7 +14,7 @@ from nori_dyn.api.identification_run import IdentificationRun
 from nori_dyn.api.system import System
 from nori_dyn.errors import InputError
 from nori_dyn.identification.findings import Identification
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import Differentiate, derivation
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
@@ -43,7 +43,7 @@ def identify(
     robust: bool = False,
     moving: float | None = None,
     cutoff: float | None = None,
-    differentiate: int | None = None,
+    differentiate: Differentiate = None,
     dt: float | None = None,
     missing: Missing = "refuse",
     curves: bool = False,
@@ -108,7 +108,7 @@ def identify(
     """
     job = Job(
         system=with_sensors(system) if isinstance(system, KinematicTree) else system,
-        differentiation=None if differentiate is None else Differentiation(differentiate, dt),
+        differentiation=derivation(differentiate, dt),
         dt=dt,
         moving=moving,
         cutoff=cutoff,

@@ -16,6 +16,7 @@ from nori_dyn.api.log_run import LogRunner, Solved, options_of
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import MissingExtraError
+from nori_dyn.logs.differentiation import Differentiate
 from nori_dyn.logs.fields import schema_of, written
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.report import LogReport
@@ -124,7 +125,7 @@ class LogEstimate:
 def estimate(
     log: Log | str | os.PathLike[str],
     plan: Plan | PlanSet,
-    differentiate: int | None = None,
+    differentiate: Differentiate = None,
     dt: float | None = None,
     missing: Missing = "refuse",
     singular: Singular = "refuse",

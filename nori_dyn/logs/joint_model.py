@@ -145,7 +145,7 @@ class JointModel:
         for _ in range(3):  # rounding of the doubling is forgotten
             S = self.predicted(self.updated(S, np.ones(self.sigma.shape, dtype=bool))[0], 1.0)
         after, K, E = self.updated(S, np.ones(self.sigma.shape, dtype=bool))
-        return Settled(S, after, K, E, (np.eye(order) - K @ H) @ self.F(1.0))
+        return Settled(S, after, K, E, (np.eye(order) - K @ H) @ self.F(1.0), self.units)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +158,7 @@ class Settled:
         K: the gain (n, order, p).
         E: the factor of the covariance of what readings differ by from what is expected (n, p, p).
         A: what takes a state on (n, order, order):  x+ = A x + K y.
+        units: what a number of the state is in SI (order,).
     """
 
     before: Floats
@@ -165,6 +166,12 @@ class Settled:
     K: Floats
     E: Floats
     A: Floats
+    units: Floats
+
+    @property
+    def deviations(self) -> Floats:
+        """The standard deviations of the state after the readings (n, order), in units of SI."""
+        return np.asarray(np.sqrt(np.einsum("nii->ni", square(self.after))) * self.units)
 
     @property
     def memory(self) -> float:
