@@ -12,7 +12,7 @@ import numpy as np
 from scipy.signal import savgol_filter
 
 from nori_dyn.errors import InputError
-from nori_dyn.logs.joint_filter import filtered, smoothed
+from nori_dyn.logs.joint_filter import even_step, filtered, smoothed
 from nori_dyn.logs.joint_model import JointModel, JointNoise
 from nori_dyn.logs.joint_noise import likeliest, stretches
 from nori_dyn.logs.source import BLOCK
@@ -37,7 +37,7 @@ ACCELERATION = 1
 """Where accelerations are in the states of joints of which velocities are read."""
 
 UNSURE = 2.0
-"""Accelerations less sure than the filter's usually are by this factor are none: at the beginning, and after gaps."""
+"""Accelerations are none where they are less sure than the least sure joint usually is, by this factor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,22 +188,24 @@ class JointEstimation(Derivation):
         if self.noise is not None and self.step is not None:
             return self
         t, qd, step = read()
+        step = even_step(t, step)
         noise = self.noise or likeliest(stretches(t, qd[..., None], step), step, 1)
         return replace(self, noise=noise, step=step)
 
     def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
         assert self.noise is not None  # it has learned
-        times = np.asarray(dt * np.arange(len(qd)) if t is None or self.dt is not None else t, dtype=float)
+        assert self.step is not None
+        times = np.asarray(self.step * np.arange(len(qd)) if t is None or self.dt is not None else t, dtype=float)
         usual = self._model.settled.deviations[:, ACCELERATION]
         qdd, sigma = np.full(qd.shape, np.nan), np.full(qd.shape, np.nan)
         goes_on = np.diff(times) >= 0
         edges = [0, *(np.flatnonzero(~goes_on) + 1).tolist(), len(qd)]
         run = filtered if self.way == "kalman" else smoothed
         for start, stop in pairwise(edges):
-            found = run(self.noise, times[start:stop], qd[start:stop, :, None], dt)
+            found = run(self.noise, times[start:stop], qd[start:stop, :, None], self.step)
             sigma[start:stop] = found.sigma[..., ACCELERATION]
             qdd[start:stop] = found.x[..., ACCELERATION]
-        qdd[~(sigma <= UNSURE * usual)] = np.nan
+        qdd[~(sigma <= UNSURE * usual.max())] = np.nan
         return Accelerations(qdd, sigma)
 
     def told(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nori_dyn.logs.joint_model import SETTLED, JointModel, JointNoise, scale_of, square
+from nori_dyn.logs.joint_model import SETTLED, JointModel, JointNoise, scale_of, square, triangular
 from nori_dyn.logs.recursion import linear_recursion
 from nori_dyn.typing import Floats, Indices
 
@@ -97,6 +97,18 @@ class _Run:
     settled: list[tuple[int, int]] = field(default_factory=list)
 
 
+def even_step(t: Floats, dt: float) -> float:
+    """Return the time between samples [s] at times (N,) that is usual: the mean of those that are taken for it.
+
+    Args:
+        t: the times [s].
+        dt: about that time [s]: stamps are rounded, and a single step may be off.
+    """
+    steps = np.diff(t)
+    near = steps[np.abs(steps / dt - 1) < EVEN]
+    return float(near.mean()) if len(near) else dt
+
+
 def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
     """Return what the filter says at each sample, of the samples so far.
 
@@ -114,11 +126,11 @@ def filtered(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
 def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
     """Return what the smoother says at each sample, of all samples; for the arguments see `filtered`.
 
-    Backwards from the last sample, with G = P F' (P+)^-1 and P+ what is expected of the next covariance,
+    Backwards from the last sample, with G = P F' (F P F' + Q)^-1 and C what is left to know of x when x+ is known,
 
-        x_s = x + G (x_s+ - F x),   P_s = (I - G F) P (I - G F)' + G (P_s+ + Q) G'
+        x_s = x + G (x_s+ - F x),   P_s = G P_s+ G' + C
 
-    Source: Rauch, Tung and Striebel (1965); the sum of what is positive as in Bierman (1977).
+    Source: Rauch, Tung and Striebel (1965).
     """
     run = _run(noise, t, y, dt)
     model, x = run.model, run.x.copy()
@@ -126,8 +138,8 @@ def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
     found = [square(run.S[int(run.which[-1])][1])]
     which = np.zeros(n, dtype=np.intp)
     k, stretches = n - 2, list(run.settled)
-    G, W = _backwards(model, model.settled.after, model.settled.before, 1.0)
-    limit = _lyapunov(G, W)
+    G, C = _backwards(model, model.settled.after, 1.0)
+    limit = _lyapunov(G, C)
     while k >= 0:
         while stretches and k < stretches[-1][0]:
             stretches.pop()
@@ -141,9 +153,9 @@ def smoothed(noise: JointNoise, t: Floats, y: Floats, dt: float) -> Motion:
             k = first - 1
             continue
         tau = float(run.tau[k + 1])
-        back, added = _backwards(model, run.S[int(run.which[k])][1], run.S[int(run.which[k + 1])][0], tau)
+        back, left = _backwards(model, run.S[int(run.which[k])][1], tau)
         x[k] += (back @ (x[k + 1] - x[k] @ model.F(tau).T)[..., None])[..., 0]
-        found.append(back @ found[-1] @ back.transpose(0, 2, 1) + added)
+        found.append(back @ found[-1] @ back.transpose(0, 2, 1) + left)
         which[k] = len(found) - 1
         k -= 1
     return _motion(model, x, np.array(found), which)
@@ -182,18 +194,24 @@ def _motion(model: JointModel, x: Floats, P: Floats, which: Indices) -> Motion:
     return Motion(x * model.units, sigma[which], P * np.outer(model.units, model.units), which)
 
 
-def _backwards(model: JointModel, after: Floats, before: Floats, tau: float) -> tuple[Floats, Floats]:
-    """Return G (n, order, order), and what the smoothed covariance has besides that of the next sample."""
-    F, P = model.F(tau), square(after)
-    G = np.linalg.solve(before, np.linalg.solve(before.transpose(0, 2, 1), F @ P)).transpose(0, 2, 1)
-    kept = (np.eye(model.order) - G @ F) @ after.transpose(0, 2, 1)
-    walked = G @ model.walk(tau).transpose(0, 2, 1)
-    return G, kept @ kept.transpose(0, 2, 1) + walked @ walked.transpose(0, 2, 1)
+def _backwards(model: JointModel, after: Floats, tau: float) -> tuple[Floats, Floats]:
+    """Return G (n, order, order), and C, what is left to know of a state when the next is known (n, order, order).
+
+    Source: the factors as in Park and Kailath (1996).
+    """
+    order = model.order
+    rows = np.zeros((model.n_joints, 2 * order, 2 * order))
+    large = after[:, ::-1]  # as in `JointModel.updated`
+    rows[:, :order, :order], rows[:, :order, order:] = large @ model.F(tau).T, large
+    rows[:, order:, :order] = model.walk(tau)
+    R = triangular(rows)
+    G = np.linalg.solve(R[:, :order, :order], R[:, :order, order:]).transpose(0, 2, 1)
+    return np.asarray(G), square(R[:, order:, order:])
 
 
-def _lyapunov(G: Floats, W: Floats) -> Floats:
-    """Return P (n, order, order) of  P = G P G' + W,  by doubling."""
-    P = W
+def _lyapunov(G: Floats, C: Floats) -> Floats:
+    """Return P (n, order, order) of  P = G P G' + C,  by doubling."""
+    P = C
     for _ in range(64):
         step = G @ P @ G.transpose(0, 2, 1)
         P, G = P + step, G @ G

@@ -43,6 +43,13 @@ class JointNoise:
         jerk: how far the jerk walks in a second (n,) [rad/s^3/sqrt(s), or m/s^3/sqrt(s)].
         sigma_q: standard deviation of a position that is read (n,) [rad or m]; None where positions are not read.
         sigma_qd: of a velocity (n,) [rad/s or m/s]; None where velocities are not read.
+
+    Example:
+        >>> t = 0.01 * np.arange(500)
+        >>> read = np.sin(t)[:, None] + np.random.default_rng(0).normal(0.0, 1e-3, (500, 1))
+        >>> noise = nd.joint_motion(t, read).noise
+        >>> print(np.round(noise.sigma_q, 4), noise.sigma_qd)
+        [0.001] None
     """
 
     jerk: Floats
@@ -114,9 +121,10 @@ class JointModel:
         """
         n, p = is_read.shape
         rows = np.zeros((n, p + self.order, p + self.order))
-        rows[:, range(p), range(p)] = self.sigma
-        rows[:, p:, :p] = S[:, :, list(self.read)] * is_read[:, None]
-        rows[:, p:, p:] = S
+        large = S[:, ::-1]  # rows that may be large come first, so that they drown none that are small
+        rows[:, : self.order, :p] = large[:, :, list(self.read)] * is_read[:, None]
+        rows[:, : self.order, p:] = large
+        rows[:, range(self.order, self.order + p), range(p)] = self.sigma
         R = triangular(rows)
         K = np.linalg.solve(R[:, :p, :p], R[:, :p, p:]).transpose(0, 2, 1)
         return R[:, p:, p:], np.asarray(K), R[:, :p, :p]

@@ -21,8 +21,8 @@ TRIED = 33
 BEGUN = 0.1
 """The share of samples that the filter forgets its beginning in."""
 
-EXACT = 1e-9
-"""Readings are taken to be no better than this share of the largest, or this number where that is smaller than 1."""
+EXACT = (1e-9, 1e-12)
+"""Readings are taken to be no better than this, in SI, and than this share of the largest."""
 
 LENGTHS = (4096, 2048, 1024, 512, 256, 128, 64, 32)
 """Samples of a stretch of which noise is found: as many as half of the log has in a row."""
@@ -61,7 +61,7 @@ def likeliest(
                 known[k] = alone.sigma_q if first + k == 0 else alone.sigma_qd
     if jerk is not None and all(sigma is not None for sigma in known):
         return _noise(jerk, known, first)
-    floor = EXACT * np.maximum(np.abs(y).max(axis=(0, 1)), 1.0)  # (n, p)
+    floor = np.maximum(EXACT[0], EXACT[1] * np.abs(y).max(axis=(0, 1)))  # (n, p)
     found = [
         _of_joint(y[:, :, [j]], dt, first, _at(jerk, j), [_at(sigma, j) for sigma in known], floor[j]) for j in range(n)
     ]
