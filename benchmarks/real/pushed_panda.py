@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def _followed(tree: nd.KinematicTree, path: tuple[Floats, Floats, Floats], wrenc
 
     Torques are held over a sample; between samples by Runge and Kutta's method of fourth order.
     """
-    aba, jacobian = nd.compile(nd.aba, tree), nd.compile(nd.jacobian, tree, frame=HAND)
+    aba, jacobian = nd.compile(nd.aba, tree), nd.compile(partial(nd.jacobian, frame=HAND), tree)
     planned = nd.rnea(tree, *(x.T for x in path)).T
     found = tuple(np.empty_like(path[0]) for _ in range(5))
     q, qd, h = path[0][0], path[1][0], 1 / RATE
