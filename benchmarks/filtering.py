@@ -186,9 +186,9 @@ def main() -> None:
                 for way, run in ways.items():
                     found[way].append(per_call(run))
             ours = np.array(found[next(iter(ways))])
-            print(
-                f"\n{name}: {len(observer.memory_names)} numbers persist, {len(observer.free_names) - len(observer.memory_names)} more are free"
-            )
+            n_memory = len(observer.memory_names)
+            n_others = len(observer.free_names) - n_memory
+            print(f"\n{name}: {n_memory} numbers persist, {n_others} more are free")
             for way, times in found.items():
                 low, middle, high = quartiles(times)
                 ratio = quartiles(np.array(times) / ours)
