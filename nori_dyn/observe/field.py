@@ -11,7 +11,7 @@ Source: docs/design.md, 6.2; own derivation (tests/unit/observe/test_field.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -45,18 +45,23 @@ class FieldRows:
     variables: Mapping[int, FieldVector]
 
 
-def field_rows(system: System, exact: ExactSystem) -> FieldRows:
+def field_rows(
+    system: System, exact: ExactSystem, values: Iterable[int] | None = None, zero: Container[int] = ()
+) -> FieldRows:
     """Return the rows of a system over its external wrenches and joint accelerations.
 
     Args:
         system: the system; it may have any number of rows.
         exact: the same over expressions, whose fingerprints are its entries at a random point.
+        values: its entries at another point, in their order; at that of the fingerprints when None.
+        zero: columns of sources that are known, and left out.
     """
+    values = (entry.fingerprint for entry in exact.entries.values()) if values is None else values
     coefficients: dict[int, dict[int, int]] = {}
-    for (row, column), entry in exact.entries.items():
-        coefficients.setdefault(row, {})[column] = entry.fingerprint
+    for (row, column), value in zip(exact.entries, values, strict=True):
+        coefficients.setdefault(row, {})[column] = value
     sources = numbers_in(v.slice for v in system.variables if v.is_source).tolist()
-    known: dict[int, FieldVector] = {column: {column: 1} for column in sources}
+    known: dict[int, FieldVector] = {column: {} if column in zero else {column: 1} for column in sources}
 
     def over_sources(terms: FieldVector) -> FieldVector:
         found: dict[int, int] = {}
