@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError
@@ -24,6 +24,32 @@ from nori_dyn.system.rows import RowBlock
 
 MemoryGiven: TypeAlias = Mapping[str, Any] | Sequence[str] | str | None
 """Entries as in a config's `memory`, or names and kinds of variables that stay as they are; None is the system's own."""
+
+
+MOST_STATES = 50
+"""States that are looked at, at the most."""
+
+
+class Told(Protocol):
+    """What is told of what persists after some states."""
+
+    @property
+    def rank(self) -> int:
+        """How many independent combinations are told."""
+
+
+_Told = TypeVar("_Told", bound=Told)
+
+
+def until_nothing_new(told: Iterator[_Told], states: int | None) -> list[_Told]:
+    """Return what is told after each state, up to the last that adds something, or to that which is asked for."""
+    found = [next(told)]
+    while len(found) < (states or MOST_STATES):
+        more = next(told)
+        if states is None and more.rank == found[-1].rank:
+            break
+        found.append(more)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,145 @@
+"""What has to move so that sensors tell of what persists: found by holding joints where they are.
+
+Source: docs/observability.md; own derivation (tests/unit/observe/test_learned_needs.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from nori_dyn.observe.field import Vector
+from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
+from nori_dyn.observe.persisting import Persisting, until_nothing_new
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What has to move so that numbers are seen that a single state does not show.
+
+    Attributes:
+        names: the numbers, or the combinations by their first.
+        by_time: whether they are seen while nothing moves, as time passes.
+        all_of: joints each of which has to move.
+        any_of: where there are none, or that one does: joints any one of which suffices.
+        is_only: whether they are not seen where all of these stay.
+        enough: a set of joints that suffices, none of which can be left out.
+    """
+
+    names: tuple[str, ...]
+    by_time: bool = False
+    all_of: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+    is_only: bool = False
+    enough: tuple[str, ...] = ()
+
+
+def needs(
+    of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyTold], states: int | None
+) -> tuple[tuple[Need, ...], tuple[str, ...]]:
+    """Return what has to move for what a single state does not show, and the joints that change what one shows.
+
+    Args:
+        of_field: random states.
+        persisting: what persists.
+        told: what is told after each of some states.
+        states: how many states there are; None for as many as add anything.
+    """
+    wanted = _wanted(persisting, told)
+    if not wanted:
+        return (), ()
+    search = _Search(of_field, persisting, wanted, states)
+    return tuple(search.needs()), search.named(search.moving)
+
+
+def _wanted(persisting: Persisting, told: Sequence[ExactlyTold]) -> dict[str, Vector]:
+    """Return what is told in the end and not by a single state, by the name of its first number.
+
+    Combinations of what does not stay are not the same at each state: only numbers that are told by themselves count.
+    """
+    return {
+        persisting.numbers[pivot].name: vector
+        for pivot, vector in sorted(told[-1].span.basis.items())
+        if (persisting.stays or len(vector) == 1) and not told[0].tells(vector)
+    }
+
+
+class _Search:
+    """Looks for what has to move.
+
+    Args:
+        of_field: random states.
+        persisting: what persists.
+        wanted: what is to be told, by its name.
+        states: how many states there are; None for as many as add anything.
+    """
+
+    def __init__(
+        self, of_field: FieldStates, persisting: Persisting, wanted: Mapping[str, Vector], states: int | None
+    ) -> None:
+        self._of_field, self._wanted, self._states = of_field, wanted, states
+        self._tree = persisting.system.tree
+        self._bodies = {name: v.variable.body for v in persisting.memory for name in v.variable.component_names}
+        self._known: dict[frozenset[int], frozenset[str]] = {}
+        self.moving = frozenset(of_field.moving())
+
+    def named(self, bodies: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of the joints of some bodies."""
+        return tuple(self._tree.joint_names[i] for i in sorted(bodies))
+
+    def needs(self) -> Iterator[Need]:
+        """Yield what has to move, for all that needs the same together."""
+        by_time = self._seen(())
+        if by_time:
+            yield Need(self._ordered(by_time), by_time=True)
+        left = self._wanted.keys() - by_time
+        alone = {i: self._seen([i]) & left for i in self.moving} if left else {}
+        any_of = {name: frozenset(i for i in alone if name in alone[i]) for name in left}
+        open_ = [name for name in left if len(any_of[name]) < 2]
+        without = {i: set(open_) - self._seen(self.moving - {i}) for i in self.moving} if open_ else {}
+        groups: dict[tuple[frozenset[int], frozenset[int]], list[str]] = {}
+        for name in self._ordered(left):
+            all_of = frozenset(i for i in without if name in without[i])
+            groups.setdefault((all_of, any_of[name]), []).append(name)
+        for (all_of, one_of), names in groups.items():
+            yield self._need(names, all_of, one_of)
+
+    def _need(self, names: Sequence[str], all_of: frozenset[int], any_of: frozenset[int]) -> Need:
+        """Return what has to move for some, of which it is known which joints each have to, and which do alone."""
+        if all_of and self._seen(all_of).issuperset(names):
+            joints = self.named(all_of)
+            return Need(tuple(names), all_of=joints, is_only=True, enough=joints)
+        if any_of:
+            is_only = self._seen(self.moving - any_of).isdisjoint(names)
+            return Need(tuple(names), any_of=self.named(any_of), is_only=is_only, enough=self.named(any_of)[:1])
+        return Need(tuple(names), all_of=self.named(all_of), enough=self.named(self._enough(names)))
+
+    def _enough(self, names: Sequence[str]) -> frozenset[int]:
+        """Return joints that suffice, none of which can be left out: those far away are left out first."""
+        near = self._bodies[names[0]]
+        enough = self.moving
+        for i in sorted(self.moving, key=lambda i: self._distance(i, near), reverse=True):
+            if self._seen(enough - {i}).issuperset(names):
+                enough -= {i}
+        return enough
+
+    def _distance(self, i: int, k: int) -> int:
+        """Return how many joints lie between two bodies."""
+        return len(self._ancestors(i) ^ self._ancestors(k))
+
+    def _ancestors(self, i: int) -> set[int]:
+        found = {i}
+        while not self._tree.is_root(i):
+            i = self._tree.parents[i]
+            found.add(i)
+        return found
+
+    def _seen(self, bodies: Iterable[int]) -> frozenset[str]:
+        """Return what is told where only the joints of some bodies move."""
+        key = frozenset(bodies)
+        if key not in self._known:
+            last = until_nothing_new(self._of_field.told(sorted(key)), self._states)[-1]
+            self._known[key] = frozenset(name for name, vector in self._wanted.items() if last.tells(vector))
+        return self._known[key]
+
+    def _ordered(self, names: Collection[str]) -> tuple[str, ...]:
+        return tuple(name for name in self._wanted if name in names)
