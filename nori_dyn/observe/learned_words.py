@@ -1,0 +1,181 @@
+"""What is learned over time, in words, once: text, JSON and the page lay it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nori_dyn.model.joints import Free
+from nori_dyn.observe.null_space import SHOWN, list_names
+from nori_dyn.tables import describe_sum, listed, unbroken
+
+if TYPE_CHECKING:
+    from nori_dyn.model.tree import KinematicTree
+    from nori_dyn.observe.learned import Learned
+    from nori_dyn.observe.learned_needs import Need
+
+TERMS = 4
+"""Most terms of a sum that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedLine:
+    """Numbers that persist and that are seen alike.
+
+    Attributes:
+        names: the numbers, by their variables.
+        seen: over how many poses, or that they never are.
+        needs: what has to move for it; "" where nothing has to.
+    """
+
+    names: tuple[str, ...]
+    seen: str
+    needs: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """All that is said of what is learned.
+
+    Attributes:
+        words: how much of it, and what follows, in some sentences.
+        lines: what becomes of which numbers.
+        sums: the combinations that are told where their terms are not.
+        notes: what else is to be known of it.
+    """
+
+    words: str
+    lines: tuple[LearnedLine, ...]
+    sums: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> OverTime:
+    """Return what is said of what is learned.
+
+    Args:
+        found: what is.
+        tree: the robot.
+        n_variables: number of scalar unknowns.
+    """
+    return OverTime(
+        words=" ".join(_words(found, n_variables)),
+        lines=tuple(_lines(found)),
+        sums=tuple(describe_sum(dict(each.terms), TERMS) for each in found.sums if all(each.terms.values())),
+        notes=tuple(_notes(found, tree)),
+    )
+
+
+def _poses(found: Learned, n: int) -> str:
+    """Return over how many poses, or instants where what persists does not stay."""
+    one = "pose" if found.stays else "instant"
+    return f"at one {one}" if n == 1 else f"over {n} {one}s"
+
+
+def _words(found: Learned, n_variables: int) -> Iterator[str]:
+    n, alone = len(found.names), sum(map(bool, found.seen_after))
+    where = _poses(found, found.states)
+    if found.is_learned:
+        first = found.seen_after.count(1)
+        some = f", {first:,} of them already {_poses(found, 1)}" if 0 < first < n else ""
+        numbers = f"all {n:,} numbers that persist" if n > 1 else "the number that persists"
+        yield f"The sensors tell {numbers} by themselves, {where}{some}."
+    elif not found.rank:
+        yield f"Of the {n:,} numbers that persist the sensors tell nothing, however many poses there are."
+    else:
+        parts = [f"{alone:,} by themselves"] if alone else []
+        if found.sums:
+            mixed = n - alone - len(found.untold)
+            parts.append(f"{len(found.sums):,} combination{'s' * (len(found.sums) > 1)} of {mixed:,} others")
+        rest = f", and nothing of {len(found.untold):,}" if found.untold else ""
+        yield f"Of the {n:,} numbers that persist the sensors tell {' and '.join(parts)}, {where}{rest}."
+    if found.is_asked and len(found.ranks) > 1 and found.ranks[-1] > found.ranks[-2]:
+        yield "More poses may tell more."
+    missing, at_first = len(found.undetermined), len(found.undetermined_at_first)
+    if missing:
+        yield f"With all that is told of them {missing:,} of the {n_variables:,} unknowns still do not follow."
+    elif at_first:
+        yield f"Once they are known all {n_variables:,} unknowns follow from the readings, at almost every pose."
+
+
+def _lines(found: Learned) -> Iterator[LearnedLine]:
+    """Yield what becomes of the numbers, those of one fate together."""
+    of_number = {name: need for need in found.needs for name in need.names}
+    mixed = {name for each in found.sums for name in each.terms}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, after in zip(found.names, found.seen_after, strict=True):
+        seen = _poses(found, after) if after else "only together with others" if name in mixed else "never"
+        need = of_number.get(name)
+        groups.setdefault((seen, "" if need is None else describe_need(need, found.moving)), []).append(name)
+    for (seen, needs), names in groups.items():
+        yield LearnedLine(tuple(_by_variable(found, names)), seen, needs)
+
+
+def describe_need(need: Need, moving: Sequence[str]) -> str:
+    """Return what has to move, in words: "only if l_knee moves".
+
+    Args:
+        need: what has to.
+        moving: the joints that change what is told.
+    """
+    if need.by_time:
+        return "as time passes, though nothing moves"
+    if need.any_of and len(need.any_of) == len(moving):
+        return f"only if {moving[0]} moves" if len(moving) == 1 else "only if a joint moves, whichever"
+    if need.any_of:
+        names = need.any_of
+        one = list_names(names) if len(names) == 1 else f"one of {list_names(names)}"
+        return f"only if {one} moves" if need.is_only else f"if {one} moves, for example"
+    if need.is_only:
+        return f"only if {_move(need.all_of)}"
+    others = [name for name in need.enough if name not in need.all_of]
+    if not need.all_of:
+        return f"if {_move(others)}, for example"
+    return f"only if {_move(need.all_of)}, and enough if {list_names(others)} too" + (" does" if len(others) == 1 else " do")
+
+
+def _move(names: Sequence[str]) -> str:
+    return f"{list_names(names)} move{'s' if len(names) == 1 else ''}"
+
+
+def _by_variable(found: Learned, names: Iterable[str]) -> Iterator[str]:
+    """Yield numbers by their variables: "fx:hand (mx, my)", or "fx:hand" where it is all of it."""
+    wanted = set(names)
+    for each in found.memory:
+        v = each.variable
+        own = [c for c, name in zip(v.components, v.component_names, strict=True) if name in wanted]
+        if len(own) == len(v.components):
+            yield v.name
+        elif own:
+            yield f"{v.name} ({', '.join(own)})"
+
+
+def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
+    """Yield what else is to be known."""
+    yield "What is told of them at first, by a sigma, is left out, and so are priors: sensors alone count."
+    uncertain = [each for each in found.memory if not _is_seen(found, each.variable.component_names)]
+    unsaid = [each.variable.name for each in uncertain if each.sigma is None]
+    if len(uncertain) > len(unsaid):
+        yield "What the sensors do not tell stays as uncertain as it is said to be at first."
+    if unsaid:
+        several = "these" if len(unsaid) > 1 else "this"
+        yield f"Nothing is said at first of {listed(unsaid, SHOWN)}: a filter needs a sigma for {several}."
+    walking = [each.variable.name for each in found.memory if any(each.walk)]
+    if walking:
+        yield f"By their walk these change: {listed(walking, SHOWN)}. What is told of them fades, and is told again."
+    pushes = [each.variable for each in found.memory if each.variable.kind == "fx"]
+    if pushes:
+        one = f"{unbroken(pushes[0].name)} persists in the coordinates of its link" if len(pushes) == 1 else (
+            "External wrenches persist in the coordinates of their links"
+        )
+        yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify tells loads."
+    if found.error is None:
+        yield "Ranks are numerical, at closed configurations; what has to move is not looked for."
+    elif found.needs and any(tree.is_root(i) and isinstance(joint, Free) for i, joint in enumerate(tree.joints)):
+        yield "Moving or turning the base alone tells nothing more: masses are known, and gravity with them."
+
+
+def _is_seen(found: Learned, names: Iterable[str]) -> bool:
+    after = dict(zip(found.names, found.seen_after, strict=True))
+    return all(after[name] for name in names)
