@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 OF_SEVERAL = ("a", "f", "fx", "loop")
 """Kinds of variables that are of several numbers, each with a name of its own."""
 
+MOST_RANKS = 8
+"""Most ranks over several poses that are listed."""
+
 Level: TypeAlias = Literal["yes", "sometimes", "no"]
 
 
@@ -190,7 +193,8 @@ def _line(part: Unseen) -> UnseenLine:
 def _advice(report: ObservabilityReport) -> Iterator[Advice]:
     """Yield what to add for almost every pose, and for the special poses as well."""
     for k, addition in enumerate(report.additions):
-        lead = "Or this, for the special poses as well." if k else "Add this."
+        first = "Add this." if report.is_observable or not report.suffices_over_time else "To know all at once, add this."
+        lead = "Or this, for the special poses as well." if k else first
         yield Advice(lead, _describe_addition(addition), tuple(_group_by_type(addition.others, "one of ")))
     if not report.suffices_over_time and not report.additions:
         given_up = f"So much is missing that the search for what to add was given up, after {MOST_LOOKS:,} looks."
@@ -260,9 +264,8 @@ def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
     else:
         yield "exact", f"the verdict, but for a chance of {number(report.error, 1)}; what is said of poses is numerical"
     if report.over_time is not None:
-        ranks = [f"{rank:,}" for rank in report.over_time.ranks]
-        poses = f" over {list_names([str(k) for k in range(1, len(ranks) + 1)], most=None)} poses" if len(ranks) > 1 else ""
-        yield "persists", f"{len(report.over_time.names):,} numbers; told of them: {list_names(ranks, most=None)}{poses}"
+        told = listed([f"{rank:,}" for rank in report.over_time.ranks], MOST_RANKS)
+        yield "persists", f"{len(report.over_time.names):,} numbers; told after 1, 2, ... poses: rank {told}"
     if report.repeated:
         yield "repeated", f"{listed(report.repeated)}: other rows say the same wherever loops and couplings are closed"
     if report.skipped and report.system.tree.closing_parts:

@@ -28,6 +28,9 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.memory import Remembered
 from nori_dyn.typing import Booleans, Floats
 
+WHOLE = 1e-9
+"""Distance up to which factors are whole numbers."""
+
 AGREEING = 1e-6
 """Share up to which factors from different states are the same."""
 
@@ -150,6 +153,12 @@ def _factors(
     return np.asarray(np.where(agree, found[0], 0.0))
 
 
+def _plain(factors: Floats) -> Floats:
+    """Return factors without the rounding of those that are whole."""
+    whole = np.round(factors)
+    return np.asarray(np.where(np.isclose(factors, whole, rtol=0.0, atol=WHOLE), whole, factors))
+
+
 def _report(
     persisting: Persisting,
     told: Sequence[ExactlyTold] | Sequence[NumericallyTold],
@@ -172,7 +181,7 @@ def _report(
     last, of_d = told[-1], persisting.system.variable_names
     sums = tuple(
         Sum(MappingProxyType({names[k]: float(row[k]) for k in dict.fromkeys((pivot, *np.flatnonzero(there).tolist()))}))
-        for pivot, there, row in zip(independent, where, factors, strict=True)
+        for pivot, there, row in zip(independent, where, _plain(factors), strict=True)
         if there.sum() > 1
     )
     depended = {name for each in sums for name in each.terms}

@@ -47,7 +47,7 @@ def needs(
     wanted = _wanted(persisting, told)
     if not wanted:
         return (), ()
-    search = _Search(of_field, persisting, wanted, states)
+    search = _Search(of_field, persisting, wanted, states, told[-1].rank)
     return tuple(search.needs()), search.named(search.moving)
 
 
@@ -71,12 +71,18 @@ class _Search:
         persisting: what persists.
         wanted: what is to be told, by its name.
         states: how many states there are; None for as many as add anything.
+        rank: how many combinations are told where everything moves.
     """
 
     def __init__(
-        self, of_field: FieldStates, persisting: Persisting, wanted: Mapping[str, Vector], states: int | None
+        self,
+        of_field: FieldStates,
+        persisting: Persisting,
+        wanted: Mapping[str, Vector],
+        states: int | None,
+        rank: int,
     ) -> None:
-        self._of_field, self._wanted, self._states = of_field, wanted, states
+        self._of_field, self._wanted, self._states, self._rank = of_field, wanted, states, rank
         self._tree = persisting.system.tree
         self._bodies = {name: v.variable.body for v in persisting.memory for name in v.variable.component_names}
         self._known: dict[frozenset[int], frozenset[str]] = {}
@@ -137,7 +143,7 @@ class _Search:
         """Return what is told where only the joints of some bodies move."""
         key = frozenset(bodies)
         if key not in self._known:
-            last = until_nothing_new(self._of_field.told(sorted(key)), self._states)[-1]
+            last = until_nothing_new(self._of_field.told(sorted(key)), self._states, self._rank)[-1]
             self._known[key] = frozenset(name for name, vector in self._wanted.items() if last.tells(vector))
         return self._known[key]
 

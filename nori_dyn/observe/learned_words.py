@@ -12,8 +12,11 @@ from nori_dyn.tables import describe_sum, listed, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.model.tree import KinematicTree
-    from nori_dyn.observe.learned import Learned
+    from nori_dyn.observe.learned import Learned, Sum
     from nori_dyn.observe.learned_needs import Need
+
+NAMED = 6
+"""Most variables of one fate that are named."""
 
 TERMS = 4
 """Most terms of a sum that are shown."""
@@ -32,6 +35,11 @@ class LearnedLine:
     names: tuple[str, ...]
     seen: str
     needs: str
+
+    @property
+    def words(self) -> str:
+        """All of it: "offset:l_leg_ft (mz): over 2 poses, only if l_knee moves"."""
+        return f"{listed(self.names, NAMED)}: {', '.join(filter(None, (self.seen, self.needs)))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +70,16 @@ def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> OverTime
     return OverTime(
         words=" ".join(_words(found, n_variables)),
         lines=tuple(_lines(found)),
-        sums=tuple(describe_sum(dict(each.terms), TERMS) for each in found.sums if all(each.terms.values())),
+        sums=tuple(map(_describe_sum, found.sums)),
         notes=tuple(_notes(found, tree)),
     )
+
+
+def _describe_sum(each: Sum) -> str:
+    """Return a combination with its factors, or by its names only where these depend on the poses."""
+    if all(each.terms.values()):
+        return describe_sum(each.terms, TERMS)
+    return f"{listed(each.terms, TERMS)}, with factors that depend on the poses"
 
 
 def _poses(found: Learned, n: int) -> str:
@@ -79,10 +94,11 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
     if found.is_learned:
         first = found.seen_after.count(1)
         some = f", {first:,} of them already {_poses(found, 1)}" if 0 < first < n else ""
-        numbers = f"all {n:,} numbers that persist" if n > 1 else "the number that persists"
-        yield f"The sensors tell {numbers} by themselves, {where}{some}."
+        numbers = f"all {n:,} numbers that persist" if n > 1 else "the one number that persists"
+        yield f"The sensors tell {numbers}, {where}{some}."
     elif not found.rank:
-        yield f"Of the {n:,} numbers that persist the sensors tell nothing, however many poses there are."
+        numbers = f"the {n:,} numbers that persist" if n > 1 else "the one number that persists"
+        yield f"The sensors tell nothing of {numbers}" + ("." if found.is_asked else ", however many poses there are.")
     else:
         parts = [f"{alone:,} by themselves"] if alone else []
         if found.sums:
@@ -90,7 +106,7 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
             parts.append(f"{len(found.sums):,} combination{'s' * (len(found.sums) > 1)} of {mixed:,} others")
         rest = f", and nothing of {len(found.untold):,}" if found.untold else ""
         yield f"Of the {n:,} numbers that persist the sensors tell {' and '.join(parts)}, {where}{rest}."
-    if found.is_asked and len(found.ranks) > 1 and found.ranks[-1] > found.ranks[-2]:
+    if found.is_asked and not found.is_learned and (len(found.ranks) == 1 or found.ranks[-1] > found.ranks[-2]):
         yield "More poses may tell more."
     missing, at_first = len(found.undetermined), len(found.undetermined_at_first)
     if missing:
@@ -172,8 +188,14 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
         yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify tells loads."
     if found.error is None:
         yield "Ranks are numerical, at closed configurations; what has to move is not looked for."
-    elif found.needs and any(tree.is_root(i) and isinstance(joint, Free) for i, joint in enumerate(tree.joints)):
+    elif found.moving and _base_is_idle(found, tree):
         yield "Moving or turning the base alone tells nothing more: masses are known, and gravity with them."
+
+
+def _base_is_idle(found: Learned, tree: KinematicTree) -> bool:
+    """Return whether there is a floating base, and none whose place or attitude changes what is told."""
+    bases = {tree.joint_names[i] for i, joint in enumerate(tree.joints) if tree.is_root(i) and isinstance(joint, Free)}
+    return bool(bases) and bases.isdisjoint(found.moving)
 
 
 def _is_seen(found: Learned, names: Iterable[str]) -> bool:

@@ -41,10 +41,16 @@ class Told(Protocol):
 _Told = TypeVar("_Told", bound=Told)
 
 
-def until_nothing_new(told: Iterator[_Told], states: int | None) -> list[_Told]:
-    """Return what is told after each state, up to the last that adds something, or to that which is asked for."""
+def until_nothing_new(told: Iterator[_Told], states: int | None, largest: int | None = None) -> list[_Told]:
+    """Return what is told after each state, up to the last that adds something, or to that which is asked for.
+
+    Args:
+        told: what is told after 1, 2, ... states.
+        states: how many are asked for; None for as many as add something.
+        largest: the rank above which there is none; None where that is not known.
+    """
     found = [next(told)]
-    while len(found) < (states or MOST_STATES):
+    while len(found) < (states or MOST_STATES) and found[-1].rank != largest:
         more = next(told)
         if states is None and more.rank == found[-1].rank:
             break

@@ -29,8 +29,8 @@ WORST_SHOWN = 5
 FEW = 7
 """Most numbers of q that are printed in a line."""
 
-NAMED = 6
-"""Most variables of one fate that are named."""
+FATES = 12
+"""Most kinds of what becomes of what persists that are listed."""
 
 DEVIATIONS = "Expected standard deviations"
 
@@ -67,11 +67,10 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
 
 def _over_time(said: OverTime) -> Iterator[Part | str]:
     """Yield what is shown of what is learned over time."""
-    rows = tuple((listed(line.names, NAMED), line.seen, line.needs) for line in said.lines)
-    columns = ("variable", "is seen", "")
-    yield Table("What persists", columns, rows, (" ".join(said.notes),), left=(0, 1, 2))
+    yield Bullets(tuple(line.words for line in said.lines), "What persists, and where it is seen:", FATES)
     if said.sums:
-        yield Bullets(said.sums, "Only these sums of them are seen:", SHOWN)
+        yield Bullets(said.sums, "Sums of it that are seen where their terms are not:", SHOWN)
+    yield " ".join(said.notes)
 
 
 def conditioning_document(found: Conditioning, rank: int | None = None, title: str = "") -> Document:
