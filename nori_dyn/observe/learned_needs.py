@@ -23,6 +23,7 @@ class Need:
         any_of: where there are none, or that one does: joints any one of which suffices.
         is_only: whether they are not seen where all of these stay.
         enough: a set of joints that suffices, none of which can be left out.
+        after: after how many states, at the most, where nothing but `enough` moves, or one of `any_of`.
     """
 
     names: tuple[str, ...]
@@ -31,6 +32,7 @@ class Need:
     any_of: tuple[str, ...] = ()
     is_only: bool = False
     enough: tuple[str, ...] = ()
+    after: int = 0
 
 
 def needs(
@@ -85,7 +87,7 @@ class _Search:
         self._of_field, self._wanted, self._states, self._rank = of_field, wanted, states, rank
         self._tree = persisting.system.tree
         self._bodies = {name: v.variable.body for v in persisting.memory for name in v.variable.component_names}
-        self._known: dict[frozenset[int], frozenset[str]] = {}
+        self._known: dict[frozenset[int], dict[str, int]] = {}
         self.moving = frozenset(of_field.moving())
 
     def named(self, bodies: Iterable[int]) -> tuple[str, ...]:
@@ -96,12 +98,12 @@ class _Search:
         """Yield what has to move, for all that needs the same together."""
         by_time = self._seen(())
         if by_time:
-            yield Need(self._ordered(by_time), by_time=True)
+            yield Need(self._ordered(by_time), by_time=True, after=max(by_time.values()))
         left = self._wanted.keys() - by_time
-        alone = {i: self._seen([i]) & left for i in self.moving} if left else {}
+        alone = {i: self._seen([i]).keys() & left for i in self.moving} if left else {}
         any_of = {name: frozenset(i for i in alone if name in alone[i]) for name in left}
-        open_ = [name for name in left if len(any_of[name]) < 2]
-        without = {i: set(open_) - self._seen(self.moving - {i}) for i in self.moving} if open_ else {}
+        open_ = {name for name in left if len(any_of[name]) < 2}
+        without = {i: open_ - self._seen(self.moving - {i}).keys() for i in self.moving} if open_ else {}
         groups: dict[tuple[frozenset[int], frozenset[int]], list[str]] = {}
         for name in self._ordered(left):
             all_of = frozenset(i for i in without if name in without[i])
@@ -111,20 +113,31 @@ class _Search:
 
     def _need(self, names: Sequence[str], all_of: frozenset[int], any_of: frozenset[int]) -> Need:
         """Return what has to move for some, of which it is known which joints each have to, and which do alone."""
-        if all_of and self._seen(all_of).issuperset(names):
+        if all_of and self._shows(all_of, names):
             joints = self.named(all_of)
-            return Need(tuple(names), all_of=joints, is_only=True, enough=joints)
+            return Need(tuple(names), all_of=joints, is_only=True, enough=joints, after=self._after([all_of], names))
         if any_of:
-            is_only = self._seen(self.moving - any_of).isdisjoint(names)
-            return Need(tuple(names), any_of=self.named(any_of), is_only=is_only, enough=self.named(any_of)[:1])
-        return Need(tuple(names), all_of=self.named(all_of), enough=self.named(self._enough(names)))
+            is_only = self._seen(self.moving - any_of).keys().isdisjoint(names)
+            after = self._after([frozenset([i]) for i in any_of], names)
+            return Need(tuple(names), any_of=self.named(any_of), is_only=is_only, enough=self.named(any_of)[:1], after=after)
+        enough = self._enough(names)
+        after = self._after([enough], names)
+        return Need(tuple(names), all_of=self.named(all_of), enough=self.named(enough), after=after)
+
+    def _shows(self, bodies: Iterable[int], names: Iterable[str]) -> bool:
+        """Return whether some are told where only the joints of some bodies move."""
+        return self._seen(bodies).keys() >= set(names)
+
+    def _after(self, alternatives: Iterable[frozenset[int]], names: Iterable[str]) -> int:
+        """Return after how many states some are told where only the joints of some bodies move, whichever these are."""
+        return max(self._seen(bodies)[name] for bodies in alternatives for name in names)
 
     def _enough(self, names: Sequence[str]) -> frozenset[int]:
         """Return joints that suffice, none of which can be left out: those far away are left out first."""
         near = self._bodies[names[0]]
         enough = self.moving
         for i in sorted(self.moving, key=lambda i: self._distance(i, near), reverse=True):
-            if self._seen(enough - {i}).issuperset(names):
+            if self._shows(enough - {i}, names):
                 enough -= {i}
         return enough
 
@@ -139,12 +152,15 @@ class _Search:
             found.add(i)
         return found
 
-    def _seen(self, bodies: Iterable[int]) -> frozenset[str]:
-        """Return what is told where only the joints of some bodies move."""
+    def _seen(self, bodies: Iterable[int]) -> Mapping[str, int]:
+        """Return after how many states what is told where only the joints of some bodies move is told."""
         key = frozenset(bodies)
         if key not in self._known:
-            last = until_nothing_new(self._of_field.told(sorted(key)), self._states, self._rank)[-1]
-            self._known[key] = frozenset(name for name, vector in self._wanted.items() if last.tells(vector))
+            told = until_nothing_new(self._of_field.told(sorted(key)), self._states, self._rank)
+            first: dict[str, int] = {}
+            for k, each in enumerate(told, start=1):
+                first |= {name: k for name, v in self._wanted.items() if name not in first and each.tells(v)}
+            self._known[key] = first
         return self._known[key]
 
     def _ordered(self, names: Collection[str]) -> tuple[str, ...]:

@@ -123,7 +123,10 @@ def _lines(found: Learned) -> Iterator[LearnedLine]:
     for name, after in zip(found.names, found.seen_after, strict=True):
         seen = _poses(found, after) if after else "only together with others" if name in mixed else "never"
         need = of_number.get(name)
-        groups.setdefault((seen, "" if need is None else describe_need(need, found.moving)), []).append(name)
+        words = "" if need is None else describe_need(need, found.moving)
+        if need is not None and after and need.after > after:
+            words += f" ({_poses(found, need.after)} where nothing else does)"
+        groups.setdefault((seen, words), []).append(name)
     for (seen, needs), names in groups.items():
         yield LearnedLine(tuple(_by_variable(found, names)), seen, needs)
 

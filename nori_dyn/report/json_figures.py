@@ -124,7 +124,7 @@ def _over_time(found: Learned, said: OverTime | None) -> dict[str, Any]:
     """Return what is learned over time; factors of a sum that depend on the poses are null."""
     return {
         "words": "" if said is None else said.words,
-        "lines": [] if said is None else [line.words for line in said.lines],
+        "lines": [] if said is None else [spaced(line.words) for line in said.lines],
         "ranks": list(found.ranks),
         "states": found.states,
         "seen_after": dict(zip(found.names, (after or None for after in found.seen_after), strict=True)),
