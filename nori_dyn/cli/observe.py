@@ -96,8 +96,8 @@ def observe(
         typer.Option(
             min=1,
             metavar="K",
-            help="Poses over which what persists is to be learned, the `memory` of the sensors; as many as tell anything "
-            "when left out.",
+            help="Poses over which what persists, the `memory` of the sensors, is to be learned. As many as tell "
+            "anything when left out.",
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as a web page that stands alone.")] = None,
@@ -121,9 +121,9 @@ def observe(
 ) -> None:
     """Tell whether sensors suffice, and what they do not see.
 
-    The exit status is 0 if they do, at almost every configuration, if need be as soon as what persists is learned, and at
-    each one asked for by --poses or --where;
-    otherwise 1. With --strict, so it is where they do not at the likely special poses, which nobody asked for.
+    The exit status is 0 if they do, at almost every configuration and at each one asked for by --poses or --where;
+    otherwise 1. What persists, by the `memory` of the sensors, may be learned over several poses. With --strict, so it
+    is where they do not at the likely special poses, which nobody asked for.
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """

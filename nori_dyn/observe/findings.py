@@ -141,8 +141,8 @@ def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> 
         return Verdict(
             "sometimes",
             "Yes, but not at once",
-            f"At one pose {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces cannot be "
-            "told from the readings; all of them can as soon as what persists is learned.",
+            f"At one pose {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces cannot "
+            "be told from the readings; all of them can as soon as what persists is learned.",
         )
     if not report.is_observable:
         return Verdict(
@@ -193,7 +193,8 @@ def _line(part: Unseen) -> UnseenLine:
 def _advice(report: ObservabilityReport) -> Iterator[Advice]:
     """Yield what to add for almost every pose, and for the special poses as well."""
     for k, addition in enumerate(report.additions):
-        first = "Add this." if report.is_observable or not report.suffices_over_time else "To know all at once, add this."
+        at_once = report.suffices_over_time and not report.is_observable
+        first = "To know all at once, add this." if at_once else "Add this."
         lead = "Or this, for the special poses as well." if k else first
         yield Advice(lead, _describe_addition(addition), tuple(_group_by_type(addition.others, "one of ")))
     if not report.suffices_over_time and not report.additions:

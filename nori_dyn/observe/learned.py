@@ -10,7 +10,7 @@ Source: docs/observability.md; own derivation (tests/unit/observe/test_learned.p
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -115,7 +115,8 @@ def learned(system: System, states: int | None = None, seed: int = 0) -> Learned
         InputError: a number of states that is none.
         NotClosedError: loops that cannot be closed.
     """
-    if states is not None and (isinstance(states, bool) or not isinstance(states, int) or not 1 <= states <= MOST_STATES):
+    is_number = isinstance(states, int) and not isinstance(states, bool)
+    if states is not None and not (is_number and 1 <= states <= MOST_STATES):
         raise InputError(f"states is {states!r}, expected a whole number from 1 to {MOST_STATES}, or None.")
     persisting = Persisting.of(system)
     reduction = Reduction(system, seed)
@@ -180,7 +181,7 @@ def _report(
     names = tuple(x.name for x in persisting.numbers)
     last, of_d = told[-1], persisting.system.variable_names
     sums = tuple(
-        Sum(MappingProxyType({names[k]: float(row[k]) for k in dict.fromkeys((pivot, *np.flatnonzero(there).tolist()))}))
+        Sum(MappingProxyType({names[k]: float(row[k]) for k in (pivot, *_others(there, pivot))}))
         for pivot, there, row in zip(independent, where, _plain(factors), strict=True)
         if there.sum() > 1
     )
@@ -190,7 +191,7 @@ def _report(
         names=names,
         ranks=tuple(each.rank for each in told),
         is_asked=states is not None,
-        seen_after=tuple(_first(told, k) if k in last.seen else 0 for k in range(len(names))),
+        seen_after=tuple(_first([each.seen for each in told], k) if k in last.seen else 0 for k in range(len(names))),
         sums=sums,
         untold=tuple(x for k, x in enumerate(names) if k not in last.seen and x not in depended),
         needs=(),
@@ -203,6 +204,11 @@ def _report(
     )
 
 
-def _first(told: Sequence[ExactlyTold] | Sequence[NumericallyTold], number: int) -> int:
-    """Return after how many states a number is told."""
-    return next(k for k, each in enumerate(told, start=1) if number in each.seen)
+def _others(there: Booleans, pivot: int) -> list[int]:
+    """Return the numbers of a combination but for the one that has a 1."""
+    return [k for k in np.flatnonzero(there).tolist() if k != pivot]
+
+
+def _first(seen: Sequence[frozenset[int]], number: int) -> int:
+    """Return after how many states a number is told, by those that are after each."""
+    return next(k for k, each in enumerate(seen, start=1) if number in each)

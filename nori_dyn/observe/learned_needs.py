@@ -12,6 +12,7 @@ from nori_dyn.observe.field import Vector
 from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
 from nori_dyn.observe.persisting import Persisting, until_nothing_new
 
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """What has to move so that numbers are seen that a single state does not show.
@@ -118,8 +119,8 @@ class _Search:
             return Need(tuple(names), all_of=joints, is_only=True, enough=joints, after=self._after([all_of], names))
         if any_of:
             is_only = self._seen(self.moving - any_of).keys().isdisjoint(names)
-            after = self._after([frozenset([i]) for i in any_of], names)
-            return Need(tuple(names), any_of=self.named(any_of), is_only=is_only, enough=self.named(any_of)[:1], after=after)
+            after, joints = self._after([frozenset([i]) for i in any_of], names), self.named(any_of)
+            return Need(tuple(names), any_of=joints, is_only=is_only, enough=joints[:1], after=after)
         enough = self._enough(names)
         after = self._after([enough], names)
         return Need(tuple(names), all_of=self.named(all_of), enough=self.named(enough), after=after)

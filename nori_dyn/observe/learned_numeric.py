@@ -119,9 +119,12 @@ class NumericStates:
         """Return what is told of what persists at the next state, before that state."""
         numbers, dt = self._persisting.numbers, self._rng.uniform(0.5, 1.5)
         sizes = [self._sizes[x.column] for x in numbers]
-        r = [0.0 * m[0] if x.rate is None else d[x.rate] * self._sizes[x.rate] / u for x, u in zip(numbers, sizes, strict=True)]
         a = [1.0 if x.time_constant is None else np.exp(-dt / x.time_constant) for x in numbers]
-        told, _ = _null(((np.array(a)[:, None] * m + dt * np.array(r)) @ kept).T, 1.0)
+        later = np.array(a)[:, None] * m
+        for row, x, size in zip(later, numbers, sizes, strict=True):
+            if x.rate is not None:
+                row += dt * d[x.rate] * self._sizes[x.rate] / size
+        told, _ = _null((later @ kept).T, 1.0)
         return told.T
 
 

@@ -70,16 +70,18 @@ def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> OverTime
     return OverTime(
         words=" ".join(_words(found, n_variables)),
         lines=tuple(_lines(found)),
-        sums=tuple(map(_describe_sum, found.sums)),
+        sums=tuple(_describe_sum(each, found) for each in found.sums),
         notes=tuple(_notes(found, tree)),
     )
 
 
-def _describe_sum(each: Sum) -> str:
+def _describe_sum(each: Sum, found: Learned) -> str:
     """Return a combination with its factors, or by its names only where these depend on the poses."""
+    need = next((need for need in found.needs if next(iter(each.terms)) in need.names), None)
+    words = "" if need is None else f": {describe_need(need, found.moving)}"
     if all(each.terms.values()):
-        return describe_sum(each.terms, TERMS)
-    return f"{listed(each.terms, TERMS)}, with factors that depend on the poses"
+        return f"{describe_sum(each.terms, TERMS)}{words}"
+    return f"{listed(each.terms, TERMS)}, with factors that depend on the poses{words}"
 
 
 def _poses(found: Learned, n: int) -> str:
@@ -110,7 +112,7 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
         yield "More poses may tell more."
     missing, at_first = len(found.undetermined), len(found.undetermined_at_first)
     if missing:
-        yield f"With all that is told of them {missing:,} of the {n_variables:,} unknowns still do not follow."
+        yield f"Without what is told of them at first {missing:,} of all {n_variables:,} unknowns do not follow even then."
     elif at_first:
         yield f"Once they are known all {n_variables:,} unknowns follow from the readings, at almost every pose."
 
@@ -122,10 +124,11 @@ def _lines(found: Learned) -> Iterator[LearnedLine]:
     groups: dict[tuple[str, str], list[str]] = {}
     for name, after in zip(found.names, found.seen_after, strict=True):
         seen = _poses(found, after) if after else "only together with others" if name in mixed else "never"
-        need = of_number.get(name)
-        words = "" if need is None else describe_need(need, found.moving)
-        if need is not None and after and need.after > after:
-            words += f" ({_poses(found, need.after)} where nothing else does)"
+        words = ""
+        if after and name in of_number:
+            need = of_number[name]
+            words = describe_need(need, found.moving)
+            words += f" ({_poses(found, need.after)} where nothing else does)" if need.after > after else ""
         groups.setdefault((seen, words), []).append(name)
     for (seen, needs), names in groups.items():
         yield LearnedLine(tuple(_by_variable(found, names)), seen, needs)
@@ -151,7 +154,7 @@ def describe_need(need: Need, moving: Sequence[str]) -> str:
     others = [name for name in need.enough if name not in need.all_of]
     if not need.all_of:
         return f"if {_move(others)}, for example"
-    return f"only if {_move(need.all_of)}, and enough if {list_names(others)} too" + (" does" if len(others) == 1 else " do")
+    return f"only if {_move(need.all_of)}; {list_names([*need.all_of, *others])} suffice, for example"
 
 
 def _move(names: Sequence[str]) -> str:
@@ -185,9 +188,9 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
         yield f"By their walk these change: {listed(walking, SHOWN)}. What is told of them fades, and is told again."
     pushes = [each.variable for each in found.memory if each.variable.kind == "fx"]
     if pushes:
-        one = f"{unbroken(pushes[0].name)} persists in the coordinates of its link" if len(pushes) == 1 else (
-            "External wrenches persist in the coordinates of their links"
-        )
+        one = "External wrenches persist in the coordinates of their links"
+        if len(pushes) == 1:
+            one = f"{unbroken(pushes[0].name)} persists in the coordinates of its link"
         yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify tells loads."
     if found.error is None:
         yield "Ranks are numerical, at closed configurations; what has to move is not looked for."

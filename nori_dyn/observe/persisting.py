@@ -23,7 +23,7 @@ from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock
 
 MemoryGiven: TypeAlias = Mapping[str, Any] | Sequence[str] | str | None
-"""Entries as in a config's `memory`, or names and kinds of variables that stay as they are; None is the system's own."""
+"""Entries as in a config's `memory`, or names and kinds of variables that stay; None is what the system's own says."""
 
 
 MOST_STATES = 50
@@ -123,14 +123,16 @@ def with_memory(system: System, memory: MemoryGiven) -> System:
         )
     names = [memory] if isinstance(memory, str) else memory
     entries = dict(memory) if isinstance(memory, Mapping) else {"memory": {"of": list(names)}}
-    content = {"name": system.sensors.name, "measurements": [], "memory": entries}
+    content: dict[str, Any] = {"name": system.sensors.name, "measurements": [], "memory": entries}
     sensors = replace(system.sensors, memory=SensorSet.from_dict(content).memory)
     return type(system)(system.tree, sensors, system.of_components.repeats)
 
 
 def _is_prior(row: RowBlock) -> bool:
-    """Return whether rows only say what is known of a variable beforehand; of an offset that does not persist, that is
-    noise of its sensor."""
+    """Return whether rows only say what is known of a variable beforehand.
+
+    Of an offset that does not persist they say how large the noise of its sensor is.
+    """
     return row.equation.group == "prior" and not row.name.startswith(f"prior:{OFFSET}:")
 
 

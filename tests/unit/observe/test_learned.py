@@ -42,7 +42,7 @@ def arm() -> nd.System:
 
 
 def biped() -> nd.System:
-    """Return a floating body whose acceleration is read, on two legs with load cells that have offsets, feet unknown."""
+    """Return a floating body on two legs with load cells that have offsets; its acceleration is read."""
     tree = nd.autotree(7, branching=2, skew=0.8)
     tree = tree.replace(joints=(Free(), *tree.joints[1:]))
     cells = with_offset(type="force_torque", joints=["joint2", "joint3"])
@@ -50,7 +50,7 @@ def biped() -> nd.System:
 
 
 def quadruped() -> nd.System:
-    """Return a quadruped on four point feet, whose torque sensors have offsets; the acceleration of its base is read."""
+    """Return a quadruped on point feet, whose torque sensors have offsets; the acceleration of its base is read."""
     tree = load("solo12", "floating")
     feet = tuple(tree.names[i] for i in range(tree.n_links) if i not in tree.parents)
     points = [{"type": "external_wrench", "links": list(feet), "components": ["mx", "my", "mz"], "value": 0}]
@@ -89,8 +89,8 @@ def stacked(system: nd.System, Q: Sequence[Floats], dt: Floats | None = None) ->
     columns = [k for each in system.memory for k in range(each.variable.slice.start, each.variable.slice.stop)]
     last = open_[[(len(Q) - 1) * n + k for k in columns]]
     rank = int(np.sum(la.svdvals(last) > 1e-7)) if last.size else 0
-    seen = {system.variable_names[k] for k, row in zip(columns, last, strict=True) if np.abs(row).max(initial=0.0) < 1e-7}
-    return len(columns) - rank, seen
+    is_seen = np.abs(last).max(axis=1, initial=0.0) < 1e-7
+    return len(columns) - rank, {system.variable_names[k] for k, told in zip(columns, is_seen, strict=True) if told}
 
 
 def poses(tree: KinematicTree, n: int, moving: Sequence[str] | None = None, seed: int = 0) -> Floats:
