@@ -112,7 +112,7 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
         yield "More poses may tell more."
     missing, at_first = len(found.undetermined), len(found.undetermined_at_first)
     if missing:
-        yield f"Without what is told of them at first {missing:,} of all {n_variables:,} unknowns do not follow even then."
+        yield f"Even then {missing:,} of all {n_variables:,} unknowns do not follow, but by what is told at first."
     elif at_first:
         yield f"Once they are known all {n_variables:,} unknowns follow from the readings, at almost every pose."
 
