@@ -1,0 +1,242 @@
+"""A filter: estimates at each tick from all readings up to it, exactly, as all is linear once q and qd are given.
+
+Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. V to VII.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError
+from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
+from nori_dyn.filtering.running import (
+    NO_SOLUTION,
+    NOT_FINITE,
+    UNDETERMINED,
+    NativeRunning,
+    NumpyRunning,
+    Running,
+    Shared,
+)
+from nori_dyn.filtering.square_root import Updated
+from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tracked import Tracked
+from nori_dyn.measurements.contacts import ContactState, contact_state
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import Status
+from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.solve.estimate import Layout
+from nori_dyn.solve.solver import Inputs, Outputs
+from nori_dyn.system.inputs import Missing, Weights, checked_state
+from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.tables import listed
+from nori_dyn.typing import Floats
+
+GAP = 5.0
+"""Usual times between ticks from which on the motion in between is not known: JUMP of logs."""
+
+GOOD = Status()
+"""That of a tick that went as it should."""
+
+
+class Filter:
+    """Estimates over time; not to be shared between threads.
+
+    Attributes:
+        plans: the plan of each contact state.
+        contact_names: all contacts.
+        dt: usual time between ticks [s].
+        inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states, see `SwitchingSolver`.
+        outputs: the arrays that `tick` writes, by the names of the outputs.
+        backend: name of the backend.
+        consistency: how well the readings of all ticks so far fit what is said of their noise.
+    """
+
+    def __init__(
+        self,
+        plans: Mapping[ContactState, EliminationPlan],
+        contact_names: Sequence[str],
+        dt: float,
+        backend: str = "auto",
+        watch: Watch = unwatched,
+        name: str = "contacts",
+    ) -> None:
+        self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
+        self._all = SideBySide([plan.system for plan in plans.values()], name)
+        ticks = {state: Tick(plan, backend, watch) for state, plan in plans.items()}
+        first, *others = ticks.values()
+        if any(tick.memory_names != first.memory_names for tick in others):
+            raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
+        k, tree = len(first.memory_names), first.system.tree
+        layout = Layout(first.freed.plan.system, first.freed.plan.outputs)
+        values = np.full(layout.size, np.nan)
+        self._shared = Shared(np.zeros((k, k)), np.zeros(k), np.zeros(3), values)
+        self.backend = first.solver.backend
+        kind: type[NativeRunning | NumpyRunning] = NumpyRunning if first.solver.native is None else NativeRunning
+        self._running: dict[ContactState, Running] = {
+            state: kind(tick, self._shared, GAP * self.dt) for state, tick in ticks.items()
+        }
+        self._now, self._number = next(iter(self._running.values())), 0
+        is_one, zeros = len(self._running) == 1, np.zeros(tree.nv + self._all.ny)
+        self._places = None if is_one else [self._all.places(number) for number in range(len(self._running))]
+        self._state = self._now.state if is_one else np.zeros(tree.nq + len(zeros) + self._all.n_weights)
+        self._state[:] = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
+        self.inputs = Inputs.of(self._state, tree, self._all.ny)
+        self.outputs = Outputs(**layout.views(values))
+        self._turn = partial(layout.turn, vars(self.outputs)) if layout.turns else None
+        self.reset()
+
+    @property
+    def contacts(self) -> ContactState:
+        """The contacts that are closed."""
+        return tuple(self._running)[self._number]
+
+    def switch(self, closed: Iterable[str]) -> None:
+        """Go to another contact state, for the ticks to come; what persists goes on.
+
+        Raises:
+            UnknownSensorNameError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+        """
+        state = contact_state(self.contact_names, closed, "the filter")
+        if state not in self._running:
+            raise UnplannedStateError(state, tuple(self._running))
+        self._now, self._number = self._running[state], tuple(self._running).index(state)
+
+    @property
+    def _tick(self) -> Tick:
+        """The programs of the present contact state."""
+        return self._now.tick
+
+    @property
+    def free_names(self) -> tuple[str, ...]:
+        """The name of each number that exact rows leave free, those that persist last."""
+        return self._tick.freed.names
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """The name of each number that persists."""
+        return self._tick.memory_names
+
+    def reset(self, state: MemoryState | None = None) -> None:
+        """Go back to the beginning, or to what is known at some time.
+
+        Args:
+            state: what is known at the next tick, before its readings; what the sensors' config says when None.
+
+        Raises:
+            InputError: what is known is of other numbers, or its covariance is none.
+        """
+        if state is not None and state.names != self.memory_names:
+            raise InputError(
+                f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
+            )
+        self._shared.put(self._tick.beginning() if state is None else information(state))
+        self._shared.totals[:] = 0.0
+        self._last: Running | None = None
+        self._time = 0.0 if state is None else state.time
+
+    @property
+    def consistency(self) -> Consistency:
+        """How well the readings of all ticks so far fit what is said of their noise."""
+        nis, degrees, ticks = self._shared.totals.tolist()
+        return Consistency(nis, int(degrees), int(ticks))
+
+    @property
+    def state(self) -> MemoryState:
+        """What is known after the last tick; before the first, at the beginning."""
+        if self._last is None:
+            return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
+        return self._state_of(self._last.found(), self._time)
+
+    def tick(self, dt: float | None = None) -> Status:
+        """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
+
+        Where there is no estimate, as for a reading that is not a number, what is known goes on without the readings of
+        the tick.
+
+        Args:
+            dt: time since the last tick [s], positive; the usual one when None.
+        """
+        now = self._now
+        if self._places is not None:
+            now.state[:] = self._state[self._places[self._number]]
+        wrong = now.step(self._last, self.dt if dt is None else dt)
+        self._time += 0.0 if self._last is None else self.dt if dt is None else dt
+        self._last = now
+        if wrong:
+            self._shared.values[:] = np.nan
+            return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=self._cause(wrong))
+        if self._turn is not None:
+            self._turn()
+        return GOOD
+
+    def step(
+        self,
+        q: Floats,
+        qd: Floats,
+        y: Floats | Mapping[str, Any],
+        dt: float | None = None,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+    ) -> Tracked:
+        """Estimate a tick from its readings and all before.
+
+        Args:
+            q: configuration (nq,) [rad, m; quaternions (x, y, z, w)].
+            qd: velocity (nv,) [rad/s, m/s].
+            y: readings (ny,), see `Solver.solve`.
+            dt: time since the last tick [s]; the usual one when None.
+            weights: see `Solver.solve`; those of what is known at first have no part.
+            missing: see `Solver.solve`.
+
+        Raises:
+            InputError: as `Solver.solve`, and a time that is not positive.
+            SingularSystemError: something is not determined by the readings up to now, and nothing was known of it at
+                first: names it. What is known goes on without the readings of this tick.
+        """
+        dt = self.dt if dt is None else checked_time("dt", dt)
+        now, tick = self._now, self._tick
+        own, weighting = self._all.reading(self._number, y), self._all.weighting(self._number, weights)
+        q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
+        now.state[:] = np.concatenate([q, qd, y, w])
+        wrong = now.step(self._last, dt)
+        self._time += 0.0 if self._last is None else dt
+        self._last = now
+        if wrong:
+            raise SingularSystemError(self._cause(wrong))
+        after = now.found()
+        estimate = tick.outputs(q, qd, y, after.u)
+        return Tracked(estimate, after, partial(self._state_of, after, self._time), partial(tick.deviations, q))
+
+    def _state_of(self, after: Updated, time: float) -> MemoryState:
+        return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
+
+    def _cause(self, wrong: int) -> str:
+        """Return why the last tick has no estimate."""
+        if wrong == NOT_FINITE:
+            return "a number of the state is not finite, or the exact rows have no solution at this pose"
+        if wrong == NO_SOLUTION:
+            return "the exact rows have no unique solution at this pose"
+        names = [self.free_names[k] for k in self._now.lost]
+        return (
+            f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
+            "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
+            "sensors see it."
+        )
+
+
+def checked_time(name: str, dt: float) -> float:
+    """Return a time between ticks.
+
+    Raises:
+        InputError: it is no positive number.
+    """
+    if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
+        raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
+    return float(dt)
