@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 NAMED = 6
 """Most variables of one fate that are named."""
 
+MANY = 6
+"""Numbers of a kind above which it is named instead of them, where they are all seen alike."""
+
 TERMS = 4
 """Most terms of a sum that are shown."""
 
@@ -109,7 +112,7 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
         rest = f", and nothing of {len(found.untold):,}" if found.untold else ""
         yield f"Of the {n:,} numbers that persist the sensors tell {' and '.join(parts)}, {where}{rest}."
     if found.is_asked and not found.is_learned and (len(found.ranks) == 1 or found.ranks[-1] > found.ranks[-2]):
-        yield "More poses may tell more."
+        yield f"More {'poses' if found.stays else 'instants'} may tell more."
     missing, at_first = len(found.undetermined), len(found.undetermined_at_first)
     if missing:
         yield f"Even then {missing:,} of all {n_variables:,} unknowns do not follow, but by what is told at first."
@@ -162,12 +165,19 @@ def _move(names: Sequence[str]) -> str:
 
 
 def _by_variable(found: Learned, names: Iterable[str]) -> Iterator[str]:
-    """Yield numbers by their variables: "fx:hand (mx, my)", or "fx:hand" where it is all of it."""
+    """Yield numbers by their variables: "fx:hand (mx, my)", or "fx:hand" for all of it; many of a kind as one."""
     wanted = set(names)
+    kinds: dict[str, list[str]] = {}
+    for each in found.memory:
+        kinds.setdefault(each.variable.kind, []).extend(each.variable.component_names)
+    whole = [kind for kind, own in kinds.items() if len(own) > MANY and wanted.issuperset(own)]
     for each in found.memory:
         v = each.variable
         own = [c for c, name in zip(v.components, v.component_names, strict=True) if name in wanted]
-        if len(own) == len(v.components):
+        if v.kind in whole:
+            if v.component_names[0] == kinds[v.kind][0]:
+                yield f"{v.kind} (all {len(kinds[v.kind]):,})"
+        elif len(own) == len(v.components):
             yield v.name
         elif own:
             yield f"{v.name} ({', '.join(own)})"
