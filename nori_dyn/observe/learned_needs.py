@@ -1,6 +1,6 @@
 """What has to move so that sensors tell of what persists: found by holding joints where they are.
 
-Source: docs/observability.md; own derivation (tests/unit/observe/test_learned_needs.py).
+Source: docs/observability.md; own derivation (tests/unit/observe/test_learned.py).
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def observability(
 
         >>> touched = nd.observability(nd.System(nd.autotree(3, skew=1.0), sensors), memory=["fx:link3"])
         >>> touched.is_observable, touched.over_time.states, touched.suffices_over_time
-        (False, 2, True)
+        (False, 3, True)
     """
     check_system(system, "nd.observability")
     system = with_memory(system, memory)
