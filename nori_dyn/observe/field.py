@@ -11,7 +11,7 @@ Source: docs/design.md, 6.2; own derivation (tests/unit/observe/test_field.py).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -46,7 +46,10 @@ class FieldRows:
 
 
 def field_rows(
-    system: System, exact: ExactSystem, values: Iterable[int] | None = None, zero: Container[int] = ()
+    system: System,
+    exact: ExactSystem,
+    values: Iterable[int] | None = None,
+    told: Mapping[int, FieldVector] | None = None,
 ) -> FieldRows:
     """Return the rows of a system over its external wrenches and joint accelerations.
 
@@ -54,14 +57,14 @@ def field_rows(
         system: the system; it may have any number of rows.
         exact: the same over expressions, whose fingerprints are its entries at a random point.
         values: its entries at another point, in their order; at that of the fingerprints when None.
-        zero: columns of sources that are known, and left out.
+        told: what stands for sources, by their column, where it is not they themselves; nothing where they are known.
     """
     values = (entry.fingerprint for entry in exact.entries.values()) if values is None else values
     coefficients: dict[int, dict[int, int]] = {}
     for (row, column), value in zip(exact.entries, values, strict=True):
         coefficients.setdefault(row, {})[column] = value
     sources = numbers_in(v.slice for v in system.variables if v.is_source).tolist()
-    known: dict[int, FieldVector] = {column: {} if column in zero else {column: 1} for column in sources}
+    known: dict[int, FieldVector] = {column: {column: 1} for column in sources} | dict(told or {})
 
     def over_sources(terms: FieldVector) -> FieldVector:
         found: dict[int, int] = {}

@@ -75,7 +75,7 @@ class FieldStates:
         self._positions = FieldPositions(
             self._exact.state.graph, persisting.system.tree, self._exact.state.q, self._rng
         )
-        self._known = _known_sources(persisting, self._exact)
+        self._sources = _sources(persisting, self._exact)
         self._first = self._state(range(persisting.system.tree.nq))
 
     def moving(self) -> tuple[int, ...]:
@@ -118,7 +118,7 @@ class FieldStates:
         inputs, tangents = self._positions.draw(1, still)
         points = FieldPoints(self._exact.state.graph, 1, self._rng, inputs, tangents)
         values = points.values(self._entries)[:, 0].tolist()
-        rows = field_rows(self._persisting.system, self._exact, values, self._known)
+        rows = field_rows(self._persisting.system, self._exact, values, self._sources)
         return rows, _beyond(_over_persisting(self._persisting, rows), self._n)
 
     def _carried(self, own: Span, now: Span) -> Span:
@@ -139,15 +139,20 @@ class FieldStates:
         return self._rng.randrange(2, PRIME)
 
 
-def _known_sources(persisting: Persisting, exact: ExactSystem) -> frozenset[int]:
-    """Return the columns of sources that rows of their own tell, wherever the robot is."""
+def _sources(persisting: Persisting, exact: ExactSystem) -> dict[int, FieldVector]:
+    """Return what stands for sources: nothing for what a row of its own tells, a column each for rates and memory."""
     system = persisting.system
+    n, k = system.shape[1], len(persisting.numbers)
     sources = set(numbers_in(v.slice for v in system.variables if v.is_source).tolist())
+    own = {x.rate: n + i for i, x in enumerate(persisting.numbers) if x.rate in sources}
+    own |= {x.column: n + k + i for i, x in enumerate(persisting.numbers) if x.column in sources}
     by_row: dict[int, list[int]] = {row: [] for row in persisting.told}
     for row, column in exact.entries:
         if row in by_row:
             by_row[row].append(column)
-    return frozenset(columns[0] for columns in by_row.values() if len(columns) == 1 and columns[0] in sources)
+    known = {columns[0] for columns in by_row.values() if len(columns) == 1} & sources - own.keys()
+    found: dict[int, FieldVector] = {column: {} for column in known}
+    return found | {column: {place: 1} for column, place in own.items() if column is not None}
 
 
 def _over_persisting(persisting: Persisting, rows: FieldRows) -> Span:
@@ -155,9 +160,10 @@ def _over_persisting(persisting: Persisting, rows: FieldRows) -> Span:
     n, k = persisting.system.shape[1], len(persisting.numbers)
     span = Span.of(rows.measured[row] for row in persisting.told)
     for i, x in enumerate(persisting.numbers):
-        if x.rate is not None:
-            span.add({**rows.variables[x.rate], n + i: PRIME - 1})
-        span.add({**rows.variables[x.column], n + k + i: PRIME - 1})
+        columns = {n + k + i: x.column} if x.rate is None else {n + i: x.rate, n + k + i: x.column}
+        for place, column in columns.items():
+            if rows.variables[column] != {place: 1}:
+                span.add({**rows.variables[column], place: PRIME - 1})
     return span
 
 

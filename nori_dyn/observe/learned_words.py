@@ -195,7 +195,8 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
         yield f"Nothing is said at first of {listed(unsaid, SHOWN)}: a filter needs a sigma for {several}."
     walking = [name for each in found.memory if any(each.walk) for name in each.variable.component_names]
     if walking:
-        yield f"By their walk these change: {listed(_by_variable(found, walking), SHOWN)}. What is told of them fades, and is told again."
+        names = listed(_by_variable(found, walking), SHOWN)
+        yield f"By their walk these change: {names}. What is told of them fades, and is told again."
     pushes = [each.variable for each in found.memory if each.variable.kind == "fx"]
     if pushes:
         one = "External wrenches persist in the coordinates of their links"

@@ -237,6 +237,21 @@ def test_speeds_tell_pushes_as_a_momentum_observer_does():
     assert "fx:link6 persists in the coordinates of its link. The weight of a payload does not" in text
 
 
+def test_what_persists_may_be_the_rate_of_what_persists_and_need_not_be_a_source():
+    """A force that grows by another one, which decays; and a torque, which the equations of motion give."""
+    memory = {
+        "force": {"of": "fx:link6", "rate": "fx:link5"},
+        "growth": {"of": "fx:link5", "time_constant": 3.0},
+        "motor": {"of": "tau:joint2"},
+    }
+    system = system_of(nd.autotree(6, skew=0.8), ACCELERATIONS, TORQUES, unloaded("link5", "link6"), **memory)
+    found = nd.observability(system, where=None, states=4).over_time
+    Q, dt = poses(system.tree, 4), np.array([0.8, 1.3, 0.6])
+    for k in (1, 2, 3, 4):
+        assert stacked(system, Q[:k], dt) == (found.ranks[k - 1], seen_of(found, k))
+    assert found.ranks[0] < found.ranks[1] == len(found.names)
+
+
 def test_what_is_told_at_first_and_priors_are_left_out_but_an_offset_that_does_not_persist_is_noise():
     tree = nd.autotree(2)
     prior = {"type": "prior", "variables": ["fx"], "sigma": 10.0}

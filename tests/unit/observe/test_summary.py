@@ -16,7 +16,7 @@ from nori_dyn.observe.summary import redundancy_document, report_document
 from nori_dyn.observe.workspace import MARGIN
 from nori_dyn.report.html import to_html
 from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
-from nori_dyn.tables import number
+from nori_dyn.tables import number, spaced
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 TREE = nd.autotree(3)
@@ -149,11 +149,11 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
     assert figures["seen_after"]["offset:ft:joint1.mz"] is None
     assert {"offset:ft:joint1.mz": 1.0, "offset:ft:joint2.mz": -1.0} in figures["sums"]
     assert figures["needs"][0]["all_of"] == ("joint2",)
-    for words in (said.over_time.words, *figures["lines"], *map(plain, said.over_time.notes)):
+    for words in (said.over_time.words, *figures["lines"], *map(spaced, said.over_time.notes)):
         assert words in text
         assert words in page
     assert "offset:ft:joint1.my + offset:ft:joint2.fz: only if joint2 moves" in text
-    assert "By their walk these change: offset:ft:joint1, offset:ft:joint2." in text
+    assert "By their walk these change: offset (all 12)." in text
     assert max(map(len, str(report).splitlines())) <= 80
     assert report_json(nd.observability(SHORT), None)["over_time"] is None
 
