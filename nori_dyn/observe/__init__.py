@@ -21,7 +21,7 @@ from __future__ import annotations
 from nori_dyn.observe.additions import Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning, conditioning
 from nori_dyn.observe.learned import Learned, Sum
-from nori_dyn.observe.learned_needs import Need
+from nori_dyn.observe.learned_needs import Need, Needs
 from nori_dyn.observe.null_space import NullVector, Unseen
 from nori_dyn.observe.poses import configurations_where
 from nori_dyn.observe.redundancy import Redundancy, redundancy
@@ -33,6 +33,7 @@ __all__ = [
     "Conditioning",
     "Learned",
     "Need",
+    "Needs",
     "NullVector",
     "ObservabilityReport",
     "RankWhere",

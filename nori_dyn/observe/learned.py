@@ -20,7 +20,7 @@ from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.errors import InputError
 from nori_dyn.observe.generic import ENTRY_DEGREE
 from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
-from nori_dyn.observe.learned_needs import Need, needs
+from nori_dyn.observe.learned_needs import Needs, needs
 from nori_dyn.observe.learned_numeric import NumericallyTold, NumericStates
 from nori_dyn.observe.numeric import Reduction
 from nori_dyn.observe.persisting import MOST_STATES, Persisting, until_nothing_new
@@ -59,7 +59,6 @@ class Learned:
         sums: the combinations that are told besides.
         untold: the numbers on which nothing depends that is told.
         needs: what has to move for those that one state does not show; of trees only.
-        moving: the joints that change what a state tells; of trees only.
         undetermined: the numbers of d that are not determined at almost every state once all that is told is known.
         undetermined_at_first: those that are not at a single state.
         stays: whether all that persists stays as it is, but for its walk.
@@ -74,8 +73,7 @@ class Learned:
     seen_after: tuple[int, ...]
     sums: tuple[Sum, ...]
     untold: tuple[str, ...]
-    needs: tuple[Need, ...]
-    moving: tuple[str, ...]
+    needs: Needs
     undetermined: tuple[str, ...]
     undetermined_at_first: tuple[str, ...]
     stays: bool
@@ -134,10 +132,10 @@ def learned(system: System, states: int | None = None, seed: int = 0) -> Learned
         row[list(exactly[-1].span.basis[pivot])] = True
     factors = _factors(persisting, reduction, independent, len(exactly), seed)
     found = _report(persisting, exactly, independent, where, factors, states)
-    needed, moving = needs(of_field, persisting, exactly, states)
-    n_states = len(exactly) * (1 + 3 * len(moving))
+    needed = needs(of_field, persisting, exactly, states)
+    n_states = len(exactly) * (1 + 3 * len(needed.moving)) ** 2
     n = system.shape[1] + 3 * len(persisting.numbers)
-    return replace(found, needs=needed, moving=moving, error=min(1.0, n_states * n * ENTRY_DEGREE * (n + 1) / PRIME))
+    return replace(found, needs=needed, error=min(1.0, n_states * n * ENTRY_DEGREE * (n + 1) / PRIME))
 
 
 def _factors(
@@ -194,8 +192,7 @@ def _report(
         seen_after=tuple(_first([each.seen for each in told], k) if k in last.seen else 0 for k in range(len(names))),
         sums=sums,
         untold=tuple(x for k, x in enumerate(names) if k not in last.seen and x not in depended),
-        needs=(),
-        moving=(),
+        needs=Needs(),
         undetermined=tuple(of_d[k] for k in last.undetermined()),
         undetermined_at_first=tuple(of_d[k] for k in told[0].undetermined()),
         stays=persisting.stays,

@@ -36,10 +36,23 @@ class Need:
     after: int = 0
 
 
-def needs(
-    of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyTold], states: int | None
-) -> tuple[tuple[Need, ...], tuple[str, ...]]:
-    """Return what has to move for what a single state does not show, and the joints that change what one shows.
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What has to move for what a single state does not show.
+
+    Attributes:
+        each: for what has the same needs together.
+        all: for all of it, a set of joints that suffices; None where nothing has to.
+        moving: the joints that change what a single state shows; empty where that shows all there is.
+    """
+
+    each: tuple[Need, ...] = ()
+    all: Need | None = None
+    moving: tuple[str, ...] = ()
+
+
+def needs(of_field: FieldStates, persisting: Persisting, told: Sequence[ExactlyTold], states: int | None) -> Needs:
+    """Return what has to move for what a single state does not show.
 
     Args:
         of_field: random states.
@@ -49,9 +62,9 @@ def needs(
     """
     wanted = _wanted(persisting, told)
     if not wanted:
-        return (), ()
+        return Needs()
     search = _Search(of_field, persisting, wanted, states, told[-1].rank)
-    return tuple(search.needs()), search.named(search.moving)
+    return Needs(tuple(search.needs()), search.for_all(), search.named(search.moving))
 
 
 def _wanted(persisting: Persisting, told: Sequence[ExactlyTold]) -> dict[str, Vector]:
@@ -111,6 +124,14 @@ class _Search:
             groups.setdefault((all_of, any_of[name]), []).append(name)
         for (all_of, one_of), names in groups.items():
             yield self._need(names, all_of, one_of)
+
+    def for_all(self) -> Need | None:
+        """Return a set of joints that suffices for all of it; None where nothing has to move."""
+        names = tuple(self._wanted)
+        if self._shows((), names):
+            return None
+        enough = self._enough(names)
+        return Need(names, enough=self.named(enough), after=self._after([enough], names))
 
     def _need(self, names: Sequence[str], all_of: frozenset[int], any_of: frozenset[int]) -> Need:
         """Return what has to move for some, of which it is known which joints each have to, and which do alone."""

@@ -80,8 +80,8 @@ def over_time(found: Learned, tree: KinematicTree, n_variables: int) -> OverTime
 
 def _describe_sum(each: Sum, found: Learned) -> str:
     """Return a combination with its factors, or by its names only where these depend on the poses."""
-    need = next((need for need in found.needs if next(iter(each.terms)) in need.names), None)
-    words = "" if need is None else f": {describe_need(need, found.moving)}"
+    need = next((need for need in found.needs.each if next(iter(each.terms)) in need.names), None)
+    words = "" if need is None else f": {describe_need(need, found.needs.moving)}"
     if all(each.terms.values()):
         return f"{describe_sum(each.terms, TERMS)}{words}"
     return f"{listed(each.terms, TERMS)}, with factors that depend on the poses{words}"
@@ -113,6 +113,9 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
         yield f"Of the {n:,} numbers that persist the sensors tell {' and '.join(parts)}, {where}{rest}."
     if found.is_asked and not found.is_learned and (len(found.ranks) == 1 or found.ranks[-1] > found.ranks[-2]):
         yield f"More {'poses' if found.stays else 'instants'} may tell more."
+    enough = found.needs.all
+    if enough is not None and len(found.needs.each) > 1:
+        yield f"It is enough that {_move(enough.enough)}, {_poses(found, enough.after)}."
     missing, at_first = len(found.undetermined), len(found.undetermined_at_first)
     if missing:
         yield f"Even then {missing:,} of all {n_variables:,} unknowns do not follow, but by what is told at first."
@@ -122,7 +125,7 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
 
 def _lines(found: Learned) -> Iterator[LearnedLine]:
     """Yield what becomes of the numbers, those of one fate together."""
-    of_number = {name: need for need in found.needs for name in need.names}
+    of_number = {name: need for need in found.needs.each for name in need.names}
     mixed = {name for each in found.sums for name in each.terms}
     groups: dict[tuple[str, str], list[str]] = {}
     for name, after in zip(found.names, found.seen_after, strict=True):
@@ -130,7 +133,7 @@ def _lines(found: Learned) -> Iterator[LearnedLine]:
         words = ""
         if after and name in of_number:
             need = of_number[name]
-            words = describe_need(need, found.moving)
+            words = describe_need(need, found.needs.moving)
             words += f" ({_poses(found, need.after)} where nothing else does)" if need.after > after else ""
         groups.setdefault((seen, words), []).append(name)
     for (seen, needs), names in groups.items():
@@ -161,7 +164,8 @@ def describe_need(need: Need, moving: Sequence[str]) -> str:
 
 
 def _move(names: Sequence[str]) -> str:
-    return f"{list_names(names)} move{'s' if len(names) == 1 else ''}"
+    """Return that joints move: "l_hip and l_knee move"."""
+    return f"{list_names(names, most=None)} move{'s' if len(names) == 1 else ''}"
 
 
 def _by_variable(found: Learned, names: Iterable[str]) -> Iterator[str]:
@@ -193,6 +197,8 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
     if unsaid:
         several = "these" if len(unsaid) > 1 else "this"
         yield f"Nothing is said at first of {listed(unsaid, SHOWN)}: a filter needs a sigma for {several}."
+    if found.needs.each:
+        yield "This is what is told at all; how well, depends on how far apart the poses are."
     walking = [name for each in found.memory if any(each.walk) for name in each.variable.component_names]
     if walking:
         names = listed(_by_variable(found, walking), SHOWN)
@@ -205,14 +211,14 @@ def _notes(found: Learned, tree: KinematicTree) -> Iterator[str]:
         yield f"{one}. The weight of a payload does not, as it turns with the link: nd.identify tells loads."
     if found.error is None:
         yield "Ranks are numerical, at closed configurations; what has to move is not looked for."
-    elif found.moving and _base_is_idle(found, tree):
+    elif found.needs.moving and _base_is_idle(found, tree):
         yield "Moving or turning the base alone tells nothing more: masses are known, and gravity with them."
 
 
 def _base_is_idle(found: Learned, tree: KinematicTree) -> bool:
     """Return whether there is a floating base, and none whose place or attitude changes what is told."""
     bases = {tree.joint_names[i] for i, joint in enumerate(tree.joints) if tree.is_root(i) and isinstance(joint, Free)}
-    return bool(bases) and bases.isdisjoint(found.moving)
+    return bool(bases) and bases.isdisjoint(found.needs.moving)
 
 
 def _is_seen(found: Learned, names: Iterable[str]) -> bool:

@@ -130,7 +130,7 @@ def _over_time(found: Learned, said: OverTime | None) -> dict[str, Any]:
         "seen_after": dict(zip(found.names, (after or None for after in found.seen_after), strict=True)),
         "sums": [{name: factor or None for name, factor in each.terms.items()} for each in found.sums],
         "untold": list(found.untold),
-        "needs": [asdict(each) for each in found.needs],
+        "needs": asdict(found.needs),
         "undetermined": list(found.undetermined),
         "undetermined_at_first": list(found.undetermined_at_first),
         "error": found.error,

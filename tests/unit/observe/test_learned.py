@@ -122,9 +122,9 @@ def test_ranks_and_what_is_seen_are_those_of_stacked_matrices(name):
 def test_what_has_to_move_is_what_stacked_matrices_need(name):
     system = SYSTEMS[name]()
     found = nd.observability(system, where=None).over_time
-    moving = found.moving
-    assert found.needs
-    for need in found.needs:
+    moving = found.needs.moving
+    assert found.needs.each
+    for need in [*found.needs.each, found.needs.all]:
         names = set(need.names)
         for enough in [need.enough] if not need.any_of else [(joint,) for joint in need.any_of]:
             assert names <= stacked(system, poses(system.tree, need.after, enough))[1]
@@ -146,7 +146,7 @@ def test_where_the_base_is_and_how_it_lies_tells_nothing():
     Q = poses(system.tree, 3, [base])
     assert stacked(system, Q) == stacked(system, Q[:1])
     report = nd.observability(system, where=None)
-    assert base not in report.over_time.moving
+    assert base not in report.over_time.needs.moving
     assert "Moving or turning the base alone tells nothing more" in " ".join(str(report).split())
 
 
@@ -167,7 +167,7 @@ def test_a_torque_offset_and_an_unknown_torque_are_told_by_their_difference_only
 def test_an_offset_alone_is_seen_at_one_pose_where_the_force_is_known_and_never_where_it_is_not():
     known = system_of(nd.autotree(1), ACCELERATIONS, with_offset(**TORQUES), unloaded(), offset={"of": "offset"})
     found = nd.observability(known, where=None).over_time
-    assert (found.ranks, found.seen_after, found.needs) == ((1,), (1,), ())
+    assert (found.ranks, found.seen_after, found.needs.each) == ((1,), (1,), ())
     unknown = system_of(nd.autotree(1), ACCELERATIONS, with_offset(**TORQUES), offset={"of": "offset"})
     report = nd.observability(unknown, where=None)
     assert (report.over_time.ranks, report.over_time.seen_after) == ((0,), (0,))
@@ -199,7 +199,7 @@ def test_what_goes_along_the_axis_between_two_load_cells_is_never_told_apart():
         (("offset:ft:joint1.my", 1.0), ("offset:ft:joint2.fz", 1.0)),
         (("offset:ft:joint1.mz", 1.0), ("offset:ft:joint2.mz", -1.0)),
     ]
-    (need,) = found.needs
+    (need,) = found.needs.each
     assert (need.all_of, need.is_only, need.after) == (("joint2",), True, 2)
     text = plain(report)
     assert "over 2 poses, only if joint2 moves" in text
@@ -213,7 +213,7 @@ def test_what_decays_is_told_from_what_stays_as_time_passes_though_nothing_moves
     found = nd.observability(system, where=None).over_time
     assert found.ranks == (1, 2)
     assert seen_of(found, 2) == {"offset:tau:joint1", "fx:link1.mz"}
-    assert [need.by_time for need in found.needs] == [True]
+    assert [need.by_time for need in found.needs.each] == [True]
     q = system.tree.random_configuration(0)
     assert stacked(system, [q, q], np.array([0.7])) == (2, seen_of(found, 2))
 
@@ -307,5 +307,5 @@ def test_a_robot_with_loops_is_looked_at_where_it_is_closed():
         assert stacked(system, Q[:k]) == (found.ranks[min(k, len(found.ranks)) - 1], seen_of(found, k))
     assert found.error is None
     assert found.gap > 1e6
-    assert (found.needs, found.moving) == ((), ())
+    assert (found.needs.each, found.needs.moving) == ((), ())
     assert "Ranks are numerical, at closed configurations; what has to move is not looked for." in plain(report)

@@ -148,7 +148,7 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
     assert figures["seen_after"]["offset:ft:joint1.mx"] == 2
     assert figures["seen_after"]["offset:ft:joint1.mz"] is None
     assert {"offset:ft:joint1.mz": 1.0, "offset:ft:joint2.mz": -1.0} in figures["sums"]
-    assert figures["needs"][0]["all_of"] == ("joint2",)
+    assert figures["needs"]["each"][0]["all_of"] == ("joint2",)
     for words in (said.over_time.words, *figures["lines"], *map(spaced, said.over_time.notes)):
         assert words in text
         assert words in page
