@@ -1,6 +1,6 @@
 """Torques from outside as a filter estimates them: from the torques that are read and the joints' velocities.
 
-Their speeds persist, with the accelerations as rates; what pushes walks: a torque at each joint, or a wrench on one link.
+Speeds persist, with accelerations as rates; what pushes walks: a torque at each joint, or a wrench on one link.
 """
 
 from __future__ import annotations
