@@ -6,6 +6,7 @@ import hashlib
 import json
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from types import GenericAlias
@@ -20,10 +21,14 @@ from nori_dyn.measurements.config_errors import Schema, config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
 from nori_dyn.measurements.linear_relation import LinearRelation
+from nori_dyn.measurements.memory import Memory, beginnings
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.summary import sensors_document
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
+from nori_dyn.system.memory import Remembered
+from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
+from nori_dyn.system.variables import Variable, VariableKey, tree_variables
 from nori_dyn.tables import Document, Shown
 
 
@@ -39,6 +44,7 @@ class SensorSet(Shown):
         contacts: places that touch the world at times, each with its rows for either case; they come after
             `measurements`. A set that has any is many sets: `in_contact` chooses one, `nd.plan_set` plans them all, and
             `nd.System` refuses it.
+        memory: variables that persist from tick to tick, by a name each: for `nd.Filter`.
 
     Raises:
         InvalidConfigError: two sensors of one name, of which it says which is the second; a sensor with an offset
@@ -55,6 +61,7 @@ class SensorSet(Shown):
     source: str = ""
     dynamics: DynamicsNoise | None = None
     contacts: tuple[Contact, ...] = ()
+    memory: tuple[tuple[str, Memory], ...] = ()
 
     def __post_init__(self) -> None:
         seen = _named(self.measurements, set(), ("measurements",))
@@ -100,8 +107,9 @@ class SensorSet(Shown):
         except ValidationError as error:
             raise config_error(error, data, Schema(config_model(), "a set of sensors")) from None
         contacts = tuple(Contact(name, tuple(c.closed), tuple(c.open)) for name, c in config.contacts.items())
+        more = config.source, config.dynamics, contacts, tuple(config.memory.items())
         if not config.from_model:
-            return SensorSet(config.name, tuple(config.measurements), config.source, config.dynamics, contacts)
+            return SensorSet(config.name, tuple(config.measurements), *more)
         if of_model is None:
             raise InvalidConfigError(
                 "from_model takes the sensors that a robot's file describes. Name it: load_sensors(path, model=FILE).",
@@ -117,20 +125,21 @@ class SensorSet(Shown):
             named = next((inherited[k]["name"] for k in error.path[1:2] if isinstance(k, int)), "")
             raise InvalidConfigError(f"sensor '{named}' of the model, as changed: {error}", ("from_model",)) from None
         measurements = (*first.measurements, *config.measurements)
-        return SensorSet(config.name, measurements, config.source, config.dynamics, contacts)
+        return SensorSet(config.name, measurements, *more)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the config, as `from_dict` takes it."""
         measurements = [m.model_dump(by_alias=True, exclude_defaults=False) for m in self.measurements]
         noise = {} if self.dynamics is None else {"dynamics": self.dynamics.model_dump(by_alias=True)}
         contacts = {"contacts": {c.name: c.to_dict() for c in self.contacts}} if self.contacts else {}
-        return {"name": self.name, "source": self.source, **noise, "measurements": measurements, **contacts}
+        memory = {"memory": {name: each.model_dump() for name, each in self.memory}} if self.memory else {}
+        return {"name": self.name, "source": self.source, **noise, "measurements": measurements, **contacts, **memory}
 
     @property
     def fingerprint(self) -> str:
         """A hash of all that the equations depend on beside the tree."""
         content = self.to_dict()
-        parts = content["measurements"], *(content[key] for key in ("dynamics", "contacts") if key in content)
+        parts = content["measurements"], *(content[key] for key in ("dynamics", "contacts", "memory") if key in content)
         return hashlib.sha256(json.dumps(parts[0] if len(parts) == 1 else parts, sort_keys=True).encode()).hexdigest()
 
     def dynamics_sigma(self, equation: str, n: int) -> tuple[float, ...] | None:
@@ -190,7 +199,44 @@ class SensorSet(Shown):
             except NoriError as error:
                 error.args = (f"sensors '{self.name}', measurement {number} ({measurement.type}): {error}",)
                 raise
+        for name, memory in self.memory:
+            with self._naming(name):
+                equations.extend(memory.speeds(tree))
+        if self.memory:
+            parts = parts_of(tree)
+            variables = tree_variables(tree, act_on_joints(parts), added_unknowns(parts, equations))
+            equations.extend(beginnings(self.remembered([v for v in variables if v.components], equations)))
         return equations
+
+    def remembered(self, variables: Sequence[Variable], equations: Iterable[Equation]) -> list[Remembered]:
+        """Return which variables persist.
+
+        Args:
+            variables: those of a robot with these sensors.
+            equations: the rows of these sensors.
+
+        Raises:
+            SensorConfigError: names what the robot does not have, or what persists by two entries.
+        """
+        own = {row.name.removeprefix("prior:"): row for row in equations if row.group == "prior"}
+        found: dict[VariableKey, Remembered] = {}
+        for name, memory in self.memory:
+            with self._naming(name):
+                for one in memory.remembered(name, variables, own):
+                    if one.variable.key in found:
+                        before = found[one.variable.key].memory
+                        raise SensorConfigError(f"'{one.variable.name}' persists by '{before}' already. Name it once.")
+                    found[one.variable.key] = one
+        return list(found.values())
+
+    @contextmanager
+    def _naming(self, memory: str) -> Iterator[None]:
+        """Let errors say of which entry of the memory they are."""
+        try:
+            yield
+        except NoriError as error:
+            error.args = (f"sensors '{self.name}', memory '{memory}': {error}",)
+            raise
 
 
 def _named(
@@ -287,4 +333,5 @@ def _config_model(types: tuple[type[Measurement], ...]) -> type[BaseModel]:
         from_model=(bool | dict[str, dict[str, Any] | None], False),
         measurements=(entries, ...),
         contacts=(contacts, {}),
+        memory=(dict[Annotated[str, Field(min_length=1)], Memory], {}),
     )

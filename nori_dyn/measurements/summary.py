@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.tables import Document, Facts, Table, listed, unbroken
 
@@ -27,16 +29,23 @@ def sensors_document(sensors: SensorSet) -> Document:
     for contact in sensors.contacts:
         for case, measurements in (("closed", contact.closed), ("open", contact.open)):
             rows += [_row(each, f", while {unbroken(contact.name)} is {case}") for each in measurements]
+    for name, memory in sensors.memory:
+        at_first = "" if memory.sigma is None else _said(memory.sigma)
+        rows.append((f"memory {unbroken(name)}", _content(memory), at_first))
     columns = ("type", "what it says", "sigma")
     return Document((Facts(facts), Table("Measurements", columns, tuple(rows), left=(0, 1, 2), most=MOST_SENSORS)))
 
 
 def _row(measurement: Measurement, when: str = "") -> tuple[str, str, str]:
     """Return the type of a sensor, what else its entry says, and its sigma."""
-    content = measurement.model_dump(by_alias=True, exclude_defaults=True, exclude={"type", "sigma"})
-    said = "; ".join(f"{key}: {_said(value)}" for key, value in content.items())
     sigma = "exact" if measurement.sigma is None else _said(measurement.sigma)
-    return measurement.type, said + when, sigma
+    return measurement.type, _content(measurement) + when, sigma
+
+
+def _content(entry: BaseModel) -> str:
+    """Return what an entry says beside its type and sigma."""
+    content = entry.model_dump(by_alias=True, exclude_defaults=True, exclude={"type", "sigma"})
+    return "; ".join(f"{key}: {_said(value)}" for key, value in content.items())
 
 
 def _said(value: Any) -> str:

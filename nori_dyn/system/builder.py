@@ -19,6 +19,7 @@ from nori_dyn.system.assembly import Entries, assemble
 from nori_dyn.system.equation import Equation, NoisyDynamics, Sensors
 from nori_dyn.system.fit import check_bias, check_sigma, columns_of
 from nori_dyn.system.inputs import configuration, reading, unweighed_state, weighting
+from nori_dyn.system.memory import Remembered, WithMemory
 from nori_dyn.system.newton_euler import exact, newton_euler
 from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.repeats import ComponentRows, Repeat
@@ -52,6 +53,9 @@ class System(Shown):
         variables = tuple(tree_variables(tree, act_on_joints(self.parts), added_unknowns(self.parts, of_sensors)))
         self.variables: tuple[Variable, ...] = tuple(v for v in variables if v.components)  # a fixed joint has no tau
         self._columns = {v.key: v.slice for v in variables}
+        self.memory: tuple[Remembered, ...] = (
+            tuple(sensors.remembered(self.variables, of_sensors)) if isinstance(sensors, WithMemory) else ()
+        )
         sigma = sensors.dynamics_sigma if isinstance(sensors, NoisyDynamics) else exact
         motion = newton_euler(tree, self.parts, sigma)
         equations: dict[RowKey, Equation] = {equation.key: equation for equation in motion}

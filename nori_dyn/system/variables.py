@@ -32,6 +32,7 @@ WORDS: Mapping[Kind, str] = {
     "coupling": "force of coupling",
     "tendon": "force of tendon",
     "offset": "offset of sensor",
+    "qd": "joint velocity",
 }
 """What variables are called; those of kinds that are not here are called by their kind."""
 

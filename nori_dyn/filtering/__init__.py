@@ -1,0 +1,1 @@
+"""Estimates over time: what persists from tick to tick, as a square-root information filter and smoother."""

@@ -1,0 +1,316 @@
+"""What a tick leaves open: its exact equations give all unknowns from a few free ones, and weighed rows speak of these.
+
+The rows that hold exactly determine all of d but some numbers u. Which ones: all that persist, and as many more as it
+takes, the sources whose columns the exact rows tell worst. A robot on which u is read besides is then a square exact
+system, with a plan like any other, and
+
+    d = d(q, qd, y, u),    Y d + b = A(q) u + c(q, qd, y) = 0 + noise,    r = X(q) u + x(q, qd, y)
+
+for weighed rows Y and for the rates r of what persists; all are linear in u, so that A and X are derivatives of it.
+
+Source: docs/design.md, 4.12; own derivation (tests/unit/filtering/test_free.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import scipy.linalg as la
+
+from nori_dyn.algebra.derivatives import directional, replaced
+from nori_dyn.algebra.expressions import Expr
+from nori_dyn.algebra.ranges import numbers
+from nori_dyn.errors import PlanError
+from nori_dyn.model.kinematics import Kinematics, velocities
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.tracing import Traced
+from nori_dyn.system.builder import System
+from nori_dyn.system.equation import Equation, WithUnknowns
+from nori_dyn.system.memory import Remembered
+from nori_dyn.system.rows import RowBlock, SensorRow
+from nori_dyn.system.sources import NULL_TOLERANCE, SourceSplit, natural_sizes, over_sources
+from nori_dyn.system.variables import Unknown, Variable, VariableKey
+from nori_dyn.tables import listed
+from nori_dyn.typing import Array, Floats, Indices
+
+Planner: TypeAlias = Callable[[System, Sequence[str]], EliminationPlan]
+"""What plans an exact system for outputs by name."""
+
+FREE = "free"
+"""What readings of u belong to in messages that count rows."""
+
+SEED = 0
+"""Seed of the configuration at which exact rows choose what they tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeReading:
+    """The rows that read some numbers of a variable, d_k - u = 0.
+
+    Attributes:
+        variable: the variable.
+        places: which of its numbers.
+        unknowns: the variable again where no other row brings it along, see `WithUnknowns`.
+    """
+
+    variable: Variable
+    places: tuple[int, ...]
+    unknowns: tuple[Unknown, ...]
+
+    name = property(lambda self: f"{FREE}:{self.variable.name}")
+    source = property(lambda self: "docs/design.md, 4.12")
+    group = property(lambda self: FREE)
+    is_measured = property(lambda self: True)
+    sigma = property(lambda self: None)
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The name of each row."""
+        return tuple(self.variable.components[k] for k in self.places)
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        return {self.variable.key: np.eye(len(self.variable.components))[list(self.places)]}
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        return -y
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSensors:
+    """The sensors of a system that hold exactly, and readings of what these leave free.
+
+    Attributes:
+        name: the name of the set.
+        exact: the equations that hold exactly.
+        free: the readings.
+        fingerprint: a hash of all that the equations depend on beside the tree.
+    """
+
+    name: str
+    exact: tuple[Equation, ...]
+    free: tuple[FreeReading, ...]
+    fingerprint: str
+
+    def equations(self, tree: KinematicTree) -> Sequence[Equation]:
+        """Return the rows."""
+        return (*self.exact, *self.free)
+
+
+@dataclass(frozen=True, eq=False)
+class Freed:
+    """A system's exact equations over what is free.
+
+    Attributes:
+        system: the system, with rows that are weighed.
+        columns: the columns of d that are free, u = [s | v | f]: first those that do not persist, then those that
+            persist with a rate, then those that persist without.
+        sizes: n_s, n_v, n_f.
+        weighed: the weighed rows that tell something at every tick: not those of what is known at first.
+        plan: the plan of the exact system in which u is read, after the exact readings.
+    """
+
+    system: System
+    columns: Indices
+    sizes: tuple[int, int, int]
+    weighed: tuple[RowBlock, ...]
+    plan: EliminationPlan
+
+    @cached_property
+    def memory(self) -> tuple[Remembered, ...]:
+        """What persists, in the order of u."""
+        return tuple(sorted(self.system.memory, key=lambda one: one.rate is None))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each number of u."""
+        return tuple(self.system.variable_names[k] for k in self.columns.tolist())
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """The name of each weighed row."""
+        return tuple(name for row in self.weighed for name in row.component_names)
+
+    @cached_property
+    def weight_of_rows(self) -> Indices:
+        """For each weighed row the number of its weight."""
+        return np.array([k for row in self.weighed for k in row.weight_of_rows], dtype=np.intp)
+
+    @cached_property
+    def exact_readings(self) -> Indices:
+        """Which numbers of y the exact rows read, in the order in which the plan's system reads them."""
+        rows = (row for row in self.system.rows if isinstance(row.key, SensorRow) and row.is_exact)
+        return np.array([k for row in rows for k in numbers(row.y)], dtype=np.intp)
+
+    @cached_property
+    def rows(self) -> TickRows:
+        """What a tick says of u, over expressions."""
+        return _traced_rows(self)
+
+
+@dataclass(frozen=True, eq=False)
+class TickRows:
+    """A u + c and X u + x over expressions of q, qd and y.
+
+    Attributes:
+        A: the entries of A that are not zero, by row and number of u.
+        X: those of X, by number of the rate and number of u.
+        traced: what computes these numbers, one after the other: A, c, X, x.
+    """
+
+    A: tuple[tuple[int, int], ...]
+    X: tuple[tuple[int, int], ...]
+    traced: Traced
+
+
+def freed(plan: EliminationPlan, planner: Planner) -> Freed:
+    """Return the exact equations of a plan's system over what is free.
+
+    Args:
+        plan: a plan of a system with memory and weighed rows.
+        planner: what plans the exact system.
+
+    Raises:
+        PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists; a
+            rate depends on what it is the rate of.
+    """
+    system = plan.system
+    if not system.memory:
+        raise PlanError(
+            f"nothing persists by sensors '{system.sensors.name}': a filter needs `memory`, as in memory: {{speed: "
+            "{of: qd, rate: qdd, noise: 0.001}}. For estimates of one instant use plan.solver()."
+        )
+    noisy = [row.name for row in system.rows if row.is_dynamic and not row.is_exact]
+    if noisy:
+        raise PlanError(f"'{noisy[0]}' has a sigma: a filter needs equations of motion that hold exactly.")
+    known_first = {one.known_by for one in system.memory}
+    weighed = tuple(row for row in system.rows if not row.is_exact and row.name not in known_first)
+    if not weighed:
+        raise PlanError(f"all rows of sensors '{system.sensors.name}' hold exactly: a filter needs some with a sigma.")
+    memory = sorted(system.memory, key=lambda one: one.rate is None)
+    kept = np.array([k for one in memory for k in numbers(one.variable.slice)], dtype=np.intp)
+    others = _others(system, kept)
+    columns = np.concatenate([others, kept])
+    n_v = sum(len(one.variable.components) for one in memory if one.rate is not None)
+    exact = tuple(row.equation for row in system.rows if isinstance(row.key, SensorRow) and row.is_exact)
+    readings = tuple(_readings(system, columns, exact))
+    key = f"{system.fingerprint} {[(r.variable.name, r.places) for r in readings]}"
+    sensors = FreeSensors(
+        f"{system.sensors.name}, what persists given", exact, readings, hashlib.sha256(key.encode()).hexdigest()
+    )
+    open_system = System(system.tree, sensors, system.of_components.repeats)
+    return Freed(
+        system,
+        columns,
+        (len(others), n_v, len(kept) - n_v),
+        weighed,
+        planner(open_system, [output.name for output in plan.outputs]),
+    )
+
+
+def _others(system: System, kept: Indices) -> Indices:
+    """Return the columns of sources that are free and do not persist: what exact rows tell is left out."""
+    split, sizes = SourceSplit.of(system), natural_sizes(system)
+    q = system.tree.random_configurations(1, np.random.default_rng(SEED))[0]
+    at = over_sources(system, sizes, system.D(q))
+    is_exact = np.concatenate([np.full(len(numbers(row.slice)), row.is_exact) for row in system.rows])
+    E = at.M[is_exact[at.rows]]
+    lost = np.setdiff1d(kept, split.sources)
+    candidates = np.flatnonzero(~np.isin(split.sources, kept))
+    of_candidates = E[:, candidates]
+    R, order = la.qr(of_candidates, mode="r", pivoting=True) if of_candidates.size else (np.zeros((0, 0)), candidates)
+    pivots = np.abs(np.diagonal(R))
+    told = int(np.sum(pivots > NULL_TOLERANCE * pivots.max(initial=0.0)))
+    if len(lost) or told < len(E):
+        names = [one.variable.name for one in system.memory]
+        raise PlanError(
+            f"exact rows of sensors '{system.sensors.name}' tell what persists ({listed(names)}) by themselves, or say "
+            "the same twice. Give a `sigma` to sensors that read it, or take it out of the memory."
+        )
+    chosen = np.sort(order[told:])
+    return np.asarray(split.sources[candidates[chosen]])
+
+
+def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> list[FreeReading]:
+    """Return the readings of some columns, in the order of these, one a run of columns of a variable."""
+    brought = {u.key for equation in exact if isinstance(equation, WithUnknowns) for u in equation.unknowns}
+    by_sensors = {
+        u.key: u
+        for row in system.rows
+        if isinstance(row.key, SensorRow) and isinstance(row.equation, WithUnknowns)
+        for u in row.equation.unknowns
+    }
+    variables = {k: v for v in system.variables for k in numbers(v.slice)}
+    places: dict[VariableKey, list[int]] = {}
+    for column in columns.tolist():
+        v = variables[column]
+        places.setdefault(v.key, []).append(column - v.slice.start)
+    found = []
+    for key, own in places.items():
+        v = variables[system.column(key.kind, key.body, key.component).start]
+        more = (by_sensors[v.key],) if v.key in by_sensors and v.key not in brought else ()
+        found.append(FreeReading(v, tuple(own), tuple(more)))
+    return found
+
+
+def _traced_rows(of: Freed) -> TickRows:
+    """Return what a tick says of u."""
+    system, plan = of.system, of.plan.untouched()
+    symbolic = plan.symbolic
+    graph, n_exact = symbolic.graph, len(of.exact_readings)
+    y = [graph.input(f"reading[{k}]") for k in range(system.ny)]
+    for k, read in zip(of.exact_readings.tolist(), symbolic.y, strict=False):
+        y[k] = read
+    u = symbolic.y[n_exact:]
+    of_plan = {v.key: v.slice for v in plan.system.variables}
+    unknowns = plan.solved.unknowns
+    at = velocities(system.tree, np.array(symbolic.q, dtype=object), np.array(symbolic.qd, dtype=object))
+    readings = np.array(y, dtype=object)
+    totals: list[Expr] = []
+    for row in of.weighed:
+        sums = [graph.expr(x) for x in row.equation.bias(at, readings[row.y])]
+        for key, block in row.equation.blocks(at).items():
+            for k, entries in enumerate(block):
+                for column, entry in zip(numbers(of_plan[key]), entries, strict=True):
+                    sums[k] = sums[k] + graph.expr(entry) * unknowns[column]
+        totals += sums
+    rates = [unknowns[column] for one in of.memory if one.rate is not None for column in numbers(of_plan[one.rate])]
+    slopes = directional([*totals, *rates], [{x.index: graph.one} for x in u])
+    constants = replaced([*totals, *rates], {x.index: graph.zero for x in u})
+    p = len(totals)
+    A = tuple((row, k) for row, k in sorted(slopes) if row < p)
+    X = tuple((row - p, k) for row, k in sorted(slopes) if row >= p)
+    n_s, n_v, _ = of.sizes
+    rated = {of.names[k] for _, k in X if n_s <= k < n_s + n_v}
+    if rated:
+        raise PlanError(
+            f"the rate of {listed(sorted(rated))} depends on what it is the rate of: a time constant says that."
+        )
+    numbers_out = [
+        *(slopes[place] for place in A),
+        *constants[:p],
+        *(slopes[row + p, k] for row, k in X),
+        *constants[p:],
+    ]
+    inputs = {"q": _array(symbolic.q), "qd": _array(symbolic.qd), "y": _array(y)}
+    outputs = {"rows": _array(numbers_out)}
+    return TickRows(A, X, Traced("rows of a tick", system.tree, graph, inputs, outputs, None, None))
+
+
+def _array(values: Sequence[Expr]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def dense(places: Sequence[tuple[int, int]], values: Floats, shape: tuple[int, int]) -> Floats:
+    """Return a matrix from the numbers (..., n) of its entries."""
+    found = np.zeros((*values.shape[:-1], *shape))
+    rows, columns = np.array(places, dtype=np.intp).reshape(-1, 2).T
+    found[..., rows, columns] = values
+    return found

@@ -1,0 +1,219 @@
+"""What a sensor config says of variables that persist from tick to tick: speeds, offsets, pushes that last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from nori_dyn.algebra.spatial import add, zeros
+from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
+from nori_dyn.measurements.base import Positive, VariableReading, per_component
+from nori_dyn.measurements.binding import OFFSET
+from nori_dyn.model.kinematics import Kinematics
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.memory import Remembered
+from nori_dyn.system.variables import ComponentKey, Unknown, Variable, VariableKey
+from nori_dyn.typing import Array
+
+SPEED = "qd"
+"""The kind of the variables that are joint velocities: there only where they persist."""
+
+GROUP = "memory"
+"""What rows of memory belong to in messages that count rows."""
+
+NotNegative = Annotated[FiniteFloat, Field(ge=0)]
+
+
+class Memory(BaseModel):
+    """Variables that persist: m(t + dt) = a m(t) + r dt + w, see `nori_dyn.Filter`.
+
+    Joint velocities, whose rate is the joint acceleration; offsets of sensors that drift; a push that lasts for about
+    a second:
+
+        memory:
+          speed: {of: qd, rate: qdd, noise: 0.001}
+          offsets: {of: offset, walk: 0.01}
+          push: {of: "fx:hand", walk: 5.0, time_constant: 1.0, sigma: 20}
+
+    Without a filter each tick knows of them what is known at first.
+
+    Attributes:
+        of: the variables: "qd", which are the velocities of all joints; other kinds and names as in `outputs`.
+        rate: the variables that are their derivatives: a kind, at the same places, or a name.
+        noise: standard deviation of the velocities that a tick is given; needed for these, and for these only.
+        walk: how far they change in one second that nothing else explains, as a standard deviation; over a time t its
+            square grows as t. 0, as without it, are constants.
+        time_constant: time in which they decay to 1 / e [s]; without it they stay.
+        sigma: standard deviation at first; without it nothing is known. Offsets have theirs in the sensor's entry.
+        mean: what they are at first.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    of: str | Annotated[list[str], Field(min_length=1)]
+    rate: str | None = None
+    noise: Positive | list[Positive] | None = None
+    walk: NotNegative | list[NotNegative] = 0.0
+    time_constant: Positive | None = None
+    sigma: Positive | list[Positive] | None = None
+    mean: FiniteFloat | list[FiniteFloat] = 0.0
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The names and kinds that it is of."""
+        return (self.of,) if isinstance(self.of, str) else tuple(self.of)
+
+    def covers(self, variable: Variable) -> bool:
+        """Return whether a variable persists by this entry."""
+        return variable.kind in self.wanted or variable.name in self.wanted
+
+    def speeds(self, tree: KinematicTree) -> Iterator[Equation]:
+        """Yield the rows that say what velocities a tick is given, with the variables that these are.
+
+        Raises:
+            SensorConfigError: a noise that is missing, or of something else; a wrong number of values.
+        """
+        names = [name for name in self.wanted if name == SPEED or name.startswith(f"{SPEED}:")]
+        if not names:
+            if self.noise is not None:
+                raise SensorConfigError(
+                    f"its noise is that of the joint velocities that a tick is given, and {', '.join(self.wanted)} "
+                    "are none. Leave it out: sensors have a sigma of their own."
+                )
+            return
+        if self.noise is None:
+            raise SensorConfigError(
+                "say by `noise` how exact the joint velocities are that a tick is given, as a standard deviation "
+                "[rad/s or m/s]."
+            )
+        for i, joint in enumerate(tree.joints):
+            key = ComponentKey(SPEED, i, tree.joint_names[i])
+            if joint.nv and (SPEED in names or f"{SPEED}:{key.component}" in names):
+                components = tuple(name.replace("a", "v") for name in joint.motion_components)
+                unknown = Unknown(key, components, joint.units("rad/s", "m/s"), is_force=False)
+                sigma = per_component(f"the noise of '{SPEED}:{key.component}'", self.noise, components)
+                yield SpeedReading(unknown, sigma or ())
+
+    def remembered(self, name: str, variables: Sequence[Variable], owned: Mapping[str, Equation]) -> list[Remembered]:
+        """Return the variables that persist by this entry.
+
+        Args:
+            name: the entry's.
+            variables: those of the system.
+            owned: what sensors' own entries say of offsets at first, by the name of the variable.
+
+        Raises:
+            UnknownSensorNameError: a variable that the system does not have.
+            SensorConfigError: a rate that does not fit, an offset with two sigmas, a wrong number of values.
+        """
+        known = list(dict.fromkeys([SPEED, *(v.kind for v in variables), *(v.name for v in variables)]))
+        for one in (*self.wanted, *([] if self.rate is None else [self.rate])):
+            if one not in known:
+                raise UnknownSensorNameError("variable", one, known)
+        return [self._one(name, v, variables, owned.get(v.name)) for v in variables if self.covers(v)]
+
+    def _one(self, name: str, v: Variable, variables: Sequence[Variable], own: Equation | None) -> Remembered:
+        mean = per_component(f"the mean of '{v.name}'", self.mean, v.components) or ()
+        sigma = per_component(f"the sigma of '{v.name}'", self.sigma, v.components)
+        known_by = f"{GROUP}:{v.name}"
+        if v.kind == OFFSET and isinstance(own, VariableReading):
+            if sigma is not None or any(mean):
+                raise SensorConfigError(
+                    f"what is known of '{v.name}' at first stands in its sensor's entry (offset: {{sigma, mean}}): "
+                    "leave sigma and mean out here."
+                )
+            mean, sigma, known_by = own.value or mean, own.sigma, own.name
+        walk = per_component(f"the walk of '{v.name}'", self.walk, v.components) or ()
+        return Remembered(name, v, mean, sigma, walk, self.time_constant, self._rate(v, variables), known_by)
+
+    def _rate(self, v: Variable, variables: Sequence[Variable]) -> VariableKey | None:
+        if self.rate is None:
+            return None
+        found = [r for r in variables if self.rate == r.name or (r.kind == self.rate and r.body == v.body)]
+        if len(found) != 1 or len(found[0].components) != len(v.components):
+            shown = ", ".join(f"{r.name} ({len(r.components)})" for r in found) or "none"
+            raise SensorConfigError(
+                f"'{self.rate}' is no rate of '{v.name}', which has {len(v.components)} numbers; there is at the same "
+                f"place: {shown}. Name a variable with as many."
+            )
+        if found[0].key == v.key:
+            raise SensorConfigError(f"'{v.name}' cannot be its own rate. For what decays say `time_constant`.")
+        return found[0].key
+
+
+def beginnings(known: Iterable[Remembered]) -> Iterator[Equation]:
+    """Yield the rows of what is known of variables at first, but for those of which their sensors say it."""
+    for each in known:
+        v = each.variable
+        if each.sigma is not None and each.known_by == f"{GROUP}:{v.name}":
+            yield VariableReading(
+                name=each.known_by,
+                source="docs/design.md, 4.12",
+                group=GROUP,
+                components=v.components,
+                key=v.key,
+                matrix=np.eye(len(v.components)),
+                value=each.mean,
+                sigma=each.sigma,
+                units=v.units,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedReading:
+    """The rows v - qd = 0 of a joint's velocity v, a variable, by the velocity that the tick is given.
+
+    Attributes:
+        unknown: the velocity.
+        sigma: standard deviation of each row.
+    """
+
+    unknown: Unknown
+    sigma: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """That of the variable: "qd:l_knee"."""
+        return f"{SPEED}:{self.unknown.key.component}"
+
+    @property
+    def source(self) -> str:
+        """Where it stands in the literature."""
+        return "docs/design.md, 4.12"
+
+    @property
+    def group(self) -> str:
+        """That of all memory."""
+        return GROUP
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Those of the variable."""
+        return self.unknown.components
+
+    @property
+    def is_measured(self) -> bool:
+        """Never: the reading is qd itself."""
+        return False
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Those of the variable."""
+        return self.unknown.units
+
+    @property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """The variable, see `WithUnknowns`."""
+        return (self.unknown,)
+
+    def blocks(self, at: Kinematics) -> Mapping[VariableKey, Array]:
+        return {self.unknown.key: np.eye(len(self.components))}
+
+    def bias(self, at: Kinematics, y: Array) -> Array:
+        body = self.unknown.key.body
+        return add(zeros((len(self.components),), at.v[body]), -at.qd[at.tree.v_slices[body]])

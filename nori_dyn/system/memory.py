@@ -1,0 +1,67 @@
+"""What persists from tick to tick: numbers of d with a law of how they go on.
+
+    m(t + dt) = a m(t) + r(t) dt + w,   a = exp(-dt / T),   w ~ N(0, Q(dt))
+
+with the rate r, a variable of d as well, and a walk whose variance grows with time. Within a tick they are variables
+like all others; `filtering` carries what is known of them to the next.
+
+Source: docs/design.md, 4.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from nori_dyn.system.equation import Equation
+from nori_dyn.system.variables import Variable, VariableKey
+from nori_dyn.typing import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One variable of d that persists.
+
+    Attributes:
+        memory: the name of the entry that says so.
+        variable: the variable.
+        mean: what it is at first, a number a component.
+        sigma: standard deviation of that; None where nothing is known.
+        walk: standard deviation of its change in one second that nothing else explains, a number a component.
+        time_constant: time in which it decays to 1 / e [s]; None where it stays.
+        rate: the variable that is its derivative by time; None where it has none.
+        known_by: names of the rows of the tick that say what is known of it at first: a filter has them once.
+    """
+
+    memory: str
+    variable: Variable
+    mean: tuple[float, ...]
+    sigma: tuple[float, ...] | None
+    walk: tuple[float, ...]
+    time_constant: float | None
+    rate: VariableKey | None
+    known_by: str
+
+    def decay(self, dt: float) -> float:
+        """Return a, by which it is multiplied over a time [s]."""
+        return 1.0 if self.time_constant is None else float(np.exp(-dt / self.time_constant))
+
+    def variance(self, dt: float) -> Floats:
+        """Return the variance that it gains over a time [s], a number a component.
+
+        With decay that of the Ornstein-Uhlenbeck process, which goes to walk^2 T / 2.
+        """
+        T = self.time_constant
+        seconds = dt if T is None else -0.5 * T * np.expm1(-2.0 * dt / T)
+        return np.square(self.walk) * seconds
+
+
+@runtime_checkable
+class WithMemory(Protocol):
+    """What a set of sensors also has where something persists."""
+
+    def remembered(self, variables: Sequence[Variable], equations: Iterable[Equation]) -> Sequence[Remembered]:
+        """Return which of a system's variables persist, given the set's own equations."""
