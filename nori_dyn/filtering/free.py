@@ -14,10 +14,9 @@ Source: docs/design.md, 4.12; own derivation (tests/unit/filtering/test_free.py)
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg as la
@@ -28,7 +27,7 @@ from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import PlanError
 from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, WithUnknowns
@@ -38,9 +37,6 @@ from nori_dyn.system.sources import NULL_TOLERANCE, SourceSplit, natural_sizes, 
 from nori_dyn.system.variables import Unknown, Variable, VariableKey
 from nori_dyn.tables import listed
 from nori_dyn.typing import Array, Floats, Indices
-
-Planner: TypeAlias = Callable[[System, Sequence[str]], EliminationPlan]
-"""What plans an exact system for outputs by name."""
 
 FREE = "free"
 """What readings of u belong to in messages that count rows."""
@@ -168,12 +164,11 @@ class TickRows:
     traced: Traced
 
 
-def freed(plan: EliminationPlan, planner: Planner) -> Freed:
+def freed(plan: EliminationPlan) -> Freed:
     """Return the exact equations of a plan's system over what is free.
 
     Args:
         plan: a plan of a system with memory and weighed rows.
-        planner: what plans the exact system.
 
     Raises:
         PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists; a
@@ -209,7 +204,7 @@ def freed(plan: EliminationPlan, planner: Planner) -> Freed:
         columns,
         (len(others), n_v, len(kept) - n_v),
         weighed,
-        planner(open_system, [output.name for output in plan.outputs]),
+        make_plan(open_system, [output.name for output in plan.outputs], seed=plan.seed),
     )
 
 
@@ -297,12 +292,13 @@ def _traced_rows(of: Freed) -> TickRows:
         *(slopes[row + p, k] for row, k in X),
         *constants[p:],
     ]
-    inputs = {"q": _array(symbolic.q), "qd": _array(symbolic.qd), "y": _array(y)}
-    outputs = {"rows": _array(numbers_out)}
+    inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": array_of(y)}
+    outputs = {"rows": array_of(numbers_out)}
     return TickRows(A, X, Traced("rows of a tick", system.tree, graph, inputs, outputs, None, None))
 
 
-def _array(values: Sequence[Expr]) -> Array:
+def array_of(values: Sequence[Expr]) -> Array:
+    """Return expressions as an array."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

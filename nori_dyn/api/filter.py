@@ -1,0 +1,59 @@
+"""Filters as users meet them: of a plan, or of the plans of all contact states."""
+
+from __future__ import annotations
+
+from nori_dyn.api.plan import Plan
+from nori_dyn.api.plan_set import PlanSet
+from nori_dyn.errors import WrongKindError
+from nori_dyn.filtering import filter as core
+from nori_dyn.tables.progress import progress_bar
+
+
+class Filter(core.Filter):
+    """Estimates at each tick from all readings up to it: a Kalman filter, exact and for any set of sensors.
+
+    What persists is said by `memory` in the sensors' config: joint velocities, whose rate is the acceleration, offsets
+    of sensors, wrenches that last; see `nd.SensorSet`. Given q and qd all else is linear, so that there is nothing to
+    linearise. It is kept as a square-root information matrix: no covariance is formed, nothing is inverted that may
+    vanish, and what nobody has seen yet is simply not known.
+
+    Attributes:
+        plans: the plan of each contact state; one, of no contacts, where there are none.
+        contact_names: all contacts.
+        dt: usual time between ticks [s].
+        consistency: how well the readings of all ticks so far fit what is said of their noise.
+
+    Args:
+        plan: a plan, or a plan set, of sensors with memory and weighed readings.
+        dt: usual time between ticks [s].
+        backend: as for `Plan.solver`.
+
+    Raises:
+        WrongKindError: no plan.
+        PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists.
+        InputError: a time that is not positive.
+        BackendError: there is no such backend.
+
+    Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. V to VII.
+
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> speed = {"of": "qd", "rate": "qdd", "noise": 0.001}
+        >>> memory = {"speed": speed, "push": {"of": "offset", "walk": 5.0}}
+        >>> content = {"name": "observer", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> observer = nd.Filter(nd.plan(system, outputs=["qdd"]), dt=0.001)
+        >>> for _ in range(200):  # it stands still although its motor gives 2 N m: something holds it
+        ...     tracked = observer.step(np.zeros(1), np.zeros(1), [2.0])
+        >>> print(np.round(tracked.memory["offset:tau:joint1"], 1))
+        [2.]
+    """
+
+    def __init__(self, plan: Plan | PlanSet, dt: float, backend: str = "auto") -> None:
+        if not isinstance(plan, Plan | PlanSet):
+            raise WrongKindError("nd.Filter", "a plan or a plan set", plan, "make one, nd.Filter(nd.plan(system), dt)")
+        if isinstance(plan, Plan):
+            super().__init__({(): plan}, (), dt, backend, progress_bar, plan.system.sensors.name)
+        else:
+            super().__init__(plan.plans, plan.contact_names, dt, backend, progress_bar, plan.sensors.name)

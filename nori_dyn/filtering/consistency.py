@@ -1,0 +1,62 @@
+"""Whether what is told of noise is true: chi-square tests over many ticks.
+
+Source: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, ch. 5.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtrc
+
+from nori_dyn.tables import Document, Facts, Shown, number
+from nori_dyn.typing import Floats
+
+
+@dataclass
+class Consistency(Shown):
+    """The sum of normalised innovations squared over ticks, and what it should be.
+
+    Attributes:
+        nis: the sum.
+        degrees: the degrees of freedom of its chi-square: its mean where all that is told of noise is true.
+        ticks: how many there were.
+    """
+
+    nis: float = 0.0
+    degrees: int = 0
+    ticks: int = 0
+
+    def add(self, nis: float, degrees: int) -> None:
+        """Take a tick in."""
+        self.nis += nis
+        self.degrees += degrees
+        self.ticks += 1
+
+    @property
+    def ratio(self) -> float:
+        """The sum over what it should be: above 1 where noise is larger than told, below 1 where it is smaller."""
+        return self.nis / self.degrees if self.degrees else float("nan")
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a sum as far from what it should be, or further, on either side."""
+        if not self.degrees:
+            return 1.0
+        above = float(chdtrc(self.degrees, self.nis))
+        return 2 * min(above, 1 - above)
+
+    def shown(self) -> Document:
+        facts = (
+            ("ticks", str(self.ticks)),
+            ("chi-square", f"{number(self.nis, 4)} of {self.degrees} degrees of freedom"),
+            ("ratio", f"{number(self.ratio, 3)}, which is 1 where all that is told of noise is true"),
+            ("p-value", number(self.p_value, 2)),
+        )
+        return Document((Facts(facts),))
+
+
+def nees(error: Floats, covariance: Floats) -> float:
+    """Return the normalised estimation error squared e^T P^-1 e of an error (k,) with its covariance (k, k)."""
+    return float(error @ np.linalg.solve(covariance, error))

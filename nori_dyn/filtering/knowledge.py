@@ -1,0 +1,86 @@
+"""What a filter knows of its memory at a time: in, out, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.errors import UnknownNameError
+from nori_dyn.filtering.square_root import Information
+from nori_dyn.tables import Document, Facts, Shown, Table, number
+from nori_dyn.typing import Floats
+
+MOST_NUMBERS = 60
+"""Numbers of a memory that are shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryState(Shown):
+    """What is known of what persists: a mean and a covariance.
+
+    Attributes:
+        names: the name of each number (k).
+        units: the unit of each.
+        mean: the estimate (k,).
+        covariance: of that (k, k); infinite variances where nothing is known.
+        time: time since the first tick [s].
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    mean: Floats
+    covariance: Floats
+    time: float = 0.0
+
+    @property
+    def deviations(self) -> Floats:
+        """The standard deviation of each number (k,)."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return the estimate of a variable, "offset:l_leg_ft", or of one number of it, "offset:l_leg_ft.mz" (n,).
+
+        Raises:
+            UnknownNameError: it does not persist.
+        """
+        return self.mean[self.places(name)]
+
+    def places(self, name: str) -> list[int]:
+        """Return where the numbers of a variable are.
+
+        Raises:
+            UnknownNameError: it does not persist.
+        """
+        found = [k for k, own in enumerate(self.names) if name in (own, own.rpartition(".")[0])]
+        if not found:
+            raise UnknownNameError("variable of the memory", name, self.names)
+        return found
+
+    def __repr__(self) -> str:
+        return f"MemoryState({len(self.names)} numbers at {self.time:g} s)"
+
+    def shown(self) -> Document:
+        rows = zip(self.names, self.mean.tolist(), self.deviations.tolist(), self.units, strict=True)
+        table = tuple((name, number(value, 3), number(spread, 2), unit) for name, value, spread, unit in rows)
+        facts = Facts((("time", f"{self.time:g} s since the first tick"),))
+        return Document((facts, Table("Memory", ("of", "is", "+-", "unit"), table, left=(0, 3), most=MOST_NUMBERS)))
+
+
+def memory_state(names: Sequence[str], units: Sequence[str], of: Information, time: float) -> MemoryState:
+    """Return what is known, of its square-root form; infinite variances where that does not tell."""
+    P, mean = of.covariance(), of.mean()
+    unknown = ~np.isfinite(mean) | ~np.isfinite(np.diagonal(P))
+    P[unknown, :] = P[:, unknown] = 0.0
+    P[unknown, unknown] = np.inf
+    return MemoryState(tuple(names), tuple(units), np.where(unknown, 0.0, mean), P, time)
+
+
+def information(state: MemoryState) -> Information:
+    """Return the square-root form of what is known."""
+    known = np.isfinite(np.diagonal(state.covariance))
+    found = Information.of_covariance(state.mean[known], state.covariance[np.ix_(known, known)])
+    R, z = np.zeros(state.covariance.shape), np.zeros(len(state.mean))
+    R[np.ix_(known, known)], z[known] = found.R, found.z
+    return Information(R, z)

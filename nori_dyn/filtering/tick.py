@@ -1,0 +1,168 @@
+"""The programs of a tick of a filter: what its readings say of what is free, and all outputs from that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nori_dyn.algebra.derivatives import directional
+from nori_dyn.filtering.free import Freed, array_of, dense, freed
+from nori_dyn.filtering.square_root import Information, Motion
+from nori_dyn.planning.outputs import output_columns
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
+from nori_dyn.program.layout import output_parts
+from nori_dyn.program.tracing import Traced
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.solve.solver import Solver
+from nori_dyn.system.builder import System
+from nori_dyn.typing import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """What a tick, or each of N, says of what is free, u (n,).
+
+    Attributes:
+        A, c: weighed rows say A u + c = 0 (..., p, n), (..., p).
+        X, x: what persists with a rate changes by X u + x in a second (..., n_v, n), (..., n_v).
+    """
+
+    A: Floats
+    c: Floats
+    X: Floats
+    x: Floats
+
+    def __getitem__(self, k: int) -> Said:
+        """Return what one of N ticks says."""
+        return Said(self.A[k], self.c[k], self.X[k], self.x[k])
+
+
+class Tick:
+    """Compiled, the same for all states of a system.
+
+    Attributes:
+        freed: the equations over what is free.
+        solver: the outputs, given what is free.
+        rows: computes the entries of A, c, X, x.
+
+    Args:
+        plan: a plan of a system with memory.
+        backend: as for `Solver`.
+        watch: shows how far compiling is.
+
+    Raises:
+        PlanError: see `freed`.
+        BackendError: there is no such backend.
+    """
+
+    def __init__(self, plan: EliminationPlan, backend: str = "auto", watch: Watch = unwatched) -> None:
+        with watch(f"planning the filter of {plan.system.tree.name}") as stage:
+            stage("what is free")
+            self.freed: Freed = freed(plan)
+            stage("rows")
+            traced = self.freed.rows.traced
+        self.backend = backend
+        self.rows = CompiledFunction(traced, backend, watch)
+        self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
+        self._watch = watch
+
+    @property
+    def system(self) -> System:
+        """The system."""
+        return self.freed.system
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many numbers of u do not persist, persist with a rate, and persist without."""
+        return self.freed.sizes
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """The name of each number that persists."""
+        return self.freed.names[self.sizes[0] :]
+
+    @property
+    def memory_units(self) -> tuple[str, ...]:
+        """The unit of each."""
+        return tuple(unit for one in self.freed.memory for unit in one.variable.units)
+
+    def motion(self, said: Said, dt: float) -> Motion:
+        """Return how the memory moves on from a tick, over a time [s]."""
+        n_s, n_v, _ = self.sizes
+        return Motion(dt, said.X[:, :n_s], said.X[:, n_s + n_v :], said.x, self.decay(dt), self.gained(dt))
+
+    def said(self, q: Floats, qd: Floats, y: Floats) -> Said:
+        """Return what a state (nq,), (nv,) with its readings (ny,) says."""
+        return self._formed(np.asarray(self.rows(q, qd, y)))
+
+    def said_each(self, Q: Floats, Qd: Floats, Y: Floats) -> Said:
+        """Return what each of N states says."""
+        return self._formed(np.asarray(self.rows.batch(Q, Qd, Y)))
+
+    def _formed(self, values: Floats) -> Said:
+        rows, (_, n_v, _) = self.freed.rows, self.sizes
+        n, p = len(self.freed.names), len(self.freed.row_names)
+        ends = np.cumsum([len(rows.A), p, len(rows.X)])
+        A, c, X, x = np.split(values, ends, axis=-1)
+        return Said(dense(rows.A, A, (p, n)), c, dense(rows.X, X, (n_v, n)), x)
+
+    def beginning(self) -> Information:
+        """Return what is known of the memory before the first reading."""
+        mean = [x for one in self.freed.memory for x in one.mean]
+        sigmas = [x for one in self.freed.memory for x in one.sigma or (np.inf,) * len(one.mean)]
+        return Information.of(np.array(mean), np.array(sigmas))
+
+    def decay(self, dt: float) -> Floats:
+        """Return what each number of the memory is multiplied by over a time [s] (k,)."""
+        return np.array([one.decay(dt) for one in self.freed.memory for _ in one.mean])
+
+    def gained(self, dt: float) -> Floats:
+        """Return the variance that each number of the memory gains over a time [s] (k,)."""
+        return np.concatenate([one.variance(dt) for one in self.freed.memory])
+
+    def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats) -> Estimate:
+        """Return the outputs of a state, or of N states with a leading N, given what is free.
+
+        Raises:
+            SingularSystemError: the exact rows have no unique solution there.
+        """
+        y = np.concatenate([y[..., self.freed.exact_readings], u], axis=-1)
+        return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y)
+
+    @cached_property
+    def _slopes(self) -> tuple[CompiledFunction, tuple[tuple[int, int], ...], int]:
+        """The derivatives of the outputs by u: their program, and where each number belongs."""
+        plan = self.freed.plan.untouched()
+        columns = output_columns(plan.system, plan.outputs).tolist()
+        symbolic, one = plan.symbolic, plan.symbolic.graph.one
+        u = symbolic.y[len(self.freed.exact_readings) :]
+        slopes = directional([plan.solved.unknowns[k] for k in columns], [{x.index: one} for x in u])
+        places = tuple(sorted(slopes))
+        inputs = {"q": array_of(symbolic.q)}
+        numbers = {"slopes": array_of([slopes[place] for place in places])}
+        traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None)
+        return CompiledFunction(traced, self.backend, self._watch), places, len(columns)
+
+    def slopes(self, q: Floats) -> Floats:
+        """Return the derivatives of the outputs, one after the other, by u (..., n_out, n) at q (..., nq)."""
+        function, places, n_out = self._slopes
+        values = function(q) if q.ndim == 1 else function.batch(q)
+        found = dense(places, np.asarray(values), (n_out, len(self.freed.names)))
+        for part in output_parts(self.freed.plan.system, self.freed.plan.outputs):
+            if part.matrix is not None:
+                found[..., part.slice, :] = part.matrix @ found[..., part.slice, :]
+        return found
+
+    def deviations(self, q: Floats, root: Floats) -> dict[str, Floats]:
+        """Return the standard deviations of the outputs by name, in their shapes.
+
+        Args:
+            q: the configuration (..., nq).
+            root: a square root F of the covariance F F^T of u (..., n, n).
+        """
+        spread = np.sqrt(np.square(self.slopes(q) @ root).sum(axis=-1))
+        parts = output_parts(self.freed.plan.system, self.freed.plan.outputs)
+        return {part.output.name: spread[..., part.slice].reshape(spread.shape[:-1] + part.shape) for part in parts}

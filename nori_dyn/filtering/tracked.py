@@ -1,0 +1,92 @@
+"""What a filter returns at a tick: the estimate, how sure it is, what persists, and whether the readings fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from scipy.special import chdtrc
+
+from nori_dyn.filtering.knowledge import MemoryState
+from nori_dyn.filtering.square_root import Updated
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.tables import Document, Facts, Shown, number
+from nori_dyn.typing import Floats
+
+
+class Tracked(Shown):
+    """The estimate of a tick from all readings up to it, with what it is worth.
+
+    Attributes:
+        estimate: the outputs, by the names of the field.
+
+    Args:
+        estimate: see above.
+        after: what is known of what is free.
+        memory: returns what persists.
+        deviations: returns the standard deviations of the outputs, given a square root of the covariance of what is
+            free.
+    """
+
+    def __init__(
+        self,
+        estimate: Estimate,
+        after: Updated,
+        memory: Callable[[], MemoryState],
+        deviations: Callable[[Floats], Mapping[str, Floats]],
+    ) -> None:
+        self.estimate = estimate
+        self._after, self._memory, self._deviations = after, memory, deviations
+
+    @property
+    def u(self) -> Floats:
+        """The estimate of what is free (n,), in the order of `Filter.free_names`."""
+        return self._after.u
+
+    @property
+    def nis(self) -> float:
+        """The normalised innovation squared: a chi-square of `degrees` where all that is told of noise is true.
+
+        The sum of squares of what readings were off from what was expected of them, each over its expected spread.
+        """
+        return self._after.nis
+
+    @property
+    def degrees(self) -> int:
+        """See `nis`."""
+        return self._after.degrees
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the readings of the tick, given those before it."""
+        return self._after.log_likelihood
+
+    @cached_property
+    def memory(self) -> MemoryState:
+        """What persists, at the tick."""
+        return self._memory()
+
+    @cached_property
+    def deviations(self) -> Mapping[str, Floats]:
+        """Standard deviations of the outputs, by name, in the shapes of the outputs."""
+        return self._deviations(self._after.root())
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return an output by name.
+
+        Raises:
+            NotRequestedError: the plan does not compute it.
+        """
+        return self.estimate[name]
+
+    @property
+    def p_value(self) -> float:
+        """Probability that sound readings are off by as much as these, or more; 1 where nothing checks them."""
+        return float(chdtrc(self.degrees, self.nis)) if self.degrees else 1.0
+
+    def __repr__(self) -> str:
+        return f"Tracked({', '.join(self.estimate.values)}; at {self.memory.time:g} s)"
+
+    def shown(self) -> Document:
+        facts = Facts((("readings", f"chi-square {number(self.nis, 3)} of {self.degrees} degrees of freedom"),))
+        return Document((facts, *self.estimate.shown().parts, *self.memory.shown().parts))
