@@ -88,7 +88,7 @@ def quadruped_mjcf() -> str:
         <geom type="capsule" size="0.02" fromto="0 0 0 0 0 -{LIMB}" mass="0.7"/>
         <body name="{leg}_foot" pos="0 0 -{LIMB}"><joint name="{leg}_knee" axis="0 1 0"/>
           <geom type="capsule" size="0.012" fromto="0 0 0 0 0 -{LIMB - 0.02}" mass="0.2"/>
-          <geom name="{leg}_sole" type="sphere" size="0.01" pos="0 0 -{LIMB}" mass="0.05" conaffinity="1"/>
+          <geom name="{leg}_sole" type="sphere" size="0.005" pos="0 0 -{LIMB}" mass="0.05" conaffinity="1"/>
           <site name="{leg}_tip" pos="0 0 -{LIMB}"/>
         </body>
       </body>

@@ -1,21 +1,19 @@
-"""Which contacts are closed, recognised: a filter for each contact state, and a hidden Markov chain over the states.
+"""Which contacts are closed, recognised: a filter whose ticks are judged in each contact state, and a chain over these.
 
 At each tick every state h says how well it explains the readings y, by the density
 
     p(y | h) = integral of p(y | u, h) p(u | h) du
 
-over what its exact rows leave free, u = [s | m]. The memory m has its density from the ticks before. The others, s, have
-a wide one: all unknown accelerations and forces, in natural units, are normal about 0 with a standard deviation as
-large as `acceleration`, for forces that times the mass that is carried. It is so much wider than what the readings tell
-that it is the same number wherever they may be, and only its height counts:
+over what the rows leave free that hold in all states, u = [s | m]. The memory m has its density from the ticks before.
+The others, s, have a wide one: accelerations and external wrenches are normal about 0 with a standard deviation as large
+as `acceleration`, for wrenches that times the robot's mass. It is so much wider than what the readings tell that it is
+the same number wherever they may be, and only its height counts. Along a row r that only some states have, exact or
+weighed, it is replaced by what the row says: its height is taken out again,
 
-    log p(y | h) = log likelihood of the filter - sum_s log(sqrt(2 pi) size_s) - log|det N_s|
-                   + sum_r log(sqrt(2 pi) size_r)
+    log p(y | h) = log likelihood of the filter + sum_r log(sqrt(2 pi) size_r) + what is the same for all states
 
-Without it states could not be compared: one that leaves more free always fits better. The height is that of a density
-over the states that the exact rows of h allow, N_s being the rows of s of an orthonormal basis of these: which numbers
-are chosen for s makes no difference. A weighed row r of something known, "give or take", replaces the wide density in
-one direction, whose height is taken out again.
+Without it states could not be compared: one that leaves more free always fits better. A number of s that a state leaves
+undetermined tells nothing for or against it: the wide density integrates to one.
 
 Source: own derivation (tests/unit/filtering/test_contacts.py); the memories are mixed as by the interacting multiple
 model filter: Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988.
@@ -32,8 +30,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError, PlanError, UnplannedStateError, named_contacts
+from nori_dyn.filtering.contact_rows import CaseReadings, counting, everything, exact_where_counted, of_cases
 from nori_dyn.filtering.filter import GAP, checked_time, forgotten, undetermined_error
 from nori_dyn.filtering.free import Freed
 from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
@@ -42,11 +40,11 @@ from nori_dyn.filtering.square_root import Information, Motion, Updated, propaga
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState, contact_state
-from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.system.inputs import Missing, Weights, checked_state
-from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.system.sources import SourceSplit, natural_sizes, over_sources
+from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes
 from nori_dyn.tables import Document, Facts, Shown, Table, listed, number
 from nori_dyn.typing import Floats
 
@@ -65,8 +63,8 @@ NO_PART = 1e-3
 KEPT_SWITCHES = 1000
 """How many switches a filter remembers."""
 
-POSES = 4
-"""Configurations over which the height of the wide density is averaged: it varies by about a unit of the logarithm."""
+AS_GOOD_AS_EXACT = 1e-7
+"""Share of the wide density's size that what holds exactly in a case of a contact is off by at most."""
 
 HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
@@ -94,7 +92,6 @@ class Recognised(Shown):
         contacts: the contacts that are closed in the most likely state.
         probabilities: of each state that has a plan, given all readings up to the tick.
         switch: the switch at this tick; None where the most likely state is that of the tick before.
-        tracked: the estimate in the most likely state, and what it is worth.
 
     Args:
         probabilities: see above.
@@ -110,7 +107,11 @@ class Recognised(Shown):
     ) -> None:
         self.probabilities, self.switch, self._tracked = dict(probabilities), switch, tracked
         self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
-        self.tracked = tracked(self.contacts)
+
+    @cached_property
+    def tracked(self) -> Tracked:
+        """The estimate in the most likely state, and what it is worth."""
+        return self._tracked(self.contacts)
 
     @property
     def probability(self) -> float:
@@ -152,9 +153,9 @@ class ContactFilter:
     """Estimates over time of a robot whose contacts are not told; not to be shared between threads.
 
     Attributes:
-        plans: the plan of each contact state.
         contact_names: all contacts.
         states: the contact states, in the order of `probabilities`.
+        measurement_names: the name of each number of y (ny), the readings of all states.
         dt: usual time between ticks [s].
         rate: how often a contact switches on average [1/s].
         probabilities: of each state, given all readings so far (n_states,).
@@ -163,46 +164,61 @@ class ContactFilter:
 
     def __init__(
         self,
-        plans: Mapping[ContactState, EliminationPlan],
-        contact_names: Sequence[str],
+        tree: KinematicTree,
+        sensors: SensorSet,
+        states: Sequence[ContactState],
         dt: float,
+        outputs: Sequence[str] | None = None,
         rate: float = RATE,
         acceleration: float = ACCELERATION,
         reach: int | None = None,
         lag: int = 0,
         backend: str = "auto",
         watch: Watch = unwatched,
-        name: str = "contacts",
+        seed: int = 0,
     ) -> None:
-        self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
+        self.states, self.contact_names, self.dt = tuple(states), sensors.contact_names, checked_time("dt", dt)
         self.rate = _positive("rate", rate, "how often a contact switches in a second")
-        _positive("acceleration", acceleration, "how large accelerations are")
+        acceleration = _positive("acceleration", acceleration, "how large accelerations are")
         self._reach = len(self.contact_names) if reach is None else _count("reach", reach, 1)
         self._lag = _count("lag", lag, 0)
-        self.states = tuple(self.plans)
-        self._all = SideBySide([plan.system for plan in plans.values()], name)
-        self._ticks = [Tick(plan, backend, watch) for plan in plans.values()]
-        first, *others = self._ticks
-        if any(tick.memory_names != first.memory_names for tick in others):
-            raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
+        self._tick = Tick(everything(tree, sensors, outputs, seed), backend, watch)
+        self._readings = CaseReadings(self._tick.system)
+        self.measurement_names = self._readings.names
+        weighed_rows = self._tick.freed.weighed
+        self._counting = [np.flatnonzero(counting(weighed_rows, state)) for state in self.states]
+        self._exact, self._of_cases = exact_where_counted(weighed_rows), of_cases(weighed_rows)
+        self._sizes = WideSizes.of(self._tick.freed, acceleration)
+        self._check_exact_rows()
         self._apart = distances(self.states)
-        self._heights = [WideDensity.of(tick.freed, acceleration) for tick in self._ticks]
         self.reset()
 
-    @property
-    def measurement_names(self) -> tuple[str, ...]:
-        """The name of each number of y (ny), the readings of all states."""
-        return self._all.measurement_names
+    def _check_exact_rows(self) -> None:
+        """Check that no state says the same twice by rows that hold exactly.
+
+        Raises:
+            PlanError: one does.
+        """
+        tree = self._tick.system.tree
+        q = tree.random_configurations(1, np.random.default_rng(0))[0]
+        A = self._tick.said(q, np.zeros(tree.nv), np.zeros(self._tick.system.ny)).A / self._sizes.rows[:, None]
+        for state, rows in zip(self.states, self._counting, strict=True):
+            exact = A[rows[self._exact[rows]]] * self._sizes.free
+            if len(exact) and np.linalg.matrix_rank(exact, tol=NULL_TOLERANCE * len(exact)) < len(exact):
+                raise PlanError(
+                    f"sensors '{self._tick.system.sensors.name}': with {named_contacts(state)} rows that hold exactly "
+                    "say the same twice, or what other exact rows say. Take one of them out, or give it a `sigma`."
+                )
 
     @property
     def weight_names(self) -> tuple[str, ...]:
-        """The name of each weight (n_weights), the weights of all states; see `SideBySide`."""
-        return self._all.weight_names
+        """The name of each weight (n_weights): those of contacts begin with the contact and its case."""
+        return tuple(self._tick.system.weight_names)
 
     @property
     def memory_names(self) -> tuple[str, ...]:
         """The name of each number that persists."""
-        return self._ticks[0].memory_names
+        return self._tick.memory_names
 
     @property
     def contacts(self) -> ContactState:
@@ -235,9 +251,9 @@ class ContactFilter:
                 f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
             )
         self.probabilities = self._beginning(probabilities)
-        self._before = self._ticks[0].beginning() if state is None else information(state)
+        self._before = self._tick.beginning() if state is None else information(state)
         self._after: dict[int, Updated] = {}
-        self._motions: dict[int, Callable[[float], Motion]] = {}
+        self._motion: Callable[[float], Motion] | None = None
         self._time = 0.0 if state is None else state.time
         self._past: deque[tuple[Floats, Floats]] = deque(maxlen=self._lag)
         self.switches: deque[Switch] = deque(maxlen=KEPT_SWITCHES)
@@ -267,43 +283,42 @@ class ContactFilter:
                 nothing was known of it at first: names it. The filter stays as it was.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
+        tick = self._tick
+        q, qd, y, w = checked_state(tick.system, q, qd, self._readings.of(y), weights, missing)
         T = self._transitions(dt)
         expected = self.probabilities @ T
         judged = self._judged(expected)
         befores = self._mixed(judged, T, expected, dt)
+        said = tick.said(q, qd, y)
+        of_rows = w[tick.freed.weight_of_rows]
+        of_rows = np.where(self._exact & (of_rows > 0), (AS_GOOD_AS_EXACT * self._sizes.rows) ** -2.0, of_rows)
         afters: dict[int, Updated] = {}
-        motions: dict[int, Callable[[float], Motion]] = {}
-        told: dict[int, Callable[[], Tracked]] = {}
         logs = np.full(len(self.states), -np.inf)
-        time = self._time + (dt if self._after else 0.0)
         for h in judged:
-            tick = self._ticks[h]
-            own, weighting = self._all.reading(h, y), self._all.weighting(h, weights)
-            q_h, qd_h, y_h, w = checked_state(tick.system, q, qd, own, weighting, missing)
-            said = tick.said(q_h, qd_h, y_h)
-            of_rows = w[tick.freed.weight_of_rows]
-            after = updated(befores[h], said.A, said.c, of_rows, tick.sizes[0])
-            logs[h] = after.log_likelihood + self._heights[h].log_ratio(after.undetermined, of_rows)
-            afters[h], motions[h] = after, partial(tick.motion, said)
-            told[h] = partial(self._tracked, tick, q_h, qd_h, y_h, after, time)
+            rows = self._counting[h]
+            after = afters[h] = updated(befores[h], said.A[rows], said.c[rows], of_rows[rows], tick.sizes[0])
+            replaced = rows[self._of_cases[rows] & (of_rows[rows] > 0)]
+            lost = [k for k in after.undetermined if k < tick.sizes[0]]
+            logs[h] = after.log_likelihood + self._sizes.log_heights(self._sizes.rows[replaced])
+            logs[h] += self._sizes.log_heights(self._sizes.free[lost])
         probabilities, _ = weighed(expected, logs)
         best, last = int(np.argmax(probabilities)), int(np.argmax(self.probabilities))
         if afters[best].undetermined:
-            raise undetermined_error(self._ticks[best], afters[best].undetermined)
+            raise undetermined_error(tick, afters[best].undetermined)
+        time = self._time + (dt if self._after else 0.0)
         switch = None
         if self._after and best != last:
             switch = Switch(time, self.states[last], self.states[best], float(probabilities[best]))
-        found = Recognised(
-            dict(zip(self.states, probabilities.tolist(), strict=True)),
-            switch,
-            lambda state: told[self.states.index(state)](),
-        )
-        if switch is not None:
             self.switches.append(switch)
         if self._after:
             self._past.append((self.probabilities, T))
-        self.probabilities, self._after, self._motions, self._time = probabilities, afters, motions, time
-        return found
+        self.probabilities, self._after, self._time = probabilities, afters, time
+        self._motion = partial(tick.motion, said)
+        return Recognised(
+            dict(zip(self.states, probabilities.tolist(), strict=True)),
+            switch,
+            lambda state: self._tracked(q, qd, y, afters[self.states.index(state)], time),
+        )
 
     def smoothed(self, ticks: int) -> dict[ContactState, float]:
         """Return the probability of each state so many ticks ago, given all readings since.
@@ -321,13 +336,13 @@ class ContactFilter:
             found = looked_back(p, T, found)
         return dict(zip(self.states, found.tolist(), strict=True))
 
-    def _tracked(self, tick: Tick, q: Floats, qd: Floats, y: Floats, after: Updated, time: float) -> Tracked:
+    def _tracked(self, q: Floats, qd: Floats, y: Floats, after: Updated, time: float) -> Tracked:
         known = after.memory(len(self.memory_names))
-        estimate = tick.outputs(q, qd, y, after.u)
-        return Tracked(estimate, after, partial(self._state_of, known, time), partial(tick.deviations, q))
+        estimate = self._tick.outputs(q, qd, y, after.u)
+        return Tracked(estimate, after, partial(self._state_of, known, time), partial(self._tick.deviations, q))
 
     def _state_of(self, known: Information, time: float) -> MemoryState:
-        return memory_state(self.memory_names, self._ticks[0].memory_units, known, time)
+        return memory_state(self.memory_names, self._tick.memory_units, known, time)
 
     def _transitions(self, dt: float) -> Floats:
         if not self._after:
@@ -346,11 +361,12 @@ class ContactFilter:
 
     def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, Information]:
         """Return what is known of the memory before the readings, if it has come to each of the states."""
-        if not self._after:
+        if self._motion is None:
             return dict.fromkeys(judged, self._before)
+        motion = self._motion(dt)
         shares = {h: self.probabilities * T[:, h] / expected[h] for h in judged}
         used = {g for share in shares.values() for g in np.flatnonzero(share >= NO_PART).tolist()}
-        carried = {g: self._carried(g, dt) for g in sorted(used)}
+        carried = {g: self._carried(g, motion, dt) for g in sorted(used)}
         mixtures: dict[tuple[float, ...], Information] = {}
         found = {}
         for h, share in shares.items():
@@ -361,9 +377,9 @@ class ContactFilter:
             found[h] = mixtures[key]
         return found
 
-    def _carried(self, h: int, dt: float) -> Information:
-        before = propagated(self._after[h], self._motions[h](dt))
-        return before if dt <= GAP * self.dt else forgotten(before, self._ticks[h].sizes[1])
+    def _carried(self, h: int, motion: Motion, dt: float) -> Information:
+        before = propagated(self._after[h], motion)
+        return before if dt <= GAP * self.dt else forgotten(before, self._tick.sizes[1])
 
     def _beginning(self, probabilities: Mapping[ContactState, float] | None) -> Floats:
         n = len(self.states)
@@ -372,7 +388,7 @@ class ContactFilter:
         found = np.zeros(n)
         for closed, p in probabilities.items():
             state = contact_state(self.contact_names, closed, "the filter")
-            if state not in self.plans:
+            if state not in self.states:
                 raise UnplannedStateError(state, self.states)
             found[self.states.index(state)] = p
         if not (np.isfinite(found).all() and (found >= 0).all() and found.any()):
@@ -383,60 +399,28 @@ class ContactFilter:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WideDensity:
-    """The height of the wide density over what is free and does not persist, see the module.
+class WideSizes:
+    """Standard deviations of the wide density, see the module.
 
     Attributes:
-        of_free: minus the logarithm of its height along each number of s (n_s,).
-        volume: the logarithm of |det N_s|.
-        of_rows: the same as `of_free` for each weighed row of something known (p,); 0 for readings.
+        free: of each number of u (n,).
+        rows: of what each weighed row reads (p,).
     """
 
-    of_free: Floats
-    volume: float
-    of_rows: Floats
+    free: Floats
+    rows: Floats
 
     @staticmethod
-    def of(freed: Freed, acceleration: float) -> WideDensity:
-        """Return that of a contact state."""
-        system, n_s = freed.system, freed.sizes[0]
-        sizes = natural_sizes(system)
-        log = float(np.log(acceleration)) + HALF_LOG_TWO_PI
-        known = [not row.equation.is_measured for row in freed.weighed for _ in range(len(numbers(row.slice)))]
-        of_rows = np.concatenate([sizes.rows[row.slice] for row in freed.weighed])
-        return WideDensity(
-            of_free=np.log(sizes.unknowns[freed.columns[:n_s]]) + log,
-            volume=_volume(freed),
-            of_rows=np.where(known, np.log(of_rows) + log, 0.0),
-        )
+    def of(freed: Freed, acceleration: float) -> WideSizes:
+        """Return those of a system, where accelerations are as large as that."""
+        sizes = natural_sizes(freed.system, touched=True)
+        rows = np.concatenate([sizes.rows[row.slice] for row in freed.weighed])
+        return WideSizes(acceleration * sizes.unknowns[freed.columns], acceleration * rows)
 
-    def log_ratio(self, undetermined: Sequence[int], weights: Floats) -> float:
-        """Return what the wide density adds to the logarithm of a likelihood.
-
-        Args:
-            undetermined: numbers of u of which the tick knows nothing: over these the density integrates to one.
-            weights: those of the weighed rows (p,); 0 where a row is left out.
-        """
-        n_s = len(self.of_free)
-        lost = [k for k in undetermined if k < n_s]
-        return float(
-            self.of_rows[weights > 0].sum() - self.of_free.sum() + self.of_free[lost].sum() - self.volume
-        )
-
-
-def _volume(freed: Freed) -> float:
-    """Return log|det N_s|, on average over some configurations."""
-    system, n_s = freed.system, freed.sizes[0]
-    split, sizes = SourceSplit.of(system), natural_sizes(system)
-    others = np.flatnonzero(~np.isin(split.sources, freed.columns[n_s:]))
-    chosen = np.searchsorted(split.sources[others], freed.columns[:n_s])
-    is_exact = np.concatenate([np.full(len(numbers(row.slice)), row.is_exact) for row in system.rows])
-    found = []
-    for q in system.tree.random_configurations(POSES, np.random.default_rng(0)):
-        at = over_sources(system, sizes, system.D(q))
-        N = la.null_space(at.M[is_exact[at.rows]][:, others])
-        found.append(np.linalg.slogdet(N[chosen])[1])
-    return float(np.mean(found))
+    @staticmethod
+    def log_heights(sizes: Floats) -> float:
+        """Return minus the logarithm of the height of a normal density with these standard deviations."""
+        return float(np.log(sizes).sum()) + len(sizes) * HALF_LOG_TWO_PI
 
 
 def mixed(parts: Iterable[tuple[float, Information]]) -> Information:
