@@ -2,6 +2,7 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.contact_filter import ContactFilter
 from .api.exciting_motion import ExcitingMotion, exciting_motion
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
@@ -52,6 +53,7 @@ __version__: str
 
 __all__ = [
     "CompiledFunction",
+    "ContactFilter",
     "Diagnosis",
     "Estimate",
     "ExcitingMotion",

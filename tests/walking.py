@@ -127,7 +127,7 @@ def biped_mjcf() -> str:
 
 
 def _world(name: str, height: float, trunk: str, legs: str, feet: list[str]) -> str:
-    """Return a robot on a floor, with an accelerometer in its base and force-torque sensors in the joints of its feet."""
+    """Return a robot on a floor, with an accelerometer in its base, force-torque sensors in the joints of its feet."""
     for foot in feet:
         joint = legs.index("/>", legs.index(f'<body name="{foot}"')) + 2
         legs = f'{legs[:joint]}<site name="{foot}_ft"/>{legs[joint:]}'

@@ -1,4 +1,4 @@
-"""All contact states of a set of sensors in one system: the rows of each case of each contact, to be weighed or left out.
+"""All contact states of a set of sensors in one system: the rows of each case of each contact, weighed or left out.
 
 What holds whatever the contacts do determines what a tick leaves free. What a contact says closed or open is then rows
 over that, those that hold exactly with a weight that makes them as good as exact. So one program serves all states.
@@ -25,7 +25,7 @@ from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock
 from nori_dyn.system.variables import Unknown, Variable, VariableKey
-from nori_dyn.typing import Array, Booleans, Floats
+from nori_dyn.typing import Array, Booleans, Floats, Indices
 
 Case = Literal["closed", "open"]
 
@@ -198,7 +198,7 @@ class CaseReadings:
             values = np.asarray(y, dtype=float)
             if values.shape != (len(self.names),):
                 raise InputError(f"y has shape {values.shape}, expected ({len(self.names)},).")
-            return values[self._places]
+            return np.asarray(values[self._places])
         known = {name for block, own in self._blocks for name in (block, *own)}
         for name in y:
             if name not in known:
@@ -213,7 +213,7 @@ class CaseReadings:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     @cached_property
-    def _places(self) -> Any:
+    def _places(self) -> Indices:
         place = {name: k for k, name in enumerate(self.names)}
         return np.array([place[name] for _, own in self._blocks for name in own], dtype=np.intp)
 

@@ -5,8 +5,8 @@ At each tick every state h says how well it explains the readings y, by the dens
     p(y | h) = integral of p(y | u, h) p(u | h) du
 
 over what the rows leave free that hold in all states, u = [s | m]. The memory m has its density from the ticks before.
-The others, s, have a wide one: accelerations and external wrenches are normal about 0 with a standard deviation as large
-as `acceleration`, for wrenches that times the robot's mass. It is so much wider than what the readings tell that it is
+The others, s, have a wide one: accelerations and external wrenches are normal about 0 with a standard deviation of
+`acceleration`, for wrenches that times the robot's mass. It is so much wider than what the readings tell that it is
 the same number wherever they may be, and only its height counts. Along a row r that only some states have, exact or
 weighed, it is replaced by what the row says: its height is taken out again,
 
@@ -51,8 +51,8 @@ from nori_dyn.typing import Floats
 RATE = 3.0
 """How often a contact switches unless told [1/s]: a walking robot's foot does some times a second."""
 
-ACCELERATION = 10.0
-"""How large accelerations are unless told [m/s^2, rad/s^2]: as gravity, so that a force is about the robot's weight."""
+ACCELERATION = 1.0
+"""How large accelerations are unless told [m/s^2, rad/s^2]: a foot is put down with a tenth of the robot's weight."""
 
 LIKELY = 0.01
 """From which probability on a state counts as likely, where only states near those are judged."""
@@ -395,7 +395,7 @@ class ContactFilter:
             raise InputError(
                 f"probabilities are {list(probabilities.values())}: give numbers of at least 0, some above it."
             )
-        return found / found.sum()
+        return np.asarray(found / found.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,7 +33,7 @@ def transitions(apart: Indices, n_contacts: int, rate: float, time: float) -> Fl
     """
     p = -np.expm1(-2.0 * rate * time) / 2.0
     T = p**apart * (1.0 - p) ** (n_contacts - apart)
-    return T / T.sum(axis=1, keepdims=True)
+    return np.asarray(T / T.sum(axis=1, keepdims=True))
 
 
 def weighed(expected: Floats, log_likelihoods: Floats) -> tuple[Floats, float]:
