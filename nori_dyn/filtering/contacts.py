@@ -30,23 +30,28 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 
-from nori_dyn.errors import InputError, PlanError, UnplannedStateError, named_contacts
+from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError, named_contacts
 from nori_dyn.filtering.contact_rows import CaseReadings, counting, everything, exact_where_counted, of_cases
-from nori_dyn.filtering.filter import GAP, checked_time, forgotten, undetermined_error
+from nori_dyn.filtering.filter import GAP, checked_time, undetermined
 from nori_dyn.filtering.free import Freed
 from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
 from nori_dyn.filtering.markov import distances, looked_back, transitions, weighed
+from nori_dyn.filtering.running import forgotten
 from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, updated
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.program.compiler import needed_compiler
+from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.kernel.choice import NATIVE
+from nori_dyn.program.native_filter import NativeSteps
 from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes
 from nori_dyn.tables import Document, Facts, Shown, Table, listed, number
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Floats, Indices
 
 RATE = 3.0
 """How often a contact switches unless told [1/s]: a walking robot's foot does some times a second."""
@@ -189,6 +194,11 @@ class ContactFilter:
         self._counting = [np.flatnonzero(counting(weighed_rows, state)) for state in self.states]
         self._exact, self._of_cases = exact_where_counted(weighed_rows), of_cases(weighed_rows)
         self._sizes = WideSizes.of(self._tick.freed, acceleration)
+        self._steps: NativeSteps | None = None
+        if self._tick.rows.backend == NATIVE:
+            freed = self._tick.freed
+            shape = FilterShape(*freed.sizes, len(freed.row_names), freed.rows.A, freed.rows.X)
+            self._steps = NativeSteps(shape, needed_compiler("the native filter"))
         self._check_exact_rows()
         self._apart = distances(self.states)
         self.reset()
@@ -289,14 +299,15 @@ class ContactFilter:
         expected = self.probabilities @ T
         judged = self._judged(expected)
         befores = self._mixed(judged, T, expected, dt)
-        said = tick.said(q, qd, y)
+        values = np.asarray(tick.rows(q, qd, y))
+        said = tick.formed(values)
         of_rows = w[tick.freed.weight_of_rows]
         of_rows = np.where(self._exact & (of_rows > 0), (AS_GOOD_AS_EXACT * self._sizes.rows) ** -2.0, of_rows)
         afters: dict[int, Updated] = {}
         logs = np.full(len(self.states), -np.inf)
         for h in judged:
             rows = self._counting[h]
-            after = afters[h] = updated(befores[h], said.A[rows], said.c[rows], of_rows[rows], tick.sizes[0])
+            after = afters[h] = self._updated(befores[h], values, said, of_rows, rows)
             replaced = rows[self._of_cases[rows] & (of_rows[rows] > 0)]
             lost = [k for k in after.undetermined if k < tick.sizes[0]]
             logs[h] = after.log_likelihood + self._sizes.log_heights(self._sizes.rows[replaced])
@@ -304,7 +315,7 @@ class ContactFilter:
         probabilities, _ = weighed(expected, logs)
         best, last = int(np.argmax(probabilities)), int(np.argmax(self.probabilities))
         if afters[best].undetermined:
-            raise undetermined_error(tick, afters[best].undetermined)
+            raise SingularSystemError(undetermined([tick.freed.names[k] for k in afters[best].undetermined]))
         time = self._time + (dt if self._after else 0.0)
         switch = None
         if self._after and best != last:
@@ -335,6 +346,18 @@ class ContactFilter:
         for p, T in list(self._past)[len(self._past) - ticks :][::-1]:
             found = looked_back(p, T, found)
         return dict(zip(self.states, found.tolist(), strict=True))
+
+    def _updated(self, before: Information, values: Floats, said: Said, weights: Floats, rows: Indices) -> Updated:
+        """Return what is known after the rows of a state."""
+        steps = self._steps
+        if steps is None:
+            return updated(before, said.A[rows], said.c[rows], weights[rows], self._tick.sizes[0])
+        steps.R[:], steps.z[:], steps.values[:] = before.R, before.z, values
+        steps.weights[:] = 0.0
+        steps.weights[rows] = weights[rows]
+        lost = tuple(np.flatnonzero(steps.pivots == 0).tolist()) if steps.update() else ()
+        told = steps.nis, steps.degrees, steps.log_likelihood
+        return Updated(steps.R_u.copy(), steps.z_u.copy(), *told, lost, steps.u.copy())
 
     def _tracked(self, q: Floats, qd: Floats, y: Floats, after: Updated, time: float) -> Tracked:
         known = after.memory(len(self.memory_names))
