@@ -154,6 +154,11 @@ class Filter:
             return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
         return self._state_of(self._last.found(), self._time)
 
+    @property
+    def expected(self) -> MemoryState:
+        """What was known of what persists before the readings of the last tick, at its time."""
+        return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
+
     def tick(self, dt: float | None = None) -> Status:
         """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
 
