@@ -4,6 +4,7 @@ from . import components, errors, interop, measurements, observe, placement, rec
 from .api.compile import compile
 from .api.contact_filter import ContactFilter
 from .api.exciting_motion import ExcitingMotion, exciting_motion
+from .api.filter import Filter
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
@@ -11,6 +12,7 @@ from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .filtering.collisions import CollisionDetector
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
 from .io.component_files import load_components, save_components
@@ -54,11 +56,13 @@ from .solve.switching import SwitchingSolver
 __version__: str
 
 __all__ = [
+    "CollisionDetector",
     "CompiledFunction",
     "ContactFilter",
     "Diagnosis",
     "Estimate",
     "ExcitingMotion",
+    "Filter",
     "InputError",
     "JointMotion",
     "JointNoise",

@@ -60,7 +60,7 @@ class ContactFilter(core.ContactFilter):
         >>> held.contacts, held.switch.before
         (('brake',), ())
         >>> print(np.round(held["fx"], 1))
-        [[ 0.   0.  -3.   0.   0.   0.]]
+        [[ 0.  0. -3.  0.  0.  0.]]
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Collisions: a robot that something touches of which its filter knows nothing does not move as the filter expects.
 
-What the velocities are off from what was expected of them is white noise e as long as nothing touches the robot, of unit
-variance once its covariance is taken out. A touch drives all that follows to one side. Smoothed,
+What the velocities are off from what was expected of them is white noise e as long as nothing touches the robot, of
+unit variance once its covariance is taken out. A touch drives all that follows to one side. Smoothed,
 
     x(t) = a x(t - dt) + (1 - a) e(t),   a = exp(-dt / time),
 
@@ -77,12 +77,37 @@ class Watched(Shown):
 class CollisionDetector:
     """Tells when something touches a robot of which its filter knows nothing; not to be shared between threads.
 
+    The joint velocities persist in the filter, and it reads the joints' torques: what these do not explain is a touch.
+
     Attributes:
         filter: the filter.
         false_alarms: how many collisions begin by chance in an hour in which nothing touches the robot.
         time: over which time what was not expected is smoothed [s].
         threshold: of the chi-square.
         collision: whether it was above the threshold at the last tick.
+
+    Args:
+        filter: a filter, `nd.Filter`, in whose memory joint velocities are.
+        false_alarms: see above; as true as the noise that the sensors' config tells.
+        time: see above; a shorter one sees hard touches sooner, a longer one light ones at all.
+
+    Raises:
+        PlanError: no joint velocities persist.
+        InputError: a time that is not positive; more false alarms than one in a hundred ticks, or none.
+
+    Source: Lowry, Woodall, Champ and Rigdon, Technometrics 34, 1992.
+
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "arm", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> detector = nd.CollisionDetector(nd.Filter(nd.plan(system, outputs=["qdd"]), dt=0.001), false_alarms=0.1)
+        >>> any(detector.step(np.zeros(1), np.zeros(1), [0.0]).collision for _ in range(50))
+        False
+        >>> any(detector.step(np.zeros(1), np.zeros(1), [2.0]).collision for _ in range(50))  # held, although driven
+        True
     """
 
     def __init__(self, filter: Filter, false_alarms: float = 1.0, time: float = TIME) -> None:
