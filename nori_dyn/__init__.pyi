@@ -2,7 +2,9 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.contact_filter import ContactFilter
 from .api.exciting_motion import ExcitingMotion, exciting_motion
+from .api.filter import Filter
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
@@ -10,6 +12,7 @@ from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .filtering.collisions import CollisionDetector
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
 from .io.component_files import load_components, save_components
@@ -53,10 +56,13 @@ from .solve.switching import SwitchingSolver
 __version__: str
 
 __all__ = [
+    "CollisionDetector",
     "CompiledFunction",
+    "ContactFilter",
     "Diagnosis",
     "Estimate",
     "ExcitingMotion",
+    "Filter",
     "InputError",
     "JointMotion",
     "JointNoise",
