@@ -6,7 +6,7 @@ of the reading, and accelerations are chosen so that these follow. All else of w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ class Drawn:
         dt: time before each tick (T,) [s].
         d: all unknowns of each tick.
         memory: what persists (T, k).
+        run: number of ticks after which what persists is drawn anew, from what is known at first.
     """
 
     parts: tuple[Part, ...]
@@ -42,6 +43,7 @@ class Drawn:
     dt: Floats
     d: tuple[Floats, ...]
     memory: Floats
+    run: int
 
     def instants(self, weights: Sequence[Floats] | None = None) -> list[Instant]:
         """Return the ticks for the oracle, with weights of each, those of the system by default."""
@@ -65,7 +67,7 @@ def drawn(
     seed: int,
     poses: int = 16,
     stay: int = 100,
-    sizes: Mapping[str, float] | None = None,
+    run: int | None = None,
 ) -> Drawn:
     """Return n ticks.
 
@@ -77,7 +79,7 @@ def drawn(
         seed: of all that is drawn.
         poses: number of configurations, which come again and again.
         stay: see above.
-        sizes: of numbers of which nothing is known, by kind; 1 by default.
+        run: see `Drawn`; all ticks when None.
     """
     rng = np.random.default_rng(seed)
     parts = tuple(Part.of(system, names) for system in systems)
@@ -91,7 +93,7 @@ def drawn(
     qd = 0.5 * np.sin(np.multiply.outer(time, waves[0]) + waves[1])
     which = (np.arange(n) // stay) % len(parts)
     dt = np.broadcast_to(dt, (n,)).astype(float)
-    silent = [np.array([biases_of(part, q, qd, which == k)]) for k, part in enumerate(parts)]
+    silent = [biases_of(part, q, qd, which == k) for k, part in enumerate(parts)]
     speeds = np.full((n, len(names)), np.nan)
     mean, sigma = parts[0].beginning()
     place = {column: k for k, column in enumerate(parts[0].memory.tolist())}
@@ -102,14 +104,15 @@ def drawn(
             for column, k, spread in zip(_range(columns), _range(own), row.equation.sigma, strict=True):
                 speeds[:, place[column]] = qd[:, k] + spread * rng.normal(size=n)
     told = np.isfinite(speeds[0])
-    m = np.where(np.isfinite(sigma), mean + np.where(np.isfinite(sigma), sigma, 0.0) * rng.normal(size=len(mean)), 0.0)
-    m[told] = speeds[0, told]
+    spread, run, m = np.where(np.isfinite(sigma), sigma, 0.0), run or n, mean
     d, y, memory = [], [], []
     counters = [0] * len(parts)
-    makers = [Maker(part, sizes or {}) for part in parts]
+    makers = [Maker(part) for part in parts]
     for k in range(n):
+        if k % run == 0:
+            m = np.where(told, speeds[k], mean + spread * rng.normal(size=len(mean)))
         number = int(which[k])
-        b = silent[number][0][counters[number]]
+        b = silent[number][counters[number]]
         counters[number] += 1
         a, Q = parts[number].motion(float(dt[k + 1]) if k + 1 < n else float(dt[k]))
         w = np.sqrt(Q) * rng.normal(size=len(m))
@@ -123,7 +126,7 @@ def drawn(
         memory.append(m.copy())
         rates = parts[number].rates
         m = a * m + w + np.where(rates >= 0, step * d_now[rates], 0.0)
-    return Drawn(parts, which, q, qd, tuple(y), dt, tuple(d), np.array(memory))
+    return Drawn(parts, which, q, qd, tuple(y), dt, tuple(d), np.array(memory), run)
 
 
 def biases_of(part: Part, q: Floats, qd: Floats, own: NDArray[np.bool_]) -> Floats:
@@ -136,12 +139,9 @@ def biases_of(part: Part, q: Floats, qd: Floats, own: NDArray[np.bool_]) -> Floa
 class Maker:
     """Draws the unknowns of a tick, and its readings."""
 
-    def __init__(self, part: Part, sizes: Mapping[str, float]) -> None:
+    def __init__(self, part: Part) -> None:
         self.part = part
         system = part.system
-        self.spread = np.ones(system.shape[1])
-        for variable in system.variables:
-            self.spread[variable.slice] = sizes.get(variable.kind, 1.0)
         is_read = np.zeros(system.shape[0], dtype=bool)
         self.y = np.full(system.shape[0], -1)
         speed = np.zeros(system.shape[0], dtype=bool)
@@ -156,9 +156,7 @@ class Maker:
         self.sigma = system.weights[part.weights] ** -0.5
         self.known: dict[bytes, Any] = {}
 
-    def tick(
-        self, q: Floats, b: Floats, m: Floats, wanted: Floats, rng: np.random.Generator
-    ) -> tuple[Floats, Floats]:
+    def tick(self, q: Floats, b: Floats, m: Floats, wanted: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the unknowns (N,) and the readings (ny,)."""
         part = self.part
         rated = np.flatnonzero(part.rates >= 0)
@@ -174,7 +172,7 @@ class Maker:
         noise = self.sigma * rng.normal(size=len(self.sigma))
         goal = np.concatenate([wanted[rated] - d[part.rates[rated]], (noise - Y @ d - b[part.weighed])[self.soft]])
         # Any d, brought onto the exact rows.
-        s = C[:, : pose.n_s].T @ (self.spread * rng.normal(size=len(d)) - d)
+        s = C[:, : pose.n_s].T @ (rng.normal(size=len(d)) - d)
         s += inverse @ (goal - A @ s)
         d = d + C[:, : pose.n_s] @ s
         y = np.zeros(part.system.ny)

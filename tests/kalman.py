@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg as la
@@ -332,74 +333,94 @@ class AtOnce:
     """The ticks of one least-squares problem.
 
     Attributes:
-        d: all unknowns, tick by tick.
-        parts: where those of each tick are.
+        d: all unknowns of each tick.
         matrix: of the augmented system, with zeros and minus the variances on its diagonal.
         factors: of that.
+        bases: for each tick where its unknowns are in this, and the matrix that makes d of them.
     """
 
-    d: Floats
-    parts: tuple[slice, ...]
+    d: tuple[Floats, ...]
     matrix: sp.csc_matrix
     factors: spla.SuperLU
+    bases: tuple[tuple[slice, Extended | sp.csr_matrix], ...]
 
     def covariance(self, tick: int, columns: Sequence[int] | NDArray[np.intp]) -> Floats:
         """Return the covariance of some numbers of d at a tick."""
-        places = self.parts[tick].start + np.asarray(columns)
-        target = np.zeros((self.matrix.shape[0], len(places)))
-        target[places, np.arange(len(places))] = 1.0
-        return _refined(self.matrix, self.factors, target)[places].astype(float)
+        part, C = self.bases[tick]
+        rows = C[columns] if isinstance(C, np.ndarray) else C[columns].toarray()
+        target = np.zeros((self.matrix.shape[0], len(rows)))
+        target[part] = rows.T.astype(float)
+        return (rows @ _refined(self.matrix, self.factors, target)[part]).astype(float)
 
 
-def all_at_once(ticks: Sequence[Instant], mean: Floats | None = None, sigma: Floats | None = None) -> AtOnce:
-    """Return all unknowns of all ticks from all readings: one least-squares problem.
+def all_at_once(
+    ticks: Sequence[Instant], mean: Floats | None = None, sigma: Floats | None = None, constrained: bool = True
+) -> AtOnce:
+    """Return all unknowns of all ticks from all readings: one sparse least-squares problem.
 
-    G d + g = noise of variance v, v = 0 where a row holds exactly, is [0 G^T; G -v] [d; l] = [0; -g].
+    G x + g = noise of variance v, v = 0 where a row holds exactly, is [0 G^T; G -v] [x; l] = [0; -g]. The x are the d of
+    all ticks, or where these are `constrained` no more the u of d = d_0 + C u, which obey the exact rows by themselves.
+
+    Args:
+        ticks: the ticks.
+        mean, sigma: what is known at first, inf where nothing is; as the config has it when None.
+        constrained: see above. Where it is not, the problem is a few times smaller.
     """
     if mean is None or sigma is None:
         mean, sigma = ticks[0].part.beginning()
-    blocks: list[tuple[int, sp.coo_matrix]] = []
-    constants, variances, parts = [], [], []
+    k = len(mean)
+    blocks: list[tuple[int, int, sp.coo_matrix]] = []
+    constants, variances, bases, starts = [], [], [], []
     rows = columns = 0
 
-    def put(matrix: sp.spmatrix, at: int, g: Floats, v: Floats) -> None:
+    def put(matrix: Any, at: int, g: Floats, v: Floats) -> None:
         nonlocal rows
-        found = matrix.tocoo()
-        blocks.append((rows, sp.coo_matrix((found.data, (found.row, found.col + at)), shape=(len(g), at + found.shape[1]))))
-        constants.append(g)
+        blocks.append(
+            (rows, at, sp.coo_matrix(np.asarray(matrix, float) if isinstance(matrix, np.ndarray) else matrix))
+        )
+        constants.append(np.asarray(g, dtype=float))
         variances.append(v)
         rows += len(g)
 
     for number, tick in enumerate(ticks):
         part, pose = tick.part, tick.part.pose(tick.q)
-        N, k = part.system.shape[1], len(part.memory)
-        pick = sp.csr_matrix((np.ones(k), (np.arange(k), part.memory)), shape=(k, N))
+        N = part.system.shape[1]
+        d_0 = np.zeros(N, np.longdouble) if constrained else pose.start(tick.b[part.exact], k)
+        C = sp.identity(N, format="csr") if constrained else pose.C
         if number == 0:
             some = np.isfinite(sigma)
-            put(pick[some], columns, -mean[some], sigma[some] ** 2)
+            put(C[part.memory[some]], columns, (d_0[part.memory] - mean)[some], sigma[some] ** 2)
         else:
-            before = ticks[number - 1].part
-            N_before = before.system.shape[1]
+            before, (own, C_before), d_before = ticks[number - 1].part, bases[-1], starts[-1]
             a, Q = before.motion(tick.dt)
             rated = np.flatnonzero(before.rates >= 0)
             entries = np.concatenate([a, np.full(len(rated), tick.dt)])
             places = np.concatenate([np.arange(k), rated]), np.concatenate([before.memory, before.rates[rated]])
-            F = sp.csr_matrix((entries, places), shape=(k, N_before))
-            put(sp.hstack([-F, pick]), columns - N_before, np.zeros(k), Q)
+            F = sp.csr_matrix((entries, places), shape=(k, before.system.shape[1]))
+            wide = sp.csr_matrix(F.astype(np.longdouble))
+            first, g = rows, d_0[part.memory] - wide @ d_before
+            put(-(F @ C_before) if constrained else -(wide @ C_before), own.start, g, Q)
+            later = sp.coo_matrix(C[part.memory] if constrained else np.asarray(C[part.memory], float))
+            blocks.append((first, columns, later))
         seen = tick.w > 0
-        put(pose.E, columns, tick.b[part.exact], np.zeros(len(part.exact)))
-        put(pose.Y[seen], columns, tick.b[part.weighed][seen], 1 / tick.w[seen])
-        parts.append(slice(columns, columns + N))
-        columns += N
-    row = np.concatenate([start + block.row for start, block in blocks])
-    column = np.concatenate([block.col for _, block in blocks])
-    G = sp.csr_matrix((np.concatenate([block.data for _, block in blocks]), (row, column)), shape=(rows, columns))
+        if constrained:
+            put(pose.E, columns, tick.b[part.exact], np.zeros(len(part.exact)))
+        g = pose.Y[seen].astype(np.longdouble) @ d_0 + tick.b[part.weighed][seen]
+        put(pose.Y[seen] if constrained else pose.YC[seen], columns, g, 1 / tick.w[seen])
+        bases.append((slice(columns, columns + C.shape[1]), C))
+        starts.append(d_0)
+        columns += C.shape[1]
+    row = np.concatenate([start + block.row for start, _, block in blocks])
+    column = np.concatenate([start + block.col for _, start, block in blocks])
+    values = np.concatenate([block.data for _, _, block in blocks])
+    G = sp.csr_matrix((values, (row, column)), shape=(rows, columns))
     g, v = np.concatenate(constants), np.concatenate(variances)
     matrix = sp.bmat([[None, G.T], [G, -sp.diags(v)]], format="csc")
     factors = spla.splu(matrix, permc_spec="COLAMD")
     target = np.concatenate([np.zeros(columns), -g])
-    d = _refined(matrix, factors, target[:, None])[:columns, 0].astype(float)
-    return AtOnce(d, tuple(parts), matrix, factors)
+    x = _refined(matrix, factors, target[:, None])[:columns, 0]
+    d = tuple((start + C @ x[own]).astype(float) for start, (own, C) in zip(starts, bases, strict=True))
+    return AtOnce(d, matrix, factors, tuple(bases))
 
 
 def _refined(matrix: sp.csc_matrix, factors: spla.SuperLU, target: Floats) -> Extended:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from nori_dyn.api.filter import Filter
@@ -17,7 +17,7 @@ from tests.robots import load
 
 FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 LEG_SENSORS = ("l_leg_ft_sensor", "l_foot_ft_sensor", "r_leg_ft_sensor", "r_foot_ft_sensor")
-UPPER = r"(neck|[lr]_(shoulder|elbow|wrist)).*"
+UPPER = r"(neck|torso|[lr]_(shoulder|elbow|wrist)).*"
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class Observer:
         plans: a plan, or those of all contact states.
         states: the contact states that tests go through in turn; one, of no contacts, where there are none.
         dt: usual time between ticks [s].
+        outputs: of the plans.
     """
 
     plans: Plan | PlanSet
     states: tuple[tuple[str, ...], ...]
     dt: float
+    outputs: tuple[str, ...]
 
     @property
     def systems(self) -> list[System]:
@@ -109,10 +111,6 @@ def humanoid() -> tuple[KinematicTree, dict[str, Any]]:
             {"type": "force_torque", "joints": list(LEG_SENSORS), "sigma": 0.5, "offset": {"sigma": 100}},
             {"type": "external_wrench", "links": {"except": ["l_sole", "r_sole", tree.names[0]]}, "value": 0},
         ],
-        "contacts": {
-            side: {"closed": [], "open": [{"type": "external_wrench", "links": f"{side}_sole", "value": 0}]}
-            for side in ("l", "r")
-        },
         "memory": {
             "hips": {"of": hips, "walk": [0.05, 0.05, 0.05, 0.5, 0.5, 0.5]},
             "ankles": {"of": ankles},
@@ -122,27 +120,24 @@ def humanoid() -> tuple[KinematicTree, dict[str, Any]]:
     }
 
 
-ROBOTS = {"arm": arm, "quadruped": quadruped, "humanoid": humanoid}
-STATES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "arm": ((),),
-    "quadruped": (FEET, FEET[1:]),
-    "humanoid": (("l", "r"), ("l",)),
-}
-PERIODS = {"arm": 1e-3, "quadruped": 2e-3, "humanoid": 1e-2}
-OUTPUTS = {"arm": ["qdd", "tau"], "quadruped": ["qdd", "fx"], "humanoid": ["a", "tau", "fx"]}
+ROBOTS = {"arm": arm, "arm_anywhere": partial(arm, None), "quadruped": quadruped, "humanoid": humanoid}
+STATES: dict[str, tuple[tuple[str, ...], ...]] = {"quadruped": (FEET, FEET[1:])}
+PERIODS = {"arm": 1e-3, "arm_anywhere": 1e-3, "quadruped": 2e-3, "humanoid": 1e-2}
+OUTPUTS = {"quadruped": ("qdd", "fx"), "humanoid": ("tau", "fx")}
 
 
 @lru_cache(maxsize=8)
 def observer(name: str) -> Observer:
     """Return one of `ROBOTS`, planned once."""
     tree, config = ROBOTS[name]()
-    sensors, states = SensorSet.from_dict(config), STATES[name]
-    if states == ((),):
-        return Observer(plan(System(tree, sensors), outputs=OUTPUTS[name], ordering="recursive"), states, PERIODS[name])
-    return Observer(plan_set(tree, sensors, states=states, outputs=OUTPUTS[name], ordering="recursive"), states, PERIODS[name])
+    sensors, states, outputs = SensorSet.from_dict(config), STATES.get(name, ((),)), OUTPUTS.get(name, ("qdd", "tau"))
+    plans: Plan | PlanSet
+    if name in STATES:
+        plans = plan_set(tree, sensors, states=states, outputs=outputs, ordering="recursive")
+    else:
+        plans = plan(System(tree, sensors), outputs=outputs, ordering="recursive")
+    return Observer(plans, states, PERIODS[name], outputs)
 
 
-def _upper() -> Sequence[str]:
-    import re
-
+def _upper() -> list[str]:
     return [name for name in load("icub", "floating").joint_names if re.fullmatch(UPPER, name)]
