@@ -5,7 +5,7 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,12 +14,24 @@ import numpy as np
 from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
-from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, updated
+from nori_dyn.filtering.running import (
+    NO_SOLUTION,
+    NOT_FINITE,
+    UNDETERMINED,
+    NativeRunning,
+    NumpyRunning,
+    Running,
+    Shared,
+)
+from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.solve.estimate import Layout
+from nori_dyn.solve.solver import Inputs, Outputs
 from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
@@ -27,6 +39,9 @@ from nori_dyn.typing import Floats
 
 GAP = 5.0
 """Usual times between ticks from which on the motion in between is not known: JUMP of logs."""
+
+GOOD = Status()
+"""That of a tick that went as it should."""
 
 
 class Filter:
@@ -36,6 +51,9 @@ class Filter:
         plans: the plan of each contact state.
         contact_names: all contacts.
         dt: usual time between ticks [s].
+        inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states, see `SwitchingSolver`.
+        outputs: the arrays that `tick` writes, by the names of the outputs.
+        backend: name of the backend.
         consistency: how well the readings of all ticks so far fit what is said of their noise.
     """
 
@@ -50,17 +68,33 @@ class Filter:
     ) -> None:
         self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
         self._all = SideBySide([plan.system for plan in plans.values()], name)
-        self._ticks = {state: Tick(plan, backend, watch) for state, plan in plans.items()}
-        first, *others = self._ticks.values()
+        ticks = {state: Tick(plan, backend, watch) for state, plan in plans.items()}
+        first, *others = ticks.values()
         if any(tick.memory_names != first.memory_names for tick in others):
             raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
-        self._tick = first
+        k, tree = len(first.memory_names), first.system.tree
+        layout = Layout(first.freed.plan.system, first.freed.plan.outputs)
+        values = np.full(layout.size, np.nan)
+        self._shared = Shared(np.zeros((k, k)), np.zeros(k), np.zeros(3), values)
+        self.backend = first.solver.backend
+        kind: type[NativeRunning | NumpyRunning] = NumpyRunning if first.solver.native is None else NativeRunning
+        self._running: dict[ContactState, Running] = {
+            state: kind(tick, self._shared, GAP * self.dt) for state, tick in ticks.items()
+        }
+        self._now, self._number = next(iter(self._running.values())), 0
+        is_one, zeros = len(self._running) == 1, np.zeros(tree.nv + self._all.ny)
+        self._places = None if is_one else [self._all.places(number) for number in range(len(self._running))]
+        self._state = self._now.state if is_one else np.zeros(tree.nq + len(zeros) + self._all.n_weights)
+        self._state[:] = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
+        self.inputs = Inputs.of(self._state, tree, self._all.ny)
+        self.outputs = Outputs(**layout.views(values))
+        self._turn = partial(layout.turn, vars(self.outputs)) if layout.turns else None
         self.reset()
 
     @property
     def contacts(self) -> ContactState:
         """The contacts that are closed."""
-        return next(state for state, tick in self._ticks.items() if tick is self._tick)
+        return tuple(self._running)[self._number]
 
     def switch(self, closed: Iterable[str]) -> None:
         """Go to another contact state, for the ticks to come; what persists goes on.
@@ -70,9 +104,14 @@ class Filter:
             UnplannedStateError: the state has no plan.
         """
         state = contact_state(self.contact_names, closed, "the filter")
-        if state not in self._ticks:
-            raise UnplannedStateError(state, tuple(self._ticks))
-        self._tick = self._ticks[state]
+        if state not in self._running:
+            raise UnplannedStateError(state, tuple(self._running))
+        self._now, self._number = self._running[state], tuple(self._running).index(state)
+
+    @property
+    def _tick(self) -> Tick:
+        """The programs of the present contact state."""
+        return self._now.tick
 
     @property
     def free_names(self) -> tuple[str, ...]:
@@ -97,18 +136,45 @@ class Filter:
             raise InputError(
                 f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
             )
-        self._before = self._tick.beginning() if state is None else information(state)
-        self._after: Updated | None = None
-        self._motion: Callable[[float], Motion] | None = None
+        self._shared.put(self._tick.beginning() if state is None else information(state))
+        self._shared.totals[:] = 0.0
+        self._last: Running | None = None
         self._time = 0.0 if state is None else state.time
-        self.consistency = Consistency()
+
+    @property
+    def consistency(self) -> Consistency:
+        """How well the readings of all ticks so far fit what is said of their noise."""
+        nis, degrees, ticks = self._shared.totals.tolist()
+        return Consistency(nis, int(degrees), int(ticks))
 
     @property
     def state(self) -> MemoryState:
         """What is known after the last tick; before the first, at the beginning."""
-        if self._after is None:
-            return memory_state(self.memory_names, self._tick.memory_units, self._before, self._time)
-        return self._state_of(self._after, self._time)
+        if self._last is None:
+            return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
+        return self._state_of(self._last.found(), self._time)
+
+    def tick(self, dt: float | None = None) -> Status:
+        """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
+
+        Where there is no estimate, as for a reading that is not a number, what is known goes on without the readings of
+        the tick.
+
+        Args:
+            dt: time since the last tick [s], positive; the usual one when None.
+        """
+        now = self._now
+        if self._places is not None:
+            now.state[:] = self._state[self._places[self._number]]
+        wrong = now.step(self._last, self.dt if dt is None else dt)
+        self._time += 0.0 if self._last is None else self.dt if dt is None else dt
+        self._last = now
+        if wrong:
+            self._shared.values[:] = np.nan
+            return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=self._cause(wrong))
+        if self._turn is not None:
+            self._turn()
+        return GOOD
 
     def step(
         self,
@@ -132,32 +198,37 @@ class Filter:
         Raises:
             InputError: as `Solver.solve`, and a time that is not positive.
             SingularSystemError: something is not determined by the readings up to now, and nothing was known of it at
-                first: names it. The filter stays as it was.
+                first: names it. What is known goes on without the readings of this tick.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
-        tick, number = self._tick, list(self._ticks.values()).index(self._tick)
-        own, weighting = self._all.reading(number, y), self._all.weighting(number, weights)
+        now, tick = self._now, self._tick
+        own, weighting = self._all.reading(self._number, y), self._all.weighting(self._number, weights)
         q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
-        before = self._carried(dt)
-        said = tick.said(q, qd, y)
-        after = updated(before, said.A, said.c, w[tick.freed.weight_of_rows], tick.sizes[0])
-        if after.undetermined:
-            raise undetermined_error(tick, after.undetermined)
+        now.state[:] = np.concatenate([q, qd, y, w])
+        wrong = now.step(self._last, dt)
+        self._time += 0.0 if self._last is None else dt
+        self._last = now
+        if wrong:
+            raise SingularSystemError(self._cause(wrong))
+        after = now.found()
         estimate = tick.outputs(q, qd, y, after.u)
-        self._time += 0.0 if self._after is None else dt
-        self._before, self._after, self._motion = before, after, partial(tick.motion, said)
-        self.consistency.add(after.nis, after.degrees)
         return Tracked(estimate, after, partial(self._state_of, after, self._time), partial(tick.deviations, q))
 
     def _state_of(self, after: Updated, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
 
-    def _carried(self, dt: float) -> Information:
-        """Return what is known before the next readings, a time [s] after the last."""
-        if self._after is None or self._motion is None:
-            return self._before
-        before = propagated(self._after, self._motion(dt))
-        return before if dt <= GAP * self.dt else forgotten(before, self._tick.sizes[1])
+    def _cause(self, wrong: int) -> str:
+        """Return why the last tick has no estimate."""
+        if wrong == NOT_FINITE:
+            return "a number of the state is not finite, or the exact rows have no solution at this pose"
+        if wrong == NO_SOLUTION:
+            return "the exact rows have no unique solution at this pose"
+        names = [self.free_names[k] for k in self._now.lost]
+        return (
+            f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
+            "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
+            "sensors see it."
+        )
 
 
 def checked_time(name: str, dt: float) -> float:
@@ -169,20 +240,3 @@ def checked_time(name: str, dt: float) -> float:
     if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
         raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
     return float(dt)
-
-
-def forgotten(before: Information, n_v: int) -> Information:
-    """Return what is known without the first numbers of the memory, those that have a rate."""
-    R, z = before.R.copy(), before.z.copy()
-    R[:n_v], z[:n_v] = 0.0, 0.0
-    return Information(R, z)
-
-
-def undetermined_error(tick: Tick, places: Sequence[int]) -> SingularSystemError:
-    """Return the error that says what no reading up to now tells."""
-    names = [tick.freed.names[k] for k in places]
-    return SingularSystemError(
-        f"{listed(names, 4)} not determined: no reading up to now tells "
-        f"{'it' if len(names) == 1 else 'them'}, and nothing is known at first. Say what is, by the `sigma` of its "
-        "entry in `memory`, or begin where the sensors see it."
-    )
