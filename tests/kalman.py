@@ -358,13 +358,13 @@ def all_at_once(
 ) -> AtOnce:
     """Return all unknowns of all ticks from all readings: one sparse least-squares problem.
 
-    G x + g = noise of variance v, v = 0 where a row holds exactly, is [0 G^T; G -v] [x; l] = [0; -g]. The x are the d of
-    all ticks, or where these are `constrained` no more the u of d = d_0 + C u, which obey the exact rows by themselves.
+    G x + g = noise of variance v, v = 0 where a row holds exactly, is [0 G^T; G -v] [x; l] = [0; -g]. The x are the d
+    of all ticks, or the u of d = d_0 + C u, which obey the exact rows by themselves.
 
     Args:
         ticks: the ticks.
         mean, sigma: what is known at first, inf where nothing is; as the config has it when None.
-        constrained: see above. Where it is not, the problem is a few times smaller.
+        constrained: whether the exact rows are constraints; otherwise the x are the u, and the problem is smaller.
     """
     if mean is None or sigma is None:
         mean, sigma = ticks[0].part.beginning()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from nori_dyn.api.filter import Filter
@@ -13,6 +13,7 @@ from nori_dyn.api.plan_set import PlanSet, plan_set
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from nori_dyn.system.side_by_side import SideBySide
 from tests.robots import load
 
 FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
@@ -41,9 +42,23 @@ class Observer:
         """The systems of the states."""
         return [self.plans.system] if isinstance(self.plans, Plan) else [self.plans[s].system for s in self.states]
 
-    def filter(self) -> Filter:
-        """Return a new filter."""
-        return Filter(self.plans, self.dt, backend="numpy")
+    @cached_property
+    def measurement_names(self) -> tuple[str, ...]:
+        """The names of the readings of all states."""
+        every = [self.plans] if isinstance(self.plans, Plan) else self.plans.plans.values()
+        return SideBySide([one.system for one in every], "all").measurement_names
+
+    def filter(self, backend: str) -> Filter:
+        """Return a filter at its beginning; the same one each time."""
+        if backend not in self._filters:
+            self._filters[backend] = Filter(self.plans, self.dt, backend)
+        self._filters[backend].reset()
+        return self._filters[backend]
+
+    @cached_property
+    def _filters(self) -> dict[str, Filter]:
+        """Those that are made."""
+        return {}
 
 
 def arm(sigma: float | None = 10.0) -> tuple[KinematicTree, dict[str, Any]]:
@@ -64,7 +79,7 @@ def arm(sigma: float | None = 10.0) -> tuple[KinematicTree, dict[str, Any]]:
 
 
 def quadruped() -> tuple[KinematicTree, dict[str, Any]]:
-    """Return a quadruped that reads the forces on its feet; torques and base are read with offsets, and it is pushed."""
+    """Return a quadruped that reads the forces on its feet, torques and base with offsets, and is pushed."""
     tree = load("solo12", "floating")
     offsets = [f"offset:tau:{name}" for name in tree.joint_names[1:]]
     point = [
