@@ -4,7 +4,7 @@ The robot, its sensors and its motion are those of `icub_one_leg`; what persists
 
 - constants: white noise is all that there is between what is read and what the model says, as `icub_one_leg` has it;
 - walking: the offsets walk, and the noise is what it is;
-- model: the offsets are constants, and on one link beside each sensor acts a wrench that nobody told, which fades within
+- model: the offsets are constants, and on one link beside each sensor acts a wrench that nobody told, which fades in
   seconds: what the model is off.
 
 What walks and wrenches amount to comes from the first half of the time on one leg, and is held against the second half.
