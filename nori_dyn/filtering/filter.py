@@ -5,28 +5,26 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError
+from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.instants import GAP, Instant, Ticks
 from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
-from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, updated
+from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.measurements.contacts import ContactState, contact_state
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import Watch, unwatched
-from nori_dyn.system.inputs import Missing, Weights, checked_state
-from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.solve.contact_numbers import Closed
+from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
-
-GAP = 5.0
-"""Usual times between ticks from which on the motion in between is not known: JUMP of logs."""
 
 
 class Filter:
@@ -49,30 +47,30 @@ class Filter:
         name: str = "contacts",
     ) -> None:
         self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
-        self._all = SideBySide([plan.system for plan in plans.values()], name)
-        self._ticks = {state: Tick(plan, backend, watch) for state, plan in plans.items()}
-        first, *others = self._ticks.values()
-        if any(tick.memory_names != first.memory_names for tick in others):
-            raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
-        self._tick = first
+        self._ticks = Ticks(plans, contact_names, backend, watch, name)
+        self._number = 0
         self.reset()
+
+    @property
+    def _tick(self) -> Tick:
+        return self._ticks.each[self._number]
 
     @property
     def contacts(self) -> ContactState:
         """The contacts that are closed."""
-        return next(state for state, tick in self._ticks.items() if tick is self._tick)
+        return self._ticks.planned.states[self._number]
 
-    def switch(self, closed: Iterable[str]) -> None:
+    def switch(self, closed: Closed) -> None:
         """Go to another contact state, for the ticks to come; what persists goes on.
 
+        Args:
+            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
+
         Raises:
-            UnknownSensorNameError: there is no such contact.
+            UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        state = contact_state(self.contact_names, closed, "the filter")
-        if state not in self._ticks:
-            raise UnplannedStateError(state, tuple(self._ticks))
-        self._tick = self._ticks[state]
+        self._number = self._ticks.planned.number_of(closed)
 
     @property
     def free_names(self) -> tuple[str, ...]:
@@ -99,7 +97,7 @@ class Filter:
             )
         self._before = self._tick.beginning() if state is None else information(state)
         self._after: Updated | None = None
-        self._motion: Callable[[float], Motion] | None = None
+        self._instant: Instant | None = None
         self._time = 0.0 if state is None else state.time
         self.consistency = Consistency()
 
@@ -135,29 +133,26 @@ class Filter:
                 first: names it. The filter stays as it was.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
-        tick, number = self._tick, list(self._ticks.values()).index(self._tick)
-        own, weighting = self._all.reading(number, y), self._all.weighting(number, weights)
-        q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
+        instant = self._ticks.instant(self._number, q, qd, y, weights, missing)
         before = self._carried(dt)
-        said = tick.said(q, qd, y)
-        after = updated(before, said.A, said.c, w[tick.freed.weight_of_rows], tick.sizes[0])
+        after = instant.updated(before)
         if after.undetermined:
-            raise undetermined_error(tick, after.undetermined)
-        estimate = tick.outputs(q, qd, y, after.u)
+            raise undetermined_error(instant.tick, after.undetermined)
+        estimate = instant.tick.outputs(instant.q, instant.qd, instant.y, after.u)
         self._time += 0.0 if self._after is None else dt
-        self._before, self._after, self._motion = before, after, partial(tick.motion, said)
+        self._before, self._after, self._instant = before, after, instant
         self.consistency.add(after.nis, after.degrees)
-        return Tracked(estimate, after, partial(self._state_of, after, self._time), partial(tick.deviations, q))
+        deviations = partial(instant.tick.deviations, instant.q)
+        return Tracked(estimate, after, partial(self._state_of, after, self._time), deviations)
 
     def _state_of(self, after: Updated, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
 
     def _carried(self, dt: float) -> Information:
         """Return what is known before the next readings, a time [s] after the last."""
-        if self._after is None or self._motion is None:
+        if self._after is None or self._instant is None:
             return self._before
-        before = propagated(self._after, self._motion(dt))
-        return before if dt <= GAP * self.dt else forgotten(before, self._tick.sizes[1])
+        return self._instant.carried(self._after, dt, dt > GAP * self.dt)
 
 
 def checked_time(name: str, dt: float) -> float:
@@ -169,13 +164,6 @@ def checked_time(name: str, dt: float) -> float:
     if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
         raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
     return float(dt)
-
-
-def forgotten(before: Information, n_v: int) -> Information:
-    """Return what is known without the first numbers of the memory, those that have a rate."""
-    R, z = before.R.copy(), before.z.copy()
-    R[:n_v], z[:n_v] = 0.0, 0.0
-    return Information(R, z)
 
 
 def undetermined_error(tick: Tick, places: Sequence[int]) -> SingularSystemError:
