@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,7 @@ from nori_dyn.errors import PlanError
 from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.planner import EliminationPlan, make_plan
+from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, WithUnknowns
@@ -254,47 +255,52 @@ def _readings(system: System, columns: Indices, exact: Sequence[Equation]) -> li
 
 
 def _traced_rows(of: Freed) -> TickRows:
-    """Return what a tick says of u."""
+    """Return what a tick says of u.
+
+    All is traced with u = 0 first: what cancels later is then found by its fingerprint among expressions without u.
+    """
     system, plan = of.system, of.plan.untouched()
-    symbolic = plan.symbolic
-    graph, n_exact = symbolic.graph, len(of.exact_readings)
-    y = [graph.input(f"reading[{k}]") for k in range(system.ny)]
-    for k, read in zip(of.exact_readings.tolist(), symbolic.y, strict=False):
-        y[k] = read
-    u = symbolic.y[n_exact:]
-    of_plan = {v.key: v.slice for v in plan.system.variables}
-    unknowns = plan.solved.unknowns
-    at = velocities(system.tree, np.array(symbolic.q, dtype=object), np.array(symbolic.qd, dtype=object))
-    readings = np.array(y, dtype=object)
-    totals: list[Expr] = []
-    for row in of.weighed:
-        sums = [graph.expr(x) for x in row.equation.bias(at, readings[row.y])]
-        for key, block in row.equation.blocks(at).items():
-            for k, entries in enumerate(block):
-                for column, entry in zip(numbers(of_plan[key]), entries, strict=True):
-                    sums[k] = sums[k] + graph.expr(entry) * unknowns[column]
-        totals += sums
-    rates = [unknowns[column] for one in of.memory if one.rate is not None for column in numbers(of_plan[one.rate])]
-    slopes = directional([*totals, *rates], [{x.index: graph.one} for x in u])
-    constants = replaced([*totals, *rates], {x.index: graph.zero for x in u})
-    p = len(totals)
-    A = tuple((row, k) for row, k in sorted(slopes) if row < p)
-    X = tuple((row - p, k) for row, k in sorted(slopes) if row >= p)
-    n_s, n_v, _ = of.sizes
+    symbolic, n_exact = plan.symbolic, len(of.exact_readings)
+    graph, u = symbolic.graph, symbolic.y[n_exact:]
+    y = array_of([graph.input(f"reading[{k}]") for k in range(system.ny)])
+    y[of.exact_readings] = symbolic.y[:n_exact]
+    at = velocities(system.tree, array_of(symbolic.q), array_of(symbolic.qd))
+    rows = [(row.equation.blocks(at), row.equation.bias(at, y[row.y])) for row in of.weighed]
+    refined, zeros = plan.refined, {x.index: graph.zero for x in u}
+    still = replace(refined.symbolic, b=tuple(replaced(refined.symbolic.b, zeros)))
+    c, x = _evaluated(of, rows, static_elimination(replace(refined, symbolic=still), plan.program_order).unknowns)
+    totals, rates = _evaluated(of, rows, plan.solved.unknowns)
+    slopes = directional([*totals, *rates], [{one.index: graph.one} for one in u])
+    p, (n_s, n_v, _) = len(totals), of.sizes
+    A = tuple(sorted((row, k) for row, k in slopes if row < p))
+    X = tuple(sorted((row - p, k) for row, k in slopes if row >= p))
     rated = {of.names[k] for _, k in X if n_s <= k < n_s + n_v}
     if rated:
         raise PlanError(
             f"the rate of {listed(sorted(rated))} depends on what it is the rate of: a time constant says that."
         )
-    numbers_out = [
-        *(slopes[place] for place in A),
-        *constants[:p],
-        *(slopes[row + p, k] for row, k in X),
-        *constants[p:],
-    ]
-    inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": array_of(y)}
-    outputs = {"rows": array_of(numbers_out)}
+    found = [*(slopes[place] for place in A), *c, *(slopes[row + p, k] for row, k in X), *x]
+    inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": y}
+    outputs = {"rows": array_of(found)}
     return TickRows(A, X, Traced("rows of a tick", system.tree, graph, inputs, outputs, None, None))
+
+
+def _evaluated(
+    of: Freed, rows: Sequence[tuple[Mapping[VariableKey, Array], Array]], unknowns: Sequence[Expr]
+) -> tuple[list[Expr], list[Expr]]:
+    """Return weighed rows, as blocks and bias, and the rates, for unknowns of the exact system."""
+    place = {v.key: v.slice for v in of.plan.system.variables}
+    graph = unknowns[0].graph
+    totals: list[Expr] = []
+    for blocks, bias in rows:
+        sums = [graph.expr(one) for one in bias]
+        for key, block in blocks.items():
+            for k, entries in enumerate(block):
+                for column, entry in zip(numbers(place[key]), entries, strict=True):
+                    sums[k] = sums[k] + graph.expr(entry) * unknowns[column]
+        totals += sums
+    rates = [unknowns[column] for one in of.memory if one.rate is not None for column in numbers(place[one.rate])]
+    return totals, rates
 
 
 def array_of(values: Sequence[Expr]) -> Array:

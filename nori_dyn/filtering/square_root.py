@@ -1,9 +1,10 @@
 """One tick of a filter in square-root information form, and one of its smoother: nothing is inverted that may vanish.
 
-A memory m is known by rows R m = z + noise, R upper triangular, the noise of unit variance. A row of zeros says nothing:
-what was never seen needs no large number that stands for infinity. A tick has further unknowns s of which nothing is
-known before; u = [s | m], m = [v | f]. Sensors add rows sqrt(w) (A u + c) = noise. Orthogonal transformations make all
-rows triangular again, and what they leave of the right-hand side is the chi-square of the tick.
+A memory m is known by rows R m = z + noise, R upper triangular, the noise of unit variance. A row of zeros says
+nothing: what was never seen needs no large number that stands for infinity. A tick has further unknowns s of which
+nothing is known before; u = [s | m], m = [v | f]. Sensors add rows sqrt(w) (A u + c) = noise. Orthogonal
+transformations make all rows triangular again, and what they leave of the right-hand side is the chi-square of the
+tick.
 
 Then the memory moves on: v+ = a v + dt (X_s s + X_f f + x) + w_v and f+ = a f + w_f, with w of variance Q.
 
@@ -15,12 +16,13 @@ information filter and smoother); the upper factor of the noise that m+ gets is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from nori_dyn.errors import InputError
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.typing import Floats
 
 ZERO_PIVOT = 1e-11
 """The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
@@ -156,7 +158,8 @@ class Motion:
     @property
     def n_s(self) -> int:
         """Number of unknowns that are no memory."""
-        return self.X_s.shape[1]
+        n_s: int = self.X_s.shape[1]
+        return n_s
 
     @property
     def n_v(self) -> int:
@@ -219,7 +222,8 @@ def propagated(after: Updated, motion: Motion) -> Information:
     R, z, _ = triangular(motion.carried(after.R, after.z))
     R, z = R[motion.n_s :, motion.n_s :], z[motion.n_s :]
     noise = np.hstack([R * np.sqrt(motion.Q), np.eye(len(R))])
-    U = np.linalg.qr(noise[::-1].T, mode="r").T[::-1, ::-1]
+    (L,) = qr(noise[::-1].T, mode="r", check_finite=False)
+    U = L[: len(R)].T[::-1, ::-1]
     return Information(np.triu(solve_triangular(U, R)), solve_triangular(U, z))
 
 
@@ -282,8 +286,8 @@ def triangular(rows: Floats) -> tuple[Floats, Floats, float]:
     r, n = rows.shape[0], rows.shape[1] - 1
     sizes = np.linalg.norm(rows[:, :n], axis=0)
     T = np.zeros((max(r, n + 1), n + 1))
-    T[: min(r, n + 1)] = np.linalg.qr(rows, mode="r")
-    if not (np.abs(np.diag(T)[:n]) > ZERO_PIVOT * sizes).all():
+    (T[:r],) = qr(rows, mode="r", check_finite=False)
+    if (np.abs(np.diag(T)[:n]) <= ZERO_PIVOT * sizes).any():
         T[:r] = rows
         T = _echelon(T, sizes)
     return T[:n, :n], T[:n, n], float(T[n:, n] @ T[n:, n])
@@ -297,7 +301,7 @@ def _echelon(rows: Floats, sizes: Floats) -> Floats:
         column = left[:, j].copy()
         norm = np.linalg.norm(column)
         left[:, j] = 0.0
-        if len(left) and norm > ZERO_PIVOT * sizes[j]:
+        if len(left) and not norm <= ZERO_PIVOT * sizes[j]:
             v = column.copy()
             v[0] += np.copysign(norm, column[0])
             left[:, j + 1 :] -= np.outer(v / (norm * np.abs(v[0])), v @ left[:, j + 1 :])
@@ -335,7 +339,7 @@ def _covariance(R: Floats) -> Floats:
     return P
 
 
-def _blot(P: Floats, loose: Booleans) -> None:
+def _blot(P: Floats, loose: Any) -> None:
     """Write nan into rows and columns of a covariance."""
     P[loose], P[:, loose] = np.nan, np.nan
 

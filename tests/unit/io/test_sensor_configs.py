@@ -41,6 +41,10 @@ SHIPPED = {
     "touch": (lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")), (1, 0)),
     "identification": (lambda: (nd.autotree(3), nd.random_tree(12, 0)), (3, nd.random_tree(12, 0).nv)),
     "identification_floating": (walkers("anymal", "talos_reduced"), (18, 38)),
+    "momentum_observer": (
+        lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")),
+        0,
+    ),
     "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
     "nori_code": (lambda: tuple(nd.autotree(n, skew=0.3) for n in (5, 12, 30)), 0),
 }
@@ -58,7 +62,7 @@ def test_what_is_shipped_fits_the_robots_that_it_is_for(name):
         system = nd.System(tree, known.in_contact(*known.contact_names))
         more = spare[k] if isinstance(spare, tuple) else spare
         assert system.shape[0] == system.shape[1] + more
-        assert system.is_weighted == (more > 0 or name == "touch")
+        assert system.is_weighted == (more > 0 or name in ("touch", "momentum_observer"))
     assert known.name == name
     assert known.source
     assert shipped_configs()[name].read_text().startswith("# ")

@@ -1,0 +1,107 @@
+"""The steps of a square-root information filter as C: what `filtering.square_root` says in NumPy, with fixed sizes.
+
+All rows lie in one array, each with its right-hand side as last number, in the order of their first column: a step of
+elimination reflects only the rows that have begun. A reflection works on vectors across columns, so that nothing is
+summed across a vector. There is no allocation, no call but of `sqrt` and `log`, and no name from a model.
+
+Source: see `filtering.square_root`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nori_dyn.program.filter_template import FILTER
+
+ZERO_PIVOT = 1e-11
+"""The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
+
+SMALLEST_DECAY = 1e-8
+"""Decays are taken for this at the least: what was known divides by them, and of what is left nobody sees less."""
+
+LOOSE = 1e-9
+"""The share of an unseen direction below which a number does not take part in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterShape:
+    """The sizes of a filter, and where its numbers belong.
+
+    Attributes:
+        n_s, n_v, n_f: how many of u = [s | v | f] there are.
+        p: number of weighed rows.
+        A: row and column of each entry of their matrix (p, n).
+        X: row and column of each entry of that of the rates (n_v, n); none in columns of v.
+    """
+
+    n_s: int
+    n_v: int
+    n_f: int
+    p: int
+    A: tuple[tuple[int, int], ...]
+    X: tuple[tuple[int, int], ...]
+
+    @property
+    def k(self) -> int:
+        """Number of what persists."""
+        return self.n_v + self.n_f
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return self.n_s + self.k
+
+    def blocks(self, lanes: int) -> int:
+        """Return the number of vectors of a row with its right-hand side."""
+        return -(-(self.n + 1) // lanes)
+
+
+def filter_source(shape: FilterShape, lanes: int) -> str:
+    """Return the C of the steps of a filter: `filter`, `update` and `propagate`.
+
+    Args:
+        shape: its sizes.
+        lanes: doubles of a vector; the compiler splits those that its processor does not have.
+    """
+    n, n_s, k, p = shape.n, shape.n_s, shape.k, shape.p
+    # A row belongs where its first column is; rows of what is known come first among equals.
+    first = [n] * p
+    for row, column in shape.A:
+        first[row] = min(first[row], column)
+    leads = sorted([(n_s + i, 0, i) for i in range(k)] + [(first[i], 1, i) for i in range(p)])
+    place = {(kind, i): at for at, (_, kind, i) in enumerate(leads)}
+    width = lanes * shape.blocks(lanes)
+    moving = n_s + shape.n_v if n_s and shape.n_v else 0
+    tables = {
+        "memory_row": [place[0, i] for i in range(k)],
+        "sensor_row": [place[1, i] for i in range(p)],
+        "entry_sensor": [row for row, _ in shape.A],
+        "entry_place": [width * place[1, row] + column for row, column in shape.A],
+        "rate_place": [width * row + column for row, column in shape.X],
+        "rate_column": [column for _, column in shape.X],
+        "ends": [sum(lead <= j for lead, *_ in leads) for j in range(n)],
+        "moving_ends": [max(moving, j + 1) for j in range(n)],
+    }
+    sizes = {
+        "LANES": lanes,
+        "N_S": n_s,
+        "N_V": shape.n_v,
+        "N_F": shape.n_f,
+        "P": p,
+        "N_A": len(shape.A),
+        "N_X": len(shape.X),
+        "ZERO_PIVOT": ZERO_PIVOT,
+        "SMALLEST_DECAY": SMALLEST_DECAY,
+        "LOOSE": LOOSE,
+    }
+    head = "".join(f"#define {name} {value!r}\n" for name, value in sizes.items())
+    return head + "".join(_table(name, values) for name, values in tables.items()) + FILTER
+
+
+def _table(name: str, values: Sequence[int]) -> str:
+    return f"static const int {name}[] = {{{_listed(values) or '0'}}};\n"
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))

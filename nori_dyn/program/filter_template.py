@@ -1,0 +1,265 @@
+"""What is the same in the C of every filter, see `filter_source`."""
+
+from __future__ import annotations
+
+FILTER = r"""
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#define K (N_V + N_F)
+#define N (N_S + K)
+#define ROWS (K + P)
+#define BLOCKS (N / LANES + 1)
+#define WIDTH (BLOCKS * LANES)
+#define M_BLOCKS ((K + LANES - 1) / LANES)
+#define M_WIDTH (M_BLOCKS * LANES)
+#define TILE (LANES < 8 ? 8 : 4)
+#define INLINE static inline __attribute__((always_inline))
+typedef double vec __attribute__((vector_size(8 * LANES)));
+
+/* What is known of the memory: R m = z + noise, R row by row; a row of zeros says nothing. */
+typedef struct { double *R, *z; } memory;
+
+/* A, c: entries and constants of the weighed rows A u + c = noise; X, x: those of the rates; weights: one over the
+   variances, 0 where a reading is missing; decay, Q: of each number of the memory over dt. u: the estimate, not a
+   number where it is not determined; pivots: one over each pivot, 0 where it vanishes. The workspace begins with the
+   rows [R | z] of u. */
+typedef struct {
+    memory known;
+    const double *A, *c, *X, *x, *weights, *decay, *Q;
+    double *u, *pivots, *work;
+    double dt, nis, log_likelihood;
+    int degrees;
+} filter;
+
+/* The workspace. */
+typedef struct {
+    vec rows[ROWS * BLOCKS], moving[N * BLOCKS], rates[N_V * BLOCKS + 1], scale[BLOCKS], sizes[BLOCKS], sums[BLOCKS];
+    vec noise[K * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1];
+    double column[ROWS + N], pivots[N + 1], roots[P + 1];
+} workspace;
+
+/* sums = x^T M of a column x and rows M of which a few blocks are looked at. */
+INLINE void sum_tile(int tiles, int n, const double *x, const vec *M, int blocks, vec *sums) {
+    vec t[8] = {0};
+    for (int r = 0; r < n; ++r)
+        for (int b = 0; b < tiles; ++b) t[b] += x[r] * M[r * blocks + b];
+    for (int b = 0; b < tiles; ++b) sums[b] = t[b];
+}
+
+/* M -= y t^T */
+INLINE void take_tile(int tiles, int n, const double *y, vec *M, int blocks, const vec *sums) {
+    vec t[8];
+    for (int b = 0; b < tiles; ++b) t[b] = sums[b];
+    for (int r = 0; r < n; ++r)
+        for (int b = 0; b < tiles; ++b) M[r * blocks + b] -= y[r] * t[b];
+}
+
+/* By tiles that fit the registers. */
+#define TILED(call, ...) \
+    for (; b + TILE <= end; b += TILE) call(TILE, __VA_ARGS__); \
+    switch (end - b) { \
+    case 7: call(7, __VA_ARGS__); break; \
+    case 6: call(6, __VA_ARGS__); break; \
+    case 5: call(5, __VA_ARGS__); break; \
+    case 4: call(4, __VA_ARGS__); break; \
+    case 3: call(3, __VA_ARGS__); break; \
+    case 2: call(2, __VA_ARGS__); break; \
+    case 1: call(1, __VA_ARGS__); break; \
+    }
+
+INLINE void sum_rows(int n, const double *x, const vec *M, int blocks, int b, int end, vec *sums) {
+    TILED(sum_tile, n, x, M + b, blocks, sums + b)
+}
+
+INLINE void take_rows(int n, const double *y, vec *M, int blocks, int b, int end, const vec *sums) {
+    TILED(take_tile, n, y, M + b, blocks, sums + b)
+}
+
+/* Rows of pivots go where their columns are; where a pivot vanishes, the row is zero. */
+static __attribute__((cold)) void put_in_place(int rank, const double *pivots, vec *M) {
+    for (int j = N; j-- > 0;) {
+        if (pivots[j]) {
+            --rank;
+            if (rank < j) memcpy(M + j * BLOCKS, M + rank * BLOCKS, sizeof(vec) * BLOCKS);
+        } else {
+            memset(M + j * BLOCKS, 0, sizeof(vec) * BLOCKS);
+        }
+    }
+}
+
+/* Makes rows [A | b] upper triangular by reflections; by column j only the first ends[j] have begun. Returns the rank,
+   writes one over each pivot, or 0, and the sum of squares that is left of b. */
+static int triangular(int rows, vec *restrict M, const int *restrict ends, double *restrict pivots, double *left,
+                      workspace *restrict w) {
+    double *const column = w->column;
+    vec *const sums = w->sums;
+    for (int b = 0; b < BLOCKS; ++b) {
+        vec size = {0};
+        for (int r = 0; r < rows; ++r) size += M[r * BLOCKS + b] * M[r * BLOCKS + b];
+        w->sizes[b] = size;
+    }
+    int at = 0;
+    for (int j = 0; j < N; ++j) {
+        const double least = ZERO_PIVOT * ZERO_PIVOT * ((double *)w->sizes)[j];
+        const int n = ends[j] - at;
+        vec *const first = M + at * BLOCKS;
+        double *const entry = (double *)first + j;
+        double square = 0;
+        if (n > 1) {
+            for (int r = 0; r < n; ++r) column[r] = entry[r * WIDTH];
+            sum_rows(n, column, first, BLOCKS, j / LANES, BLOCKS, sums);
+            square = ((double *)sums)[j];
+        } else if (n == 1) {
+            square = *entry * *entry;
+        }
+        if (square <= least) {
+            for (int r = 0; r < n; ++r) entry[r * WIDTH] = 0;
+            pivots[j] = 0;
+            continue;
+        }
+        if (n == 1) {
+            pivots[j] = 1 / *entry;
+        } else {
+            /* v = x + norm e, with the sign of x: x - v v^T x / (norm (norm + |x|)) = -norm e */
+            const double norm = copysign(sqrt(square), column[0]);
+            const double factor = 1 / (square + norm * column[0]);
+            for (int b = j / LANES; b < BLOCKS; ++b) sums[b] += norm * first[b];
+            column[0] += norm;
+            for (int r = 0; r < n; ++r) column[r] *= factor;
+            take_rows(n, column, first, BLOCKS, j / LANES, BLOCKS, sums);
+            *entry = -norm;
+            for (int r = 1; r < n; ++r) entry[r * WIDTH] = 0;
+            pivots[j] = -1 / norm;
+        }
+        ++at;
+    }
+    double sum = 0;
+    for (int r = at; r < rows; ++r) sum += ((double *)M)[r * WIDTH + N] * ((double *)M)[r * WIDTH + N];
+    *left = sum;
+    if (at < N) put_in_place(at, pivots, M);
+    return at;
+}
+
+/* Multiplies by a number above zero, whose exponent goes elsewhere. */
+INLINE void multiply(double *product, int *exponent, double x) {
+    int e;
+    *product *= frexp(x, &e);
+    *exponent += e;
+    if (*product < 1e-150) { *product = frexp(*product, &e); *exponent += e; }
+}
+
+/* Estimates that depend on what is not determined become not a number. */
+static __attribute__((cold)) void blot(filter *at, workspace *w) {
+    const double *const R = (double *)w->rows;
+    double *const unseen = w->column;
+    for (int j = 0; j < N; ++j) {
+        if (at->pivots[j]) continue;
+        double largest = 0;
+        for (int i = 0; i < N; ++i) unseen[i] = i == j;
+        for (int i = j; i-- > 0;) {
+            double sum = 0;
+            for (int l = i + 1; l <= j; ++l) sum += R[i * WIDTH + l] * unseen[l];
+            unseen[i] = -sum * at->pivots[i];
+        }
+        for (int pass = 0; pass < 2; ++pass)
+            for (int i = 0; i <= j; ++i) {
+                double size = 0;
+                for (int r = 0; r <= i; ++r) size += R[r * WIDTH + i] * R[r * WIDTH + i];
+                size = (at->pivots[i] ? sqrt(size) : sqrt(size + 1)) * fabs(unseen[i]);
+                if (!pass) largest = fmax(largest, size);
+                else if (size > LOOSE * largest) at->u[i] = NAN;
+            }
+    }
+}
+
+/* What is known after the sensors; returns how many pivots vanish. */
+int update(filter *at) {
+    workspace *const w = (workspace *)at->work;
+    double *const M = (double *)w->rows;
+    double over = 1, under = 1;
+    int more = 0, less = 0;
+    memset(w->rows, 0, sizeof w->rows);
+    at->degrees = 0;
+    for (int i = 0; i < K; ++i) {
+        double *const row = M + WIDTH * memory_row[i];
+        const double diagonal = at->known.R[K * i + i];
+        for (int l = i; l < K; ++l) row[N_S + l] = at->known.R[K * i + l];
+        row[N] = at->known.z[i];
+        if (diagonal != 0) {
+            multiply(&over, &more, diagonal * diagonal);
+            ++at->degrees;
+        }
+    }
+    for (int i = 0; i < P; ++i) w->roots[i] = sqrt(at->weights[i]);
+    for (int i = 0; i < P; ++i) {
+        if (w->roots[i] == 0) continue;
+        M[WIDTH * sensor_row[i] + N] = -w->roots[i] * at->c[i];
+        multiply(&over, &more, at->weights[i]);
+        ++at->degrees;
+    }
+    for (int e = 0; e < N_A; ++e) M[entry_place[e]] = w->roots[entry_sensor[e]] * at->A[e];
+    const int rank = triangular(ROWS, w->rows, ends, at->pivots, &at->nis, w);
+    at->degrees -= rank;
+    for (int j = 0; j < N; ++j) if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
+    at->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - at->nis
+                          - at->degrees * 1.8378770664093454836) / 2;
+    for (int j = 0; j < N; ++j) at->u[j] = M[j * WIDTH + N];
+    for (int j = N; j-- > 0;) {
+        const double u = at->u[j] *= at->pivots[j];
+        for (int i = 0; i < j; ++i) at->u[i] -= M[i * WIDTH + j] * u;
+    }
+    if (rank < N) blot(at, w);
+    return N - rank;
+}
+
+/* What is known of the memory after dt. */
+void propagate(filter *at) {
+    workspace *const w = (workspace *)at->work;
+    double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
+    memcpy(w->moving, w->rows, sizeof w->moving);
+    for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
+    for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / fmax(at->decay[i], SMALLEST_DECAY);
+    for (int r = 0; r < N; ++r)
+        for (int b = r / LANES; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] *= w->scale[b];
+    if (N_V > 0) {
+        double left;
+        /* v = (v+ - dt (X_s s + X_f f + x)) / a */
+        memset(w->rates, 0, sizeof w->rates);
+        for (int e = 0; e < N_X; ++e) rates[rate_place[e]] = at->dt * at->X[e] * scale[rate_column[e]];
+        for (int i = 0; i < N_V; ++i) rates[i * WIDTH + N] = -at->dt * at->x[i];
+        for (int r = 0; r < N_S + N_V; ++r)
+            for (int i = r < N_S ? 0 : r - N_S; i < N_V; ++i) {
+                const double v = M[r * WIDTH + N_S + i];
+                for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] -= v * w->rates[i * BLOCKS + b];
+            }
+        if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
+    }
+    /* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the
+       rows are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column. */
+    double *const noise = (double *)w->noise, *const sums = (double *)w->noise_sums, *const column = w->column;
+    memset(w->noise, 0, sizeof w->noise);
+    for (int l = 0; l < K; ++l) {
+        const double g = sqrt(at->Q[l]);
+        for (int i = 0; i <= l; ++i) noise[l * M_WIDTH + i] = g * M[(N_S + i) * WIDTH + N_S + l];
+    }
+    for (int i = K; i-- > 0;) {
+        const int n = K - i, end = i / LANES + 1, start = (N_S + i) / LANES;
+        vec *const from = w->noise + i * M_BLOCKS, *const row = w->moving + (N_S + i) * BLOCKS;
+        for (int l = 0; l < n; ++l) column[l] = noise[(i + l) * M_WIDTH + i];
+        sum_rows(n, column, from, M_BLOCKS, 0, end, w->noise_sums);
+        const double square = 1 + sums[i], norm = sqrt(square), factor = 1 / (square + norm), inverse = 1 / norm;
+        for (int l = 0; l < n; ++l) column[l] *= factor;
+        take_rows(n, column, from, M_BLOCKS, 0, end, w->noise_sums);
+        for (int b = start; b < BLOCKS; ++b) row[b] *= inverse;
+        for (int r = 0; r < i; ++r) sums[r] *= inverse;
+        take_rows(i, sums, w->moving + N_S * BLOCKS, BLOCKS, start, BLOCKS, row);
+    }
+    for (int i = 0; i < K; ++i) {
+        for (int l = i; l < K; ++l) at->known.R[K * i + l] = M[(N_S + i) * WIDTH + N_S + l];
+        at->known.z[i] = M[(N_S + i) * WIDTH + N];
+    }
+}
+
+size_t workspace_size(void) { return sizeof(workspace) / sizeof(double); }
+"""

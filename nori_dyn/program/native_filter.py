@@ -1,0 +1,119 @@
+"""The steps of a filter as C, compiled and loaded: one foreign call an update, one a motion.
+
+Source: see `filtering.square_root`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import cffi
+import numpy as np
+
+from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.filter_source import FilterShape, filter_source
+from nori_dyn.program.kernel.native import aligned
+from nori_dyn.typing import Floats
+
+DECLARED = """
+typedef struct { double *R, *z; } memory;
+typedef struct {
+    memory known;
+    const double *A, *c, *X, *x, *weights, *decay, *Q;
+    double *u, *pivots, *work;
+    double dt, nis, log_likelihood;
+    int degrees;
+} filter;
+int update(filter *at);
+void propagate(filter *at);
+size_t workspace_size(void);
+"""
+
+
+@cache
+def _interface() -> Any:
+    ffi = cffi.FFI()
+    ffi.cdef(DECLARED)
+    return ffi
+
+
+class NativeSteps:
+    """The update and the motion of a filter. Not to be shared between threads.
+
+    Write into the arrays that it reads, call `update`, read what it found, call `propagate`. Each is one foreign call
+    that allocates nothing.
+
+    Attributes:
+        values: what the program of a tick gives: entries of A, c, entries of X, x, one after the other; A, c, X and x
+            are views of it.
+        weights: one over the variances of the weighed rows (p,); 0 where a reading is missing.
+        decay, Q: of each number of the memory (k,), over the dt of `propagate`.
+        R, z: what is known of the memory: R m = z + noise, (k, k) and (k,).
+        u: the estimate (n,); nan where it is not determined.
+        pivots: one over each pivot (n,); 0 where it vanishes.
+        R_u, z_u: what is known of u after the sensors (n, n), (n,).
+
+    Args:
+        shape: sizes and patterns.
+        compiler: the compiler.
+        values: where A, c, X and x are to be read; an array of its own when None.
+
+    Raises:
+        CompilerError: the compiler fails, or there is no room for what it makes.
+    """
+
+    def __init__(self, shape: FilterShape, compiler: Compiler, values: Floats | None = None) -> None:
+        self.shape = shape
+        ffi = _interface()
+        library = load_library(ffi, filter_source(shape, compiler.lanes), compiler)
+        n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
+        sizes = (len(shape.A), p, len(shape.X), shape.n_v)
+        self.values = aligned(sum(sizes)) if values is None else values
+        self.A, self.c, self.X, self.x = np.split(self.values, np.cumsum(sizes)[:-1])
+        self.weights, self.decay, self.Q = np.ones(p), np.ones(k), np.zeros(k)
+        self.R, self.z = np.zeros((k, k)), np.zeros(k)
+        self.u, self.pivots = np.zeros(n), np.zeros(n)
+        self._work = aligned(library.workspace_size())
+        rows = self._work[: n * width].reshape(n, width)
+        self.R_u, self.z_u = rows[:, :n], rows[:, n]
+
+        def at(array: Floats) -> Any:
+            return ffi.cast("double *", array.ctypes.data)
+
+        read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
+        parts = [(at(self.R), at(self.z)), *map(at, (*read, self.u, self.pivots, self._work))]
+        self._placed = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
+        self._update, self._propagate, self._library = library.update, library.propagate, library
+
+    def update(self) -> int:
+        """Take in the sensors of a tick; return how many pivots vanish."""
+        count: int = self._update(self._placed)
+        return count
+
+    def propagate(self, dt: float) -> None:
+        """Move the memory on to the next tick.
+
+        Args:
+            dt: time to it [s].
+        """
+        self._placed.dt = dt
+        self._propagate(self._placed)
+
+    @property
+    def nis(self) -> float:
+        """The normalised innovation squared of the last update."""
+        found: float = self._placed.nis
+        return found
+
+    @property
+    def degrees(self) -> int:
+        """Its degrees of freedom."""
+        found: int = self._placed.degrees
+        return found
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log likelihood of its readings."""
+        found: float = self._placed.log_likelihood
+        return found

@@ -1,0 +1,120 @@
+"""What is free in a tick, and what weighed rows say of it, against a dense solution of the system's own equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.algebra.ranges import numbers_in
+from nori_dyn.filtering.tick import Tick
+from tests.mechanisms import closed_state, four_bar
+from tests.robots import load
+
+UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
+SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
+
+
+def observer():
+    return nd.sensors("momentum_observer")
+
+
+def pushed():
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    free = {"type": "external_wrench", "links": {"except": "tips"}, "value": 0}
+    return nd.SensorSet.from_dict(
+        {
+            "name": "pushed",
+            "measurements": [torque, free, {"type": "joint_acceleration", "joints": "all"}],
+            "memory": {"push": {"of": "fx:link3", "walk": 5.0, "sigma": 20}},
+        }
+    )
+
+
+def standing():
+    feet = {"type": "rigid_contact", "links": ["LF_FOOT"]}
+    return nd.SensorSet.from_dict(
+        {
+            "name": "standing",
+            "measurements": [
+                {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.5},
+                {"type": "joint_torque", "joints": "actuated", "sigma": 0.1, "offset": {"sigma": 3}},
+                {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
+                feet,
+                {"type": "external_wrench", "links": {"except": ["LF_FOOT"]}, "value": 0},
+            ],
+            "memory": {"speed": SPEED, "offsets": {"of": "offset", "walk": 0.01}},
+        }
+    )
+
+
+CASES = {
+    "an arm": (lambda: load("ur5"), observer, (6, 6, 6)),
+    "one that is pushed": (lambda: nd.autotree(3, skew=0.3), pushed, None),
+    "a walker on a foot": (lambda: load("anymal", "floating"), standing, (12, 18, 12)),
+    "a loop": (
+        four_bar,
+        lambda: nd.SensorSet.from_dict(
+            {
+                "name": "four bars",
+                "measurements": [
+                    {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}},
+                    UNLOADED,
+                ],
+                "memory": {"speed": SPEED, "push": {"of": "offset", "walk": 1.0}},
+            }
+        ),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_and_rates_are_those_of_the_whole_system(name):
+    robot, sensors, sizes = CASES[name]
+    tree = robot()
+    system = nd.System(tree, sensors())
+    tick = Tick(nd.plan(system, outputs=["tau", "qdd"]))
+    freed, system = tick.freed, tick.system
+    assert sizes is None or tick.sizes == sizes
+    rng = np.random.default_rng(3)
+    q = closed_state(tree, 2)[0] if tree.components else tree.random_configuration(2)
+    qd, y, u = rng.normal(size=tree.nv), rng.normal(size=system.ny), rng.normal(size=len(freed.names))
+    D, b = system.D(q).toarray(), system.b(q, qd, y)
+    exact = numbers_in(row.slice for row in system.rows if row.is_exact)
+    selected = np.eye(system.shape[1])[freed.columns]
+    d = np.linalg.solve(np.vstack([D[exact], selected]), np.concatenate([-b[exact], u]))
+
+    said = tick.said(q, qd, y)
+    weighed = numbers_in(row.slice for row in freed.weighed)
+    assert said.A @ u + said.c == pytest.approx(D[weighed] @ d + b[weighed], rel=1e-9, abs=1e-9 * np.abs(d).max())
+    rates = numbers_in(system.column(*one.rate) for one in freed.memory if one.rate is not None)
+    assert said.X @ u + said.x == pytest.approx(d[rates], rel=1e-9, abs=1e-9 * np.abs(d).max())
+    estimate = tick.outputs(q, qd, y, u)
+    for kind in ("tau", "qdd"):
+        assert estimate[kind] == pytest.approx(d[numbers_in(v.slice for v in system.variables if v.kind == kind)])
+    slopes = tick.slopes(q)
+    assert estimate.tau + (slopes @ u)[: tree.nv] == pytest.approx(tick.outputs(q, qd, y, 2 * u).tau)
+
+
+def test_what_is_known_at_first_is_no_row_of_a_tick():
+    system = nd.System(load("ur5"), observer())
+    names = Tick(nd.plan(system, outputs=["qdd"])).freed.row_names
+    assert not [name for name in names if name.startswith("prior:")]
+    assert len(names) == 12
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"memory": {}}, "nothing persists by sensors 'arm': a filter needs `memory`"),
+        ({"dynamics": {"sigma": 0.1}}, "has a sigma: a filter needs equations of motion that hold exactly"),
+        ({"memory": {"push": {"of": "fx:link2", "walk": 1.0}}}, "tell what persists .*fx:link2.* by themselves"),
+        ({"memory": {"speed": {**SPEED, "rate": "qd"}}}, "cannot be its own rate"),
+    ],
+)
+def test_what_cannot_be_filtered_is_told(change, message):
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}}
+    content = {"name": "arm", "measurements": [torque, UNLOADED], "memory": {"offsets": {"of": "offset"}}} | change
+    with pytest.raises(nd.NoriError, match=message):
+        Tick(nd.plan(nd.System(nd.autotree(2), nd.SensorSet.from_dict(content))))

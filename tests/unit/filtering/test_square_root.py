@@ -1,0 +1,294 @@
+"""The square-root steps: against a textbook Kalman filter and smoother in 150 digits, and what they cannot know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from nori_dyn.errors import InputError
+from nori_dyn.filtering.square_root import (
+    Information,
+    Motion,
+    Updated,
+    propagated,
+    smoothed,
+    triangular,
+    updated,
+)
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.native_filter import NativeSteps
+from tests.tolerances import Tolerance, assert_close
+
+TEXTBOOK = Tolerance(1e-10, "orthogonal transformations of rows whose condition is up to 1e4, over 60 ticks")
+DIFFUSE = mp.mpf(10) ** 50
+"""The variance that stands for infinity where numbers have 150 digits."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What a tick is given."""
+
+    A: np.ndarray
+    c: np.ndarray
+    weights: np.ndarray
+    motion: Motion
+
+
+@dataclass(frozen=True)
+class Case:
+    """A filter's sizes, what is known before it starts, and its ticks."""
+
+    n_s: int
+    n_v: int
+    n_f: int
+    mean: np.ndarray
+    sigmas: np.ndarray
+    ticks: tuple[Tick, ...]
+
+
+def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
+    """Return a case whose dt vary, whose walks are zero in places, and some of whose readings are missing."""
+    n_s, n_v, n_f, p = sizes
+    k = n_v + n_f
+    rng = np.random.default_rng(seed)
+    sigmas = rng.uniform(0.1, 10.0, k)
+    sigmas[list(diffuse)] = np.inf
+    walk = rng.uniform(0.1, 1.0, k) * (np.arange(k) % 3 > 0)
+    T = np.where(np.arange(k) % 4 == 3, 0.05, np.inf)
+    ticks = []
+    for number in range(n_ticks):
+        dt = rng.uniform(0.001, 0.02)
+        A = rng.normal(size=(p, n_s + k)) * (rng.random((p, n_s + k)) < 0.7)
+        A[:n_s, :n_s] += 3 * np.eye(n_s)
+        weights = 10.0 ** rng.uniform(-1, 4, p) * (rng.random(p) > missing * (number > 0))
+        weights[:n_s] += 0.5
+        Q = np.where(np.isinf(T), walk**2 * dt, walk**2 * np.where(np.isinf(T), 1.0, T) / 2 * -np.expm1(-2 * dt / T))
+        x, X_s, X_f = rng.normal(size=n_v), rng.normal(size=(n_v, n_s)), rng.normal(size=(n_v, n_f))
+        ticks.append(Tick(A, rng.normal(size=p), weights, Motion(dt, X_s, X_f, x, np.exp(-dt / T), Q)))
+    return Case(n_s, n_v, n_f, rng.normal(size=k), sigmas, tuple(ticks))
+
+
+def exact(values):
+    return np.vectorize(mp.mpf, otypes=[object])(np.asarray(values, dtype=float))
+
+
+def inverse(M):
+    return np.array((mp.matrix(M.tolist()) ** -1).tolist(), dtype=object).reshape(M.shape)
+
+
+def textbook(case):
+    """Return of a textbook Kalman filter and smoother: by tick the estimates, and the smoothed ones."""
+    s, v, k = case.n_s, case.n_v, case.n_v + case.n_f
+    m = exact(case.mean * np.isfinite(case.sigmas))
+    P = np.diag([DIFFUSE if np.isinf(sigma) else mp.mpf(sigma) ** 2 for sigma in case.sigmas])
+    unknown = int(np.isinf(case.sigmas).sum())
+    found = []
+    for tick in case.ticks:
+        prior = np.full((s + k, s + k), mp.mpf(0), dtype=object)
+        prior[:s, :s] = np.diag([DIFFUSE] * s)
+        prior[s:, s:] = P
+        u = np.concatenate([exact(np.zeros(s)), m])
+        rows = tick.weights > 0
+        A, c = exact(tick.A[rows]), exact(tick.c[rows])
+        S = A @ prior @ A.T + np.diag(1 / exact(tick.weights[rows]))
+        innovation = -(A @ u + c)
+        gain = prior @ A.T @ inverse(S)
+        nis = innovation @ inverse(S) @ innovation
+        u, P_u = u + gain @ innovation, prior - gain @ A @ prior
+        log_likelihood = -(mp.log(mp.det(mp.matrix(S.tolist()))) + nis + rows.sum() * mp.log(2 * mp.pi)) / 2
+        log_likelihood += (s + unknown) * mp.log(2 * mp.pi * DIFFUSE) / 2
+        motion = tick.motion
+        F = np.hstack([exact(np.zeros((k, s))), np.diag(exact(motion.decay))])
+        F[:v, :s], F[:v, s + v :] = motion.dt * exact(motion.X_s), motion.dt * exact(motion.X_f)
+        m = F @ u + np.concatenate([motion.dt * exact(motion.x), exact(np.zeros(case.n_f))])
+        P = F @ P_u @ F.T + np.diag(exact(motion.Q))
+        found.append((u, P_u, nis, int(rows.sum()) - s - unknown, log_likelihood, F, m, P))
+        unknown = 0
+    backward = [(m, P)]
+    for u, P_u, *_, F, ahead, P_ahead in reversed(found):
+        mean, covariance = backward[-1][0][-k:], backward[-1][1][-k:, -k:]
+        gain = P_u @ F.T @ inverse(P_ahead)
+        backward.append((u + gain @ (mean - ahead), P_u + gain @ (covariance - P_ahead) @ gain.T))
+    return found, backward[:0:-1]
+
+
+class Native:
+    """The steps in C, with the names of those in NumPy."""
+
+    def __init__(self, case):
+        n, p = case.n_s + case.n_v + case.n_f, len(case.ticks[0].c)
+        rates = [j for j in range(n) if not case.n_s <= j < case.n_s + case.n_v]
+        shape = FilterShape(
+            *(case.n_s, case.n_v, case.n_f, p),
+            tuple((i, j) for i in range(p) for j in range(n) if any(tick.A[i, j] for tick in case.ticks)),
+            tuple((i, j) for i in range(case.n_v) for j in rates),
+        )
+        self.steps = NativeSteps(shape, find_compiler())
+
+    def updated(self, before, A, c, weights, n_s):
+        """See `updated`."""
+        at = self.steps
+        at.R[:], at.z[:], at.c[:], at.weights[:] = before.R, before.z, c, weights
+        at.A[:] = [A[place] for place in at.shape.A]
+        count = at.update()
+        undetermined = tuple(np.flatnonzero(at.pivots == 0).tolist())
+        assert count == len(undetermined)
+        found = at.R_u.copy(), at.z_u.copy(), at.nis, at.degrees, at.log_likelihood, undetermined, at.u.copy()
+        return Updated(*found)
+
+    def propagated(self, after, motion):
+        """See `propagated`."""
+        at = self.steps
+        X = np.hstack([motion.X_s, np.zeros((motion.n_v, motion.n_v)), motion.X_f])
+        at.X[:], at.x[:] = [X[place] for place in at.shape.X], motion.x
+        at.decay[:], at.Q[:] = motion.decay, motion.Q
+        at.propagate(motion.dt)
+        return Information(at.R.copy(), at.z.copy())
+
+
+def steps_of(kind, case):
+    """Return `updated` and `propagated`, in NumPy or in C."""
+    if kind == "numpy":
+        return updated, propagated
+    if find_compiler() is None:
+        pytest.skip("there is no C compiler here")
+    native = Native(case)
+    return native.updated, native.propagated
+
+
+def run(case, kind="numpy"):
+    """Return what the steps find at each tick: what is known before, after, and in the end."""
+    before = Information.of(case.mean, case.sigmas)
+    update, propagate = steps_of(kind, case)
+    found = []
+    for tick in case.ticks:
+        after = update(before, tick.A, tick.c, tick.weights, case.n_s)
+        found.append((before, after))
+        before = propagate(after, tick.motion)
+    return found, before
+
+
+CASES = {
+    "arm": random_case((2, 2, 2, 6), 60, seed=1),
+    "nothing known before": random_case((2, 2, 2, 8), 40, seed=2, diffuse=(0, 1, 2, 3)),
+    "memory alone": random_case((0, 0, 4, 3), 60, seed=3),
+    "no rates": random_case((2, 0, 3, 4), 40, seed=4),
+    "rates alone": random_case((2, 2, 0, 4), 40, seed=5),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def solved(request):
+    mp.mp.dps = 150
+    case = CASES[request.param]
+    return case, *textbook(case)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "native"])
+class TestTextbook:
+    def test_filter(self, solved, kind):
+        case, expected, _ = solved
+        for (_, after), (u, P, nis, degrees, log_likelihood, *_) in zip(run(case, kind)[0], expected, strict=True):
+            assert_close(after.u, u.astype(float), TEXTBOOK)
+            assert_close(after.covariance(), P.astype(float), TEXTBOOK)
+            assert_close(after.nis, float(nis), TEXTBOOK)
+            assert after.degrees == degrees
+            assert_close(after.log_likelihood, float(log_likelihood), TEXTBOOK)
+            assert not after.undetermined
+            assert not np.tril(after.R, -1).any()
+
+    def test_memory_at_the_next_tick(self, solved, kind):
+        case, expected, _ = solved
+        found, last = run(case, kind)
+        known = [*[before for before, _ in found[1:]], last]
+        for before, (*_, m, P) in zip(known, expected, strict=True):
+            assert_close(before.mean(), m.astype(float), TEXTBOOK)
+            assert_close(before.covariance(), P.astype(float), TEXTBOOK)
+            assert not np.tril(before.R, -1).any()
+
+    def test_smoother(self, solved, kind):
+        case, _, expected = solved
+        k = case.n_v + case.n_f
+        found, last = run(case, kind)
+        mean, covariance = last.mean(), last.covariance()
+        for (_, after), tick, (u, P) in zip(found[::-1], case.ticks[::-1], expected[::-1], strict=True):
+            u_hat, P_hat = smoothed(after, tick.motion, mean, covariance)
+            assert_close(u_hat, u.astype(float), TEXTBOOK)
+            assert_close(P_hat, P.astype(float), TEXTBOOK)
+            mean, covariance = u_hat[case.n_s :], P_hat[case.n_s :, case.n_s :]
+            assert mean.shape == (k,)
+
+
+class TestUndetermined:
+    def test_memory_that_is_seen_later(self):
+        # Of two numbers only their sum is seen, then the second as well.
+        A = [np.array([[1.0, 1.0]]), np.array([[0.0, 1.0]])]
+        motion = Motion(0.1, np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
+        before = Information.of(np.zeros(2), np.full(2, np.inf))
+        first = updated(before, A[0], np.array([-3.0]), np.array([4.0]), 0)
+        assert first.undetermined == (1,)
+        assert np.isnan(first.u).all()
+        assert first.degrees == 0
+        assert first.nis == 0.0
+        second = updated(propagated(first, motion), A[1], np.array([-1.0]), np.array([4.0]), 0)
+        assert second.undetermined == ()
+        np.testing.assert_allclose(second.u, [2.0, 1.0], rtol=1e-14)
+        np.testing.assert_allclose(second.covariance(), [[0.5, -0.25], [-0.25, 0.25]], rtol=1e-14)
+        mean, covariance = smoothed(first, motion, second.u, second.covariance())
+        np.testing.assert_allclose(mean, [2.0, 1.0], rtol=1e-14)
+        np.testing.assert_allclose(covariance, second.covariance(), rtol=1e-14)
+
+    def test_names_what_is_not_determined_and_keeps_the_rest(self):
+        before = Information.of(np.array([1.0, 2.0, 3.0]), np.array([0.5, np.inf, np.inf]))
+        A = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
+        after = updated(before, A, np.array([-5.0, -5.0]), np.array([1.0, 3.0]), 1)
+        assert after.undetermined == (0, 3)
+        np.testing.assert_allclose(after.u, [np.nan, 1.0, 5.0, np.nan], rtol=1e-14)
+        np.testing.assert_allclose(np.diag(after.covariance()), [np.nan, 0.25, 0.25, np.nan], rtol=1e-14)
+        assert after.degrees == 1
+
+    def test_an_acceleration_that_nobody_sees_leaves_nothing_of_the_speed(self):
+        motion = Motion(0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2))
+        before = Information.of(np.array([1.0, 2.0]), np.array([0.5, 0.25]))
+        after = updated(before, np.zeros((1, 3)), np.zeros(1), np.zeros(1), 1)
+        ahead = propagated(after, motion)
+        np.testing.assert_array_equal(ahead.mean(), [np.nan, 2.0])
+        np.testing.assert_allclose(ahead.covariance()[1, 1], 0.0625, rtol=1e-14)
+
+    def test_dependent_columns_are_found_in_spite_of_rounding(self):
+        rng = np.random.default_rng(0)
+        A = rng.normal(size=(30, 12)) * 10.0 ** rng.uniform(-4, 4, 12)
+        A[:, 9] = A[:, :5] @ rng.normal(size=5)
+        R, z, left = triangular(np.column_stack([A, rng.normal(size=30)]))
+        assert np.flatnonzero(np.diag(R) == 0).tolist() == [9]
+        np.testing.assert_allclose(R.T @ R, A.T @ A, rtol=1e-9, atol=1e-9 * np.abs(A).max() ** 2)
+
+    def test_missing_readings_may_be_nan(self):
+        before = Information.of(np.array([1.0]), np.array([0.5]))
+        after = updated(before, np.array([[1.0], [np.nan]]), np.array([-2.0, np.nan]), np.array([4.0, 0.0]), 0)
+        np.testing.assert_allclose(after.u, [1.5], rtol=1e-14)
+
+
+class TestInformation:
+    def test_of_a_covariance(self):
+        rng = np.random.default_rng(1)
+        root = rng.normal(size=(5, 5)) * 10.0 ** np.arange(-4, 6, 2)[:, None]
+        known = Information.of_covariance(np.arange(5.0), root @ root.T)
+        assert not np.tril(known.R, -1).any()
+        np.testing.assert_allclose(known.mean(), np.arange(5.0), rtol=1e-8, atol=1e-8)
+        size = np.sqrt(np.diag(root @ root.T))
+        np.testing.assert_allclose(
+            known.covariance() / np.outer(size, size), root @ root.T / np.outer(size, size), atol=1e-9
+        )
+
+    def test_refuses_what_is_no_knowledge(self):
+        with pytest.raises(InputError, match="number 1 of the memory is 0"):
+            Information.of(np.zeros(2), np.array([1.0, 0.0]))
+        with pytest.raises(InputError, match="mean of the memory holds nan"):
+            Information.of(np.array([np.nan]), np.ones(1))
+        with pytest.raises(InputError, match="not positive definite"):
+            Information.of_covariance(np.zeros(2), np.ones((2, 2)) - 2 * np.eye(2))
