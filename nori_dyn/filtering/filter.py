@@ -11,17 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.history import History
 from nori_dyn.filtering.instants import GAP, Instant, Ticks
 from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
+from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import Watch, unwatched
-from nori_dyn.solve.contact_numbers import Closed
+from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
+from nori_dyn.solve.solver import Singular, check_singular
 from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
@@ -91,11 +95,7 @@ class Filter:
         Raises:
             InputError: what is known is of other numbers, or its covariance is none.
         """
-        if state is not None and state.names != self.memory_names:
-            raise InputError(
-                f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
-            )
-        self._before = self._tick.beginning() if state is None else information(state)
+        self._before = self._known_first(state)
         self._after: Updated | None = None
         self._instant: Instant | None = None
         self._time = 0.0 if state is None else state.time
@@ -145,8 +145,72 @@ class Filter:
         deviations = partial(instant.tick.deviations, instant.q)
         return Tracked(estimate, after, partial(self._state_of, after, self._time), deviations)
 
+    def over(
+        self,
+        T: Floats | None,
+        Q: Floats,
+        Qd: Floats,
+        Y: Floats,
+        contacts: ClosedInAll | Sequence[Closed] | None = None,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+        singular: Singular = "refuse",
+        causal: bool = True,
+        state: MemoryState | None = None,
+    ) -> History:
+        """Estimate N ticks that were recorded: each from the readings up to it, or from all.
+
+        The filter stays as it is: it begins with what the sensors' config says, or with `state`.
+
+        Args:
+            T: times (N,) [s], which increase; the usual time apart when None.
+            Q: configurations (N, nq).
+            Qd: velocities (N, nv).
+            Y: readings (N, ny), of all contact states.
+            contacts: those that are closed, see `SwitchingSolver.solve_batch`; the present ones when None.
+            weights: see `Solver.solve_batch`.
+            missing: see `Solver.solve_batch`.
+            singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
+            causal: whether each is estimated from the readings up to it; otherwise from all of them.
+            state: what is known before the first.
+
+        Raises:
+            InputError: as `step`, wrong shapes, times that do not increase; says of which tick.
+            SingularSystemError: something is not determined, and that is refused; says what and when.
+            UnplannedStateError: a contact state that has no plan.
+        """
+        check_singular(singular)
+        tree = self._tick.system.tree
+        Q = batched("Q", Q, tree.nq)
+        N = len(Q)
+        if not N:
+            raise InputError("Q holds no tick.")
+        t = self.dt * np.arange(N, dtype=float) if T is None else increasing(checked("T", T, (N,)))
+        Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, self._ticks.ny))
+        weighed = weights if weights is None or isinstance(weights, Mapping) else numeric("weights", weights)
+        numbers = np.full(N, self._number) if contacts is None else self._ticks.planned.numbers_of(contacts, N)
+        whole = Stretch(0, t, np.diff(t, prepend=t[0]), numbers, Q, Qd, Y, weighed)
+        run = Recorded(self._ticks, self.dt, self._known_first(state), missing, singular)
+        if causal:
+            return History.joined(list(run.filtered(Cut(whole))))
+        return History.joined(list(run.smoothed(Cut(whole)))[::-1])
+
     def _state_of(self, after: Updated, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
+
+    def _known_first(self, state: MemoryState | None) -> Information:
+        """Return what is known at first.
+
+        Raises:
+            InputError: it is of other numbers, or its covariance is none.
+        """
+        if state is None:
+            return self._tick.beginning()
+        if state.names != self.memory_names:
+            raise InputError(
+                f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
+            )
+        return information(state)
 
     def _carried(self, dt: float) -> Information:
         """Return what is known before the next readings, a time [s] after the last."""
@@ -164,6 +228,22 @@ def checked_time(name: str, dt: float) -> float:
     if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
         raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
     return float(dt)
+
+
+def increasing(T: Floats) -> Floats:
+    """Return times (N,).
+
+    Raises:
+        InputError: one is not after the one before.
+    """
+    wrong = np.flatnonzero(np.diff(T) <= 0)
+    if len(wrong):
+        k = int(wrong[0]) + 1
+        raise InputError(
+            f"T[{k}] is {T[k]:.9g} s and T[{k - 1}] is {T[k - 1]:.9g} s: a tick comes after the one before. Leave out "
+            "what was recorded twice, and sort the rest."
+        )
+    return T
 
 
 def undetermined_error(tick: Tick, places: Sequence[int]) -> SingularSystemError:

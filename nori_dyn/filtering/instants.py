@@ -68,12 +68,14 @@ class Instant:
             dt: time to the next [s].
             is_gap: whether the motion in between is not known.
         """
-        found = propagated(after, self.motion(dt, is_gap))
+        motion = self.motion(dt, is_gap)
         if not is_gap:
-            return found
-        n_v, k = self.tick.sizes[1], sum(self.tick.sizes[1:])
-        R, z = np.zeros((k, k)), np.zeros(k)
-        R[n_v:, n_v:], z[n_v:] = found.R, found.z
+            return propagated(after, motion)
+        _, n_v, n_f = self.tick.sizes
+        R, z = np.zeros((n_v + n_f, n_v + n_f)), np.zeros(n_v + n_f)
+        if n_f:
+            found = propagated(after, motion)
+            R[n_v:, n_v:], z[n_v:] = found.R, found.z
         return Information(R, z)
 
     def returned(
@@ -88,9 +90,11 @@ class Instant:
             mean: that of the memory at the next (k,), given all readings.
             covariance: that of the memory there (k, k).
         """
-        motion = self.motion(dt, is_gap)
-        n_v = self.tick.sizes[1] if is_gap else 0
-        return smoothed(after, motion, mean[n_v:], covariance[n_v:, n_v:])
+        _, n_v, n_f = self.tick.sizes
+        if is_gap and not n_f:
+            return after.u, after.covariance()
+        forgotten = n_v if is_gap else 0
+        return smoothed(after, self.motion(dt, is_gap), mean[forgotten:], covariance[forgotten:, forgotten:])
 
 
 class Ticks:
@@ -198,15 +202,7 @@ class Ticks:
         return [one for one in found if one is not None]
 
     def _refuse(
-        self,
-        number: int,
-        places: Indices,
-        Q: Floats,
-        Qd: Floats,
-        Y: Floats,
-        weights: Weights,
-        missing: Missing,
-        first: int,
+        self, number: int, places: Indices, Q: Floats, Qd: Floats, Y: Floats, weights: Any, missing: Missing, first: int
     ) -> None:
         """Raise the error of one of many ticks, with its number; none where each alone has none."""
         for k in places.tolist():
