@@ -11,20 +11,15 @@ import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.filtering.consistency import Consistency
-from nori_dyn.filtering.knowledge import MOST_NUMBERS, places_of
+from nori_dyn.filtering.history_summary import Summary
+from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.tables import Document, Facts, Paragraph, Shown, Table, listed, number
+from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
-
-UNSEEN = 0.999
-"""What a standard deviation must fall below, beside what it would be without readings, for these to tell something."""
-
-MOST_GAPS = 8
-"""Gaps that are shown."""
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryHistory(Shown):
+class MemoryHistory:
     """What is known of what persists, at each of N ticks.
 
     Attributes:
@@ -58,28 +53,8 @@ class MemoryHistory(Shown):
         """
         return places_of(self.names, name)
 
-    @property
-    def unseen(self) -> tuple[str, ...]:
-        """The names of the numbers of which no reading told anything: what is said of them was said before."""
-        return tuple(name for name, share in zip(self.names, self.shares.tolist(), strict=True) if share > UNSEEN)
-
     def __repr__(self) -> str:
         return f"MemoryHistory({len(self.names)} numbers at {len(self.mean)} ticks)"
-
-    def shown(self) -> Document:
-        first, last = (
-            [(m, s) for m, s in zip(self.mean[k].tolist(), self.deviations[k].tolist(), strict=True)] for k in (0, -1)
-        )
-        rows = tuple(
-            (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit)
-            for name, (a, sa), (b, sb), unit in zip(self.names, first, last, self.units, strict=True)
-        )
-        columns = ("of", "at first", "+-", "at last", "+-", "unit")
-        table = Table("Memory", columns, rows, left=(0, 5), most=MOST_NUMBERS)
-        if not self.unseen:
-            return Document((table,))
-        words = f"No reading tells {listed(self.unseen, 4)}: what is said of it was known at first."
-        return Document((table, Paragraph(words)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,18 +121,23 @@ class History(Shown):
         how = "filtered" if self.is_causal else "smoothed"
         return f"History({len(self)} ticks, {how}; {', '.join(self.estimate.values)})"
 
-    def shown(self) -> Document:
-        how = "each by the readings up to it" if self.is_causal else "each by all readings"
-        span = f"{len(self):,}, {how}, over {number(float(self.t[-1] - self.t[0]), 4)} s"
-        facts = [("estimates", span), *self._gaps_shown()]
-        return Document((Facts(tuple(facts)), *self.consistency.shown().parts, *self.memory.shown().parts))
+    @cached_property
+    def summary(self) -> Summary:
+        """What is said of them in the end."""
+        memory = self.memory
+        ends = [(memory.mean[k], memory.deviations[k]) for k in (0, -1)]
+        gaps = tuple(self.t[self.gaps].tolist())
+        begin, end = float(self.t[0]), float(self.t[-1])
+        told = (begin, end, self.is_causal, self.consistency, memory.names, memory.units)
+        return Summary(*told, ends[0], ends[1], memory.shares, gaps)
 
-    def _gaps_shown(self) -> list[tuple[str, str]]:
-        if not len(self.gaps):
-            return []
-        places = [f"{number(float(t), 4)} s" for t in self.t[self.gaps].tolist()]
-        words = f"{len(places)}, before {listed(places, MOST_GAPS)}: what has a rate is not known from before them"
-        return [("gaps", words)]
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The names of what persists of which no reading told anything: what is said of it was known at first."""
+        return self.summary.unseen
+
+    def shown(self) -> Document:
+        return self.summary.shown()
 
     @staticmethod
     def joined(parts: Sequence[History]) -> History:

@@ -58,8 +58,9 @@ def recorded(system, n, seed, steps=None):
 def by_least_squares(system, T, Q, Qd, Y, up_to=None, gap=np.inf, weights=None):
     """Return the mean (N, n_d) and covariance (N, n_d, n_d) of all d, by one dense least-squares problem.
 
-    The rows are those of `System.D` and `System.b` at each tick: those that hold exactly leave d = d_0 + B c, the others
-    are weighed; those of what is known at first stand there once; and between two ticks stand the laws of what persists.
+    The rows are those of `System.D` and `System.b` at each tick: those that hold exactly leave d = d_0 + B c, the
+    others are weighed; those of what is known at first stand there once; and between two ticks stand the laws of what
+    persists.
 
     Args:
         system: the system.
