@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from nori_dyn.typing import Array
 
 
 class Spool:
-    """Sets of arrays by name, one after the other, each in a file of its own; flat memory, however many there are.
+    """Groups of arrays, one after the other, each in a file of its own: flat memory, however many there are.
 
     Args:
         folder: where they wait; whoever makes it removes it.
@@ -27,22 +27,25 @@ class Spool:
     def __len__(self) -> int:
         return self._n
 
-    def append(self, arrays: Mapping[str, Array]) -> None:
-        """Take a set of arrays."""
+    def append(self, arrays: Sequence[Array]) -> None:
+        """Take a group of arrays."""
         with self._path(self._n).open("wb") as file:
-            np.savez(file, **dict(arrays))
+            np.savez(file, *arrays)
         self._n += 1
 
-    def __getitem__(self, number: int) -> dict[str, Array]:
-        """Return a set of arrays."""
+    def __getitem__(self, number: int) -> list[Array]:
+        """Return a group of arrays."""
         if not 0 <= number < self._n:
             raise IndexError(number)
         with np.load(self._path(number)) as found:
-            return dict(found)
+            return [found[name] for name in found.files]
 
-    def remove(self, number: int) -> None:
-        """Let go of a set of arrays that nobody wants any more."""
-        self._path(number).unlink()
+    def pop(self) -> list[Array]:
+        """Return the last group of arrays, and let go of it."""
+        last = self[self._n - 1]
+        self._n -= 1
+        self._path(self._n).unlink()
+        return last
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number:09d}.npz"
