@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.api.log_file import metadata_of, write_chunks
+from nori_dyn.api.log_file import metadata_of
 from nori_dyn.api.log_run import LogRunner
 from nori_dyn.api.plan import Plan
-from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.errors import InputError
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.instants import Ticks
 from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch
-from nori_dyn.logs.clock import usual_step
 from nori_dyn.logs.fields import not_estimated, schema_of, written
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
-from nori_dyn.logs.spool import Spool
 from nori_dyn.logs.writer import SIGMA, Schema
 from nori_dyn.system.variables import Variable
-from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
-from nori_dyn.typing import Array, Floats, Indices
+from nori_dyn.typing import Floats
 
 Unseen: TypeAlias = Literal["keep", "refuse"]
 """What to do with what persists and no reading tells anything of: keep what was known at first, or refuse the log."""
@@ -98,9 +93,7 @@ class LogTracker(LogRunner):
             first = next(read)
             stage("compiling")
             ticks = self._ticks(begun, report)
-            run = Recorded(
-                ticks, clock.usual, ticks.first.beginning(), self.options.missing, self.options.singular
-            )
+            run = Recorded(ticks, clock.usual, ticks.first.beginning(), self.options.missing, self.options.singular)
             begun = time.perf_counter()
             parts = self._run(run, ticks, chain([first], read), folder, stage)
             for samples, history in parts:

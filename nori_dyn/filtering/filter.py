@@ -5,30 +5,44 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
-from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import GAP, Instant, Ticks
+from nori_dyn.filtering.instants import GAP, Ticks
 from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
+from nori_dyn.filtering.running import (
+    NO_SOLUTION,
+    NOT_FINITE,
+    UNDETERMINED,
+    NativeRunning,
+    NumpyRunning,
+    Running,
+    Shared,
+)
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
-from nori_dyn.solve.solver import Singular, check_singular
-from nori_dyn.system.inputs import Missing, Weights
+from nori_dyn.solve.estimate import Layout
+from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
+from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
+
+GOOD = Status()
+"""That of a tick that went as it should."""
 
 
 class Filter:
@@ -38,6 +52,9 @@ class Filter:
         plans: the plan of each contact state.
         contact_names: all contacts.
         dt: usual time between ticks [s].
+        inputs: the arrays that `tick` reads: q, qd, y and weights of all contact states, see `SwitchingSolver`.
+        outputs: the arrays that `tick` writes, by the names of the outputs.
+        backend: name of the backend.
         consistency: how well the readings of all ticks so far fit what is said of their noise.
     """
 
@@ -52,29 +69,47 @@ class Filter:
     ) -> None:
         self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
         self._ticks = Ticks(plans, contact_names, backend, watch, name)
-        self._number = 0
+        self._all, first = self._ticks.all, self._ticks.first
+        k, tree = len(first.memory_names), first.system.tree
+        layout = Layout(first.freed.plan.system, first.freed.plan.outputs)
+        values = np.full(layout.size, np.nan)
+        self._shared = Shared(np.zeros((k, k)), np.zeros(k), np.zeros(3), values)
+        self.backend = first.solver.backend
+        kind: type[NativeRunning | NumpyRunning] = NumpyRunning if first.solver.native is None else NativeRunning
+        self._running: dict[ContactState, Running] = {
+            state: kind(tick, self._shared, GAP * self.dt) for state, tick in zip(plans, self._ticks.each, strict=True)
+        }
+        self._now, self._number = next(iter(self._running.values())), 0
+        is_one, zeros = len(self._running) == 1, np.zeros(tree.nv + self._all.ny)
+        self._places = None if is_one else [self._all.places(number) for number in range(len(self._running))]
+        self._state = self._now.state if is_one else np.zeros(tree.nq + len(zeros) + self._all.n_weights)
+        self._state[:] = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
+        self.inputs = Inputs.of(self._state, tree, self._all.ny)
+        self.outputs = Outputs(**layout.views(values))
+        self._turn = partial(layout.turn, vars(self.outputs)) if layout.turns else None
         self.reset()
-
-    @property
-    def _tick(self) -> Tick:
-        return self._ticks.each[self._number]
 
     @property
     def contacts(self) -> ContactState:
         """The contacts that are closed."""
-        return self._ticks.planned.states[self._number]
+        return tuple(self._running)[self._number]
 
-    def switch(self, closed: Closed) -> None:
+    def switch(self, closed: Iterable[str]) -> None:
         """Go to another contact state, for the ticks to come; what persists goes on.
 
-        Args:
-            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
-
         Raises:
-            UnknownContactError: there is no such contact.
+            UnknownSensorNameError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        self._number = self._ticks.planned.number_of(closed)
+        state = contact_state(self.contact_names, closed, "the filter")
+        if state not in self._running:
+            raise UnplannedStateError(state, tuple(self._running))
+        self._now, self._number = self._running[state], tuple(self._running).index(state)
+
+    @property
+    def _tick(self) -> Tick:
+        """The programs of the present contact state."""
+        return self._now.tick
 
     @property
     def free_names(self) -> tuple[str, ...]:
@@ -95,18 +130,45 @@ class Filter:
         Raises:
             InputError: what is known is of other numbers, or its covariance is none.
         """
-        self._before = self._known_first(state)
-        self._after: Updated | None = None
-        self._instant: Instant | None = None
+        self._shared.put(self._known_first(state))
+        self._shared.totals[:] = 0.0
+        self._last: Running | None = None
         self._time = 0.0 if state is None else state.time
-        self.consistency = Consistency()
+
+    @property
+    def consistency(self) -> Consistency:
+        """How well the readings of all ticks so far fit what is said of their noise."""
+        nis, degrees, ticks = self._shared.totals.tolist()
+        return Consistency(nis, int(degrees), int(ticks))
 
     @property
     def state(self) -> MemoryState:
         """What is known after the last tick; before the first, at the beginning."""
-        if self._after is None:
-            return memory_state(self.memory_names, self._tick.memory_units, self._before, self._time)
-        return self._state_of(self._after, self._time)
+        if self._last is None:
+            return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
+        return self._state_of(self._last.found(), self._time)
+
+    def tick(self, dt: float | None = None) -> Status:
+        """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
+
+        Where there is no estimate, as for a reading that is not a number, what is known goes on without the readings of
+        the tick.
+
+        Args:
+            dt: time since the last tick [s], positive; the usual one when None.
+        """
+        now = self._now
+        if self._places is not None:
+            now.state[:] = self._state[self._places[self._number]]
+        wrong = now.step(self._last, self.dt if dt is None else dt)
+        self._time += 0.0 if self._last is None else self.dt if dt is None else dt
+        self._last = now
+        if wrong:
+            self._shared.values[:] = np.nan
+            return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=self._cause(wrong))
+        if self._turn is not None:
+            self._turn()
+        return GOOD
 
     def step(
         self,
@@ -130,20 +192,21 @@ class Filter:
         Raises:
             InputError: as `Solver.solve`, and a time that is not positive.
             SingularSystemError: something is not determined by the readings up to now, and nothing was known of it at
-                first: names it. The filter stays as it was.
+                first: names it. What is known goes on without the readings of this tick.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
-        instant = self._ticks.instant(self._number, q, qd, y, weights, missing)
-        before = self._carried(dt)
-        after = instant.updated(before)
-        if after.undetermined:
-            raise undetermined_error(instant.tick, after.undetermined)
-        estimate = instant.tick.outputs(instant.q, instant.qd, instant.y, after.u)
-        self._time += 0.0 if self._after is None else dt
-        self._before, self._after, self._instant = before, after, instant
-        self.consistency.add(after.nis, after.degrees)
-        deviations = partial(instant.tick.deviations, instant.q)
-        return Tracked(estimate, after, partial(self._state_of, after, self._time), deviations)
+        now, tick = self._now, self._tick
+        own, weighting = self._all.reading(self._number, y), self._all.weighting(self._number, weights)
+        q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
+        now.state[:] = np.concatenate([q, qd, y, w])
+        wrong = now.step(self._last, dt)
+        self._time += 0.0 if self._last is None else dt
+        self._last = now
+        if wrong:
+            raise SingularSystemError(self._cause(wrong))
+        after = now.found()
+        estimate = tick.outputs(q, qd, y, after.u)
+        return Tracked(estimate, after, partial(self._state_of, after, self._time), partial(tick.deviations, q))
 
     def over(
         self,
@@ -186,7 +249,7 @@ class Filter:
         if not N:
             raise InputError("Q holds no tick.")
         t = self.dt * np.arange(N, dtype=float) if T is None else increasing(checked("T", T, (N,)))
-        Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, self._ticks.ny))
+        Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, self._all.ny))
         weighed = weights if weights is None or isinstance(weights, Mapping) else numeric("weights", weights)
         numbers = np.full(N, self._number) if contacts is None else self._ticks.planned.numbers_of(contacts, N)
         whole = Stretch(0, t, np.diff(t, prepend=t[0]), numbers, Q, Qd, Y, weighed)
@@ -194,9 +257,6 @@ class Filter:
         if causal:
             return History.joined(list(run.filtered(Cut(whole))))
         return History.joined(list(run.smoothed(Cut(whole)))[::-1])
-
-    def _state_of(self, after: Updated, time: float) -> MemoryState:
-        return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
 
     def _known_first(self, state: MemoryState | None) -> Information:
         """Return what is known at first.
@@ -212,11 +272,21 @@ class Filter:
             )
         return information(state)
 
-    def _carried(self, dt: float) -> Information:
-        """Return what is known before the next readings, a time [s] after the last."""
-        if self._after is None or self._instant is None:
-            return self._before
-        return self._instant.carried(self._after, dt, dt > GAP * self.dt)
+    def _state_of(self, after: Updated, time: float) -> MemoryState:
+        return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
+
+    def _cause(self, wrong: int) -> str:
+        """Return why the last tick has no estimate."""
+        if wrong == NOT_FINITE:
+            return "a number of the state is not finite, or the exact rows have no solution at this pose"
+        if wrong == NO_SOLUTION:
+            return "the exact rows have no unique solution at this pose"
+        names = [self.free_names[k] for k in self._now.lost]
+        return (
+            f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
+            "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
+            "sensors see it."
+        )
 
 
 def checked_time(name: str, dt: float) -> float:
@@ -244,13 +314,3 @@ def increasing(T: Floats) -> Floats:
             "what was recorded twice, and sort the rest."
         )
     return T
-
-
-def undetermined_error(tick: Tick, places: Sequence[int]) -> SingularSystemError:
-    """Return the error that says what no reading up to now tells."""
-    names = [tick.freed.names[k] for k in places]
-    return SingularSystemError(
-        f"{listed(names, 4)} not determined: no reading up to now tells "
-        f"{'it' if len(names) == 1 else 'them'}, and nothing is known at first. Say what is, by the `sigma` of its "
-        "entry in `memory`, or begin where the sensors see it."
-    )

@@ -103,6 +103,7 @@ class Ticks:
     Attributes:
         planned: the contact states that have a plan.
         each: the ticks, in the order of these.
+        all: the readings and the weights of all of them.
 
     Args:
         plans: the plan of each contact state.
@@ -125,7 +126,7 @@ class Ticks:
         name: str = "contacts",
     ) -> None:
         self.planned = PlannedStates(contact_names, plans)
-        self._all = SideBySide([plan.system for plan in plans.values()], name)
+        self.all = SideBySide([plan.system for plan in plans.values()], name)
         self.each = tuple(Tick(plan, backend, watch) for plan in plans.values())
         first, *others = self.each
         if any((tick.memory_names, tick.sizes[1]) != (first.memory_names, first.sizes[1]) for tick in others):
@@ -135,11 +136,6 @@ class Ticks:
     def first(self) -> Tick:
         """That of the first contact state: what persists is the same in all."""
         return self.each[0]
-
-    @property
-    def ny(self) -> int:
-        """Number of readings of all contact states."""
-        return self._all.ny
 
     def instant(
         self,
@@ -156,7 +152,7 @@ class Ticks:
             InputError: as there.
         """
         tick = self.each[number]
-        own, weighting = self._all.reading(number, y), self._all.weighting(number, weights)
+        own, weighting = self.all.reading(number, y), self.all.weighting(number, weights)
         q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
         return Instant(tick, q, qd, y, w[tick.freed.weight_of_rows], tick.said(q, qd, y))
 
@@ -189,8 +185,8 @@ class Ticks:
             places = np.flatnonzero(numbers == number)
             tick = self.each[number]
             try:
-                weighting: Any = self._all.weighting(number, weights, (len(Q),))
-                own: Any = self._all.reading(number, Y, (len(Q),))
+                weighting: Any = self.all.weighting(number, weights, (len(Q),))
+                own: Any = self.all.reading(number, Y, (len(Q),))
                 weighting = weighting[places] if np.ndim(weighting) > 1 else weighting
                 q, qd, y, w = checked_states(tick.system, Q[places], Qd[places], own[places], weighting, missing)
             except NoriError:

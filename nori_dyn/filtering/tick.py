@@ -46,6 +46,7 @@ class Tick:
     Attributes:
         freed: the equations over what is free.
         solver: the outputs, given what is free.
+        solver_state: q, qd, the exact readings and what is free, for a ticker of the solver.
         rows: computes the entries of A, c, X, x.
 
     Args:
@@ -67,6 +68,7 @@ class Tick:
         self.backend = backend
         self.rows = CompiledFunction(traced, backend, watch)
         self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
+        self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))
         self._watch = watch
 
     @property
@@ -96,13 +98,14 @@ class Tick:
 
     def said(self, q: Floats, qd: Floats, y: Floats) -> Said:
         """Return what a state (nq,), (nv,) with its readings (ny,) says."""
-        return self._formed(np.asarray(self.rows(q, qd, y)))
+        return self.formed(np.asarray(self.rows(q, qd, y)))
 
     def said_each(self, Q: Floats, Qd: Floats, Y: Floats) -> Said:
         """Return what each of N states says."""
-        return self._formed(np.asarray(self.rows.batch(Q, Qd, Y)))
+        return self.formed(np.asarray(self.rows.batch(Q, Qd, Y)))
 
-    def _formed(self, values: Floats) -> Said:
+    def formed(self, values: Floats) -> Said:
+        """Return what the numbers (..., n) that `rows` computes say."""
         rows, (_, n_v, _) = self.freed.rows, self.sizes
         n, p = len(self.freed.names), len(self.freed.row_names)
         ends = np.cumsum([len(rows.A), p, len(rows.X)])

@@ -9,7 +9,7 @@ Source: see `filtering.square_root`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nori_dyn.program.filter_template import FILTER
@@ -96,12 +96,9 @@ def filter_source(shape: FilterShape, lanes: int) -> str:
         "LOOSE": LOOSE,
     }
     head = "".join(f"#define {name} {value!r}\n" for name, value in sizes.items())
-    return head + "".join(_table(name, values) for name, values in tables.items()) + FILTER
+    return head + "".join(listed_table(name, values) for name, values in tables.items()) + FILTER
 
 
-def _table(name: str, values: Sequence[int]) -> str:
-    return f"static const int {name}[] = {{{_listed(values) or '0'}}};\n"
-
-
-def _listed(values: Iterable[int]) -> str:
-    return ", ".join(map(str, values))
+def listed_table(name: str, values: Sequence[float], kind: str = "int") -> str:
+    """Return the C of a table of numbers."""
+    return f"static const {kind} {name}[] = {{{', '.join(map(repr, values)) or '0'}}};\n"

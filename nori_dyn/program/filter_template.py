@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FILTER = r"""
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,7 +14,8 @@ FILTER = r"""
 #define WIDTH (BLOCKS * LANES)
 #define M_BLOCKS ((K + LANES - 1) / LANES)
 #define M_WIDTH (M_BLOCKS * LANES)
-#define TILE (LANES < 8 ? 8 : 4)
+#define TILE 4
+#define PARTS (LANES < 8 ? 2 : 4)
 #define INLINE static inline __attribute__((always_inline))
 typedef double vec __attribute__((vector_size(8 * LANES)));
 
@@ -26,7 +28,7 @@ typedef struct { double *R, *z; } memory;
    rows [R | z] of u. */
 typedef struct {
     memory known;
-    const double *A, *c, *X, *x, *weights, *decay, *Q;
+    double *A, *c, *X, *x, *weights, *decay, *Q;
     double *u, *pivots, *work;
     double dt, nis, log_likelihood;
     int degrees;
@@ -35,21 +37,30 @@ typedef struct {
 /* The workspace. */
 typedef struct {
     vec rows[ROWS * BLOCKS], moving[N * BLOCKS], rates[N_V * BLOCKS + 1], scale[BLOCKS], sizes[BLOCKS], sums[BLOCKS];
-    vec noise[K * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1];
+    vec noise[K * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1], noise_column[M_BLOCKS + 1];
     double column[ROWS + N], pivots[N + 1], roots[P + 1];
 } workspace;
 
-/* sums = x^T M of a column x and rows M of which a few blocks are looked at. */
+/* sums = x^T M of a column x and rows M of which a few blocks are looked at; several sums at a time, as each addition
+   waits for the one before. */
 INLINE void sum_tile(int tiles, int n, const double *x, const vec *M, int blocks, vec *sums) {
-    vec t[8] = {0};
-    for (int r = 0; r < n; ++r)
-        for (int b = 0; b < tiles; ++b) t[b] += x[r] * M[r * blocks + b];
-    for (int b = 0; b < tiles; ++b) sums[b] = t[b];
+    vec t[PARTS][TILE] = {0};
+    int r = 0;
+    for (; r + PARTS <= n; r += PARTS)
+        for (int part = 0; part < PARTS; ++part)
+            for (int b = 0; b < tiles; ++b) t[part][b] += x[r + part] * M[(r + part) * blocks + b];
+    for (; r < n; ++r)
+        for (int b = 0; b < tiles; ++b) t[0][b] += x[r] * M[r * blocks + b];
+    for (int b = 0; b < tiles; ++b) {
+        vec sum = t[0][b];
+        for (int part = 1; part < PARTS; ++part) sum += t[part][b];
+        sums[b] = sum;
+    }
 }
 
 /* M -= y t^T */
 INLINE void take_tile(int tiles, int n, const double *y, vec *M, int blocks, const vec *sums) {
-    vec t[8];
+    vec t[TILE];
     for (int b = 0; b < tiles; ++b) t[b] = sums[b];
     for (int r = 0; r < n; ++r)
         for (int b = 0; b < tiles; ++b) M[r * blocks + b] -= y[r] * t[b];
@@ -59,10 +70,6 @@ INLINE void take_tile(int tiles, int n, const double *y, vec *M, int blocks, con
 #define TILED(call, ...) \
     for (; b + TILE <= end; b += TILE) call(TILE, __VA_ARGS__); \
     switch (end - b) { \
-    case 7: call(7, __VA_ARGS__); break; \
-    case 6: call(6, __VA_ARGS__); break; \
-    case 5: call(5, __VA_ARGS__); break; \
-    case 4: call(4, __VA_ARGS__); break; \
     case 3: call(3, __VA_ARGS__); break; \
     case 2: call(2, __VA_ARGS__); break; \
     case 1: call(1, __VA_ARGS__); break; \
@@ -89,7 +96,8 @@ static __attribute__((cold)) void put_in_place(int rank, const double *pivots, v
 }
 
 /* Makes rows [A | b] upper triangular by reflections; by column j only the first ends[j] have begun. Returns the rank,
-   writes one over each pivot, or 0, and the sum of squares that is left of b. */
+   writes one over each pivot, or 0, and the sum of squares that is left of b. What is below a pivot is not cleared before
+   the end: nobody reads it, and a vector that is read just after one of its numbers was written comes late. */
 static int triangular(int rows, vec *restrict M, const int *restrict ends, double *restrict pivots, double *left,
                       workspace *restrict w) {
     double *const column = w->column;
@@ -114,7 +122,6 @@ static int triangular(int rows, vec *restrict M, const int *restrict ends, doubl
             square = *entry * *entry;
         }
         if (square <= least) {
-            for (int r = 0; r < n; ++r) entry[r * WIDTH] = 0;
             pivots[j] = 0;
             continue;
         }
@@ -124,12 +131,9 @@ static int triangular(int rows, vec *restrict M, const int *restrict ends, doubl
             /* v = x + norm e, with the sign of x: x - v v^T x / (norm (norm + |x|)) = -norm e */
             const double norm = copysign(sqrt(square), column[0]);
             const double factor = 1 / (square + norm * column[0]);
-            for (int b = j / LANES; b < BLOCKS; ++b) sums[b] += norm * first[b];
+            for (int b = j / LANES; b < BLOCKS; ++b) sums[b] = factor * (sums[b] + norm * first[b]);
             column[0] += norm;
-            for (int r = 0; r < n; ++r) column[r] *= factor;
             take_rows(n, column, first, BLOCKS, j / LANES, BLOCKS, sums);
-            *entry = -norm;
-            for (int r = 1; r < n; ++r) entry[r * WIDTH] = 0;
             pivots[j] = -1 / norm;
         }
         ++at;
@@ -138,15 +142,21 @@ static int triangular(int rows, vec *restrict M, const int *restrict ends, doubl
     for (int r = at; r < rows; ++r) sum += ((double *)M)[r * WIDTH + N] * ((double *)M)[r * WIDTH + N];
     *left = sum;
     if (at < N) put_in_place(at, pivots, M);
+    for (int j = 1; j < N; ++j)
+        for (int l = j / LANES * LANES; l < j; ++l) ((double *)M)[j * WIDTH + l] = 0;
     return at;
 }
 
 /* Multiplies by a number above zero, whose exponent goes elsewhere. */
 INLINE void multiply(double *product, int *exponent, double x) {
-    int e;
-    *product *= frexp(x, &e);
-    *exponent += e;
-    if (*product < 1e-150) { *product = frexp(*product, &e); *exponent += e; }
+    unsigned long long bits;
+    if (x < DBL_MIN) { x *= 0x1p512; *exponent -= 512; }
+    memcpy(&bits, &x, sizeof bits);
+    *exponent += (int)(bits >> 52) - 1023;
+    bits = (bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL;
+    memcpy(&x, &bits, sizeof bits);
+    *product *= x;
+    if (*product > 0x1p512) { *product *= 0x1p-512; *exponent += 512; }
 }
 
 /* Estimates that depend on what is not determined become not a number. */
@@ -219,7 +229,7 @@ void propagate(filter *at) {
     double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
     memcpy(w->moving, w->rows, sizeof w->moving);
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
-    for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / fmax(at->decay[i], SMALLEST_DECAY);
+    for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / (at->decay[i] > SMALLEST_DECAY ? at->decay[i] : SMALLEST_DECAY);
     for (int r = 0; r < N; ++r)
         for (int b = r / LANES; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] *= w->scale[b];
     if (N_V > 0) {
@@ -249,11 +259,12 @@ void propagate(filter *at) {
         for (int l = 0; l < n; ++l) column[l] = noise[(i + l) * M_WIDTH + i];
         sum_rows(n, column, from, M_BLOCKS, 0, end, w->noise_sums);
         const double square = 1 + sums[i], norm = sqrt(square), factor = 1 / (square + norm), inverse = 1 / norm;
-        for (int l = 0; l < n; ++l) column[l] *= factor;
-        take_rows(n, column, from, M_BLOCKS, 0, end, w->noise_sums);
+        vec *const parts = w->noise_sums;
+        for (int b = 0; b < end; ++b) w->noise_column[b] = parts[b] * inverse;
+        for (int b = 0; b < end; ++b) parts[b] *= factor;
+        take_rows(n, column, from, M_BLOCKS, 0, end, parts);
         for (int b = start; b < BLOCKS; ++b) row[b] *= inverse;
-        for (int r = 0; r < i; ++r) sums[r] *= inverse;
-        take_rows(i, sums, w->moving + N_S * BLOCKS, BLOCKS, start, BLOCKS, row);
+        take_rows(i, (double *)w->noise_column, w->moving + N_S * BLOCKS, BLOCKS, start, BLOCKS, row);
     }
     for (int i = 0; i < K; ++i) {
         for (int l = i; l < K; ++l) at->known.R[K * i + l] = M[(N_S + i) * WIDTH + N_S + l];

@@ -51,6 +51,7 @@ class CompiledFunction:
         tick: computes the outputs of what is in `inputs`, and checks nothing; with the native backend it is one foreign
             call.
         backend: name of the backend.
+        kernel: what runs the program.
         cost: counted operations, sines and cosines not counted.
 
     Example:
@@ -72,16 +73,16 @@ class CompiledFunction:
         program = Program.of(self._inputs, self._flat)
         self.cost: Cost = program.cost
         ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: partial(NumpyKernel, program)}
-        self._kernel = chosen(backend, ways, "The function")
-        self.backend = self._kernel.name
-        self._single = Single(self._kernel, self._shapes.values(), len(self._flat))
+        self.kernel = chosen(backend, ways, "The function")
+        self.backend = self.kernel.name
+        self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
         if "q" in self._shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
         seen = self._single.values.view()
         seen.flags.writeable = False
         self.outputs = self._formed(seen)
-        self.tick: Callable[[], int] = partial(self._kernel.run, self._single.at)
+        self.tick: Callable[[], int] = partial(self.kernel.run, self._single.at)
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
@@ -98,7 +99,7 @@ class CompiledFunction:
             SingularSystemError: the result is not finite at this state.
         """
         given: Sequence[Any] = args if not kwargs and len(args) == len(self._shapes) else self._named(args, kwargs)
-        wrong = self._single.solve(given) if self._kernel.sees_bad_input else REFUSED
+        wrong = self._single.solve(given) if self.kernel.sees_bad_input else REFUSED
         if wrong == REFUSED:
             wrong = self._single.solve(self._check(given))
         if wrong:
@@ -129,7 +130,7 @@ class CompiledFunction:
         N = len(given[0])
         arrays = self._check(given, (N,))
         values = np.empty((N, len(self._flat)), order=order)
-        wrong, _ = self._kernel.batch([array.reshape(N, -1) for array in arrays], values, counted("threads", threads))
+        wrong, _ = self.kernel.batch([array.reshape(N, -1) for array in arrays], values, counted("threads", threads))
         if wrong.any():
             raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
         return self._formed(values)

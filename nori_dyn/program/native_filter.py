@@ -13,14 +13,15 @@ import numpy as np
 
 from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.filter_source import FilterShape, filter_source
-from nori_dyn.program.kernel.native import aligned
+from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
+from nori_dyn.program.kernel.native import NativeKernel, aligned
 from nori_dyn.typing import Floats
 
-DECLARED = """
+DECLARED_STEPS = """
 typedef struct { double *R, *z; } memory;
 typedef struct {
     memory known;
-    const double *A, *c, *X, *x, *weights, *decay, *Q;
+    double *A, *c, *X, *x, *weights, *decay, *Q;
     double *u, *pivots, *work;
     double dt, nis, log_likelihood;
     int degrees;
@@ -34,7 +35,7 @@ size_t workspace_size(void);
 @cache
 def _interface() -> Any:
     ffi = cffi.FFI()
-    ffi.cdef(DECLARED)
+    ffi.cdef(DECLARED_STEPS + DECLARED_TICK)
     return ffi
 
 
@@ -58,21 +59,30 @@ class NativeSteps:
         shape: sizes and patterns.
         compiler: the compiler.
         values: where A, c, X and x are to be read; an array of its own when None.
+        known: where R and z are; arrays of its own when None.
+        source: the C; that of the steps when None.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
-    def __init__(self, shape: FilterShape, compiler: Compiler, values: Floats | None = None) -> None:
+    def __init__(
+        self,
+        shape: FilterShape,
+        compiler: Compiler,
+        values: Floats | None = None,
+        known: tuple[Floats, Floats] | None = None,
+        source: str | None = None,
+    ) -> None:
         self.shape = shape
         ffi = _interface()
-        library = load_library(ffi, filter_source(shape, compiler.lanes), compiler)
+        library = load_library(ffi, source or filter_source(shape, compiler.lanes), compiler)
         n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
         sizes = (len(shape.A), p, len(shape.X), shape.n_v)
         self.values = aligned(sum(sizes)) if values is None else values
         self.A, self.c, self.X, self.x = np.split(self.values, np.cumsum(sizes)[:-1])
         self.weights, self.decay, self.Q = np.ones(p), np.ones(k), np.zeros(k)
-        self.R, self.z = np.zeros((k, k)), np.zeros(k)
+        self.R, self.z = known or (np.zeros((k, k)), np.zeros(k))
         self.u, self.pivots = np.zeros(n), np.zeros(n)
         self._work = aligned(library.workspace_size())
         rows = self._work[: n * width].reshape(n, width)
@@ -117,3 +127,61 @@ class NativeSteps:
         """The log likelihood of its readings."""
         found: float = self._placed.log_likelihood
         return found
+
+
+class NativeTick(NativeSteps):
+    """A whole tick of a filter in one foreign call. Not to be shared between threads.
+
+    Args:
+        shape: what its C has to know.
+        compiler: the compiler.
+        rows: the kernel of the program of its rows.
+        outputs: the kernel of the program of its outputs.
+        state: what it reads: q, qd, y and the weights, one after the other.
+        values: where the outputs go.
+        known: where what is known of the memory is, R (k, k) and z (k,); those of several ticks may be the same.
+        totals: where sums of chi-squares, of degrees of freedom and of ticks go (3,).
+        longest: the longest time over which rates are known [s].
+
+    Raises:
+        CompilerError: the compiler fails, or there is no room for what it makes.
+    """
+
+    def __init__(
+        self,
+        shape: TickShape,
+        compiler: Compiler,
+        rows: NativeKernel,
+        outputs: NativeKernel,
+        state: Floats,
+        values: Floats,
+        known: tuple[Floats, Floats],
+        totals: Floats,
+        longest: float,
+    ) -> None:
+        super().__init__(shape.steps, compiler, None, known, tick_source(shape, compiler.lanes))
+        ffi, library = _interface(), self._library
+        self.free = aligned(shape.n_motion + len(shape.exact) + shape.steps.n)
+        inputs = state[: shape.n_motion + shape.n_y]
+        self._kept = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
+        self._arrays = state, values, totals
+        self._tick = ffi.new("tick *")
+        self._tick.steps = self._placed
+        for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
+            setattr(self._tick, name, ffi.cast("job *", kernel.address_of_run))
+            setattr(self._tick, f"{name}_at", ffi.cast("void *", kernel.address(at)))
+        self._tick.go_on = library.go_on
+        for name, array in (("state", state), ("free", self.free), ("totals", totals)):
+            setattr(self._tick, name, ffi.cast("double *", array.ctypes.data))
+        self._tick.dt, self._tick.longest = np.nan, longest
+        self._step, self._nothing = library.step, ffi.NULL
+
+    def step(self, last: NativeTick | None, dt: float) -> int:
+        """Estimate the state that there is, a time [s] after the last tick, if there was one.
+
+        Returns:
+            0, or where there is no estimate 1: numbers that are not finite; 2: something is not determined; 3: exact
+            rows have no solution.
+        """
+        wrong: int = self._step(self._tick, self._nothing if last is None else last._tick, dt)
+        return wrong

@@ -14,6 +14,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import RCOND_LIMIT, Status
+from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
@@ -141,6 +142,11 @@ class Solver(Shown):
     def backend(self) -> str:
         """Name of the backend."""
         return self._name
+
+    @property
+    def native(self) -> NativeBackend | None:
+        """The native backend, where it runs; what it is for C that calls its kernel."""
+        return self._backend if isinstance(self._backend, NativeBackend) else None
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         """Return a function that does what `tick` does, on arrays of the caller's own.

@@ -102,6 +102,11 @@ class NativeBackend:
 
         return NativeKernel(library, open_batch, self._compiler, n_work, limits, RESIDUAL_LIMIT, STEP_LIMIT)
 
+    @property
+    def kernel(self) -> NativeKernel:
+        """What runs the program, guards of pivots included."""
+        return self._kernel
+
     def _alone(self, kernel: NativeKernel) -> Single:
         return Single(kernel, ((size,) for size in self._plan.system.input_sizes.values()), len(self._columns))
 

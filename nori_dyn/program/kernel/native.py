@@ -121,6 +121,15 @@ class NativeKernel:
         _KEPT[placed] = (state, values, self.work, self._limits, self._single)
         return placed
 
+    @property
+    def address_of_run(self) -> int:
+        """Where `run` is, for C that calls it."""
+        return self.address(self.run)
+
+    def address(self, pointer: Any) -> int:
+        """Return the number of a pointer, such as what `place` returns, for C of another library."""
+        return int(self._ffi.cast("uintptr_t", pointer))
+
     def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
         """Run N states, see `Kernel`.
 

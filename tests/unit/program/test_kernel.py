@@ -71,7 +71,7 @@ def test_a_slot_of_several_axes_compares_them(shape):
 def test_both_kernels_agree():
     rng = np.random.default_rng(0)
     tree = nd.autotree(4, skew=0.3)
-    native, python = (nd.compile(nd.rnea, tree, backend=name)._kernel for name in ("native", "numpy"))
+    native, python = (nd.compile(nd.rnea, tree, backend=name).kernel for name in ("native", "numpy"))
     X = [rng.normal(size=(300, 4)) for _ in range(3)]
     values = np.empty((2, 300, 4))
     for kernel, out in zip((native, python), values, strict=True):
@@ -84,7 +84,7 @@ def test_both_kernels_agree():
 
 def test_through_numpy_a_zero_divisor_spoils_what_it_is_in_and_nothing_else():
     f = nd.compile(lambda tree, q: np.array([1 / q[0], q[1]]), nd.autotree(2), backend="numpy")
-    assert isinstance(f._kernel, NumpyKernel)
+    assert isinstance(f.kernel, NumpyKernel)
     f.inputs.q[:] = 0.0, 2.0
     assert f.tick()
     assert f.outputs.tolist() == [np.inf, 2.0]

@@ -1,0 +1,191 @@
+"""A tick of a filter that runs: on arrays that stay where they are, natively in one foreign call, or through NumPy.
+
+Both know the same: what is known of the memory is in arrays that the ticks of all contact states share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, updated
+from nori_dyn.filtering.tick import Said, Tick
+from nori_dyn.program.backends.native import NativeBackend
+from nori_dyn.program.compiler import needed_compiler
+from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.filter_step import TickShape
+from nori_dyn.program.kernel.native import NativeKernel
+from nori_dyn.program.native_filter import NativeTick
+from nori_dyn.typing import Floats
+
+NOT_FINITE, UNDETERMINED, NO_SOLUTION = 1, 2, 3
+"""Why a tick has no estimate."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """What the ticks of all contact states share.
+
+    Attributes:
+        R, z: what is known of the memory, R m = z + noise (k, k), (k,): before the readings of the tick that runs.
+        totals: sums of chi-squares, of their degrees of freedom, and of ticks (3,).
+        values: the outputs, one after the other.
+    """
+
+    R: Floats
+    z: Floats
+    totals: Floats
+    values: Floats
+
+    @property
+    def information(self) -> Information:
+        """What is known, in arrays of its own."""
+        return Information(self.R.copy(), self.z.copy())
+
+    def put(self, known: Information) -> None:
+        """Know this."""
+        self.R[:], self.z[:] = known.R, known.z
+
+
+class Running(Protocol):
+    """A tick that runs.
+
+    Attributes:
+        tick: its programs.
+        state: what it reads: q, qd, y, weights, one after the other.
+    """
+
+    tick: Tick
+    state: Floats
+
+    def step(self, last: Running | None, dt: float) -> int:
+        """Estimate the state that there is, a time [s] after the last tick, if there was one.
+
+        Returns:
+            0, or why there is no estimate; what is known goes on as without the readings then.
+        """
+
+    def found(self) -> Updated:
+        """Return what is known of what is free after the readings of the last step."""
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """The places in u of what the last step did not determine."""
+
+
+class NumpyRunning:
+    """A tick through NumPy."""
+
+    def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
+        self.tick, self._shared, self._longest = tick, shared, longest
+        system = tick.system
+        self.state = np.zeros(sum(system.input_sizes.values()))
+        self._parts = np.split(self.state, np.cumsum([*system.input_sizes.values()])[:-1])
+        self._tick = tick.solver.ticker(tick.solver_state, shared.values)
+        self._lost: tuple[int, ...] = ()
+        self._after: Updated | None = None
+        self._motion: Callable[[float], Motion] | None = None
+
+    def step(self, last: Running | None, dt: float) -> int:
+        shared, tick = self._shared, self.tick
+        if isinstance(last, NumpyRunning) and last._after is not None and last._motion is not None:
+            before = propagated(last._after, last._motion(dt))
+            shared.put(before if dt <= self._longest else forgotten(before, tick.sizes[1]))
+        q, qd, y, weights = self._parts
+        rows = tick.rows
+        for place, values in zip(vars(rows.inputs).values(), (q, qd, y), strict=True):
+            place[:] = values
+        wrong = NOT_FINITE if rows.tick() else 0
+        if not wrong:
+            said = tick.formed(np.array(rows.outputs))
+            after = updated(shared.information, said.A, said.c, weights[tick.freed.weight_of_rows], tick.sizes[0])
+            wrong = UNDETERMINED if after.undetermined else 0 if np.isfinite(after.nis) else NOT_FINITE
+            self._lost = after.undetermined
+            self._after, self._motion = after, lambda time: tick.motion(said, time)
+        if not wrong:
+            tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], after.u])
+            wrong = 0 if self._tick().ok else NO_SOLUTION
+        if wrong:
+            self._coast()
+        else:
+            shared.totals[:] += after.nis, after.degrees, 1
+        return wrong
+
+    def _coast(self) -> None:
+        """Go on without readings, and so without rates: what is known of v is not known any more."""
+        n_s, n_v, n_f = self.tick.sizes
+        known = forgotten(self._shared.information, n_v)
+        n = n_s + n_v + n_f
+        R, z = np.zeros((n, n)), np.zeros(n)
+        R[n_s:, n_s:], z[n_s:] = known.R, known.z
+        self._after = Updated(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan))
+        still = Said(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
+        self._motion = lambda time: self.tick.motion(still, time)
+
+    def found(self) -> Updated:
+        assert self._after is not None
+        return self._after
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        return self._lost
+
+
+class NativeRunning:
+    """A tick in one foreign call.
+
+    Raises:
+        CompilerError: the compiler fails, or there is no room for what it makes.
+    """
+
+    def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
+        self.tick, freed = tick, tick.freed
+        system = tick.system
+        self.state = np.zeros(sum(system.input_sizes.values()))
+        memory = [(one.walk, one.time_constant) for one in freed.memory]
+        shape = TickShape(
+            steps=FilterShape(*freed.sizes, len(freed.row_names), freed.rows.A, freed.rows.X),
+            n_motion=system.tree.nq + system.tree.nv,
+            n_y=system.ny,
+            exact=freed.exact_readings.tolist(),
+            weight_of=freed.weight_of_rows.tolist(),
+            walk=[x for walk, _ in memory for x in walk],
+            inverse_time=[0.0 if T is None else 1 / T for walk, T in memory for _ in walk],
+        )
+        outputs = tick.solver.native
+        rows = tick.rows.kernel
+        assert isinstance(outputs, NativeBackend)
+        assert isinstance(rows, NativeKernel)
+        self._native = NativeTick(
+            shape,
+            needed_compiler("the native filter"),
+            rows,
+            outputs.kernel,
+            self.state,
+            shared.values,
+            (shared.R, shared.z),
+            shared.totals,
+            longest,
+        )
+
+    def step(self, last: Running | None, dt: float) -> int:
+        return self._native.step(last._native if isinstance(last, NativeRunning) else None, dt)
+
+    def found(self) -> Updated:
+        native = self._native
+        parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
+        return Updated(*parts, (), native.u.copy())
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(self._native.pivots == 0).tolist())
+
+
+def forgotten(before: Information, n_v: int) -> Information:
+    """Return what is known without the first numbers of the memory, those that have a rate."""
+    R, z = before.R.copy(), before.z.copy()
+    R[:n_v], z[:n_v] = 0.0, 0.0
+    return Information(R, z)
