@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -10,13 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import numpy as np
-
-from nori_dyn.api.log_file import metadata_of
+from nori_dyn.api.log_file import metadata_of, write_chunks
 from nori_dyn.api.log_run import LogRunner
 from nori_dyn.api.plan import Plan
-from nori_dyn.errors import InputError
+from nori_dyn.api.track_samples import Clock, Read, Stored, stretch_of
+from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.history import History
+from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.instants import Ticks
 from nori_dyn.filtering.smoother import STRETCH, Recorded, Stretch
 from nori_dyn.logs.fields import not_estimated, schema_of, written
@@ -24,8 +25,10 @@ from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
+from nori_dyn.logs.spool import Spool
 from nori_dyn.logs.writer import SIGMA, Schema
 from nori_dyn.system.variables import Variable
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Progress, Watched, progress_bar
 from nori_dyn.typing import Floats
 
@@ -88,31 +91,44 @@ class LogTracker(LogRunner):
             FileFormatError, MappingError, BackendError, UnplannedStateError: as `LogRunner.solved`.
         """
         with progress_bar(log.path.name[-24:], watched) as stage:
-            clock, begun = _Clock(self.options.dt), time.perf_counter()
+            clock = Clock(self.options.dt)
             read = self._read(log, report, clock, stage)
             first = next(read)
             stage("compiling")
-            ticks = self._ticks(begun, report)
-            run = Recorded(ticks, clock.usual, ticks.first.beginning(), self.options.missing, self.options.singular)
             begun = time.perf_counter()
-            parts = self._run(run, ticks, chain([first], read), folder, stage)
-            for samples, history in parts:
+            ticks = self._ticks()
+            report.preparing, begun = time.perf_counter() - begun, time.perf_counter()
+            beginning = ticks.first.beginning()
+            run = Recorded(ticks, clock.usual, beginning, self.options.missing, self.options.singular)
+            whole = chain([first], read)
+            for samples, history in (
+                self._filtered(run, whole) if self.causal else self._back(run, whole, folder, stage)
+            ):
                 report.add(samples.numbers, history.estimate)
                 report.seconds = time.perf_counter() - begun
                 yield samples, history
             report.singular.sort()
 
-    def _ticks(self, begun: float, report: LogReport) -> Ticks:
-        """Return the filters, compiled."""
-        plans, start = self.plans, time.perf_counter()
-        if isinstance(plans, Plan):
-            ticks = Ticks({(): plans}, (), self.options.backend, name=plans.system.sensors.name)
-        else:
-            ticks = Ticks(plans.plans, plans.contact_names, self.options.backend, name=plans.sensors.name)
-        report.preparing += time.perf_counter() - start
-        return ticks
+    def check_unseen(self, summary: Summary) -> None:
+        """Refuse what persists and no reading tells anything of, if it is to be refused.
 
-    def _read(self, log: Log, report: LogReport, clock: _Clock, stage: Progress) -> Iterator[tuple[Samples, Floats]]:
+        Raises:
+            SingularSystemError: there is some; says what.
+        """
+        if self.unseen == "refuse" and summary.unseen:
+            raise SingularSystemError(
+                f"no reading tells anything of {listed(summary.unseen, 6)}: what would be said of it is what was known "
+                "at first. Take it out of the memory, or keep it at that: --unseen keep."
+            )
+
+    def _ticks(self) -> Ticks:
+        """Return the filters, compiled."""
+        plans, backend = self.plans, self.options.backend
+        if isinstance(plans, Plan):
+            return Ticks({(): plans}, (), backend, name=plans.system.sensors.name)
+        return Ticks(plans.plans, plans.contact_names, backend, name=plans.sensors.name)
+
+    def _read(self, log: Log, report: LogReport, clock: Clock, stage: Progress) -> Iterator[Read]:
         """Yield samples, as many as are worked on at once, with the time from the one before to each."""
         options, n = self.options, 0
         reading = Reading(self.systems, self.contacts, self.closed, options.differentiation, options.missing)
@@ -125,40 +141,81 @@ class LogTracker(LogRunner):
                 part = slice(start, start + self.chunk)
                 yield samples.at(part), steps[part]
 
-    def _run(
-        self,
-        run: Recorded,
-        ticks: Ticks,
-        read: Iterator[tuple[Samples, Floats]],
-        folder: Path | None,
-        stage: Progress,
+    def _filtered(self, run: Recorded, read: Iterator[Read]) -> Iterator[tuple[Samples, History]]:
+        """Yield samples with the estimates of a filter."""
+        waiting: deque[Samples] = deque()
+
+        def stretches() -> Iterator[Stretch]:
+            first = 0
+            for samples, steps in read:
+                waiting.append(samples)
+                yield stretch_of(run.ticks, samples, steps, first)
+                first += len(samples)
+
+        for history in run.filtered(stretches()):
+            yield waiting.popleft(), history
+
+    def _back(
+        self, run: Recorded, read: Iterator[Read], folder: Path | None, stage: Progress
     ) -> Iterator[tuple[Samples, History]]:
-        n = 0
-
-        def stretch_of(samples: Samples, steps: Floats, first: int) -> Stretch:
-            assert samples.t is not None
-            closed = None if samples.contacts is None else samples.contacts == 1
-            N = len(samples)
-            states = np.zeros(N, dtype=np.intp) if closed is None else ticks.planned.numbers_of(closed, N)
-            return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y)
-
-        if self.causal:
-            waiting: deque[Samples] = deque()
-
-            def as_read() -> Iterator[Stretch]:
-                first = 0
-                for samples, steps in read:
-                    waiting.append(samples)
-                    yield stretch_of(samples, steps, first)
-                    first += len(samples)
-
-            for history in run.filtered(as_read()):
-                yield waiting.popleft(), history
-            return
-        stored = _Stored(folder)
+        """Yield samples with the estimates of a smoother, from the last back."""
+        stored = Stored(run.ticks, folder)
         for samples, steps in read:
-            stored.append(samples, stretch_of(samples, steps, n))
-            n += len(samples)
+            stored.append(samples, steps)
         for k, history in enumerate(run.smoothed(stored)):
-            stage(f"smoothed, {(k + 1) * self.chunk / 1e3:,.0f} k", (k + 1) / len(stored))
+            stage("smoothing", (k + 1) / len(stored))
             yield stored.samples(len(stored) - 1 - k), history
+
+
+def track_to_file(
+    tracker: LogTracker, log: Log, out: str | os.PathLike[str], watched: Watched = None
+) -> tuple[LogReport, Summary]:
+    """Write what a filter or a smoother estimates from a log to a file; it appears whole, or not at all.
+
+    What a smoother reads forward and writes backward waits on the disk, in a folder beside the file.
+
+    Args:
+        tracker: the plan, and how it is run.
+        log: the log.
+        out: the file of estimates, of any format that is written; its ending says which.
+        watched: who watches the progress.
+
+    Raises:
+        FileFormatError: the file cannot be written.
+        NoriError: as `LogTracker.histories`, and `LogTracker.check_unseen`.
+    """
+    schema, report, told = tracker.schema(log), LogReport(), _Told()
+
+    def rows(folder: Path) -> Iterator[tuple[Floats, dict[str, Floats]]]:
+        spool = None if tracker.causal else Spool(folder / "estimates")
+        names = [each.name for each in schema.fields]
+        for _, history in tracker.histories(log, report, folder / "samples", watched):
+            told.add(history.summary)
+            values = tracker.written(schema, history)
+            if spool is None:
+                yield history.t, values
+            else:
+                spool.append([history.t, *(values[name] for name in names)])
+        tracker.check_unseen(told.summary)
+        while spool:
+            t, *each = spool.pop()
+            yield t, dict(zip(names, each, strict=True))
+
+    write_chunks(Path(out), schema, rows)
+    return report, told.summary
+
+
+class _Told:
+    """What is said in the end, as parts come: those of a filter in their order, of a smoother from the last back."""
+
+    def __init__(self) -> None:
+        self._whole: Summary | None = None
+
+    @property
+    def summary(self) -> Summary:
+        assert self._whole is not None  # logs without a sample are refused
+        return self._whole
+
+    def add(self, part: Summary) -> None:
+        whole = self._whole
+        self._whole = part if whole is None else Summary.joined([whole, part] if part.is_causal else [part, whole])
