@@ -14,9 +14,10 @@ import numpy as np
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.instants import GAP, Ticks
-from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
+from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.running import (
     NO_SOLUTION,
     NOT_FINITE,
@@ -27,7 +28,7 @@ from nori_dyn.filtering.running import (
     Shared,
 )
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
-from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState, contact_state
@@ -37,7 +38,7 @@ from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
 from nori_dyn.solve.estimate import Layout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
-from nori_dyn.system.inputs import Missing, Weights, checked_state
+from nori_dyn.system.inputs import Missing, Weights, checked_state, configuration
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
 
@@ -130,7 +131,7 @@ class Filter:
         Raises:
             InputError: what is known is of other numbers, or its covariance is none.
         """
-        self._shared.put(self._known_first(state))
+        self._shared.put(self._ticks.beginning(state))
         self._shared.totals[:] = 0.0
         self._last: Running | None = None
         self._time = 0.0 if state is None else state.time
@@ -206,7 +207,9 @@ class Filter:
             raise SingularSystemError(self._cause(wrong))
         after = now.found()
         estimate = tick.outputs(q, qd, y, after.u)
-        return Tracked(estimate, after, partial(self._state_of, after, self._time), partial(tick.deviations, q))
+        return Tracked(
+            estimate, after, partial(self._state_of, after, self._time), lambda: tick.deviations(q, after.root())
+        )
 
     def over(
         self,
@@ -253,24 +256,21 @@ class Filter:
         weighed = weights if weights is None or isinstance(weights, Mapping) else numeric("weights", weights)
         numbers = np.full(N, self._number) if contacts is None else self._ticks.planned.numbers_of(contacts, N)
         whole = Stretch(0, t, np.diff(t, prepend=t[0]), numbers, Q, Qd, Y, weighed)
-        run = Recorded(self._ticks, self.dt, self._known_first(state), missing, singular)
+        run = Recorded(self._ticks, self.dt, self._ticks.beginning(state), missing, singular)
         if causal:
             return History.joined(list(run.filtered(Cut(whole))))
         return History.joined(list(run.smoothed(Cut(whole)))[::-1])
 
-    def _known_first(self, state: MemoryState | None) -> Information:
-        """Return what is known at first.
+    def delays(self, q: Floats) -> Delays:
+        """Return how late estimates follow what persists, at rest at a configuration, once the filter has settled.
+
+        Args:
+            q: configuration (nq,).
 
         Raises:
-            InputError: it is of other numbers, or its covariance is none.
+            InputError: a wrong shape, or a value that is not finite.
         """
-        if state is None:
-            return self._tick.beginning()
-        if state.names != self.memory_names:
-            raise InputError(
-                f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
-            )
-        return information(state)
+        return delays(self._tick, configuration(self._tick.system.tree, q), self.dt)
 
     def _state_of(self, after: Updated, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)

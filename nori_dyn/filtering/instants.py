@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError
+from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, smoothed, updated
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.measurements.contacts import ContactState
@@ -17,6 +18,7 @@ from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import PlannedStates
 from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
 from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices
 
 GAP = 5.0
@@ -136,6 +138,19 @@ class Ticks:
     def first(self) -> Tick:
         """That of the first contact state: what persists is the same in all."""
         return self.each[0]
+
+    def beginning(self, state: MemoryState | None = None) -> Information:
+        """Return what is known at first: what the sensors' config says, or what is given.
+
+        Raises:
+            InputError: what is given is of other numbers, or its covariance is none.
+        """
+        names = self.first.memory_names
+        if state is None:
+            return self.first.beginning()
+        if state.names != names:
+            raise InputError(f"the state is of {listed(state.names, 4)}; what persists here is {listed(names, 4)}.")
+        return information(state)
 
     def instant(
         self,
