@@ -3,13 +3,17 @@
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
 from .api.exciting_motion import ExcitingMotion, exciting_motion
+from .api.filter import Filter, Window
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
+from .api.smooth import LogHistory, smooth
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .filtering.history import History
+from .filtering.tracked import Tracked
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
 from .io.component_files import load_components, save_components
@@ -55,11 +59,14 @@ __all__ = [
     "Diagnosis",
     "Estimate",
     "ExcitingMotion",
+    "Filter",
+    "History",
+    "Identification",
     "InputError",
     "KinematicTree",
     "Log",
-    "Identification",
     "LogEstimate",
+    "LogHistory",
     "LogMapping",
     "Monitor",
     "NoriError",
@@ -72,6 +79,8 @@ __all__ = [
     "Status",
     "SwitchingSolver",
     "System",
+    "Tracked",
+    "Window",
     "__version__",
     "aba",
     "autotree",
@@ -79,6 +88,7 @@ __all__ = [
     "christoffel",
     "closed",
     "compile",
+    "components",
     "conditioning",
     "configurations_where",
     "coriolis",
@@ -99,7 +109,6 @@ __all__ = [
     "load_urdf",
     "ltdl",
     "ltl",
-    "components",
     "measurements",
     "minverse",
     "observability",
@@ -119,5 +128,6 @@ __all__ = [
     "save_robot",
     "sensors",
     "sensors_from_model",
+    "smooth",
     "view",
 ]

@@ -11,9 +11,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from nori_dyn.api.filter import plans_of
 from nori_dyn.api.log_file import metadata_of, write_chunks
 from nori_dyn.api.log_run import LogRunner
-from nori_dyn.api.plan import Plan
 from nori_dyn.api.track_samples import Clock, Read, Stored, stretch_of
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.history import History
@@ -123,10 +123,8 @@ class LogTracker(LogRunner):
 
     def _ticks(self) -> Ticks:
         """Return the filters, compiled."""
-        plans, backend = self.plans, self.options.backend
-        if isinstance(plans, Plan):
-            return Ticks({(): plans}, (), backend, name=plans.system.sensors.name)
-        return Ticks(plans.plans, plans.contact_names, backend, name=plans.sensors.name)
+        plans, contact_names, name = plans_of(self.plans, "a filter")
+        return Ticks(plans, contact_names, self.options.backend, name=name)
 
     def _read(self, log: Log, report: LogReport, clock: Clock, stage: Progress) -> Iterator[Read]:
         """Yield samples, as many as are worked on at once, with the time from the one before to each."""

@@ -40,6 +40,17 @@ class Tracked(Shown):
     Attributes:
         estimate: the outputs, by the names of the field.
 
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> tracker = nd.Filter(nd.plan(system, outputs=["qdd"]), dt=0.01)
+        >>> tracked = tracker.step(np.zeros(1), np.zeros(1), [0.0])
+        >>> tracked["qdd"].shape, tracked.deviations["qdd"].shape, tracked.memory.names
+        ((1,), (1,), ('qd:joint1',))
+
     Args:
         estimate: see above.
         after: what is known of what is free.
