@@ -7,14 +7,17 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from nori_dyn.api.filter import plans_of
 from nori_dyn.api.log_file import metadata_of, write_chunks
 from nori_dyn.api.log_run import LogRunner
-from nori_dyn.api.track_samples import Clock, Read, Stored, stretch_of
+from nori_dyn.api.track_samples import Clock, Read, Stored
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.history_summary import Summary
@@ -139,6 +142,22 @@ class LogTracker(LogRunner):
                 part = slice(start, start + self.chunk)
                 yield samples.at(part), steps[part]
 
+    def _stretch(self, ticks: Ticks, samples: Samples, steps: Floats, first: int) -> Stretch:
+        """Return samples as filters take them.
+
+        Args:
+            ticks: the filters.
+            samples: the samples, with times.
+            steps: the time from the one before to each (n,) [s].
+            first: how many came before them.
+        """
+        assert samples.t is not None  # the clock has seen to it
+        states = np.zeros(len(samples), dtype=np.intp)
+        if samples.contacts is not None:
+            states = ticks.planned.numbers_of(samples.contacts == 1, len(samples))
+        weights = self.weights(samples)
+        return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y, weights)
+
     def _filtered(self, run: Recorded, read: Iterator[Read]) -> Iterator[tuple[Samples, History]]:
         """Yield samples with the estimates of a filter."""
         waiting: deque[Samples] = deque()
@@ -147,7 +166,7 @@ class LogTracker(LogRunner):
             first = 0
             for samples, steps in read:
                 waiting.append(samples)
-                yield stretch_of(run.ticks, samples, steps, first)
+                yield self._stretch(run.ticks, samples, steps, first)
                 first += len(samples)
 
         for history in run.filtered(stretches()):
@@ -157,7 +176,7 @@ class LogTracker(LogRunner):
         self, run: Recorded, read: Iterator[Read], folder: Path | None, stage: Progress
     ) -> Iterator[tuple[Samples, History]]:
         """Yield samples with the estimates of a smoother, from the last back."""
-        stored = Stored(run.ticks, folder)
+        stored = Stored(partial(self._stretch, run.ticks), folder)
         for samples, steps in read:
             stored.append(samples, steps)
         for k, history in enumerate(run.smoothed(stored)):

@@ -16,6 +16,7 @@ from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import UnknownNameError
 from nori_dyn.filtering.history import History, MemoryHistory
+from nori_dyn.logs.differentiation import Differentiate
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
@@ -117,7 +118,7 @@ class LogHistory(Shown):
 def smooth(
     log: Log | str | os.PathLike[str],
     plan: Plan | PlanSet,
-    differentiate: int | None = None,
+    differentiate: Differentiate = None,
     dt: float | None = None,
     missing: Missing = "refuse",
     singular: Singular = "refuse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -9,7 +10,6 @@ from typing import TypeAlias
 import numpy as np
 
 from nori_dyn.errors import InputError
-from nori_dyn.filtering.instants import Ticks
 from nori_dyn.filtering.smoother import Stretch
 from nori_dyn.logs.clock import usual_step
 from nori_dyn.logs.samples import Samples
@@ -20,32 +20,16 @@ Read: TypeAlias = tuple[Samples, Floats]
 """Samples, and the time from the one before to each [s]."""
 
 
-def stretch_of(ticks: Ticks, samples: Samples, steps: Floats, first: int) -> Stretch:
-    """Return samples as filters take them.
-
-    Args:
-        ticks: the filters.
-        samples: the samples, with times.
-        steps: the time from the one before to each (n,) [s].
-        first: how many came before them.
-    """
-    assert samples.t is not None  # the clock has seen to it
-    N, states = len(samples), np.zeros(len(samples), dtype=np.intp)
-    if samples.contacts is not None:
-        states = ticks.planned.numbers_of(samples.contacts == 1, N)
-    return Stretch(first, samples.t, steps, states, samples.q, samples.qd, samples.y)
-
-
 class Stored:
     """Samples that a smoother wants twice: on the disk, or in memory.
 
     Args:
-        ticks: the filters.
+        made: makes of samples, the time from the one before to each, and how many came before them, what filters take.
         folder: where they wait; in memory when None.
     """
 
-    def __init__(self, ticks: Ticks, folder: Path | None) -> None:
-        self._ticks, self._firsts, self._n = ticks, [0], 0
+    def __init__(self, made: Callable[[Samples, Floats, int], Stretch], folder: Path | None) -> None:
+        self._made, self._firsts = made, [0]
         self._whole: list[Read] = []
         self._spool = None if folder is None else Spool(folder)
         self._like: Samples | None = None
@@ -61,11 +45,12 @@ class Stored:
             return
         assert samples.t is not None
         self._like = samples.at(slice(0, 0))
-        contacts = [] if samples.contacts is None else [samples.contacts]
-        self._spool.append([steps, samples.numbers, samples.t, samples.q, samples.qd, samples.y, *contacts])
+        nothing = np.zeros(0)
+        rest = [nothing if each is None else each for each in (samples.contacts, samples.sigma)]
+        self._spool.append([steps, samples.numbers, samples.t, samples.q, samples.qd, samples.y, *rest])
 
     def __getitem__(self, number: int) -> Stretch:
-        return stretch_of(self._ticks, *self._read(number), self._firsts[number])
+        return self._made(*self._read(number), self._firsts[number])
 
     def samples(self, number: int) -> Samples:
         """Return the samples of a stretch."""
@@ -75,9 +60,10 @@ class Stored:
         if self._spool is None:
             return self._whole[number]
         assert self._like is not None
-        steps, numbers, t, q, qd, y, *contacts = self._spool[number]
-        closed = contacts[0] if contacts else None
-        return replace(self._like, numbers=numbers, t=t, q=q, qd=qd, y=y, contacts=closed, silent=None), steps
+        steps, numbers, t, q, qd, y, *rest = self._spool[number]
+        contacts, sigma = (each if each.ndim > 1 else None for each in rest)
+        told = replace(self._like, numbers=numbers, t=t, q=q, qd=qd, y=y, contacts=contacts, sigma=sigma, silent=None)
+        return told, steps
 
 
 class Clock:

@@ -36,14 +36,6 @@ Mapped = Annotated[
         "delays; `nori-dyn map` drafts it. Without it, columns go by their usual names."
     ),
 ]
-Differentiated = Annotated[
-    int | None,
-    typer.Option(
-        metavar="WINDOW",
-        help="Make joint accelerations that the log lacks from its velocities, by a "
-        "Savitzky-Golay filter of this odd number of samples.",
-    ),
-]
 Lost = Annotated[
     Missing,
     typer.Option(

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, named_contacts, next_command, print_json
+from nori_dyn.cli.common import Differentiated, Json, how_differentiated, named_contacts, next_command, print_json
 from nori_dyn.cli.log_options import (
     Backend,
     Closed,
-    Differentiated,
     Input,
     Lost,
     Mapped,
@@ -106,7 +105,7 @@ def solve(
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
     closed = None if contacts is None else named_contacts(contacts)
     options = options_of(
-        differentiate,
+        how_differentiated(differentiate),
         dt,
         closed,
         missing=missing.value,

@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, named_contacts, next_command, print_json
+from nori_dyn.cli.common import Differentiated, Json, how_differentiated, named_contacts, next_command, print_json
 from nori_dyn.cli.log_options import (
     Backend,
     Closed,
-    Differentiated,
     Input,
     Lost,
     Mapped,
@@ -119,7 +118,7 @@ def _track(
     input: Path | None,
     mapping: Path | None,
     backend: str,
-    differentiate: int | None,
+    differentiate: str | None,
     dt: float | None,
     missing: Missing,
     singular: Singular,
@@ -141,7 +140,7 @@ def _track(
         raise typer.BadParameter("name a log.", param_hint="--input")
     closed = None if contacts is None else named_contacts(contacts)
     asked = {"missing": missing.value, "singular": singular.value, "backend": backend}
-    options = options_of(differentiate, dt, closed, **asked)
+    options = options_of(how_differentiated(differentiate), dt, closed, **asked)
     tracker = LogTracker(load_plans(plan), options, causal, unseen.value, chunk)
     report, summary = track_to_file(tracker, read_log(input, mapping), out)
     if as_json:
