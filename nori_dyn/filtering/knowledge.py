@@ -57,10 +57,7 @@ class MemoryState(Shown):
         Raises:
             UnknownNameError: it does not persist.
         """
-        found = [k for k, own in enumerate(self.names) if name in (own, own.rpartition(".")[0])]
-        if not found:
-            raise UnknownNameError("variable of the memory", name, self.names)
-        return found
+        return places_of(self.names, name)
 
     def __repr__(self) -> str:
         return f"MemoryState({len(self.names)} numbers at {self.time:g} s)"
@@ -70,6 +67,18 @@ class MemoryState(Shown):
         table = tuple((name, number(value, 3), number(spread, 2), unit) for name, value, spread, unit in rows)
         facts = Facts((("time", f"{self.time:g} s since the first tick"),))
         return Document((facts, Table("Memory", ("of", "is", "+-", "unit"), table, left=(0, 3), most=MOST_NUMBERS)))
+
+
+def places_of(names: Sequence[str], name: str) -> list[int]:
+    """Return where the numbers of a variable are among those of a memory; a number has its own name too.
+
+    Raises:
+        UnknownNameError: it does not persist.
+    """
+    found = [k for k, own in enumerate(names) if name in (own, own.rpartition(".")[0])]
+    if not found:
+        raise UnknownNameError("variable of the memory", name, names)
+    return found
 
 
 def memory_state(names: Sequence[str], units: Sequence[str], of: Information, time: float) -> MemoryState:
