@@ -2,7 +2,9 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.contact_filter import ContactFilter
 from .api.exciting_motion import ExcitingMotion, exciting_motion
+from .api.filter import Filter
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
@@ -10,6 +12,7 @@ from .api.plan_set import PlanSet, plan_set
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .filtering.collisions import CollisionDetector
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
 from .io.component_files import load_components, save_components
@@ -19,6 +22,8 @@ from .io.robot_names import robots
 from .io.robots import load_robot
 from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
 from .io.urdf import load_urdf
+from .logs.joint_model import JointNoise
+from .logs.joint_motion import JointMotion, joint_motion
 from .logs.log import Log, read_log
 from .logs.mapping import LogMapping, load_mapping
 from .measurements.sensor_set import SensorSet
@@ -51,11 +56,16 @@ from .solve.switching import SwitchingSolver
 __version__: str
 
 __all__ = [
+    "CollisionDetector",
     "CompiledFunction",
+    "ContactFilter",
     "Diagnosis",
     "Estimate",
     "ExcitingMotion",
+    "Filter",
     "InputError",
+    "JointMotion",
+    "JointNoise",
     "KinematicTree",
     "Log",
     "Identification",
@@ -90,6 +100,7 @@ __all__ = [
     "identify",
     "interop",
     "jacobian",
+    "joint_motion",
     "load_candidates",
     "load_components",
     "load_mapping",

@@ -8,10 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
-from nori_dyn.filtering.free import Freed, array_of, dense, freed
+from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.tracing import Traced
@@ -50,7 +49,7 @@ class Tick:
         rows: computes the entries of A, c, X, x.
 
     Args:
-        plan: a plan of a system with memory.
+        plan: a plan of a system with memory, or what is asked for without one.
         backend: as for `Solver`.
         watch: shows how far compiling is.
 
@@ -59,7 +58,7 @@ class Tick:
         BackendError: there is no such backend.
     """
 
-    def __init__(self, plan: EliminationPlan, backend: str = "auto", watch: Watch = unwatched) -> None:
+    def __init__(self, plan: Asked, backend: str = "auto", watch: Watch = unwatched) -> None:
         with watch(f"planning the filter of {plan.system.tree.name}") as stage:
             stage("what is free")
             self.freed: Freed = freed(plan)
