@@ -26,15 +26,28 @@ import yaml
 
 import nori_dyn as nd
 from benchmarks.real.finding import Figure, Finding, held_against
-from benchmarks.real.icub_one_leg import COMPONENTS, FIRST, RATE, SENSORS, STANDS, UNITS, WINDOW, robot
-from benchmarks.real.recording import beside
+from benchmarks.real.icub_one_leg import (
+    COMPONENTS,
+    COUPLES_LAST,
+    CUTOFF,
+    FIRST,
+    RATE,
+    SENSORS,
+    STANDS,
+    UNITS,
+    WINDOW,
+    robot,
+)
+from benchmarks.real.recording import beside, readings
+from benchmarks.real.signals import low_passed
 from nori_dyn.api.filter import Filter
-from nori_dyn.typing import Booleans, Floats
+from nori_dyn.system.inputs import dropped
+from nori_dyn.typing import Booleans, Floats, Indices
 
 DATA = "iCub on one leg, offsets learned online"
+KINDS = "constants", "walking", "model"
 ORDER = ("mx", "my", "mz", "fx", "fy", "fz")
 """The order of the components in what is remembered."""
-OURS = [COMPONENTS.index(component) for component in ORDER]
 MIDDLE = float(np.mean(STANDS))
 """When the second half begins [s after the first sample]."""
 BLOCK = 0.2
@@ -49,6 +62,8 @@ AHEAD = 5.0
 """How long before a reading the offset was known that it is held against [s]."""
 STEP = 0.2
 """Time between looks at what is known [s]."""
+LAST = 1.0
+"""Estimates of the last second are not held against the last one [s]."""
 ABOVE = ("l_foot_ft_sensor", "l_leg_ft_sensor")
 """Sensors between the ground and the rest of the robot: what is wrong above them is what they see."""
 
@@ -62,6 +77,7 @@ class Motion:
         q, qd: states (n, nq), (n, nv).
         y: readings (n, ny); nan where a sensor repeats itself to the last digit.
         names: of these.
+        read: what each sensor reads (n, 6), in the order of `ORDER`.
         errors: what each sensor reads too much (n, 6), in the order of `ORDER`.
         works: where each sensor does not repeat itself (n,).
     """
@@ -71,6 +87,7 @@ class Motion:
     qd: Floats
     y: Floats
     names: tuple[str, ...]
+    read: dict[str, Floats]
     errors: dict[str, Floats]
     works: dict[str, Booleans]
 
@@ -80,12 +97,14 @@ class Learned:
     """What a filter knew of the offsets over time.
 
     Attributes:
-        mean: (n, 36).
-        variance: (n, 36).
+        at: the samples after which that is said (m,).
+        mean: (m, 36).
+        variance: (m, 36).
         walk: by which they walk in a second (36,).
         ratio: chi-square over its degrees of freedom, over the whole time.
     """
 
+    at: Indices
     mean: Floats
     variance: Floats
     walk: Floats
@@ -105,14 +124,15 @@ def motion(data: Path) -> Motion:
     t = found.t - FIRST
     inside = (t >= STANDS[0]) & (t <= STANDS[1])
     names, y = plan.system.measurement_names, found.samples.y[inside].copy()
-    errors, works = {}, {}
+    read, errors, works = {}, {}, {}
     for joint in SENSORS.values():
         places = [names.index(f"ft:{joint}.{component}") for component in ORDER]
         repeated = np.concatenate([[False], np.all(np.diff(y[:, places], axis=0) == 0, axis=1)])
+        read[joint] = readings(found, *(f"ft:{joint}.{component}" for component in ORDER))[inside]
         errors[joint] = found[f"offset:ft:{joint}"][inside]
         works[joint] = ~repeated & np.isfinite(errors[joint]).all(axis=1)
         y[np.ix_(repeated, places)] = np.nan
-    return Motion(t[inside], found.samples.q[inside], found.samples.qd[inside], y, names, errors, works)
+    return Motion(t[inside], found.samples.q[inside], found.samples.qd[inside], y, names, read, errors, works)
 
 
 def spreads(log: Motion, joint: str) -> tuple[Floats, Floats, Floats]:
@@ -161,17 +181,23 @@ def learned(data: Path, kind: str) -> Learned:
     tree = robot(data / "real" / "icub_one_leg")
     system = nd.System(tree, sensors(tree, log, kind))
     outputs = [f"offset:ft:{joint}" for joint in SENSORS.values()]
-    filter_ = Filter(nd.plan(system, outputs=outputs), 1 / RATE, backend="numpy")
+    filter_ = Filter(nd.plan(system, outputs=outputs), 1 / RATE)
     order = [log.names.index(name) for name in system.measurement_names]
     wanted = [f"offset:ft:{joint}.{component}" for joint in SENSORS.values() for component in ORDER]
     places = [filter_.memory_names.index(name) for name in wanted]
-    mean, variance = np.empty((len(log.t), 36)), np.empty((len(log.t), 36))
-    for k, y in enumerate(log.y[:, order]):
-        dt = None if k == 0 else float(log.t[k] - log.t[k - 1])
-        state = filter_.step(log.q[k], log.qd[k], y, dt, missing="drop").memory
-        mean[k], variance[k] = state.mean[places], np.diagonal(state.covariance)[places]
+    at = np.arange(0, len(log.t), round(STEP * RATE))
+    mean, variance = np.empty((len(at), 36)), np.empty((len(at), 36))
+    Y, W = dropped(system, log.y[:, order], np.broadcast_to(system.weights, (len(log.t), system.n_weights)))
+    for k in range(at[-1] + 1):
+        inputs = filter_.inputs
+        inputs.q[:], inputs.qd[:], inputs.y[:], inputs.weights[:] = log.q[k], log.qd[k], Y[k], W[k]
+        filter_.tick(float(log.t[k] - log.t[k - 1]) if k else None).raise_for_status()
+        if k % round(STEP * RATE) == 0:
+            state = filter_.state
+            mean[k // round(STEP * RATE)] = state.mean[places]
+            variance[k // round(STEP * RATE)] = np.diagonal(state.covariance)[places]
     walks = [spreads(log, joint)[1] if kind == "walking" else np.zeros(6) for joint in SENSORS.values()]
-    return Learned(mean, variance, np.concatenate(walks), filter_.consistency.ratio)
+    return Learned(at, mean, variance, np.concatenate(walks), filter_.consistency.ratio)
 
 
 def honesty(log: Motion, found: Learned) -> Floats:
@@ -180,11 +206,11 @@ def honesty(log: Motion, found: Learned) -> Floats:
     A later estimate knows all that an earlier one does, so that the variance of what it changes is the difference of
     theirs, and what the offset may have walked.
     """
-    n = round(STEP * RATE)
-    at = np.flatnonzero(log.t >= MIDDLE)[: -round(1.0 * RATE) : n]
-    change = found.mean[-1] - found.mean[at]
-    gained = np.square(found.walk) * (log.t[-1] - log.t[at])[:, None]
-    return np.asarray(change / np.sqrt(np.maximum(found.variance[at] + gained - found.variance[-1], 1e-12)))
+    t = log.t[found.at]
+    early = (t >= MIDDLE) & (t <= t[-1] - LAST)
+    change = found.mean[-1] - found.mean[early]
+    gained = np.square(found.walk) * (t[-1] - t[early])[:, None]
+    return np.asarray(change / np.sqrt(np.maximum(found.variance[early] + gained - found.variance[-1], 1e-12)))
 
 
 def run(data: Path) -> list[Finding | Figure]:
@@ -198,28 +224,28 @@ def told(data: Path) -> Iterator[Finding | Figure]:
     joints = list(SENSORS.values())
     late = round(AHEAD * RATE)
     at = np.flatnonzero(log.t >= MIDDLE)
-    kinds = ("constants", "walking", "model")
     for title, joint in SENSORS.items():
         own = slice(6 * joints.index(joint), 6 * joints.index(joint) + 6)
         seen = at[log.works[joint][at]]
         first = log.errors[joint][(log.t < MIDDLE) & log.works[joint]].mean(axis=0)
-        errors = log.errors[joint][seen]
+        slow_read, slow_error = (low_passed(x, RATE, CUTOFF)[seen] for x in (log.read[joint], log.errors[joint]))
         what = {"as read": np.zeros(6), "less the mean of the first half": first}
-        what |= {
-            f"less the offset {AHEAD:g} s before, {kind}": learned(data, kind).mean[seen - late, own] for kind in kinds
-        }
+        for kind in KINDS[:2]:
+            known = learned(data, kind)
+            what[f"less the offset {AHEAD:g} s before, {kind}"] = known.mean[
+                np.searchsorted(known.at, seen - late, side="right") - 1, own
+            ]
         for name, offset in what.items():
-            values = np.broadcast_to(offset, errors.shape)
             yield held_against(
                 DATA,
-                f"wrench at the {title}, {name}",
+                f"{title}, {name}",
                 "what its motion asks for",
                 COMPONENTS,
                 UNITS,
-                values[:, np.argsort(OURS)],
-                errors[:, np.argsort(OURS)],
+                (slow_read - offset)[:, COUPLES_LAST],
+                (slow_read - slow_error)[:, COUPLES_LAST],
             )
-    for kind in kinds:
+    for kind in KINDS:
         found = learned(data, kind)
         z = honesty(log, found)
         yield Figure(

@@ -166,6 +166,16 @@ class TickRows:
     X: tuple[tuple[int, int], ...]
     traced: Traced
 
+    @cached_property
+    def places_of_A(self) -> Indices:
+        """`A` as an array."""
+        return np.array(self.A, dtype=np.intp).reshape(-1, 2)
+
+    @cached_property
+    def places_of_X(self) -> Indices:
+        """`X` as an array."""
+        return np.array(self.X, dtype=np.intp).reshape(-1, 2)
+
 
 class Asked(Protocol):
     """What a filter is asked for, as a plan is: outputs of a system."""
@@ -328,9 +338,9 @@ def array_of(values: Sequence[Expr]) -> Array:
     return array
 
 
-def dense(places: Sequence[tuple[int, int]], values: Floats, shape: tuple[int, int]) -> Floats:
+def dense(places: Sequence[tuple[int, int]] | Indices, values: Floats, shape: tuple[int, int]) -> Floats:
     """Return a matrix from the numbers (..., n) of its entries."""
     found = np.zeros((*values.shape[:-1], *shape))
-    rows, columns = np.array(places, dtype=np.intp).reshape(-1, 2).T
+    rows, columns = np.asarray(places, dtype=np.intp).reshape(-1, 2).T
     found[..., rows, columns] = values
     return found

@@ -109,7 +109,7 @@ class Tick:
         n, p = len(self.freed.names), len(self.freed.row_names)
         ends = np.cumsum([len(rows.A), p, len(rows.X)])
         A, c, X, x = np.split(values, ends, axis=-1)
-        return Said(dense(rows.A, A, (p, n)), c, dense(rows.X, X, (n_v, n)), x)
+        return Said(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
 
     def beginning(self) -> Information:
         """Return what is known of the memory before the first reading."""

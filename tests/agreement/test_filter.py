@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from nori_dyn.api.plan import plan
 from nori_dyn.filtering.consistency import nees
 from nori_dyn.filtering.filter import Filter
 from nori_dyn.filtering.tracked import Tracked
@@ -15,6 +16,7 @@ from tests.drawn import Drawn, drawn
 from tests.kalman import Instant, Known, all_at_once, filtered
 from tests.observers import Observer, observer
 from tests.tolerances import SOLVED, assert_close
+from tests.unseen import exactly, pushed_or_off
 
 Floats = NDArray[np.float64]
 
@@ -235,3 +237,25 @@ def test_noise_that_is_told_wrong_shows(name):
     ):
         assert small > 1 - LEVEL
         assert large < LEVEL
+
+
+@pytest.mark.parametrize(("sigma", "noise", "mean", "covariance"), [(10.0, 0.1, 1e-8, 1e-6), (1e3, 1e-2, 1e-4, 0.1)])
+def test_what_cannot_be_told_apart_does_not_drift(sigma, noise, mean, covariance):
+    """A push and offsets at one pose, all constants: sums are known 1e4 and 1e7 times better than each of them.
+
+    The covariance is worse than what the filter carries, as the known directions drown in the rounding of the others.
+    """
+    system, q = pushed_or_off(sigma, noise), np.array([0.3, 0.7])
+    running = Filter({(): plan(system, outputs=["tau"])}, (), 1e-3, "native")
+    Y = np.array([1.0, 2.0]) + noise * np.random.default_rng(6).normal(size=(10_000, 2))
+    running.inputs.q[:] = q
+    for y in Y:
+        running.inputs.y[:] = y
+        running.tick().raise_for_status()
+    known = running.state
+    P = known.covariance
+    assert np.array_equal(P, P.T)
+    assert np.linalg.eigvalsh(P).min() > 0
+    off = exactly(system, running.memory_names, q, Y).off(known.mean, np.linalg.cholesky(P))
+    assert off[0] < mean
+    assert off[1] < covariance

@@ -122,7 +122,7 @@ def test_the_chi_square_begins_to_exceed_its_threshold_as_often_as_asked(a):
 
 
 def test_false_alarms_are_as_many_as_asked():
-    N, per_tick = 6000, 5e-3
+    N, per_tick = 4000, 8e-3
     data = motion(N, False, 1)
     detector = CollisionDetector(observer(), per_tick * HOUR / DT)
     chi, begins = statistics(data, detector)
@@ -131,8 +131,8 @@ def test_false_alarms_are_as_many_as_asked():
 
 
 def test_a_push_is_seen_sooner_than_by_a_momentum_observer():
-    N, per_hour = 6000, 10.0
-    pushed, free = motion(N, True, 2), motion(N, False, 1)
+    N, per_hour = 3000, 10.0
+    pushed, free = motion(N, True, 2), motion(4000, False, 1)
     detector = CollisionDetector(observer(), per_hour)
     chi, _ = statistics(pushed, detector)
     own = delays(chi > detector.threshold)

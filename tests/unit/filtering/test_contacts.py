@@ -198,17 +198,18 @@ def test_mixtures_have_the_mean_and_covariance_of_their_parts():
     np.testing.assert_array_equal(found.R, np.triu(found.R))
 
 
-def test_states_far_from_the_likely_one_are_not_judged():
-    of = recogniser("quadruped")
-    record = walk("quadruped")
-    of.reset(probabilities={("LF", "RH"): 1.0})
+def test_states_far_from_the_likely_one_are_not_judged(monkeypatch):
+    record, of = walk("quadruped"), recogniser("quadruped")
     qd, y = readings(record, None)
-    of.step(record.q[400], qd[400], y[400])
-    near = ContactFilter(record.tree, sensors("quadruped"), STATES["quadruped"], DT, ["fx"], reach=1, backend="numpy")
-    near.reset(probabilities={("LF", "RH"): 1.0})
-    near.step(record.q[400], qd[400], y[400])
-    near.step(record.q[401], qd[401], y[401])
-    assert near.probabilities[near.states.index(("RF", "LH"))] == 0
+    pairs = [of.states.index(state) for state in (("LF", "RH"), ("RF", "LH"))]
+    k = int(np.flatnonzero((record.contact == [True, False, False, True]).all(axis=1))[20])
+    for reach in (4, 1):
+        monkeypatch.setattr(of, "_reach", reach)
+        of.reset(probabilities={("LF", "RH"): 1.0})
+        for tick in (k, k + 1):
+            of.step(record.q[tick], qd[tick], y[tick])
+        assert of.probabilities[pairs[0]] > 0.99
+        assert (of.probabilities[pairs[1]] > 0) == (reach == 4)
 
 
 def test_bad_input_is_refused():
