@@ -13,6 +13,9 @@ from tests.observers import observer
 from tests.tolerances import SOLVED, assert_close
 
 
+pytestmark = pytest.mark.slow
+
+
 @lru_cache(maxsize=8)
 def over(name: str, ticks: int) -> History:
     """Return the estimates of the first ticks of a run by all their readings."""
