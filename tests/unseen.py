@@ -51,16 +51,15 @@ class Exact:
     mean: Any
     covariance: Any
 
-    def off(self, mean: Floats, root: Floats) -> tuple[float, float]:
-        """Return how far an estimate (k,) and its covariance F F^T, by F (k, k), are from what they should be.
+    def off(self, mean: Floats, covariance: Floats) -> tuple[float, float]:
+        """Return how far an estimate (k,) and its covariance (k, k) are from what they should be.
 
         Both over the true deviations, in the directions in which these are independent.
         """
         with mp.workdps(DIGITS):
             whiten = mp.cholesky(self.covariance) ** -1
             z = whiten * (mp.matrix(mean.tolist()) - self.mean)
-            F = whiten * mp.matrix(root.tolist())
-            P = F * F.T - mp.eye(len(mean))
+            P = whiten * mp.matrix(covariance.tolist()) * whiten.T - mp.eye(len(mean))
             return float(max(abs(x) for x in z)), float(max(abs(x) for x in P))
 
 

@@ -48,7 +48,9 @@ DATA = "iCub on one leg, offsets learned online"
 KINDS = "constants", "walking", "model"
 ORDER = ("mx", "my", "mz", "fx", "fy", "fz")
 """The order of the components in what is remembered."""
-MIDDLE = float(np.mean(STANDS))
+ALONE = STANDS[0], 61.5
+"""From when to when nothing but the left foot touches the ground [s after the first sample]: the right one is early."""
+MIDDLE = float(np.mean(ALONE))
 """When the second half begins [s after the first sample]."""
 BLOCK = 0.2
 """Time over which errors are averaged, so that what is left is slow [s]."""
@@ -122,7 +124,7 @@ def motion(data: Path) -> Motion:
     found = nd.estimate(log, plan, differentiate=WINDOW, missing="drop", backend="numpy")
     assert found.t is not None
     t = found.t - FIRST
-    inside = (t >= STANDS[0]) & (t <= STANDS[1])
+    inside = (t >= ALONE[0]) & (t <= ALONE[1])
     names, y = plan.system.measurement_names, found.samples.y[inside].copy()
     read, errors, works = {}, {}, {}
     for joint in SENSORS.values():
