@@ -32,8 +32,9 @@ import scipy.linalg as la
 
 from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError, named_contacts
 from nori_dyn.filtering.contact_rows import CaseReadings, counting, everything, exact_where_counted, of_cases
-from nori_dyn.filtering.filter import GAP, checked_time, undetermined
+from nori_dyn.filtering.filter import checked_time, undetermined
 from nori_dyn.filtering.free import Freed
+from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
 from nori_dyn.filtering.markov import distances, looked_back, transitions, weighed
 from nori_dyn.filtering.running import forgotten

@@ -15,7 +15,7 @@ from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.solver import Solver
+from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
@@ -125,14 +125,21 @@ class Tick:
         """Return the variance that each number of the memory gains over a time [s] (k,)."""
         return np.concatenate([one.variance(dt) for one in self.freed.memory])
 
-    def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats) -> Estimate:
+    def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats, singular: Singular = "refuse") -> Estimate:
         """Return the outputs of a state, or of N states with a leading N, given what is free.
+
+        Args:
+            q: configuration (..., nq).
+            qd: velocity (..., nv).
+            y: readings (..., ny).
+            u: what is free (..., n).
+            singular: of N states, as for `Solver.solve_batch`.
 
         Raises:
             SingularSystemError: the exact rows have no unique solution there.
         """
         y = np.concatenate([y[..., self.freed.exact_readings], u], axis=-1)
-        return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y)
+        return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y, singular=singular)
 
     @cached_property
     def _slopes(self) -> tuple[CompiledFunction, tuple[tuple[int, int], ...], int]:
@@ -165,6 +172,20 @@ class Tick:
             q: the configuration (..., nq).
             root: a square root F of the covariance F F^T of u (..., n, n).
         """
-        spread = np.sqrt(np.square(self.slopes(q) @ root).sum(axis=-1))
+        return self._by_output(np.square(self.slopes(q) @ root).sum(axis=-1))
+
+    def deviations_of(self, q: Floats, covariance: Floats) -> dict[str, Floats]:
+        """Return the standard deviations of the outputs by name, in their shapes.
+
+        Args:
+            q: the configuration (..., nq).
+            covariance: that of u (..., n, n).
+        """
+        slopes = self.slopes(q)
+        return self._by_output(np.maximum(((slopes @ covariance) * slopes).sum(axis=-1), 0.0))
+
+    def _by_output(self, variances: Floats) -> dict[str, Floats]:
+        """Return standard deviations by the names of outputs, from all variances, one after the other."""
+        spread = np.sqrt(variances)
         parts = output_parts(self.freed.plan.system, self.freed.plan.outputs)
         return {part.output.name: spread[..., part.slice].reshape(spread.shape[:-1] + part.shape) for part in parts}

@@ -108,7 +108,8 @@ def _words(found: Learned, n_variables: int) -> Iterator[str]:
         parts = [f"{alone:,} by themselves"] if alone else []
         if found.sums:
             mixed = n - alone - len(found.untold)
-            parts.append(f"{len(found.sums):,} combination{'s' * (len(found.sums) > 1)} of {mixed:,} others")
+            several, others = "s" if len(found.sums) > 1 else "", " others" if alone else ""
+            parts.append(f"{len(found.sums):,} combination{several} of {mixed:,}{others}")
         rest = f", and nothing of {len(found.untold):,}" if found.untold else ""
         yield f"Of the {n:,} numbers that persist the sensors tell {' and '.join(parts)}, {where}{rest}."
     if found.is_asked and not found.is_learned and (len(found.ranks) == 1 or found.ranks[-1] > found.ranks[-2]):

@@ -10,7 +10,7 @@ import scipy.linalg as la
 
 import nori_dyn as nd
 from nori_dyn.errors import InvalidConfigError, UnknownSensorNameError
-from nori_dyn.model.joints import Free
+from nori_dyn.model.joints import Fixed, Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.learned import Learned
 from nori_dyn.typing import Floats
@@ -309,3 +309,12 @@ def test_a_robot_with_loops_is_looked_at_where_it_is_closed():
     assert found.gap > 1e6
     assert (found.needs.each, found.needs.moving) == ((), ())
     assert "Ranks are numerical, at closed configurations; what has to move is not looked for." in plain(report)
+
+
+def test_where_nothing_can_move_two_load_cells_tell_differences_only():
+    tree = nd.autotree(2)
+    tree = tree.replace(joints=(Fixed(), Fixed()))
+    cells = with_offset(type="force_torque", joints="all")
+    report = nd.observability(system_of(tree, cells, unloaded("link2"), offsets={"of": "offset"}), where=None)
+    assert (report.over_time.ranks, report.over_time.needs.moving) == ((6,), ())
+    assert "Of the 12 numbers that persist the sensors tell 6 combinations of 12, at one pose." in plain(report)
