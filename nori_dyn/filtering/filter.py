@@ -274,6 +274,7 @@ class Filter:
 
         Raises:
             InputError: a wrong shape, or a value that is not finite.
+            SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
         """
         return delays(self._tick, configuration(self._tick.system.tree, q), self.dt)
 
