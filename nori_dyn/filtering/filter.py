@@ -109,6 +109,11 @@ class Filter:
         self._now, self._number = self._running[state], tuple(self._running).index(state)
 
     @property
+    def ticks(self) -> Mapping[ContactState, Tick]:
+        """The programs of each contact state."""
+        return {state: running.tick for state, running in self._running.items()}
+
+    @property
     def _tick(self) -> Tick:
         """The programs of the present contact state."""
         return self._now.tick
