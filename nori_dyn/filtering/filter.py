@@ -88,7 +88,8 @@ class Filter:
         self._state[:] = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
         self.inputs = Inputs.of(self._state, tree, self._all.ny)
         self.outputs = Outputs(**layout.views(values))
-        self._turn = partial(layout.turn, vars(self.outputs)) if layout.turns else None
+        turns = layout.turns and kind is NativeRunning  # that of NumPy turns what it writes
+        self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
         self.reset()
 
     @property
