@@ -15,6 +15,10 @@ Do the sensors suffice, and which ones to buy:
     nd.place(tree, candidates), nd.best_sensors(...)        the cheapest sensors, or the most precise ones
     nd.save_html(found, "page.html")                        any of these as a page for the browser
 
+How it moves, from its encoders alone:
+
+    motion = nd.joint_motion(t, q)                          qd and qdd as well, each with its standard deviation
+
 What the robot itself is like, from its logs:
 
     nd.identifiability(system, ["inertias"])                which parameters the sensors can tell, in which combinations

@@ -19,6 +19,8 @@ from .io.robot_names import robots
 from .io.robots import load_robot
 from .io.sensor_configs import load_candidates, load_sensors, sensors, sensors_from_model
 from .io.urdf import load_urdf
+from .logs.joint_model import JointNoise
+from .logs.joint_motion import JointMotion, joint_motion
 from .logs.log import Log, read_log
 from .logs.mapping import LogMapping, load_mapping
 from .measurements.sensor_set import SensorSet
@@ -56,6 +58,8 @@ __all__ = [
     "Estimate",
     "ExcitingMotion",
     "InputError",
+    "JointMotion",
+    "JointNoise",
     "KinematicTree",
     "Log",
     "Identification",
@@ -90,6 +94,7 @@ __all__ = [
     "identify",
     "interop",
     "jacobian",
+    "joint_motion",
     "load_candidates",
     "load_components",
     "load_mapping",

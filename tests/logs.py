@@ -7,7 +7,7 @@ from os import PathLike
 
 import nori_dyn as nd
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import Derivation
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.samples import Samples
 from nori_dyn.measurements.contacts import ContactState
@@ -17,7 +17,7 @@ from nori_dyn.system.inputs import Missing
 def samples_in(
     path: str | PathLike[str],
     system: nd.System | Mapping[ContactState, nd.System],
-    differentiation: Differentiation | None = None,
+    differentiation: Derivation | None = None,
     missing: Missing = "refuse",
     contacts: Sequence[str] = (),
     closed: ContactState | None = None,

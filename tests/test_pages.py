@@ -53,7 +53,7 @@ def test_the_configs_are_valid(page):
         if {"columns", "streams"} & config.keys():
             assert nd.LogMapping.from_dict(config)
             continue
-        config = {key: part for key, part in config.items() if key in ("name", "measurements", "contacts")}
+        config = {key: part for key, part in config.items() if key in ("name", "measurements", "contacts", "memory")}
         assert nd.SensorSet.from_dict(config).measurements
 
 

@@ -17,7 +17,7 @@ from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.information import Moments
 from nori_dyn.identification.motion import Motion
 from nori_dyn.identification.regression import Regression, RegressorProgram, torques_of
-from nori_dyn.logs.differentiation import JUMP, Differentiation
+from nori_dyn.logs.differentiation import JUMP, Derivation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.record import ALWAYS
@@ -34,7 +34,7 @@ class Job:
     """How logs are identified from; see `identify`."""
 
     system: System
-    differentiation: Differentiation | None
+    differentiation: Derivation | None
     dt: float | None
     moving: float | None
     cutoff: float | None

@@ -14,7 +14,7 @@ from nori_dyn.api.identification_run import IdentificationRun
 from nori_dyn.api.system import System
 from nori_dyn.errors import InputError
 from nori_dyn.identification.findings import Identification
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import Differentiate, derivation
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
@@ -43,7 +43,7 @@ def identify(
     robust: bool = False,
     moving: float | None = None,
     cutoff: float | None = None,
-    differentiate: int | None = None,
+    differentiate: Differentiate = None,
     dt: float | None = None,
     missing: Missing = "refuse",
     curves: bool = False,
@@ -76,7 +76,8 @@ def identify(
         moving: speed [rad/s or m/s] above which a joint moves: its torque counts only then, as friction is whatever it
             takes to stand still; all count when None.
         cutoff: frequency [Hz] of a zero-phase low-pass over regressor and readings alike; none when None.
-        differentiate: window of the Savitzky-Golay filter that makes accelerations of velocities, odd.
+        differentiate: how accelerations are made of velocities: the odd window of a Savitzky-Golay filter, "kalman" or
+            "smoother", as in `estimate`.
         dt: time between samples [s]; that of the log's times when None.
         missing: "drop" leaves samples out that hold what is no number.
         curves: whether to keep readings over the time beside what is found, for a page: `nd.save_html`.
@@ -108,7 +109,7 @@ def identify(
     """
     job = Job(
         system=with_sensors(system) if isinstance(system, KinematicTree) else system,
-        differentiation=None if differentiate is None else Differentiation(differentiate, dt),
+        differentiation=derivation(differentiate, dt),
         dt=dt,
         moving=moving,
         cutoff=cutoff,

@@ -16,6 +16,7 @@ from nori_dyn.api.log_run import LogRunner, Solved, options_of
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import MissingExtraError
+from nori_dyn.logs.differentiation import Differentiate
 from nori_dyn.logs.fields import schema_of, written
 from nori_dyn.logs.log import Log, read_log
 from nori_dyn.logs.report import LogReport
@@ -124,7 +125,7 @@ class LogEstimate:
 def estimate(
     log: Log | str | os.PathLike[str],
     plan: Plan | PlanSet,
-    differentiate: int | None = None,
+    differentiate: Differentiate = None,
     dt: float | None = None,
     missing: Missing = "refuse",
     singular: Singular = "refuse",
@@ -138,8 +139,9 @@ def estimate(
     Args:
         log: the log, or its file.
         plan: the plan, or the plans of contact states.
-        differentiate: make joint accelerations that the log lacks from its velocities, by a Savitzky-Golay filter of
-            this odd number of samples; None refuses a log without them.
+        differentiate: make joint accelerations that the log lacks from its velocities: by a Savitzky-Golay filter of
+            this odd number of samples; by "kalman", a filter a joint over the samples so far, or "smoother", over all,
+            whose deviations weigh accelerations that are weighed. None refuses a log without them.
         dt: time between samples [s], for differentiating, and to compare q with qd; that of the log's times when None.
         missing: what to do with readings that are no numbers, or at an end of their sensor's range: "refuse" the log,
             or "drop" the sensor in that sample where it has a sigma, and the sample where q or qd is no number.

@@ -14,7 +14,7 @@ from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet, one_of
 from nori_dyn.errors import InputError, NoriError
 from nori_dyn.logs.checks import samples_by_state
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.record import Record
@@ -28,7 +28,9 @@ from nori_dyn.solve.plausibility.doubts import doubts_of_motion, doubts_of_readi
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing, unusable
+from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables.progress import Watched, progress_bar
+from nori_dyn.typing import Floats
 
 LOOKED_AT, EVERY = 2048, 1 << 16
 """Samples that are looked at for what is not likely, of every so many; the first chunk is looked at as a whole."""
@@ -48,7 +50,7 @@ class RunOptions:
         closed: for a plan set, the contacts that are closed throughout; None takes them from the log.
     """
 
-    differentiation: Differentiation | None = None
+    differentiation: Derivation | None = None
     dt: float | None = None
     missing: Missing = "refuse"
     singular: Singular = "refuse"
@@ -148,7 +150,8 @@ class LogRunner:
                     run = self._prepared(samples.at(slice(0, 1)).states())
                     report.preparing += time.perf_counter() - start
                     start = time.perf_counter()
-                found = run(*samples.states(), missing=options.missing, singular=options.singular)
+                weights = None if samples.sigma is None else self._weights(samples)
+                found = run(*samples.states(), weights=weights, missing=options.missing, singular=options.singular)
                 report.seconds += time.perf_counter() - start
                 diagnosis = found if isinstance(found, Diagnosis) else None
                 estimate = found.estimate if isinstance(found, Diagnosis) else found
@@ -166,6 +169,24 @@ class LogRunner:
             return
         for state in self.plans.states:
             self._prepared((*rest, np.array([[name in state for name in self.contacts]])))
+
+    def _weights(self, samples: Samples) -> Floats | None:
+        """Return the weights of samples (n, n_weights) whose readings have deviations of their own; None without any.
+
+        A weight that several readings share is that of the least sure of them.
+        """
+        assert samples.sigma is not None
+        every = SideBySide(tuple(self.systems.values()), samples.record.tree.name)
+        sigma = np.full((len(samples), every.n_weights), np.nan)
+        for system, readings, own in zip(self.systems.values(), every.y_places, every.weight_places, strict=True):
+            for reading, weight in zip(readings.tolist(), system.weight_of_readings.tolist(), strict=True):
+                if weight >= 0:
+                    place = int(own[weight])
+                    sigma[:, place] = np.fmax(sigma[:, place], samples.sigma[:, reading])
+        is_told = np.isfinite(sigma)
+        if not is_told.any():
+            return None
+        return np.where(is_told, np.where(is_told, sigma, 1.0) ** -2.0, every.weights)
 
     def _closed(self) -> ContactState | None:
         if isinstance(self.plans, Plan) or self.options.closed is None:
@@ -211,9 +232,8 @@ class LogRunner:
 
 
 def options_of(
-    differentiate: int | None = None, dt: float | None = None, contacts: Any = None, **others: Any
+    differentiate: Differentiate = None, dt: float | None = None, contacts: Any = None, **others: Any
 ) -> RunOptions:
     """Return how a log is run, from what users say."""
-    differentiation = None if differentiate is None else Differentiation(differentiate, dt)
     closed = None if contacts is None else tuple(contacts)
-    return RunOptions(differentiation=differentiation, dt=dt, closed=closed, **others)
+    return RunOptions(differentiation=derivation(differentiate, dt), dt=dt, closed=closed, **others)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,6 +16,7 @@ from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.api.plan_set import PlanSet
+    from nori_dyn.logs.differentiation import Differentiate
     from nori_dyn.measurements.sensor_set import SensorSet
     from nori_dyn.model.tree import KinematicTree
 
@@ -48,6 +49,19 @@ Components = Annotated[
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="The same as --inertias refuse.")]
+
+
+Differentiated = Annotated[
+    str | None,
+    typer.Option(
+        "--differentiate",
+        metavar="WINDOW|kalman|smoother",
+        help="Make joint accelerations that the log lacks from its velocities: by a Savitzky-Golay filter of this odd "
+        "number of samples; by a Kalman filter a joint, of the samples so far; or by a smoother, of all of them. The "
+        "latter two find the noise of each joint in the log, and say how sure they are: accelerations that have a "
+        "sigma are weighed by that.",
+    ),
+]
 
 
 class Base(StrEnum):
@@ -101,6 +115,11 @@ def load(
         inertias=inertias.value,
         strict=strict,
     )
+
+
+def how_differentiated(said: str | None) -> Differentiate:
+    """Return how accelerations are made, as it is named on the command line; whether it can be is seen to later."""
+    return int(said) if said is not None and said.lstrip("+-").isdecimal() else cast("Differentiate", said)
 
 
 def in_contact(known: SensorSet, contacts: str | None) -> SensorSet:

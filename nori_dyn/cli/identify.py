@@ -10,12 +10,14 @@ import typer
 from nori_dyn.cli.common import (
     Base,
     Components,
+    Differentiated,
     Inertias,
     Json,
     Keep,
     Lock,
     Mended,
     Strict,
+    how_differentiated,
     load,
     next_command,
     print_json,
@@ -90,9 +92,7 @@ def identify(
         float | None,
         typer.Option(metavar="HZ", help="A low-pass without delay, over readings and motion alike: 5 Hz suits arms."),
     ] = None,
-    differentiate: Annotated[
-        int | None, typer.Option(metavar="WINDOW", help="Make accelerations of velocities, as in `solve`.")
-    ] = None,
+    differentiate: Differentiated = None,
     dt: Annotated[float | None, typer.Option(help="Time between samples [s], where the logs have no times.")] = None,
     missing: Annotated[
         Missing, typer.Option(help="Samples with what is no number: refuse the log, or drop them.")
@@ -153,7 +153,7 @@ def identify(
         robust=robust,
         moving=moving,
         cutoff=cutoff,
-        differentiate=differentiate,
+        differentiate=how_differentiated(differentiate),
         dt=dt,
         missing=missing.value,
         curves=html is not None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nori_dyn.cli.common import Json, named_contacts, next_command, print_json
+from nori_dyn.cli.common import Differentiated, Json, how_differentiated, named_contacts, next_command, print_json
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
@@ -60,14 +60,7 @@ def solve(
         ),
     ] = None,
     backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
-    differentiate: Annotated[
-        int | None,
-        typer.Option(
-            metavar="WINDOW",
-            help="Make joint accelerations that the log lacks from its velocities, by a "
-            "Savitzky-Golay filter of this odd number of samples.",
-        ),
-    ] = None,
+    differentiate: Differentiated = None,
     dt: Annotated[
         float | None,
         typer.Option(
@@ -146,7 +139,7 @@ def solve(
         raise InputError(f"--dt is {dt:g}: the time between samples must be positive.")
     closed = None if contacts is None else named_contacts(contacts)
     options = options_of(
-        differentiate,
+        how_differentiated(differentiate),
         dt,
         closed,
         missing=missing.value,

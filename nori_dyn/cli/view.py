@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nori_dyn.cli.common import named_contacts
+from nori_dyn.cli.common import Differentiated, how_differentiated, named_contacts
 from nori_dyn.cli.solve import Missing, Singular
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
@@ -41,7 +41,7 @@ def view(
         ),
     ] = None,
     backend: Annotated[str, typer.Option(help="As for `nori-dyn solve`.")] = "auto",
-    differentiate: Annotated[int | None, typer.Option(metavar="WINDOW", help="As for `nori-dyn solve`.")] = None,
+    differentiate: Differentiated = None,
     dt: Annotated[float | None, typer.Option(help="As for `nori-dyn solve`.")] = None,
     missing: Annotated[
         Missing, typer.Option(help="As for `nori-dyn solve`; dropped, and marked, when left out.")
@@ -86,7 +86,7 @@ def view(
     found = estimate(
         log,
         plans,
-        differentiate=differentiate,
+        differentiate=how_differentiated(differentiate),
         dt=dt,
         missing=missing.value,
         singular=singular.value,

@@ -22,16 +22,8 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from nori_dyn.errors import InputError
+from nori_dyn.program.filter_source import LOOSE, SMALLEST_DECAY, ZERO_PIVOT
 from nori_dyn.typing import Floats
-
-ZERO_PIVOT = 1e-11
-"""The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
-
-LOOSE = 1e-9
-"""The share of an unseen direction below which a number does not take part in it."""
-
-SMALLEST_DECAY = 1e-8
-"""Decays are taken for this at the least: what was known divides by them, and of what is left nobody sees less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     Args:
         samples: the samples.
         missing: "drop" leaves samples out whose q or qd is not a number; "refuse" refuses the log.
-        differentiated: readings that were made of velocities: there are none where time jumps.
+        differentiated: readings that were made of velocities: there may be none where time begins, or jumps.
         left_out: takes how many are left out, by the reason.
 
     Raises:
@@ -43,7 +43,9 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
     if differentiated:
         places = [record.places[name] - record.y.start for name in differentiated]
         has_motion = np.isfinite(samples.qd).all(axis=1)
-        leave_out("where time jumps: no accelerations", ~np.isfinite(samples.y[:, places]).all(axis=1) & has_motion)
+        leave_out(
+            "where time begins or jumps: no accelerations", ~np.isfinite(samples.y[:, places]).all(axis=1) & has_motion
+        )
     for kind, values, part in (("q", samples.q, record.q), ("qd", samples.qd, record.qd)):
         if all_finite(values):
             continue

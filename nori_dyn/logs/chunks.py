@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.clock import Rows, StreamCounts, rows_of
 from nori_dyn.logs.conversions import body_velocity
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import Derivation
 from nori_dyn.logs.memory import Memory
 from nori_dyn.logs.naming import KINDS
 from nori_dyn.logs.samples import Samples, shown_value
@@ -19,6 +20,9 @@ from nori_dyn.logs.source import BLOCK, Source, suggestion
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.solve.plausibility.motion import step
 from nori_dyn.typing import Floats
+
+LOOKED_AT = 32
+"""Blocks of a log, at most, of whose velocities the noise of joints is found."""
 
 
 @dataclass(slots=True)
@@ -30,6 +34,7 @@ class LogCounts:
         left_out: how many samples were left out, by the reason.
         differentiated: the readings that were made by differentiating velocities.
         dt: the time between samples that was taken to differentiate [s].
+        made_by: what is to be told of how they were made; "" where nothing is.
         unused: what else the log holds.
         ignored: what else the mapping speaks of.
     """
@@ -38,6 +43,7 @@ class LogCounts:
     left_out: dict[str, int] = field(default_factory=dict)
     differentiated: tuple[str, ...] = ()
     dt: float | None = None
+    made_by: str = ""
     unused: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -45,7 +51,7 @@ class LogCounts:
 def samples_of(
     source: Source,
     binding: Binding,
-    differentiation: Differentiation | None = None,
+    differentiation: Derivation | None = None,
     closed: ContactState | None = None,
     counts: LogCounts | None = None,
     first: int = 0,
@@ -70,6 +76,9 @@ def samples_of(
     _check_has("q", source, binding)
     _check_has("qd", source, binding)
     counts.differentiated = tuple(record.names[k] for k in made)
+    if made and differentiation is not None:
+        differentiation = differentiation.learned(partial(_velocities, source, binding, differentiation, counts))
+        counts.made_by = differentiation.told()
     context = differentiation.window if made and differentiation is not None else 0
     start = max(first - context, 0) if not binding.is_resampled else 0
     rows = rows_of(binding, source.read(binding.wanted, start), counts.streams)
@@ -177,7 +186,7 @@ def _chunked(parts: Iterable[Samples]) -> Iterator[Samples]:
 def _with_accelerations(
     chunks: Iterable[Samples],
     made: Sequence[int],
-    differentiation: Differentiation,
+    differentiation: Derivation,
     counts: LogCounts,
     binding: Binding,
 ) -> Iterator[Samples]:
@@ -190,26 +199,18 @@ def _with_accelerations(
     freedoms = [record.freedoms[record.names[k]] for k in made]
     kept: Samples | None = None
     told = 0  # how many of what is kept have been yielded
-    dt = counts.dt or differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
 
     def filled(until: int) -> Samples:
         assert kept is not None
-        nonlocal dt
-        if dt is None:
-            dt = step(kept.t) if kept.t is not None else None
-        if dt is None:
-            raise InputError(
-                "to differentiate, the time between samples must be known: the log has no column 't' that "
-                "increases. Give it: --dt 0.001, in seconds."
-            )
-        counts.dt = dt
-        derivative = differentiation.apply(kept.qd, dt)
-        if kept.t is not None and differentiation.dt is None:
-            derivative[differentiation.across(kept.t, dt)] = np.nan
-        y = kept.y.copy()
+        counts.dt = _step(kept.t, differentiation, counts, binding)
+        found = differentiation.accelerations(kept.t, kept.qd, counts.dt)
+        y, sigma = kept.y.copy(), None if found.sigma is None else np.full(kept.y.shape, np.nan)
         for k, freedom in zip(made, freedoms, strict=True):
-            y[:, k - record.y.start] = derivative[:, list(freedom.places)] @ np.array(freedom.factors)
-        return replace(kept, y=y).at(slice(told, until))
+            places, factors = list(freedom.places), np.array(freedom.factors)
+            y[:, k - record.y.start] = found.qdd[:, places] @ factors
+            if sigma is not None and found.sigma is not None:
+                sigma[:, k - record.y.start] = np.sqrt(found.sigma[:, places] ** 2 @ factors**2)
+        return replace(kept, y=y, sigma=sigma).at(slice(told, until))
 
     for chunk in chunks:
         kept = chunk if kept is None else Samples.joined([kept, chunk])
@@ -220,3 +221,44 @@ def _with_accelerations(
             kept, told = kept.at(slice(before, None)), until - before
     if kept is not None:
         yield filled(len(kept))
+
+
+def _step(t: Floats | None, differentiation: Derivation, counts: LogCounts, binding: Binding) -> float:
+    """Return the time between samples [s] to differentiate by.
+
+    Raises:
+        InputError: nothing says it.
+    """
+    dt = counts.dt or differentiation.dt or (None if binding.rate is None else 1 / binding.rate)
+    dt = step(t) if dt is None and t is not None else dt
+    if dt is None:
+        raise InputError(
+            "to differentiate, the time between samples must be known: the log has no column 't' that "
+            "increases. Give it: --dt 0.001, in seconds."
+        )
+    return dt
+
+
+def _velocities(
+    source: Source, binding: Binding, differentiation: Derivation, counts: LogCounts
+) -> tuple[Floats, Floats, float]:
+    """Return times and velocities of a log, parts of it where it is long, and the time between samples.
+
+    Raises:
+        InputError: nothing says how far apart samples are, or there are none.
+        FileFormatError: the log is damaged.
+    """
+    parts: list[tuple[Floats, Floats]] = []
+    dt, every = 0.0, 1
+    for k, rows in enumerate(rows_of(binding, source.read(binding.wanted), {})):
+        if k % every:
+            continue
+        samples = _built(rows, source, binding, (), Memory())
+        dt = dt or _step(samples.t, differentiation, counts, binding)
+        even = np.asarray(dt * samples.numbers)
+        parts.append((even if samples.t is None or differentiation.dt is not None else samples.t, samples.qd))
+        if len(parts) > LOOKED_AT:
+            parts, every = parts[::2], 2 * every
+    if not parts:
+        raise InputError(f"{binding.where}: holds no samples.")
+    return np.concatenate([t for t, _ in parts]), np.concatenate([qd for _, qd in parts]), dt

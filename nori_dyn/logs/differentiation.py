@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.signal import savgol_filter
 
 from nori_dyn.errors import InputError
+from nori_dyn.logs.joint_filter import even_step, filtered, smoothed
+from nori_dyn.logs.joint_model import JointModel, JointNoise
+from nori_dyn.logs.joint_noise import likeliest, stretches
+from nori_dyn.logs.source import BLOCK
 from nori_dyn.typing import Booleans, Floats
+
+Way: TypeAlias = Literal["kalman", "smoother"]
+"""How the noise of joints may be weighed: by the readings so far, or by all."""
+
+WAYS: tuple[Way, ...] = get_args(Way)
+
+Differentiate: TypeAlias = int | Way | None
+"""How users say how accelerations are made: a window in samples, a way, or not at all."""
 
 SMOOTHING_ORDER = 3
 """Order of the Savitzky-Golay polynomial that differentiates velocities."""
@@ -17,9 +33,70 @@ JUMP = 5.0
 """Usual steps of time from which on what is before and after are not of one motion."""
 
 
-@dataclass(frozen=True, slots=True)
-class Differentiation:
+ACCELERATION = 1
+"""Where accelerations are in the states of joints of which velocities are read."""
+
+UNSURE = 2.0
+"""Accelerations are none where they are less sure than the least sure joint usually is, by this factor."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accelerations:
+    """Accelerations that were made of velocities.
+
+    Attributes:
+        qdd: the accelerations (N, nv); nan where there is none.
+        sigma: their standard deviations (N, nv); None where they are not known.
+    """
+
+    qdd: Floats
+    sigma: Floats | None = None
+
+
+class Derivation(ABC):
     """How accelerations that a log lacks are made from its velocities.
+
+    Attributes:
+        dt: time between samples [s]; that of the log's column of times when None.
+    """
+
+    dt: float | None
+
+    @property
+    @abstractmethod
+    def window(self) -> int:
+        """The samples that an acceleration is made of, half of them before it and half of them after."""
+
+    def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> Derivation:
+        """Return this, knowing what it must know of the log.
+
+        Args:
+            read: reads times (N,) and velocities (N, nv) of the log, and the time between samples.
+        """
+        del read
+        return self
+
+    @abstractmethod
+    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
+        """Return the accelerations of samples that follow each other.
+
+        Args:
+            t: times (N,) [s]; None where they are not known.
+            qd: velocities (N, nv); nan where one is not known.
+            dt: the usual time between samples [s].
+
+        Raises:
+            InputError: too few samples.
+        """
+
+    def told(self) -> str:
+        """Return what to tell of it, where there is something."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiation(Derivation):
+    """By a Savitzky-Golay filter.
 
     Attributes:
         window: length of the Savitzky-Golay window in samples, odd.
@@ -32,8 +109,13 @@ class Differentiation:
     def __post_init__(self) -> None:
         if self.window <= SMOOTHING_ORDER or self.window % 2 == 0:
             raise InputError(f"the window must be odd and at least {SMOOTHING_ORDER + 2} samples, not {self.window}.")
-        if self.dt is not None and not 0 < self.dt < np.inf:
-            raise InputError(f"the time between samples must be positive, not {self.dt} s.")
+        _check_dt(self.dt)
+
+    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
+        qdd = self.apply(qd, dt)
+        if t is not None and self.dt is None:
+            qdd[self.across(t, dt)] = np.nan
+        return Accelerations(qdd)
 
     def apply(self, qd: Floats, dt: float) -> Floats:
         """Return the derivative of velocities (N, nv), dt [s] apart; nan where one is, and in runs too short for it.
@@ -64,3 +146,117 @@ class Differentiation:
         for k in jumps.tolist():
             found[max(k - half + 1, 0) : k + half + 1] = True
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointEstimation(Derivation):
+    """By a Kalman filter a joint, or a smoother: `nd.joint_motion`, of velocities.
+
+    A free joint has velocities as well, so that its accelerations are made likewise.
+
+    Attributes:
+        way: "kalman" for the readings so far, "smoother" for all.
+        dt: time between samples [s]; that of the log's column of times when None.
+        noise: that of the joints; found from the log when None.
+        step: the usual time between samples of the log [s]; found from it when None.
+    """
+
+    way: Way
+    dt: float | None = None
+    noise: JointNoise | None = None
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.way not in WAYS:
+            raise InputError(
+                f"accelerations are made by '{self.way}'. Known: a window in samples, such as 51, or {_listed(WAYS)}."
+            )
+        _check_dt(self.dt)
+
+    @property
+    def window(self) -> int:
+        """Twice the samples after which the filter has forgotten its beginning, of `BLOCK` each at most."""
+        memory = self._model.settled.memory if self.noise is not None and self.step is not None else BLOCK
+        return 2 * int(min(memory, BLOCK)) + 1
+
+    def learned(self, read: Callable[[], tuple[Floats, Floats, float]]) -> JointEstimation:
+        """Return this with the noise of joints that makes the velocities of the log likeliest.
+
+        Raises:
+            InputError: too few samples.
+        """
+        if self.noise is not None and self.step is not None:
+            return self
+        t, qd, step = read()
+        step = even_step(t, step)
+        noise = self.noise or likeliest(stretches(t, qd[..., None], step), step, 1)
+        return replace(self, noise=noise, step=step)
+
+    def accelerations(self, t: Floats | None, qd: Floats, dt: float) -> Accelerations:
+        assert self.noise is not None  # it has learned
+        assert self.step is not None
+        times = np.asarray(self.step * np.arange(len(qd)) if t is None or self.dt is not None else t, dtype=float)
+        usual = self._model.settled.deviations[:, ACCELERATION]
+        qdd, sigma = np.full(qd.shape, np.nan), np.full(qd.shape, np.nan)
+        goes_on = np.diff(times) >= 0
+        edges = [0, *(np.flatnonzero(~goes_on) + 1).tolist(), len(qd)]
+        run = filtered if self.way == "kalman" else smoothed
+        for start, stop in pairwise(edges):
+            found = run(self.noise, times[start:stop], qd[start:stop, :, None], self.step)
+            sigma[start:stop] = found.sigma[..., ACCELERATION]
+            qdd[start:stop] = found.x[..., ACCELERATION]
+        qdd[~(sigma <= UNSURE * usual.max())] = np.nan
+        return Accelerations(qdd, sigma)
+
+    def told(self) -> str:
+        assert self.noise is not None  # it has learned
+        jerk, sigma = self.noise.jerk, self._model.sigma[:, 0]
+        usual = self._model.settled.deviations[:, ACCELERATION]
+        return (
+            f"by a {'Kalman filter' if self.way == 'kalman' else 'smoother'}: noise of velocities "
+            f"{_range(sigma)} rad/s, walk of the jerk {_range(jerk)} rad/s^3/sqrt(s)"
+            + (f", accelerations within {_range(usual)} rad/s^2" if self.way == "kalman" else "")
+        )
+
+    @property
+    def _model(self) -> JointModel:
+        assert self.noise is not None  # it has learned
+        assert self.step is not None
+        return JointModel(self.noise, self.step)
+
+
+def derivation(differentiate: Differentiate, dt: float | None = None) -> Derivation | None:
+    """Return how accelerations are made, from what users say; None where they are not.
+
+    Args:
+        differentiate: a window in samples; "kalman" or "smoother"; None.
+        dt: time between samples [s]; that of the log's times when None.
+
+    Raises:
+        InputError: no such way, or a window that is too short or even.
+    """
+    if differentiate is None:
+        return None
+    if isinstance(differentiate, str):
+        return JointEstimation(differentiate, dt)
+    return Differentiation(differentiate, dt)
+
+
+def _check_dt(dt: float | None) -> None:
+    """Check a time between samples.
+
+    Raises:
+        InputError: it is not positive.
+    """
+    if dt is not None and not 0 < dt < np.inf:
+        raise InputError(f"the time between samples must be positive, not {dt} s.")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " or ".join(f"'{name}'" for name in names)
+
+
+def _range(values: Floats) -> str:
+    """Return from where to where values go."""
+    low, high = f"{values.min():.2g}", f"{values.max():.2g}"
+    return low if low == high else f"{low} to {high}"

@@ -11,7 +11,7 @@ from nori_dyn.logs.ahead import ahead
 from nori_dyn.logs.binding import Binding
 from nori_dyn.logs.checks import check_readings, samples_by_state, usable
 from nori_dyn.logs.chunks import LogCounts, lacking, samples_of
-from nori_dyn.logs.differentiation import Differentiation
+from nori_dyn.logs.differentiation import Derivation
 from nori_dyn.logs.log import Log
 from nori_dyn.logs.record import CONTACT
 from nori_dyn.logs.samples import Samples
@@ -52,7 +52,7 @@ class Reading:
     systems: Mapping[ContactState, System]
     contacts: Sequence[str] = ()
     closed: ContactState | None = None
-    differentiation: Differentiation | None = None
+    differentiation: Derivation | None = None
     missing: Missing = "refuse"
 
     def chunks(self, log: Log, counts: LogCounts, first: int = 0) -> Iterator[Chunk]:

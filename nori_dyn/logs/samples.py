@@ -29,6 +29,7 @@ class Samples:
         silent: which numbers of the record a stream does not say in a gap (n, m); None where there is no gap.
         place: where one of them stands, by its place among these, for people.
         columns: what the log calls the numbers of the record that are a column of it each.
+        sigma: standard deviations of the readings (n, ny), where they were estimated; nan where a sensor has its own.
     """
 
     record: Record
@@ -41,6 +42,7 @@ class Samples:
     silent: Booleans | None
     place: Callable[[int], str] = field(repr=False)
     columns: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sigma: Floats | None = None
 
     def called(self, name: str) -> str:
         """Return what the log calls a number of the record."""
@@ -60,6 +62,7 @@ class Samples:
             y=self.y[chosen],
             contacts=None if self.contacts is None else self.contacts[chosen],
             silent=None if self.silent is None else self.silent[chosen],
+            sigma=None if self.sigma is None else self.sigma[chosen],
             place=lambda k: self.place(int(np.arange(len(self))[chosen][k])),
         )
 
@@ -83,7 +86,7 @@ class Samples:
             of = int(np.searchsorted(starts, k, side="right")) - 1
             return parts[of].place(k - int(starts[of]))
 
-        arrays = {name: whole(name) for name in ("numbers", "t", "q", "qd", "y", "contacts")}
+        arrays = {name: whole(name) for name in ("numbers", "t", "q", "qd", "y", "contacts", "sigma")}
         silent = [part.silent for part in parts]
         if any(each is not None for each in silent):
             none = (np.zeros((len(part), len(first.record.names)), dtype=bool) for part in parts)

@@ -58,9 +58,9 @@ class FilterShape:
 
     def n_work(self, lanes: int) -> int:
         """Return the length of the workspace in doubles; its C says whether that is enough."""
-        blocks, of_memory, rows = self.blocks(lanes), -(-self.k // lanes), self.k + self.p
+        blocks, of_memory, rows = self.blocks(lanes), -(-self.k // lanes), max(self.k + self.p, self.n)
         vectors = (rows + self.n + self.n_v + 3) * blocks + (self.k + 2) * of_memory + 4
-        return lanes * (vectors + 1) + (rows + self.n) + (self.n + 1) + (self.p + 1)
+        return lanes * (vectors + 1) + rows + self.n + self.p + 3
 
 
 def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:

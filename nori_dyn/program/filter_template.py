@@ -13,6 +13,7 @@ FILTER = r"""
 #define K (N_V + N_F)
 #define N (N_S + K)
 #define ROWS (K + P)
+#define ROOM (ROWS > N ? ROWS : N)
 #define BLOCKS (N / LANES + 1)
 #define WIDTH (BLOCKS * LANES)
 #define M_BLOCKS ((K + LANES - 1) / LANES)
@@ -49,22 +50,22 @@ typedef struct {
 
 /* The workspace. */
 typedef struct {
-    vec rows[ROWS * BLOCKS], moving[N * BLOCKS], rates[N_V * BLOCKS + 1], scale[BLOCKS], sizes[BLOCKS], sums[BLOCKS];
+    vec rows[ROOM * BLOCKS], moving[N * BLOCKS], rates[N_V * BLOCKS + 1], scale[BLOCKS], sizes[BLOCKS], sums[BLOCKS];
     vec noise[K * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1], noise_column[M_BLOCKS + 1];
-    double column[ROWS + N], pivots[N + 1], roots[P + 1];
+    double column[ROOM + 1], pivots[N + 1], roots[P + 1];
 } workspace;
 _Static_assert(sizeof(workspace) <= N_WORK * sizeof(double), "the workspace has room");
 
-/* sums = x^T M of a column x and rows M of which a few blocks are looked at; several sums at a time, as each addition
-   waits for the one before. */
-INLINE void sum_tile(int tiles, int n, const double *x, const vec *M, int blocks, vec *sums) {
+/* sums = x^T M of a column x, whose numbers lie step apart, and rows M of which a few blocks are looked at; several
+   sums at a time, as each addition waits for the one before. */
+INLINE void sum_tile(int tiles, int n, const double *x, int step, const vec *M, int blocks, vec *sums) {
     vec t[PARTS][TILE] = {0};
     int r = 0;
     for (; r + PARTS <= n; r += PARTS)
         for (int part = 0; part < PARTS; ++part)
-            for (int b = 0; b < tiles; ++b) t[part][b] += x[r + part] * M[(r + part) * blocks + b];
+            for (int b = 0; b < tiles; ++b) t[part][b] += x[(r + part) * step] * M[(r + part) * blocks + b];
     for (; r < n; ++r)
-        for (int b = 0; b < tiles; ++b) t[0][b] += x[r] * M[r * blocks + b];
+        for (int b = 0; b < tiles; ++b) t[0][b] += x[r * step] * M[r * blocks + b];
     for (int b = 0; b < tiles; ++b) {
         vec sum = t[0][b];
         for (int part = 1; part < PARTS; ++part) sum += t[part][b];
@@ -89,8 +90,8 @@ INLINE void take_tile(int tiles, int n, const double *y, vec *M, int blocks, con
     case 1: call(1, __VA_ARGS__); break; \
     }
 
-INLINE void sum_rows(int n, const double *x, const vec *M, int blocks, int b, int end, vec *sums) {
-    TILED(sum_tile, n, x, M + b, blocks, sums + b)
+INLINE void sum_rows(int n, const double *x, int step, const vec *M, int blocks, int b, int end, vec *sums) {
+    TILED(sum_tile, n, x, step, M + b, blocks, sums + b)
 }
 
 INLINE void take_rows(int n, const double *y, vec *M, int blocks, int b, int end, const vec *sums) {
@@ -110,8 +111,8 @@ RARE void put_in_place(int rank, const double *pivots, vec *M) {
 }
 
 /* Makes rows [A | b] upper triangular by reflections; by column j only the first ends[j] have begun. Returns the rank,
-   writes one over each pivot, or 0, and the sum of squares that is left of b. What is below a pivot is not cleared before
-   the end: nobody reads it, and a vector that is read just after one of its numbers was written comes late. */
+   writes one over each pivot, or 0, and the sum of squares that is left of b. What is below a pivot is not cleared
+   before the end: nobody reads it, and a vector that is read just after one of its numbers was written comes late. */
 static int triangular(int rows, vec *restrict M, const int *restrict ends, double *restrict pivots, double *left,
                       workspace *restrict w) {
     double *const column = w->column;
@@ -129,8 +130,8 @@ static int triangular(int rows, vec *restrict M, const int *restrict ends, doubl
         double *const entry = (double *)first + j;
         double square = 0;
         if (n > 1) {
+            sum_rows(n, entry, WIDTH, first, BLOCKS, j / LANES, BLOCKS, sums);
             for (int r = 0; r < n; ++r) column[r] = entry[r * WIDTH];
-            sum_rows(n, column, first, BLOCKS, j / LANES, BLOCKS, sums);
             square = ((double *)sums)[j];
         } else if (n == 1) {
             square = *entry * *entry;
@@ -214,7 +215,7 @@ SEEN int update(filter *at) {
     for (int i = 0; i < K; ++i) {
         double *const row = M + WIDTH * memory_row[i];
         const double diagonal = at->known.R[K * i + i];
-        for (int l = i; l < K; ++l) row[N_S + l] = at->known.R[K * i + l];
+        for (int l = 0; l < K; ++l) row[N_S + l] = at->known.R[K * i + l];
         row[N] = at->known.z[i];
         if (diagonal != 0) {
             multiply(&over, &more, diagonal * diagonal);
@@ -228,7 +229,10 @@ SEEN int update(filter *at) {
         multiply(&over, &more, at->weights[i]);
         ++at->degrees;
     }
-    for (int e = 0; e < N_A; ++e) M[entry_place[e]] = w->roots[entry_sensor[e]] * at->A[e];
+    for (int e = 0; e < N_A; ++e) {
+        const double root = w->roots[entry_sensor[e]];
+        M[entry_place[e]] = root == 0 ? 0 : root * at->A[e];
+    }
     const int rank = triangular(ROWS, w->rows, row_ends, at->pivots, &at->nis, w);
     at->degrees -= rank;
     for (int j = 0; j < N; ++j) if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
@@ -247,11 +251,10 @@ SEEN int update(filter *at) {
 SEEN void propagate(filter *at) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
-    memcpy(w->moving, w->rows, sizeof w->moving);
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
     for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / (at->decay[i] > SMALLEST_DECAY ? at->decay[i] : SMALLEST_DECAY);
     for (int r = 0; r < N; ++r)
-        for (int b = r / LANES; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] *= w->scale[b];
+        for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] = w->rows[r * BLOCKS + b] * w->scale[b];
     if (N_V > 0) {
         double left;
         /* v = (v+ - dt (X_s s + X_f f + x)) / a */
@@ -260,11 +263,11 @@ SEEN void propagate(filter *at) {
             for (int e = 0; e < N_X; ++e) rates[rate_place[e]] = at->dt * at->X[e] * scale[rate_column[e]];
             for (int i = 0; i < N_V; ++i) rates[i * WIDTH + N] = -at->dt * at->x[i];
         }
-        for (int r = 0; r < N_S + N_V; ++r)
-            for (int i = r < N_S ? 0 : r - N_S; i < N_V; ++i) {
-                const double v = M[r * WIDTH + N_S + i];
-                for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] -= v * w->rates[i * BLOCKS + b];
-            }
+        for (int r = 0; r < N_S + N_V; ++r) {
+            const int i = r < N_S ? 0 : r - N_S;
+            sum_rows(N_V - i, M + r * WIDTH + N_S + i, 1, w->rates + i * BLOCKS, BLOCKS, 0, BLOCKS, w->sums);
+            for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] -= w->sums[b];
+        }
         if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
     }
     /* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the
@@ -279,7 +282,7 @@ SEEN void propagate(filter *at) {
         const int n = K - i, end = i / LANES + 1, start = (N_S + i) / LANES;
         vec *const from = w->noise + i * M_BLOCKS, *const row = w->moving + (N_S + i) * BLOCKS;
         for (int l = 0; l < n; ++l) column[l] = noise[(i + l) * M_WIDTH + i];
-        sum_rows(n, column, from, M_BLOCKS, 0, end, w->noise_sums);
+        sum_rows(n, noise + i * M_WIDTH + i, M_WIDTH, from, M_BLOCKS, 0, end, w->noise_sums);
         const double square = 1 + sums[i], norm = sqrt(square), factor = 1 / (square + norm), inverse = 1 / norm;
         vec *const parts = w->noise_sums;
         for (int b = 0; b < end; ++b) w->noise_column[b] = parts[b] * inverse;
@@ -289,7 +292,7 @@ SEEN void propagate(filter *at) {
         take_rows(i, (double *)w->noise_column, w->moving + N_S * BLOCKS, BLOCKS, start, BLOCKS, row);
     }
     for (int i = 0; i < K; ++i) {
-        for (int l = i; l < K; ++l) at->known.R[K * i + l] = M[(N_S + i) * WIDTH + N_S + l];
+        for (int l = 0; l < K; ++l) at->known.R[K * i + l] = M[(N_S + i) * WIDTH + N_S + l];
         at->known.z[i] = M[(N_S + i) * WIDTH + N];
     }
 }

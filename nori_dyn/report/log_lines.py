@@ -14,7 +14,8 @@ from nori_dyn.tables import Cell, Table, number, unbroken
 def report_lines(report: LogReport, log: Path) -> Iterator[str]:
     """Yield what people read first."""
     made = len(report.counts.differentiated)
-    derived = f", {made} accelerations by differentiating" if made else ""
+    how = report.counts.made_by or "by differentiating"
+    derived = f", {made} accelerations {how}" if made else ""
     worst = report.largest_residual
     residual = (
         "The residual is not computed, as the plan leaves out a part of the unknowns."
@@ -88,6 +89,7 @@ def report_json(report: LogReport) -> dict[str, Any]:
         "n_singular": report.n_singular,
         "singular": report.singular,
         "differentiated": list(report.counts.differentiated),
+        "differentiated_by": report.counts.made_by,
         "dropped": dict(report.dropped),
         "left_out": dict(report.counts.left_out),
         "streams": {

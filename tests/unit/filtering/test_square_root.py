@@ -119,14 +119,11 @@ def textbook(case):
 class Native:
     """The steps in C, with the names of those in NumPy."""
 
-    def __init__(self, case):
-        n, p = case.n_s + case.n_v + case.n_f, len(case.ticks[0].c)
-        rates = [j for j in range(n) if not case.n_s <= j < case.n_s + case.n_v]
-        shape = FilterShape(
-            *(case.n_s, case.n_v, case.n_f, p),
-            tuple((i, j) for i in range(p) for j in range(n) if any(tick.A[i, j] for tick in case.ticks)),
-            tuple((i, j) for i in range(case.n_v) for j in rates),
-        )
+    def __init__(self, sizes, entries):
+        n_s, n_v, n_f, _ = sizes
+        rates = [j for j in range(n_s + n_v + n_f) if not n_s <= j < n_s + n_v]
+        X = tuple((i, j) for i in range(n_v) for j in rates)
+        shape = FilterShape(*sizes, tuple(zip(*(part.tolist() for part in np.nonzero(entries)), strict=True)), X)
         self.steps = NativeSteps(shape, find_compiler())
 
     def updated(self, before, A, c, weights, n_s):
@@ -150,20 +147,21 @@ class Native:
         return Information(at.R.copy(), at.z.copy())
 
 
-def steps_of(kind, case):
-    """Return `updated` and `propagated`, in NumPy or in C."""
+def steps_of(kind, sizes, entries):
+    """Return `updated` and `propagated`, in NumPy or in C for entries of A where these are not zero."""
     if kind == "numpy":
         return updated, propagated
     if find_compiler() is None:
         pytest.skip("there is no C compiler here")
-    native = Native(case)
+    native = Native(sizes, entries)
     return native.updated, native.propagated
 
 
 def run(case, kind="numpy"):
     """Return what the steps find at each tick: what is known before, after, and in the end."""
     before = Information.of(case.mean, case.sigmas)
-    update, propagate = steps_of(kind, case)
+    entries = np.any([tick.A != 0 for tick in case.ticks], axis=0)
+    update, propagate = steps_of(kind, (case.n_s, case.n_v, case.n_f, len(entries)), entries)
     found = []
     for tick in case.ticks:
         after = update(before, tick.A, tick.c, tick.weights, case.n_s)
@@ -223,18 +221,20 @@ class TestTextbook:
             assert mean.shape == (k,)
 
 
+@pytest.mark.parametrize("kind", ["numpy", "native"])
 class TestUndetermined:
-    def test_memory_that_is_seen_later(self):
+    def test_memory_that_is_seen_later(self, kind):
         # Of two numbers only their sum is seen, then the second as well.
         A = [np.array([[1.0, 1.0]]), np.array([[0.0, 1.0]])]
         motion = Motion(0.1, np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
         before = Information.of(np.zeros(2), np.full(2, np.inf))
-        first = updated(before, A[0], np.array([-3.0]), np.array([4.0]), 0)
+        update, propagate = steps_of(kind, (0, 0, 2, 1), np.ones((1, 2)))
+        first = update(before, A[0], np.array([-3.0]), np.array([4.0]), 0)
         assert first.undetermined == (1,)
         assert np.isnan(first.u).all()
         assert first.degrees == 0
         assert first.nis == 0.0
-        second = updated(propagated(first, motion), A[1], np.array([-1.0]), np.array([4.0]), 0)
+        second = update(propagate(first, motion), A[1], np.array([-1.0]), np.array([4.0]), 0)
         assert second.undetermined == ()
         np.testing.assert_allclose(second.u, [2.0, 1.0], rtol=1e-14)
         np.testing.assert_allclose(second.covariance(), [[0.5, -0.25], [-0.25, 0.25]], rtol=1e-14)
@@ -242,34 +242,39 @@ class TestUndetermined:
         np.testing.assert_allclose(mean, [2.0, 1.0], rtol=1e-14)
         np.testing.assert_allclose(covariance, second.covariance(), rtol=1e-14)
 
-    def test_names_what_is_not_determined_and_keeps_the_rest(self):
+    def test_names_what_is_not_determined_and_keeps_the_rest(self, kind):
         before = Information.of(np.array([1.0, 2.0, 3.0]), np.array([0.5, np.inf, np.inf]))
         A = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
-        after = updated(before, A, np.array([-5.0, -5.0]), np.array([1.0, 3.0]), 1)
+        update, _ = steps_of(kind, (1, 1, 2, 2), np.ones((2, 4)))
+        after = update(before, A, np.array([-5.0, -5.0]), np.array([1.0, 3.0]), 1)
         assert after.undetermined == (0, 3)
         np.testing.assert_allclose(after.u, [np.nan, 1.0, 5.0, np.nan], rtol=1e-14)
         np.testing.assert_allclose(np.diag(after.covariance()), [np.nan, 0.25, 0.25, np.nan], rtol=1e-14)
         assert after.degrees == 1
 
-    def test_an_acceleration_that_nobody_sees_leaves_nothing_of_the_speed(self):
+    def test_an_acceleration_that_nobody_sees_leaves_nothing_of_the_speed(self, kind):
         motion = Motion(0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2))
         before = Information.of(np.array([1.0, 2.0]), np.array([0.5, 0.25]))
-        after = updated(before, np.zeros((1, 3)), np.zeros(1), np.zeros(1), 1)
-        ahead = propagated(after, motion)
+        update, propagate = steps_of(kind, (1, 1, 1, 1), np.ones((1, 3)))
+        after = update(before, np.zeros((1, 3)), np.zeros(1), np.zeros(1), 1)
+        ahead = propagate(after, motion)
         np.testing.assert_array_equal(ahead.mean(), [np.nan, 2.0])
         np.testing.assert_allclose(ahead.covariance()[1, 1], 0.0625, rtol=1e-14)
 
-    def test_dependent_columns_are_found_in_spite_of_rounding(self):
-        rng = np.random.default_rng(0)
-        A = rng.normal(size=(30, 12)) * 10.0 ** rng.uniform(-4, 4, 12)
-        A[:, 9] = A[:, :5] @ rng.normal(size=5)
-        R, z, left = triangular(np.column_stack([A, rng.normal(size=30)]))
-        assert np.flatnonzero(np.diag(R) == 0).tolist() == [9]
-        np.testing.assert_allclose(R.T @ R, A.T @ A, rtol=1e-9, atol=1e-9 * np.abs(A).max() ** 2)
-
-    def test_missing_readings_may_be_nan(self):
+    def test_fewer_readings_than_unknowns(self, kind):
         before = Information.of(np.array([1.0]), np.array([0.5]))
-        after = updated(before, np.array([[1.0], [np.nan]]), np.array([-2.0, np.nan]), np.array([4.0, 0.0]), 0)
+        update, propagate = steps_of(kind, (3, 0, 1, 1), np.ones((1, 4)))
+        after = update(before, np.array([[1.0, 0.0, 1.0, 2.0]]), np.array([-2.0]), np.array([4.0]), 3)
+        assert after.undetermined == (1, 2)
+        np.testing.assert_allclose(after.u, [np.nan, np.nan, np.nan, 1.0], rtol=1e-14)
+        motion = Motion(0.1, np.zeros((0, 3)), np.zeros((0, 1)), np.zeros(0), np.ones(1), np.ones(1))
+        ahead = propagate(after, motion)
+        np.testing.assert_allclose([ahead.mean()[0], ahead.covariance()[0, 0]], [1.0, 1.25], rtol=1e-14)
+
+    def test_missing_readings_may_be_nan(self, kind):
+        before = Information.of(np.array([1.0]), np.array([0.5]))
+        update, _ = steps_of(kind, (0, 0, 1, 2), np.ones((2, 1)))
+        after = update(before, np.array([[1.0], [np.nan]]), np.array([-2.0, np.nan]), np.array([4.0, 0.0]), 0)
         np.testing.assert_allclose(after.u, [1.5], rtol=1e-14)
 
 
@@ -292,3 +297,12 @@ class TestInformation:
             Information.of(np.array([np.nan]), np.ones(1))
         with pytest.raises(InputError, match="not positive definite"):
             Information.of_covariance(np.zeros(2), np.ones((2, 2)) - 2 * np.eye(2))
+
+
+def test_dependent_columns_are_found_in_spite_of_rounding():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 12)) * 10.0 ** rng.uniform(-4, 4, 12)
+    A[:, 9] = A[:, :5] @ rng.normal(size=5)
+    R, z, left = triangular(np.column_stack([A, rng.normal(size=30)]))
+    assert np.flatnonzero(np.diag(R) == 0).tolist() == [9]
+    np.testing.assert_allclose(R.T @ R, A.T @ A, rtol=1e-9, atol=1e-9 * np.abs(A).max() ** 2)

@@ -156,7 +156,7 @@ def test_there_is_no_acceleration_across_a_jump_in_time(tmp_path):
     counts = LogCounts()
     log = samples_in(tmp_path / "log.npz", SYSTEM, differentiation(11), mapping={"columns": columns}, counts=counts)
     np.testing.assert_allclose(log.y[:, 0], np.where(log.t < 2, 3.0, 7.0), rtol=1e-9)
-    assert counts.left_out == {"where time jumps: no accelerations": 10}
+    assert counts.left_out == {"where time begins or jumps: no accelerations": 10}
     assert counts.streams[""].gaps == 1
 
 

@@ -1,0 +1,199 @@
+"""Filters: the time of a tick, beside textbook Kalman filters of the same size in NumPy and in C.
+
+python -m benchmarks.filtering [--rounds 11]
+
+Ours is the whole tick: from q, qd and readings to the outputs, dynamics included. Others are given the rows of the tick
+for nothing, with what is no memory eliminated: they predict and update mean and covariance of the memory, in covariance
+form, with dense matrices. All run in one thread, in turns, and times are of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import cffi
+import numpy as np
+import scipy.linalg as la
+from threadpoolctl import threadpool_limits
+
+import nori_dyn as nd
+from nori_dyn.bench.machine import machine
+from nori_dyn.bench.records import quartiles
+from nori_dyn.filtering.tick import Tick
+from nori_dyn.program.compiler import find_compiler, load_library
+from nori_dyn.typing import Floats
+
+FINGERS = "panda_finger_joint1", "panda_finger_joint2"
+
+KALMAN = """
+#include <math.h>
+/* x+ = F x, P+ = F P F' + Q; then measurements z = H x + noise of unit variance. */
+static double A[K * K], S[M * M], G[M * K], e[M];
+void kalman(const double *restrict F, const double *restrict Q, const double *restrict H, const double *restrict z,
+            double *restrict x, double *restrict P) {
+    double y[K];
+    for (int i = 0; i < K; ++i) { y[i] = 0; for (int j = 0; j < K; ++j) y[i] += F[i * K + j] * x[j]; }
+    for (int i = 0; i < K; ++i) {
+        for (int j = 0; j < K; ++j) A[i * K + j] = 0;
+        for (int l = 0; l < K; ++l) for (int j = 0; j < K; ++j) A[i * K + j] += F[i * K + l] * P[l * K + j];
+    }
+    for (int i = 0; i < K; ++i)
+        for (int j = 0; j < K; ++j) {
+            double sum = i == j ? Q[i] : 0;
+            for (int l = 0; l < K; ++l) sum += A[i * K + l] * F[j * K + l];
+            P[i * K + j] = sum;
+        }
+    for (int i = 0; i < M; ++i) {
+        for (int j = 0; j < K; ++j) G[i * K + j] = 0;
+        for (int l = 0; l < K; ++l) for (int j = 0; j < K; ++j) G[i * K + j] += H[i * K + l] * P[l * K + j];
+        e[i] = z[i];
+        for (int l = 0; l < K; ++l) e[i] -= H[i * K + l] * y[l];
+    }
+    for (int i = 0; i < M; ++i)
+        for (int j = 0; j <= i; ++j) {
+            double sum = i == j;
+            for (int l = 0; l < K; ++l) sum += G[i * K + l] * H[j * K + l];
+            S[i * M + j] = sum;
+        }
+    for (int j = 0; j < M; ++j) { /* S = L L', G := L^-1 G, e := L^-1 e */
+        for (int l = 0; l < j; ++l) S[j * M + j] -= S[j * M + l] * S[j * M + l];
+        const double pivot = sqrt(S[j * M + j]), inverse = 1 / pivot;
+        S[j * M + j] = pivot;
+        for (int i = j + 1; i < M; ++i) {
+            for (int l = 0; l < j; ++l) S[i * M + j] -= S[i * M + l] * S[j * M + l];
+            S[i * M + j] *= inverse;
+        }
+        for (int l = 0; l < j; ++l) {
+            for (int c = 0; c < K; ++c) G[j * K + c] -= S[j * M + l] * G[l * K + c];
+            e[j] -= S[j * M + l] * e[l];
+        }
+        for (int c = 0; c < K; ++c) G[j * K + c] *= inverse;
+        e[j] *= inverse;
+    }
+    for (int i = 0; i < K; ++i) { x[i] = y[i]; for (int l = 0; l < M; ++l) x[i] += G[l * K + i] * e[l]; }
+    for (int l = 0; l < M; ++l)
+        for (int i = 0; i < K; ++i) for (int j = 0; j < K; ++j) P[i * K + j] -= G[l * K + i] * G[l * K + j];
+}
+"""
+"""The Kalman filter of textbooks, with dense matrices of fixed size."""
+
+
+def panda() -> nd.Filter:
+    """Return the observer of the external torques of a Panda."""
+    tree = nd.load_robot("panda", locked=FINGERS)
+    return nd.Filter(nd.plan(nd.System(tree, "momentum_observer"), outputs=["offset"]), dt=0.001)
+
+
+def icub() -> nd.Filter:
+    """Return the filter of an iCub that learns the offsets of its force-torque sensors while its hands are pushed."""
+    tree = nd.load_robot("icub", base="floating", kept="sensors")
+    own = nd.sensors_from_model("icub", tree)
+    read = [sensor.model_dump(by_alias=True) for sensor in own.measurements if sensor.type == "force_torque"]
+    base = {"except": "actuated"}
+    touched = ["l_sole", "r_sole", "l_hand", "r_hand"]
+    push = {"walk": 5.0, "time_constant": 1.0, "sigma": 20}
+    content = {
+        "name": "icub_over_time",
+        "measurements": [
+            *({**sensor, "sigma": 0.5, "offset": {"sigma": 50}} for sensor in read),
+            {"type": "joint_acceleration", "joints": "actuated"},
+            {"type": "accelerometer", "links": base, "sigma": 0.05},
+            {"type": "angular_accelerometer", "links": base, "sigma": 0.05},
+            {"type": "joint_torque", "joints": base, "value": 0},
+            {"type": "external_wrench", "links": {"except": touched}, "value": 0},
+        ],
+        "memory": {
+            "offsets": {"of": "offset", "walk": 0.01},
+            "left": {"of": "fx:l_hand", **push},
+            "right": {"of": "fx:r_hand", **push},
+        },
+    }
+    system = nd.System(tree, nd.SensorSet.from_dict(content))
+    return nd.Filter(nd.plan(system, outputs=["tau", "fx:l_sole", "fx:r_sole"]), dt=0.01)
+
+
+def peers(observer: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Return a tick of the textbook's filter in NumPy, and in C, for the rows of a filter at a configuration (nq,)."""
+    tick = Tick(next(iter(observer.plans.values())))
+    n_s, n_v, n_f = tick.sizes
+    k, system = n_v + n_f, tick.system
+    said = tick.said(q, np.zeros(system.tree.nv), np.zeros(system.ny))
+    rows = np.sqrt(system.weights[tick.freed.weight_of_rows])[:, None] * np.column_stack([said.A, said.c])
+    left = la.null_space(rows[:, :n_s].T).T @ rows if n_s else rows
+    H, z = np.ascontiguousarray(left[:, n_s:-1]), np.ascontiguousarray(-left[:, -1])
+    given, *_ = np.linalg.lstsq(rows[:, :n_s], -rows[:, n_s:-1], rcond=None) if n_s else (np.zeros((0, k)),)
+    F = np.diag(tick.decay(observer.dt))
+    F[:n_v] += observer.dt * (said.X[:, n_s:] + said.X[:, :n_s] @ given)
+    Q, m = tick.gained(observer.dt), len(H)
+    x, P = np.zeros(k), np.eye(k)
+
+    def in_numpy() -> None:
+        nonlocal x, P
+        x, P = F @ x, F @ P @ F.T + np.diag(Q)
+        G = H @ P
+        gain = la.cho_solve(la.cho_factor(G @ H.T + np.eye(m)), G).T
+        x, P = x + gain @ (z - H @ x), P - gain @ G
+
+    ffi = cffi.FFI()
+    ffi.cdef("void kalman(double *, double *, double *, double *, double *, double *);")
+    compiler = find_compiler()
+    if compiler is None:
+        raise SystemExit("this needs a C compiler: install gcc or clang.")
+    library = load_library(ffi, f"#define K {k}\n#define M {m}\n{KALMAN}", compiler)
+    arrays = [F, Q, H, z, np.zeros(k), np.eye(k)]
+    at = [ffi.cast("double *", array.ctypes.data) for array in arrays]
+
+    def in_c(kept: object = arrays) -> None:
+        library.kalman(*at)
+
+    for _ in range(50):
+        in_numpy()
+        in_c()
+    if not np.allclose(P, arrays[-1], rtol=1e-6, atol=1e-9 * np.abs(P).max()):
+        raise SystemExit("the two peers do not agree.")
+    return in_numpy, in_c
+
+
+def per_call(run: Callable[[], object], seconds: float = 0.05) -> float:
+    """Return the processor's time of a call [us]."""
+    n = 1
+    while True:
+        start = time.process_time()
+        for _ in range(n):
+            run()
+        spent = time.process_time() - start
+        if spent > seconds:
+            return 1e6 * spent / n
+        n *= 2
+
+
+def main() -> None:
+    """Print the times."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=11, help="how often each is timed")
+    rounds = parser.parse_args().rounds
+    print(machine())
+    with threadpool_limits(1):
+        for name, make in {"Panda, external torques": panda, "iCub, offsets and pushes": icub}.items():
+            observer = make()
+            q = next(iter(observer.plans.values())).system.tree.random_configuration(0)
+            observer.inputs.q[:] = q
+            ways = {"ours, all of it": observer.tick, **dict(zip(("NumPy", "C"), peers(observer, q), strict=True))}
+            found: dict[str, list[float]] = {way: [] for way in ways}
+            for _ in range(rounds):
+                for way, run in ways.items():
+                    found[way].append(per_call(run))
+            ours = np.array(found[next(iter(ways))])
+            n_memory = len(observer.memory_names)
+            n_others = len(observer.free_names) - n_memory
+            print(f"\n{name}: {n_memory} numbers persist, {n_others} more are free")
+            for way, times in found.items():
+                low, middle, high = quartiles(times)
+                ratio = quartiles(np.array(times) / ours)
+                print(f"  {way:16} {middle:8.2f} us ({low:.2f} to {high:.2f}), {ratio[1]:.1f} times ours")
+
+
+if __name__ == "__main__":
+    main()

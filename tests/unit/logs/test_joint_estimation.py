@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError
+from nori_dyn.logs import chunks, differentiation
+from nori_dyn.logs.differentiation import Differentiation, JointEstimation, derivation
+from nori_dyn.logs.formats import arrays
+from tests.logs import samples_in
+
+N, DT = 3000, 0.01
+ARM = nd.autotree(2)
+SYSTEM = nd.System(ARM, "inverse_dynamics")
+WEIGHED = nd.SensorSet.from_dict(
+    {
+        "name": "weighed",
+        "measurements": [
+            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+            {"type": "joint_torque", "joints": "all", "sigma": 0.5},
+            {"type": "external_wrench", "links": "all", "value": 0},
+        ],
+    }
+)
+
+
+def motion(seed=0, noise=1e-3):
+    """Return times, positions, velocities with noise, and accelerations."""
+    t, w = DT * np.arange(N), np.array([1.0, 5.0])
+    at = np.outer(t, w)
+    read = w * np.cos(at) + np.random.default_rng(seed).normal(0, noise, at.shape)
+    return t, np.sin(at), read, -(w**2) * np.sin(at)
+
+
+def saved(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+def test_what_users_say():
+    assert derivation(None) is None
+    assert derivation(51, 0.1) == Differentiation(51, 0.1)
+    assert derivation("smoother", 0.1).way == "smoother"
+    with pytest.raises(
+        InputError, match=r"by 'kalmann'\. Known: a window in samples, such as 51, or 'kalman' or 'smoot"
+    ):
+        derivation("kalmann")
+    with pytest.raises(InputError, match="must be positive, not 0"):
+        derivation("kalman", 0.0)
+
+
+@pytest.mark.parametrize(("way", "causal"), [("kalman", True), ("smoother", False)])
+def test_accelerations_are_those_of_the_joints_motion(tmp_path, way, causal):
+    t, q, qd, qdd = motion()
+    log = samples_in(saved(tmp_path / "log.npz", t=t, q=q, qd=qd), SYSTEM, derivation(way))
+    found = nd.joint_motion(t, None, qd, causal=causal)
+    at = log.numbers
+    np.testing.assert_allclose(log.y, found.qdd[at], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(log.sigma, found.sigma_qdd[at], rtol=1e-6)
+    assert len(at) == N or (causal and N - 30 < len(at) < N)  # it begins without an acceleration
+    off = log.y - qdd[at]
+    assert np.sqrt(np.mean((off / log.sigma) ** 2)) < 1.5
+
+
+def test_deviations_are_handed_to_the_weights(tmp_path):
+    t, q, qd, _ = motion()
+    tau = np.random.default_rng(1).normal(size=(N, 2))
+    plan = nd.plan(nd.System(ARM, WEIGHED), outputs=["qdd", "tau"])
+    path = saved(tmp_path / "log.npz", t=t, q=q, qd=qd, tau=tau)
+    found = nd.estimate(path, plan, differentiate="smoother", backend="numpy")
+    joints = nd.joint_motion(t, None, qd)
+    names = list(plan.system.weight_names)
+    weights = np.tile(plan.system.weights, (N, 1))
+    for k, joint in enumerate(ARM.joint_names):
+        weights[:, names.index(f"qdd:{joint}")] = joints.sigma_qdd[:, k] ** -2
+    y = np.concatenate([joints.qdd, tau], axis=1)
+    expected = plan.solver("numpy").solve_batch(q, qd, y, weights)
+    np.testing.assert_allclose(found["qdd"], expected.qdd, rtol=1e-5, atol=1e-6)
+    assert "by a smoother: noise of velocities" in found.report.counts.made_by
+
+
+@pytest.mark.parametrize("way", ["kalman", "smoother"])
+def test_chunks_do_not_show(tmp_path, monkeypatch, way):
+    t, q, qd, _ = motion()
+    path = saved(tmp_path / "log.npz", t=t, q=q, qd=qd)
+    whole = samples_in(path, SYSTEM, derivation(way))
+    for module in (chunks, differentiation, arrays):
+        monkeypatch.setattr(module, "BLOCK", 512)
+    monkeypatch.setattr(arrays, "BLOCK", 512)
+    parts = samples_in(path, SYSTEM, derivation(way))
+    np.testing.assert_allclose(parts.y, whole.y, rtol=1e-9, atol=1e-9)
+
+
+def test_a_log_without_times_needs_their_step(tmp_path):
+    t, q, qd, _ = motion()
+    path = saved(tmp_path / "log.npz", q=q, qd=qd)
+    with pytest.raises(InputError, match=r"the time between samples must be known.*--dt 0\.001"):
+        samples_in(path, SYSTEM, derivation("kalman"))
+    log = samples_in(path, SYSTEM, derivation("smoother", DT))
+    np.testing.assert_allclose(log.y, nd.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
+
+
+def test_time_that_jumps_back_begins_anew(tmp_path):
+    t, q, qd, qdd = motion()
+    t = np.where(np.arange(N) < 1500, t, t - 10.0)
+    log = samples_in(saved(tmp_path / "log.npz", t=t, q=q, qd=qd), SYSTEM, derivation("smoother"))
+    assert len(log) == N
+    assert np.abs(log.y - qdd).max() < 10 * log.sigma.max()
+
+
+def test_a_free_base_has_accelerations_as_well(tmp_path):
+    tree = nd.load_robot("anymal", base="floating", inertias="nearest")
+    system = nd.System(tree, "inverse_dynamics")
+    t = DT * np.arange(200)
+    qd = np.cos(np.outer(t, np.linspace(1, 5, tree.nv))) + np.random.default_rng(0).normal(0, 1e-3, (200, tree.nv))
+    path = saved(tmp_path / "log.npz", t=t, q=np.tile(tree.neutral_configuration(), (200, 1)), qd=qd)
+    log = samples_in(path, system, derivation("smoother"))
+    np.testing.assert_allclose(log.y[:, : tree.nv], nd.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
+
+
+def test_a_short_log_is_refused(tmp_path):
+    t, q, qd, _ = motion()
+    path = saved(tmp_path / "log.npz", t=t[:20], q=q[:20], qd=qd[:20])
+    with pytest.raises(InputError, match="no 32 samples follow each other"):
+        samples_in(path, SYSTEM, JointEstimation("kalman"))

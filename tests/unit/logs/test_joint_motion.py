@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+from math import factorial
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.signal import savgol_filter
+from scipy.stats import chi2
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError
+from nori_dyn.logs.joint_filter import filtered, smoothed
+from nori_dyn.logs.joint_model import BEFORE, JointModel, JointNoise
+
+READ = {"positions": (0,), "velocities": (1,), "both": (0, 1)}
+
+
+def transition(dt, first):
+    """Return F and Q of a jerk that walks by 1 a second, by their closed forms, from the derivative `first` on."""
+    n = 4 - first
+    F = mp.matrix(n, n)
+    Q = mp.matrix(n, n)
+    for i in range(n):
+        for j in range(n):
+            F[i, j] = dt ** (j - i) / factorial(j - i) if j >= i else 0
+            a, b = n - 1 - i, n - 1 - j
+            Q[i, j] = dt ** (a + b + 1) / (factorial(a) * factorial(b) * (a + b + 1))
+    return F, Q
+
+
+def textbook(t, y, read, jerk, sigmas):
+    """Return means and deviations of a Kalman filter, and of the smoother after it, of one joint, with 50 digits."""
+    first = 0 if read[0] == 0 else 1
+    n = 4 - first
+    x, P = mp.zeros(n, 1), mp.diag([mp.mpf(b) ** 2 for b in BEFORE[first:]])
+    kept = []
+    for k in range(len(t)):
+        F, expected, spread = None, x, P
+        if k:
+            F, Q = transition(mp.mpf(t[k]) - mp.mpf(t[k - 1]), first)
+            expected, spread = F * x, F * P * F.T + jerk**2 * Q
+        x, P = expected, spread
+        for column, which in enumerate(read):
+            if np.isfinite(y[k, column]):
+                H = mp.zeros(1, n)
+                H[which - first] = 1
+                K = P * H.T / ((H * P * H.T)[0] + sigmas[column] ** 2)
+                x, P = x + K * (y[k, column] - (H * x)[0]), P - K * H * P
+        kept.append((x, P, F, expected, spread))
+    later = [kept[-1][:2]]
+    for (x, P, *_), (_, _, F, expected, spread) in zip(kept[-2::-1], kept[:0:-1], strict=True):
+        G = P * F.T * mp.inverse(spread)
+        x_s, P_s = later[-1]
+        later.append((x + G * (x_s - expected), P + G * (P_s - spread) * G.T))
+    return [_told(kept), _told(later[::-1])]
+
+
+def _told(parts):
+    means = np.array([[float(each) for each in part[0]] for part in parts])
+    deviations = np.array([[float(mp.sqrt(part[1][i, i])) for i in range(part[1].rows)] for part in parts])
+    return means, deviations
+
+
+@pytest.mark.parametrize("read", READ)
+def test_filter_and_smoother_are_those_of_the_textbook(read):
+    rng = np.random.default_rng(1)
+    steps = rng.choice([0.06, 0.1, 0.17], 60)
+    steps[30] = 2.0  # a gap
+    steps[40] = 0.0  # twice at one time
+    steps[45:] = 0.1
+    t = 5 + np.cumsum(steps)
+    y = np.stack([f(t) + rng.normal(0, 0.01, 60) for f in (np.sin, np.cos)], axis=1)[:, None, READ[read]]
+    y[rng.random(y.shape) < 0.2] = np.nan
+    sigmas = [(0.01, 0.02)[k] for k in READ[read]]
+    own = (np.array([0.01]) if k in READ[read] else None for k in range(2))
+    noise = JointNoise(np.array([3.0]), *(None if s is None else s * (1 + k) for k, s in enumerate(own)))
+    with mp.workdps(50):
+        expected = textbook(t, y[:, 0], READ[read], 3, sigmas)
+    for run, (means, deviations) in zip((filtered, smoothed), expected, strict=True):
+        found = run(noise, t, y, 0.1)
+        np.testing.assert_allclose(found.sigma[:, 0], deviations, rtol=1e-8)
+        assert np.abs((found.x[:, 0] - means) / deviations).max() < 1e-8
+
+
+@pytest.mark.parametrize("read", READ)
+def test_the_smoother_solves_one_least_squares_problem_over_the_log(read):
+    n, dt, jerk, sigmas = 200, 0.1, 300.0, (0.01, 0.02)
+    rng = np.random.default_rng(2)
+    t = dt * np.arange(n)
+    y = np.stack([np.sin(t), np.cos(t)], axis=1)[:, READ[read]] + rng.normal(0, 0.01, (n, len(READ[read])))
+    y[50:53] = np.nan
+    noise = JointNoise(*(np.full(2, each) for each in (jerk, *sigmas)))
+    noise = JointNoise(
+        noise.jerk, noise.sigma_q if read != "velocities" else None, noise.sigma_qd if read != "positions" else None
+    )
+    first = READ[read][0]
+    order = 4 - first
+    F, Q = (np.array(part.tolist(), dtype=float) for part in transition(mp.mpf(dt), first))
+    whiten = np.linalg.inv(np.linalg.cholesky(jerk**2 * Q))
+    rows, right = [], []
+    for k in range(n):
+        if k:
+            walk = np.zeros((order, n, order))
+            walk[:, k], walk[:, k - 1] = whiten, -whiten @ F
+            rows += list(walk.reshape(order, -1))
+            right += [0.0] * order
+        for column, which in enumerate(READ[read]):
+            if np.isfinite(y[k, column]):
+                row = np.zeros((n, order))
+                row[k, which - first] = 1 / sigmas[which]
+                rows.append(row.reshape(-1))
+                right.append(y[k, column] / sigmas[which])
+    A, b = np.array(rows), np.array(right)
+    size = np.linalg.norm(A, axis=0)
+    expected = np.linalg.lstsq(A / size, b, rcond=None)[0] / size
+    factor = np.linalg.inv(np.linalg.qr(A / size, mode="r"))
+    deviations = np.linalg.norm(factor, axis=1) / size
+    found = smoothed(noise, t, np.stack([y, y], axis=1), dt)
+    assert len(found.covariance) < n  # they have settled
+    for joint in range(2):
+        np.testing.assert_allclose(found.sigma[:, joint].reshape(-1), deviations, rtol=1e-6)
+        assert np.abs((found.x[:, joint].reshape(-1) - expected) / deviations).max() < 1e-6
+
+
+def simulated(rng, n, dt, jerks):
+    """Return motions (n, m, 4) whose jerk walks."""
+    F, Q = (np.array(part.tolist(), dtype=float) for part in transition(mp.mpf(dt), 0))
+    root = np.linalg.cholesky(Q)
+    x = np.zeros((n, len(jerks), 4))
+    for k in range(1, n):
+        x[k] = x[k - 1] @ F.T + jerks[:, None] * (rng.normal(size=(len(jerks), 4)) @ root.T)
+    return x
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("read", READ)
+def test_deviations_are_honest(read, causal):
+    jerks, dt = np.array([20.0, 100.0, 500.0]), 0.01
+    rng = np.random.default_rng(3)
+    x = simulated(rng, 6000, dt, jerks)
+    q, qd = x[..., 0] + rng.normal(0, 1e-4, x.shape[:2]), x[..., 1] + rng.normal(0, 1e-3, x.shape[:2])
+    given = {"jerk": jerks}
+    given |= {"q": q, "sigma_q": 1e-4} if read != "velocities" else {}
+    given |= {"qd": qd, "sigma_qd": 1e-3} if read != "positions" else {}
+    found = nd.joint_motion(dt * np.arange(6000), causal=causal, **given)
+    off = ((found.qdd - x[..., 2]) / found.sigma_qdd)[10:-10:60]  # so far apart that they are independent
+    assert chi2.ppf(1e-4, off.size) < np.sum(off**2) < chi2.ppf(1 - 1e-4, off.size)
+    off = ((found.qd - x[..., 1]) / found.sigma_qd)[10:-10:60]
+    assert chi2.ppf(1e-4, off.size) < np.sum(off**2) < chi2.ppf(1 - 1e-4, off.size)
+
+
+@pytest.mark.parametrize("read", READ)
+def test_the_noise_is_found(read):
+    jerks, dt = np.array([20.0, 100.0, 500.0]), 0.01
+    rng = np.random.default_rng(4)
+    x = simulated(rng, 5000, dt, jerks)
+    q, qd = x[..., 0] + rng.normal(0, 1e-4, x.shape[:2]), x[..., 1] + rng.normal(0, 1e-3, x.shape[:2])
+    given = ({"q": q} if read != "velocities" else {}) | ({"qd": qd} if read != "positions" else {})
+    noise = nd.joint_motion(dt * np.arange(5000), **given).noise
+    np.testing.assert_allclose(noise.jerk, jerks, rtol=0.2)
+    if read != "velocities":
+        np.testing.assert_allclose(noise.sigma_q, 1e-4, rtol=0.1)
+    if read != "positions":
+        np.testing.assert_allclose(noise.sigma_qd, 1e-3, rtol=0.1)
+    some = nd.joint_motion(dt * np.arange(5000), **given, jerk=jerks).noise
+    np.testing.assert_allclose(some.jerk, jerks)
+
+
+def test_it_suits_each_joint_where_one_window_cannot():
+    dt = 0.01
+    t = dt * np.arange(3000)
+    rng = np.random.default_rng(5)
+    w, noise = np.array([0.5, 12.0]), np.array([1e-3, 1e-3])
+    qd, qdd = np.cos(np.outer(t, w)), -w * np.sin(np.outer(t, w))
+    read = qd + rng.normal(0, noise, qd.shape)
+    found = nd.joint_motion(t, None, read)
+
+    def off(accelerations):
+        return np.sqrt(np.mean((accelerations - qdd) ** 2, axis=0)) / w
+
+    ours = off(found.qdd)
+    for window in (5, 11, 21, 51, 101, 201):
+        assert off(savgol_filter(read, window, 3, deriv=1, delta=dt, axis=0)).sum() > 1.5 * ours.sum()
+
+
+def test_a_gap_widens_the_deviations():
+    t = 0.01 * np.arange(400)
+    t[200:] += 0.5
+    read = np.sin(t)[:, None]
+    found = nd.joint_motion(t, read, jerk=10.0, sigma_q=1e-3, causal=True)
+    assert found.sigma_qdd[200] > 3 * found.sigma_qdd[199]
+    assert found.sigma_qdd[399] == pytest.approx(found.sigma_qdd[199], rel=1e-3)
+    missing = read.copy()
+    missing[100:150] = np.nan
+    found = nd.joint_motion(t, missing, jerk=10.0, sigma_q=1e-3)
+    assert found.sigma_q[125] > 3 * found.sigma_q[50]
+    assert np.isfinite(found.qdd).all()
+
+
+def test_times_that_are_rounded_are_even():
+    t = 1.7e9 + 0.001 * np.arange(3000)  # of UNIX, to a quarter of a microsecond
+    read = np.sin(t - t[0])[:, None]
+    found = nd.joint_motion(t, read, jerk=1000.0, sigma_q=1e-3)
+    again = nd.joint_motion(0.001 * np.arange(3000), read, jerk=1000.0, sigma_q=1e-3)
+    np.testing.assert_allclose(found.qdd, again.qdd, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("memory", [3.0, 30.0, 100.0])
+def test_what_it_settles_to_is_what_a_long_run_comes_to(memory):
+    model = JointModel(JointNoise(np.array([memory**-3.0]), None, np.ones(1)), 1.0)
+    S = model.before
+    for _ in range(int(model.settled.memory)):
+        before = S
+        S = model.predicted(model.updated(S, np.ones((1, 1), dtype=bool))[0], 1.0)
+    P, settled = S[0].T @ S[0], model.settled.before[0].T @ model.settled.before[0]
+    np.testing.assert_allclose(P, settled, rtol=1e-8)
+    assert before.shape == S.shape
+
+
+T = 0.01 * np.arange(100)
+Y = np.zeros((100, 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "nothing is read: give q, qd, or both"),
+        ({"q": Y, "sigma_q": 0.0}, "sigma_q is 0: it must be positive"),
+        ({"q": Y, "sigma_q": [1.0, -1.0]}, "sigma_q is -1: it must be positive"),
+        ({"q": Y, "sigma_q": [1.0, 1.0, 1.0]}, "one for each of 2 joints"),
+        ({"q": Y, "jerk": np.nan}, "jerk is nan: it must be positive"),
+        ({"q": Y, "jerk": np.inf}, "jerk is inf: it must be positive"),
+        ({"q": Y, "sigma_qd": 1.0}, "sigma_qd is given, and no qd"),
+        ({"q": Y[:50]}, r"q must be \(N, n\)"),
+        ({"q": Y[:, 0]}, r"q must be \(N, n\)"),
+        ({"q": Y, "qd": Y[:, :1]}, "they must be alike"),
+        ({"q": np.where(np.arange(2) == 1, np.nan, Y)}, "column 1 of q has no reading at all"),
+        ({"q": np.full((100, 2), np.inf)}, "q is infinite at sample 0"),
+        ({"t": T[::-1], "q": Y}, r"time goes backwards: t is 0.98 s at sample 1, after 0.99 s"),
+        ({"t": np.where(np.arange(100) == 5, np.nan, T), "q": Y}, "t is not a number at sample 5"),
+        ({"t": np.zeros(100), "q": Y}, "at least two times are needed"),
+        ({"t": T[:20], "q": Y[:20]}, "no 32 samples follow each other evenly"),
+        ({"q": [["x"]] * 100}, "q is not an array of numbers"),
+    ],
+)
+def test_what_is_wrong_is_told(given, said):
+    with pytest.raises(InputError, match=said):
+        nd.joint_motion(**({"t": T} | given))
+
+
+def test_joints_that_stand_still_do_no_harm():
+    found = nd.joint_motion(T, Y)
+    np.testing.assert_allclose(found.qdd, 0.0, atol=1e-12)
+    assert np.isfinite(found.sigma_qdd).all()
+    assert (found.sigma_qdd > 0).all()
