@@ -53,6 +53,11 @@ class CExport:
         return max((routine.cost for routine in self.routines), key=lambda cost: cost.total)
 
     @property
+    def n_states(self) -> int:
+        """Number of contact states; 1 where there are no contacts."""
+        return len(self.routines)
+
+    @property
     def n_sines(self) -> int:
         """Sines and cosines of a call; the most of any contact state."""
         return max(routine.n_sines for routine in self.routines)

@@ -37,6 +37,12 @@ PLAIN = Notation(
 )
 """How statements refer to arrays of doubles."""
 
+BESIDES = 6
+"""Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
+
+JUDGED = ("nis", "degrees", "log_likelihood")
+"""What tells whether readings fit what was known before them."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TickParts:
@@ -98,16 +104,31 @@ class CFilter(CExport):
 
     Attributes:
         states: the files of each contact state.
-        n_state: length of a filter in doubles.
+        length: that of a filter in doubles.
     """
 
     states: tuple[StateRoutines, ...]
-    n_state: int
+    length: int
 
     @property
     def cost(self) -> Cost:
         """Operations of the straight-line programs of a tick; of contact states, of that which needs the most."""
         return max((state.cost for state in self.states), key=lambda cost: cost.total)
+
+    @property
+    def n_states(self) -> int:
+        """See `CExport`."""
+        return len(self.states)
+
+    @property
+    def n_sines(self) -> int:
+        """Sines and cosines of a tick; the most of any contact state."""
+        return max(state.rows.n_sines + state.outputs.n_sines for state in self.states)
+
+    @property
+    def n_work(self) -> int:
+        """Length of a filter in doubles."""
+        return self.length
 
 
 def c_filter(
@@ -153,7 +174,7 @@ def c_filter(
     for state in states:
         code |= {file.file: file.text for file in (state.rows, state.outputs)} | {state.file: state.text}
     n_outputs = sum(int(np.prod(shape)) for shape in interface.output_shapes.values()) + len(first.memory_names) + 3
-    size = 8 * (sum(interface.input_sizes.values()) + n_outputs + sum(sizes.values()) + 6)
+    size = 8 * (sum(interface.input_sizes.values()) + n_outputs + sum(sizes.values()) + BESIDES)
     headers = {
         f"{name}.h": _header(interface, first, states, sizes, longest, version),
         f"{name}.hpp": rendered("filter.hpp.jinja", it=interface, size=size, monitor=None),
@@ -179,12 +200,8 @@ def c_filter(
         indices=indices,
         routines=tuple(file for state in states for file in (state.rows, state.outputs)),
         states=tuple(states),
-        n_state=sum(sizes.values()),
+        length=sum(sizes.values()) + BESIDES,
     )
-
-
-JUDGED = ("nis", "degrees", "log_likelihood")
-"""What tells whether readings fit what was known before them."""
 
 
 def _state(
