@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nori_dyn.program.filter_template import FILTER
+from nori_dyn.program.filter_template import FILTER, INCLUDES
 
 ZERO_PIVOT = 1e-11
 """The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
@@ -105,7 +105,7 @@ def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:
         "LOOSE": LOOSE,
     }
     head = "".join(f"#define {name} {value}\n" for name, value in sizes.items())
-    return head + "".join(listed_table(name, values) for name, values in tables.items()) + FILTER
+    return INCLUDES + head + "".join(listed_table(name, values) for name, values in tables.items()) + FILTER
 
 
 def listed_table(name: str, values: Sequence[float], kind: str = "int") -> str:

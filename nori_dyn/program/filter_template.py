@@ -5,11 +5,14 @@ It is C11, and has vectors where LANES is above 1 only: exported code has none.
 
 from __future__ import annotations
 
-FILTER = r"""
+INCLUDES = """\
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+"""
+
+FILTER = r"""
 #define K (N_V + N_F)
 #define N (N_S + K)
 #define ROWS (K + P)

@@ -45,7 +45,9 @@ def standing() -> nd.SensorSet:
 
 def touching() -> nd.SensorSet:
     tip = {"type": "external_wrench", "links": "link2"}
-    contact = {"closed": [{**tip, "components": ["mx", "my", "mz", "fx", "fy"], "value": 0}], "open": [{**tip, "value": 0}]}
+    others = {**tip, "components": ["mx", "my", "mz", "fx", "fy"], "value": 0}
+    closed = [others, {**tip, "components": ["fz"], "sigma": 3.0}]
+    contact = {"closed": closed, "open": [{**tip, "value": 0}]}
     rows = [TORQUE, {"type": "external_wrench", "links": "link1", "value": 0}]
     rows += [{"type": "joint_acceleration", "joints": "all", "sigma": 2.0}]
     memory = {"speed": SPEED, "push": {"of": "offset", "walk": 1.0}}

@@ -286,15 +286,20 @@ def velocity_names(joint: Joint) -> list[str]:
     return [f"v{part[1:]}" if part.startswith("a") else part for part in joint.motion_components]
 
 
-def known(system: System) -> Iterator[str]:
-    """Yield what components hold, and what sensors take as known, as lines of a comment."""
+def known(system: System, exactly: bool = False) -> Iterator[str]:
+    """Yield what components hold, and what sensors take as known, as lines of a comment.
+
+    Args:
+        system: the system.
+        exactly: leave out what is known give or take.
+    """
     held = [comment_text(row.name) for row in system.rows if not row.is_dynamic and not row.is_sensor]
     if held:
         yield ""
         yield f"Held, as accelerations: {', '.join(held)}. Whether q and qd fit them is not checked."
     known: dict[str, list[str]] = {}
     for row in system.rows:
-        if row.is_sensor and not row.equation.is_measured:
+        if row.is_sensor and not row.equation.is_measured and (row.is_exact or not exactly):
             values = getattr(row.equation, "value", None) or ()
             each = values[:1] if len(set(values)) == 1 else values
             known.setdefault(" ".join(f"{value:g}" for value in each), []).append(comment_text(row.name))

@@ -232,7 +232,7 @@ def _state(
     about = [f"{file}: {MARK}; do not edit. What it computes, and how to call it, stands in {name}.h."]
     if interface.contacts:
         about += ["", f"Closed: {comment_text(named_contacts(interface.states[number]))}."]
-        about += known(interface.systems[number])
+        about += known(interface.systems[number], exactly=True)
     shown = statements(Writer(Job(of.rows.graph, (), (), (), ()), PLAIN), interface, number)
     text = rendered(
         "filter_tick.c.jinja",
@@ -365,7 +365,7 @@ def _about(interface: Interface, states: Sequence[StateRoutines], version: str) 
     yield ""
     yield conventions(tree)
     if not interface.contacts:
-        yield from known(interface.systems[0])
+        yield from known(interface.systems[0], exactly=True)
     yield ""
     yield "Operations of a tick, but those of the steps of the filter: " + (
         "in each contact state, by the contacts that are closed."
@@ -382,10 +382,10 @@ def _about(interface: Interface, states: Sequence[StateRoutines], version: str) 
 def _step(interface: Interface, longest: float) -> Iterator[str]:
     NAME = interface.NAME
     with_contacts = ", with some contacts closed" if interface.contacts else ""
-    yield f"Take in the readings of one tick, a time dt [s] after the last, which is not used at the first{with_contacts}."
+    yield f"Take in the readings of one tick, a time dt [s] after the last{with_contacts}."
     yield ""
     yield (
-        "dt may vary. A reading that is missing has a weight of 0, and any finite value; the weights of what is known at "
+        "dt may vary; at the first tick it does not matter. A reading that is missing has a weight of 0, and any finite value; the weights of what is known at "
         f"first have no part. Where dt is above {longest:g}, the motion in between is not known: what has a rate is "
         "forgotten, and what walks has walked for as long."
     )
