@@ -29,8 +29,9 @@ class ContactFilter(core.ContactFilter):
         plans: a plan set of sensors with memory and weighed readings.
         dt: usual time between ticks [s].
         rate: how often a contact switches on average [1/s]; the less, the more it takes to believe in a switch.
-        acceleration: how large accelerations are, and external forces over the robot's mass, where nothing tells
-            [m/s^2, rad/s^2]; the less, the sooner a light touch counts as contact.
+        acceleration: from which force over the robot's mass on a touch shall about count as contact [m/s^2]; it is the
+            size of the wide density by which states are compared, see docs/design.md, 4.12. It has to be well above
+            the noise of such forces, or a contact is believed in where there is none.
         reach: states are judged that differ from a likely one by as many contacts at most; all when None.
         lag: how many ticks `smoothed` can look back.
         backend: as for `Plan.solver`.

@@ -104,9 +104,8 @@ class LogTracker(LogRunner):
             beginning = ticks.first.beginning()
             run = Recorded(ticks, clock.usual, beginning, self.options.missing, self.options.singular)
             whole = chain([first], read)
-            for samples, history in (
-                self._filtered(run, whole) if self.causal else self._back(run, whole, folder, stage)
-            ):
+            parts = self._filtered(run, whole) if self.causal else self._back(run, whole, folder, stage)
+            for samples, history in parts:
                 report.add(samples.numbers, history.estimate)
                 report.seconds = time.perf_counter() - begun
                 yield samples, history

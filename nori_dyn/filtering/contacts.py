@@ -6,9 +6,9 @@ At each tick every state h says how well it explains the readings y, by the dens
 
 over what the rows leave free that hold in all states, u = [s | m]. The memory m has its density from the ticks before.
 The others, s, have a wide one: accelerations and external wrenches are normal about 0 with a standard deviation of
-`acceleration`, for wrenches that times the robot's mass. It is so much wider than what the readings tell that it is
-the same number wherever they may be, and only its height counts. Along a row r that only some states have, exact or
-weighed, it is replaced by what the row says: its height is taken out again,
+`acceleration`, for wrenches that times the robot's mass, about as large as what shall count as contact. It is taken to
+be as high everywhere as in its middle, so that larger forces are no less likely: only its height counts. Along a row r
+that only some states have, exact or weighed, it is replaced by what the row says: its height is taken out again,
 
     log p(y | h) = log likelihood of the filter + sum_r log(sqrt(2 pi) size_r) + what is the same for all states
 
@@ -58,7 +58,7 @@ RATE = 3.0
 """How often a contact switches unless told [1/s]: a walking robot's foot does some times a second."""
 
 ACCELERATION = 1.0
-"""How large accelerations are unless told [m/s^2, rad/s^2]: a foot is put down with a tenth of the robot's weight."""
+"""How large accelerations are unless told [m/s^2, rad/s^2]: a foot stands from a tenth of the robot's weight on."""
 
 LIKELY = 0.01
 """From which probability on a state counts as likely, where only states near those are judged."""

@@ -1,20 +1,22 @@
 """How late estimates follow what persists: the price of their being calm.
 
-At rest, and once the filter has settled, an error e of what is known of the memory before a tick's readings leaves an
-error G e of what is free after them, with R the square-root information before and P the covariance after,
+At rest the rows of a tick say H of the memory m, and s = L m + noise of what else is free: u = B m, B = [L; 1]. So m
+goes on by F = T B, T being how it moves on by u, with a noise Q that those of s and of its walk make. Once the filter
+has settled, P is the covariance before a tick's readings, and an error e of what is known before them leaves
 
-    G = P[:, m] R^T R,    e+ = T G e = Phi e,
+    G e = B (1 + P H)^-1 e    after them,    e+ = T G e = Phi e    before the next.
 
-T being how the memory moves on. Let a number of the memory step, and stay: its estimate follows, and the sum of what is
-missing, over the step, is the mean delay,
+Let a number of the memory step, and stay: its estimate follows, and the sum of what is missing, over the step, is the
+mean delay,
 
-    dt * sum_k G Phi^k = dt * G (I - Phi)^-1.
+    dt * sum_k G Phi^k = dt * G (1 - Phi)^-1.
 
 For an exponential approach that is its time constant, for a pure delay the delay. Outputs follow likewise; what a step
-of the memory does to them is told by what the other unknowns must do for all readings to stay as they are.
+of the memory does to them is told by B: what the others do for all readings to stay as they are.
 
-Source: own derivation (tests/unit/filtering/test_delays.py); the mean delay of a step is that of W. C. Elmore, The
-Transient Response of Damped Linear Networks, J. Appl. Phys. 19, 1948.
+Source: own derivation (tests/unit/filtering/test_delays.py). Mean delay: W. C. Elmore, The Transient Response of Damped
+Linear Networks, J. Appl. Phys. 19, 1948. Doubling, which finds P: B. D. O. Anderson, Second-order convergent algorithms
+for the steady-state Riccati equation, Int. J. Control 28, 1978.
 """
 
 from __future__ import annotations
@@ -23,19 +25,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
+from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering.knowledge import places_of
-from nori_dyn.filtering.square_root import Information, Motion, propagated, updated
+from nori_dyn.filtering.square_root import triangular
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.layout import output_parts
-from nori_dyn.tables import Document, Paragraph, Shown, Table, number
+from nori_dyn.tables import Document, Paragraph, Shown, Table, listed, number
 from nori_dyn.typing import Booleans, Floats
 
-SETTLED = 1e-10
-"""Relative change of Phi in a tick from which on a filter has settled."""
+SETTLED = 1e-12
+"""Relative change of Phi from which on a filter has settled."""
 
-MOST_TICKS = 20_000
-"""Ticks after which it is taken as it is."""
+MOST_DOUBLINGS = 24
+"""After twice as many ticks so many times it is taken as it is."""
 
 NEVER = 1e-9
 """How close to 1 a factor of Phi is by which an error never goes away."""
@@ -68,13 +72,24 @@ class Delays(Shown):
         """
         return float(self.seconds[places_of(self.names, name)].max())
 
+    @property
+    def largest(self) -> dict[str, float]:
+        """The largest of each output, by name [s]."""
+        return {name: float(np.max(each)) for name, each in self.outputs.items()}
+
+    def to_dict(self) -> dict[str, dict[str, float | None]]:
+        """Return the figures as data [s]; None for inf."""
+        memory = dict(zip(self.names, self.seconds.tolist(), strict=True))
+        both = {"memory": memory, "outputs": self.largest}
+        return {of: {name: s if np.isfinite(s) else None for name, s in each.items()} for of, each in both.items()}
+
     def __repr__(self) -> str:
         return f"Delays({len(self.names)} numbers, {', '.join(self.outputs)})"
 
     def shown(self) -> Document:
-        rows = [(name, _shown(seconds)) for name, seconds in zip(self.names, self.seconds.tolist(), strict=True)]
+        rows = [(name, shown_delay(seconds)) for name, seconds in zip(self.names, self.seconds.tolist(), strict=True)]
         memory = Table("Delays of what persists", ("of", "mean delay [ms]"), tuple(rows), left=(0,), most=60)
-        worst = tuple((name, _shown(float(np.max(each)))) for name, each in self.outputs.items())
+        worst = tuple((name, shown_delay(seconds)) for name, seconds in self.largest.items())
         outputs = Table("Delays of outputs", ("of", "largest mean delay [ms]"), worst, left=(0,), most=60)
         words = "At rest, after a step of what persists, once the filter has settled; inf where nothing follows."
         return Document((memory, outputs, Paragraph(words)))
@@ -87,27 +102,36 @@ def delays(tick: Tick, q: Floats, dt: float) -> Delays:
         tick: the programs of a contact state.
         q: configuration (nq,).
         dt: time between ticks [s].
+
+    Raises:
+        SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
     """
     tree, system = tick.system.tree, tick.system
     n_s, n_v, n_f = tick.sizes
     said = tick.said(q, np.zeros(tree.nv), np.zeros(system.ny))
-    weights, motion = system.weights[tick.freed.weight_of_rows], tick.motion(said, dt)
-    goes = np.concatenate([np.ones(n_s + n_v, dtype=bool), (motion.Q > 0)[n_v:] | (motion.decay < 1)[n_v:]])
-    kept = goes[n_s:]
-    own = Motion(dt, motion.X_s, motion.X_f[:, kept[n_v:]], motion.x, motion.decay[kept], motion.Q[kept])
-    A = said.A[:, goes]
-    start = tick.beginning()
-    G, Phi = _settled(Information(start.R[np.ix_(kept, kept)], np.zeros(kept.sum())), A, weights, own)
-    missing, is_never = _sums(G, Phi)
-    # What the other unknowns do for all readings to stay as they are.
-    roots = np.sqrt(weights)[:, None]
-    others = -np.linalg.pinv(roots * A[:, :n_s]) @ (roots * A[:, n_s:])
-    B = np.vstack([others, np.eye(own.n_v + len(own.Q) - own.n_v)])
+    motion = tick.motion(said, dt)
+    # What never changes is known exactly in the end, and not followed.
+    changes = np.concatenate([np.ones(n_v, dtype=bool), (motion.Q > 0)[n_v:] | (motion.decay < 1)[n_v:]])
+    kept = np.concatenate([np.ones(n_s, dtype=bool), changes])
+    rows = np.sqrt(system.weights[tick.freed.weight_of_rows])[:, None] * said.A[:, kept]
+    R, _, _ = triangular(np.column_stack([rows, np.zeros(len(rows))]))
+    lost = np.flatnonzero(np.diagonal(R)[:n_s] == 0)
+    if len(lost):
+        names = [tick.freed.names[k] for k in lost.tolist()]
+        raise SingularSystemError(f"{listed(names, 4)} not determined at this configuration by the readings of a tick.")
+    k, S = int(changes.sum()), solve_triangular(R[:n_s, :n_s], np.eye(n_s))
+    B = np.vstack([-S @ R[:n_s, n_s:], np.eye(k)])
+    T = np.column_stack([np.zeros((k, n_s)), np.diag(motion.decay[changes])])
+    T[:n_v, :n_s], T[:n_v, n_s + n_v :] = dt * motion.X_s, dt * motion.X_f[:, changes[n_v:]]
+    by_s, walk = T[:, :n_s] @ S, motion.Q[changes]
+    H = R[n_s:, n_s:].T @ R[n_s:, n_s:]
+    left = _settled(T @ B, by_s @ by_s.T + np.diag(walk), H)
+    missing, is_never = _sums(B @ left, T @ B @ left)
     seconds = np.full(n_v + n_f, np.inf)
-    seconds[kept] = np.where(is_never, np.inf, dt * np.diagonal(missing[n_s:]))
-    slopes = tick.slopes(q)[:, goes]
+    seconds[changes] = np.where(is_never, np.inf, dt * np.diagonal(missing[n_s:]))
+    slopes = tick.slopes(q)[:, kept]
     follows = slopes @ B
-    steps = own.Q * follows
+    steps = walk * follows  # of all steps as likely those that an output shows most
     moved, late = (follows * steps).sum(axis=1), ((slopes @ missing) * steps).sum(axis=1)
     depends = moved > DEPENDS**2 * moved.max(initial=0.0)
     of_outputs = np.divide(dt * late, moved, out=np.zeros(len(moved)), where=depends)
@@ -117,24 +141,20 @@ def delays(tick: Tick, q: Floats, dt: float) -> Delays:
     return Delays(tick.memory_names, seconds, named, dt)
 
 
-def _settled(before: Information, A: Floats, weights: Floats, motion: Motion) -> tuple[Floats, Floats]:
-    """Return G (n, k) and Phi (k, k) of a filter that has settled."""
-    n, k = A.shape[1], len(motion.Q)
-    n_s, n_v = n - k, motion.n_v
-    T = np.zeros((k, n))
-    T[:, n_s:] = np.diag(motion.decay)
-    T[:n_v, :n_s], T[:n_v, n_s + n_v :] = motion.dt * motion.X_s, motion.dt * motion.X_f
-    c, last = np.zeros(len(A)), np.full((k, k), np.inf)
-    G = Phi = np.zeros((n, k))
-    for _ in range(MOST_TICKS):
-        after = updated(before, A, c, weights, n_s)
-        P = after.covariance()
-        G = np.where(np.isnan(P[:, n_s:]), 0.0, P[:, n_s:]) @ (before.R.T @ before.R)
-        Phi = T @ G
-        if np.abs(Phi - last).max(initial=0.0) <= SETTLED * max(np.abs(Phi).max(initial=0.0), 1.0):
+def _settled(F: Floats, Q: Floats, H: Floats) -> Floats:
+    """Return (1 + P H)^-1 (k, k), P the covariance before a tick's readings of a filter that has settled.
+
+    P+ = F (1 + P H)^-1 P F^T + Q; after twice as many ticks each time, from what is known exactly.
+    """
+    one, A, G, P = np.eye(len(F)), F.T, H, Q
+    left = np.linalg.inv(one + P @ H)
+    for _ in range(MOST_DOUBLINGS):
+        through = np.linalg.inv(one + G @ P)
+        A, G, P = A @ through @ A, G + A @ through @ G @ A.T, P + A.T @ P @ through @ A
+        last, left = left, np.linalg.inv(one + P @ H)
+        if np.abs(left - last).max(initial=0.0) <= SETTLED * np.abs(left).max(initial=0.0):
             break
-        last, before = Phi, propagated(after, motion)
-    return G, Phi
+    return np.asarray(left, dtype=float)
 
 
 def _sums(G: Floats, Phi: Floats) -> tuple[Floats, Booleans]:
@@ -148,5 +168,6 @@ def _sums(G: Floats, Phi: Floats) -> tuple[Floats, Booleans]:
     return np.asarray((G @ (vectors * factors) @ weights).real), share > 1e-6
 
 
-def _shown(seconds: float) -> str:
+def shown_delay(seconds: float) -> str:
+    """Return a delay [s] as people read it, in milliseconds."""
     return number(1e3 * seconds, 3) if np.isfinite(seconds) else "inf"

@@ -87,7 +87,8 @@ class Filter:
         self._state[:] = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
         self.inputs = Inputs.of(self._state, tree, self._all.ny)
         self.outputs = Outputs(**layout.views(values))
-        self._turn = partial(layout.turn, vars(self.outputs)) if layout.turns else None
+        turns = layout.turns and kind is NativeRunning  # that of NumPy turns what it writes
+        self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
         self.reset()
 
     @property
@@ -106,6 +107,11 @@ class Filter:
         if state not in self._running:
             raise UnplannedStateError(state, tuple(self._running))
         self._now, self._number = self._running[state], tuple(self._running).index(state)
+
+    @property
+    def ticks(self) -> Mapping[ContactState, Tick]:
+        """The programs of each contact state."""
+        return {state: running.tick for state, running in self._running.items()}
 
     @property
     def _tick(self) -> Tick:
@@ -274,6 +280,7 @@ class Filter:
 
         Raises:
             InputError: a wrong shape, or a value that is not finite.
+            SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
         """
         return delays(self._tick, configuration(self._tick.system.tree, q), self.dt)
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.delays import Delays
 from nori_dyn.filtering.history_summary import Summary
 from nori_dyn.filtering.knowledge import places_of
 from nori_dyn.solve.estimate import Estimate
@@ -72,6 +73,8 @@ class History(Shown):
         log_likelihood: of the readings of each, given those before it (N,).
         gaps: the ticks (n,) before which the motion is not known, by their numbers.
         is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
+        delays: of a filter, how late it is at the first tick's configuration, see `Filter.delays`; None of a smoother,
+            and where that is not determined.
 
     Example:
         >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
@@ -95,6 +98,7 @@ class History(Shown):
     log_likelihood: Floats
     gaps: Indices
     is_causal: bool
+    delays: Delays | None = None
 
     def __len__(self) -> int:
         return len(self.nis)
@@ -129,7 +133,7 @@ class History(Shown):
         gaps = tuple(self.t[self.gaps].tolist())
         begin, end = float(self.t[0]), float(self.t[-1])
         told = (begin, end, self.is_causal, self.consistency, memory.names, memory.units)
-        return Summary(*told, ends[0], ends[1], memory.shares, gaps)
+        return Summary(*told, ends[0], ends[1], memory.shares, gaps, self.delays)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -162,4 +166,5 @@ class History(Shown):
             np.concatenate([part.log_likelihood for part in parts]),
             np.concatenate([part.gaps + a for part, a in zip(parts, starts.tolist(), strict=False)]),
             first.is_causal,
+            first.delays,
         )

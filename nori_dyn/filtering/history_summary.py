@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.delays import Delays, shown_delay
 from nori_dyn.filtering.knowledge import MOST_NUMBERS
 from nori_dyn.tables import Document, Facts, Paragraph, Shown, Table, listed, number
 from nori_dyn.typing import Floats
 
 UNSEEN = 0.999
 """What a standard deviation must fall below, beside what it would be without readings, for these to tell something."""
+
+MOST_DELAYS = 8
+"""Outputs whose delay is shown."""
 
 MOST_GAPS = 4
 """Gaps that are shown."""
@@ -34,6 +38,7 @@ class Summary(Shown):
         last: the same at the last.
         shares: the smallest standard deviation of each, as a share of what it would be without readings (k,).
         gaps: the times of the ticks before which the motion is not known [s].
+        delays: of a filter, how late it is, where that was worked out.
     """
 
     begin: float
@@ -46,6 +51,7 @@ class Summary(Shown):
     last: tuple[Floats, Floats]
     shares: Floats
     gaps: tuple[float, ...]
+    delays: Delays | None = None
 
     @staticmethod
     def joined(parts: Sequence[Summary]) -> Summary:
@@ -64,6 +70,7 @@ class Summary(Shown):
             last.last,
             np.min([part.shares for part in parts], axis=0),
             tuple(t for part in parts for t in part.gaps),
+            first.delays,
         )
 
     @property
@@ -89,6 +96,7 @@ class Summary(Shown):
             },
             "unseen": list(self.unseen),
             "gaps": list(self.gaps),
+            "delays": None if self.delays is None else self.delays.to_dict(),
         }
 
     def shown(self) -> Document:
@@ -97,12 +105,19 @@ class Summary(Shown):
         if self.gaps:
             where = listed([f"{number(t, 6)} s" for t in self.gaps], MOST_GAPS)
             facts.append(("gaps", f"{len(self.gaps):,}, before {where}: through these the motion is not known"))
-        columns = ("of", "at first", "+-", "at last", "+-", "unit")
+        if self.delays is not None:
+            named = self.delays.largest.items()
+            late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)
+            facts.append(("mean delay", f"{late}, after a step of what persists"))
+        columns: tuple[str, ...] = ("of", "at first", "+-", "at last", "+-", "unit")
         numbers = zip(*(each.tolist() for each in (*self.first, *self.last)), strict=True)
         rows = tuple(
             (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit)
             for name, (a, sa, b, sb), unit in zip(self.names, numbers, self.units, strict=True)
         )
+        if self.delays is not None:
+            columns = (*columns, "late [ms]")
+            rows = tuple((*row, shown_delay(s)) for row, s in zip(rows, self.delays.seconds.tolist(), strict=True))
         table = Table("Memory", columns, rows, left=(0, 5), most=MOST_NUMBERS)
         words = []
         if self.unseen:

@@ -11,13 +11,14 @@ ch. 8.6; own derivation of the square-root form (tests/unit/filtering/test_smoot
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from nori_dyn.errors import SingularSystemError
+from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
 from nori_dyn.filtering.instants import GAP, Instant, Ticks
 from nori_dyn.filtering.square_root import Information, Updated
@@ -164,10 +165,12 @@ class Recorded:
         """
         before, last = self._beginning, None
         for stretch in stretches:
+            is_first = last is None
             before = before if last is None else self._following(last, stretch)
             last = self._passed(stretch, before)
             means = [after.u for after in last.after]
-            yield self._told(last, means, [after.covariance() for after in last.after], is_causal=True)
+            found = self._told(last, means, [after.covariance() for after in last.after], is_causal=True)
+            yield replace(found, delays=self._delays(last.instants[0])) if is_first else found
 
     def smoothed(self, stretches: Stretches) -> Iterator[History]:
         """Yield the estimates of each stretch, from the last to the first, each tick's by all readings.
@@ -184,10 +187,17 @@ class Recorded:
             yield self._told(passed, means, covariances, is_causal=False)
             later = passed.stretch, self._of_memory(means[0]), self._of_memory(covariances[0])
 
+    def _delays(self, instant: Instant) -> Delays | None:
+        """Return how late a filter is at a tick's configuration, where that can be told."""
+        try:
+            return delays(instant.tick, instant.q, self.usual) if np.isfinite(self.usual) else None
+        except SingularSystemError:
+            return None
+
     def _begins(self, stretches: Stretches) -> list[Beginning]:
         """Return what is known at the beginning of each stretch."""
         begins: list[Beginning] = []
-        last = None
+        last: Passed | None = None
         for number in range(len(stretches)):
             stretch = stretches[number]
             begins.append(self._beginning if last is None else self._following(last, stretch))

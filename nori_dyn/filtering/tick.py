@@ -11,6 +11,8 @@ from nori_dyn.algebra.derivatives import directional
 from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
+from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.tracing import Traced
@@ -43,6 +45,7 @@ class Tick:
     """Compiled, the same for all states of a system.
 
     Attributes:
+        plan: the plan.
         freed: the equations over what is free.
         solver: the outputs, given what is free.
         solver_state: q, qd, the exact readings and what is free, for a ticker of the solver.
@@ -64,7 +67,7 @@ class Tick:
             self.freed: Freed = freed(plan)
             stage("rows")
             traced = self.freed.rows.traced
-        self.backend = backend
+        self.plan, self.backend = plan, backend
         self.rows = CompiledFunction(traced, backend, watch)
         self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
         self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))
@@ -89,6 +92,21 @@ class Tick:
     def memory_units(self) -> tuple[str, ...]:
         """The unit of each."""
         return tuple(unit for one in self.freed.memory for unit in one.variable.units)
+
+    @property
+    def shape(self) -> TickShape:
+        """What the C of a tick has to know."""
+        freed, tree = self.freed, self.system.tree
+        laws = [(walk, one.time_constant) for one in freed.memory for walk in one.walk]
+        return TickShape(
+            steps=FilterShape(*freed.sizes, len(freed.row_names), freed.rows.A, freed.rows.X),
+            n_motion=tree.nq + tree.nv,
+            n_y=self.system.ny,
+            exact=freed.exact_readings.tolist(),
+            weight_of=freed.weight_of_rows.tolist(),
+            walk=[walk for walk, _ in laws],
+            inverse_time=[0.0 if T is None else 1 / T for _, T in laws],
+        )
 
     def motion(self, said: Said, dt: float) -> Motion:
         """Return how the memory moves on from a tick, over a time [s]."""

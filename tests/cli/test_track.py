@@ -48,6 +48,7 @@ def test_estimates_are_written_with_their_deviations(run, folder, command, monke
     assert all(len(line) <= 80 for line in own)
     assert "which is 1 where all that is told of noise is true" in output
     assert "offset:tau:joint1" in output
+    assert ("mean delay" in output) == (command == "filter")
     assert ("each by the readings up to it" if command == "filter" else "each by all readings") in output
     plan = nd.Plan.load(folder / "arm.plan")
     expected = nd.smooth(folder / "log.npz", plan, causal=command == "filter")
@@ -83,6 +84,10 @@ def test_figures_as_json(run, folder):
     assert told["unseen"] == told["gaps"] == []
     mean, spread = told["memory"]["offset:tau:joint1"]["last"]
     assert abs(mean - PUSH) < 4 * spread
+    assert told["delays"] is None
+    late = json.loads(run(*arguments("filter", folder), "--json")[1])["delays"]
+    assert 0.01 < late["outputs"]["offset"] < 1
+    assert 0.01 < late["memory"]["offset:tau:joint2"] < 1
     loud = json.loads(run(*arguments("filter", folder, "loud.npz"), "--json")[1])
     assert loud["ratio"] > 5
     assert loud["p_value"] < 1e-6
@@ -91,7 +96,7 @@ def test_figures_as_json(run, folder):
 def test_gaps_are_told(run, folder):
     status, output, errors = run(*arguments("filter", folder, "gap.npz"))
     assert status == 0
-    assert "gaps       1, before 2.01000 s: through these the motion is not known" in output
+    assert "1, before 2.01000 s: through these the motion is not known" in output
     assert "gaps, the longest 1.01 s" in errors
 
 

@@ -28,8 +28,8 @@ def test_a_walk_that_is_read(walk, dt):
     P = Q / 2 + np.sqrt(Q**2 / 4 + Q * r2)
     K = P / (P + r2)  # of Kalman's filter of a random walk, settled
     found = nd.Filter(plan, dt).delays(np.zeros(1))
-    assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / K, rel=1e-6)
-    np.testing.assert_allclose(found.outputs["offset"], dt * (1 - K) / K, rtol=1e-6)
+    assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / K, rel=1e-9)
+    np.testing.assert_allclose(found.outputs["offset"], dt * (1 - K) / K, rtol=1e-9)
     np.testing.assert_array_equal(found.outputs["tau"], 0.0)  # known by the acceleration
     assert "offset:tau:joint1" in str(found)
 
@@ -52,6 +52,18 @@ def test_constants_are_not_followed():
     assert found["offset:tau:joint1"] == np.inf
     with pytest.raises(UnknownNameError, match="nothing"):
         _ = found["nothing"]
+
+
+def test_what_is_seen_only_together_is_not_followed():
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.2, "offset": {"sigma": 5}}
+    still = {"type": "joint_acceleration", "joints": "all"}
+    memory = {"offsets": {"of": "offset", "walk": 0.5}, "push": {"of": "fx:link1", "walk": 0.5, "sigma": 1}}
+    content = {"name": "together", "measurements": [torque, still], "memory": memory}
+    plan = planned(nd.SensorSet.from_dict(content), ARM, ("offset", "fx:link1", "tau"))
+    found = nd.Filter(plan, 0.01).delays(np.zeros(1))
+    assert found["offset:tau:joint1"] == np.inf
+    assert found["fx:link1"] == np.inf
+    assert np.isinf(found.outputs["offset"]).all()
 
 
 @pytest.mark.parametrize("joint", [0, 1])

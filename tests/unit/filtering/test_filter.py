@@ -251,7 +251,7 @@ def test_a_state_put_back_goes_on_as_if_nothing_had_been(backend):
 
 def test_a_state_of_other_numbers_is_refused(running):
     found = run(running, 2)[-1].memory
-    with pytest.raises(InputError, match="this filter's memory is"):
+    with pytest.raises(InputError, match="what persists here is"):
         running.reset(MemoryState(("a", *found.names[1:]), found.units, found.mean, found.covariance))
 
 
