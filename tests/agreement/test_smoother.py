@@ -12,7 +12,6 @@ from tests.kalman import Known, all_at_once, smoothed
 from tests.observers import observer
 from tests.tolerances import SOLVED, assert_close
 
-
 pytestmark = pytest.mark.slow
 
 
