@@ -15,7 +15,7 @@ seconds later, less the offset that was known when they were still to come.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -215,13 +215,13 @@ def honesty(log: Motion, found: Learned) -> Floats:
     return np.asarray(change / np.sqrt(np.maximum(found.variance[early] + gained - found.variance[-1], 1e-12)))
 
 
-def run(data: Path) -> list[Finding | Figure]:
-    """Return what came of the data set."""
-    return [*told(data)]
+def run(data: Path, kinds: Sequence[str] = KINDS) -> list[Finding | Figure]:
+    """Return what came of the data set, by some of the filters."""
+    return [*compared(data), *(figure for kind in kinds for figure in judged(data, kind))]
 
 
-def told(data: Path) -> Iterator[Finding | Figure]:
-    """Yield what came of the data set."""
+def compared(data: Path) -> Iterator[Finding]:
+    """Yield how far readings less what was known of offsets are from what the motion asks for."""
     log = motion(data)
     joints = list(SENSORS.values())
     late = round(AHEAD * RATE)
@@ -247,21 +247,23 @@ def told(data: Path) -> Iterator[Finding | Figure]:
                 (slow_read - offset)[:, COUPLES_LAST],
                 (slow_read - slow_error)[:, COUPLES_LAST],
             )
-    for kind in KINDS:
-        found = learned(data, kind)
-        z = honesty(log, found)
-        yield Figure(
-            DATA, f"{kind}: later estimates within 3 deviations, share", float(np.mean(np.abs(z) <= 3)), "", 0.997
-        )
-        yield Figure(
-            DATA,
-            f"{kind}: worst of the 36 offsets, rms over its deviation",
-            float(np.sqrt(np.mean(z**2, axis=0)).max()),
-            "",
-            1,
-        )
-        yield Figure(DATA, f"{kind}: rms over deviations, all offsets", float(np.sqrt(np.mean(z**2))), "", 1)
-        yield Figure(DATA, f"{kind}: chi-square over degrees of freedom", found.ratio, "", 1)
-        spread = np.sqrt(found.variance[-1].reshape(6, 6))
-        yield Figure(DATA, f"{kind}: deviation of forces at the end, largest", float(spread[:, 3:].max()), "N")
-        yield Figure(DATA, f"{kind}: deviation of moments at the end, largest", float(spread[:, :3].max()), "N m")
+
+
+def judged(data: Path, kind: str) -> Iterator[Figure]:
+    """Yield whether the deviations of a filter are honest, and how large they are."""
+    log = motion(data)
+    found = learned(data, kind)
+    z = honesty(log, found)
+    yield Figure(DATA, f"{kind}: later estimates within 3 deviations, share", float(np.mean(np.abs(z) <= 3)), "", 0.997)
+    yield Figure(
+        DATA,
+        f"{kind}: worst of the 36 offsets, rms over its deviation",
+        float(np.sqrt(np.mean(z**2, axis=0)).max()),
+        "",
+        1,
+    )
+    yield Figure(DATA, f"{kind}: rms over deviations, all offsets", float(np.sqrt(np.mean(z**2))), "", 1)
+    yield Figure(DATA, f"{kind}: chi-square over degrees of freedom", found.ratio, "", 1)
+    spread = np.sqrt(found.variance[-1].reshape(6, 6))
+    yield Figure(DATA, f"{kind}: deviation of forces at the end, largest", float(spread[:, 3:].max()), "N")
+    yield Figure(DATA, f"{kind}: deviation of moments at the end, largest", float(spread[:, :3].max()), "N m")

@@ -11,7 +11,7 @@ def offsets():
     """Return what came of the offsets of the iCub on one leg, worked out once."""
     if not (DATA / "real" / "icub_one_leg").is_dir():
         pytest.skip("the data set icub_one_leg is not here: see docs/real_robots.md")
-    return icub_offsets.run(DATA)
+    return icub_offsets.run(DATA, ["constants", "walking"])
 
 
 @pytest.mark.slow
