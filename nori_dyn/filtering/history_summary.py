@@ -111,7 +111,7 @@ class Summary(Shown):
             facts.append(("mean delay", f"{late}, after a step of what persists"))
         columns: tuple[str, ...] = ("of", "at first", "+-", "at last", "+-", "unit")
         numbers = zip(*(each.tolist() for each in (*self.first, *self.last)), strict=True)
-        rows = tuple(
+        rows: tuple[tuple[str, ...], ...] = tuple(
             (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit)
             for name, (a, sa, b, sb), unit in zip(self.names, numbers, self.units, strict=True)
         )
