@@ -12,7 +12,7 @@ import nori_dyn as nd
 from benchmarks.real.arm_filter import by_filter
 from benchmarks.real.panda_observers import TOLD, estimates, panda_log
 from benchmarks.real.peers import by_differences, correlations, delay, momentum_observer, outside
-from benchmarks.real.pushed_panda import LOCKED, RATE, TUNINGS, Noise, filters, honesty, pushed, score
+from benchmarks.real.pushed_panda import LOCKED, RATE, TUNINGS, Noise, filters, pushed, score
 from benchmarks.real.signals import lagging
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -98,9 +98,3 @@ def test_a_filter_errs_less_and_is_less_late_than_its_peers_at_their_best():
             assert best.delay < other.delay
         as_late = [each.error for each in ours if each.delay <= other.delay]
         assert min(as_late) < other.error
-
-
-def test_its_deviations_are_honest_where_the_walk_is_that_of_the_push():
-    off, ratio = honesty(pushed(seed=0, seconds=6.0), 5.0)
-    assert 0.7 < off < 1.4
-    assert 0.5 < ratio < 1.2
