@@ -17,7 +17,16 @@ from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError
 
 PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"
 
-MODULES = ("human_bowing", "icub_one_leg", "icub_walking", "panda_log", "panda_bag", "ur10e", "double_pendulum")
+MODULES = (
+    "human_bowing",
+    "icub_one_leg",
+    "icub_offsets",
+    "icub_walking",
+    "panda_log",
+    "panda_bag",
+    "ur10e",
+    "double_pendulum",
+)
 """The data sets, each a module of this room."""
 
 

@@ -18,6 +18,8 @@ from tests.observers import Observer, observer
 from tests.tolerances import SOLVED, assert_close
 from tests.unseen import exactly, pushed_or_off
 
+pytestmark = pytest.mark.slow
+
 Floats = NDArray[np.float64]
 
 TICKS = {"arm": 1000, "quadruped": 120, "humanoid": 120}
@@ -222,14 +224,12 @@ def consistency(name: str, ticks: int, told: float = 1.0) -> tuple[float, float]
     return float(chi2.cdf(innovations, degrees)), float(chi2.cdf(errors, numbers))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_innovations_and_errors_are_as_large_as_said(name):
     for found in consistency(name, DRAWN[name]):
         assert LEVEL < found < 1 - LEVEL
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_noise_that_is_told_wrong_shows(name):
     for small, large in zip(
