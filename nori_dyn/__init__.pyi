@@ -2,6 +2,7 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.contact_filter import ContactFilter
 from .api.exciting_motion import ExcitingMotion, exciting_motion
 from .api.filter import Filter, Window
 from .api.identify import identify
@@ -12,6 +13,7 @@ from .api.smooth import LogHistory, smooth
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .filtering.collisions import CollisionDetector
 from .filtering.history import History
 from .filtering.tracked import Tracked
 from .identification.findings import Identification
@@ -57,7 +59,9 @@ from .solve.switching import SwitchingSolver
 __version__: str
 
 __all__ = [
+    "CollisionDetector",
     "CompiledFunction",
+    "ContactFilter",
     "Diagnosis",
     "Estimate",
     "ExcitingMotion",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import WrongKindError
 from nori_dyn.filtering import filter as core
 from nori_dyn.filtering import window as core_window
+from nori_dyn.io.export import export_filter
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.export.over_time import CFilter
 from nori_dyn.tables.progress import progress_bar
 
 
@@ -57,7 +60,34 @@ class Filter(core.Filter):
 
     def __init__(self, plan: Plan | PlanSet, dt: float, backend: str = "auto") -> None:
         plans, contact_names, name = plans_of(plan, "nd.Filter")
+        self._sensors = name
         super().__init__(plans, contact_names, dt, backend, progress_bar, name)
+
+    def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CFilter:
+        """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
+
+        The code begins with what the sensors' config says, whatever this filter has seen. With contacts it is one
+        function that is told which are closed.
+
+        Args:
+            folder: where to; made when it does not exist. One that holds files of anything but an earlier export of the
+                same name is refused.
+            lang: the language: "c".
+            name: what to call the files, functions and types; from the robot's name when left out.
+
+        Raises:
+            UnknownNameError: there is no such language.
+            IdentifierError: the name is not an identifier of C, or one that is taken.
+            FileFormatError: the folder cannot be written, or holds other files.
+            PlanError: there are more contacts than exported code has room for.
+
+        Example:
+            >>> arm = nd.System(nd.autotree(2), "momentum_observer")
+            >>> exported = nd.Filter(nd.plan(arm, outputs=["qdd"]), dt=0.001).export("observer_c", name="observer")
+            >>> list(exported.outputs)
+            ['qdd', 'memory', 'nis', 'degrees', 'log_likelihood']
+        """
+        return export_filter(self, self._sensors, folder, lang, name)
 
 
 class Window(core_window.Window):

@@ -54,6 +54,18 @@ def export(
             "the readings, and p_value, small where these do not fit together.",
         ),
     ] = False,
+    as_filter: Annotated[
+        bool,
+        typer.Option(
+            "--filter",
+            help="Write a filter: estimates at each tick from all readings up to it, with what persists by the sensors' "
+            "`memory`.",
+        ),
+    ] = False,
+    dt: Annotated[
+        float | None,
+        typer.Option(help="With --filter: the usual time from one tick to the next [s]; each call says its own."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a plan as C that stands alone.
@@ -63,13 +75,20 @@ def export(
 
     Example: nori-dyn export panda.plan --lang c --out panda_c
     """
+    if as_filter != (dt is not None):
+        raise typer.BadParameter("--filter and --dt go together: a filter has a usual time between ticks.")
+    if as_filter and monitor:
+        raise typer.BadParameter("--monitor is of one instant; a filter judges its readings by itself, see nis.")
+    from nori_dyn.api.filter import Filter
     from nori_dyn.api.plan import Plan
     from nori_dyn.api.plan_set import load_plans
     from nori_dyn.io.export import check_folder
 
     check_folder(out)
     loaded = load_plans(plan)
-    if isinstance(loaded, Plan):
+    if dt is not None:
+        made: CExport = Filter(loaded, dt, backend="numpy").export(out, lang.value, name)
+    elif isinstance(loaded, Plan):
         made = loaded.export(out, lang.value, name, monitor)
     elif monitor:
         raise PlanError(f"{plan}: a plan set has no monitor. Export the plan of one contact state with its monitor.")
@@ -78,11 +97,12 @@ def export(
     if as_json:
         print_json(_figures(made, lang.value, out))
         return
-    states = f" in each of {len(made.routines)} contact states" if len(made.routines) > 1 else ""
+    states = f" in each of {made.n_states} contact states" if made.n_states > 1 else ""
     up_to = "up to " if states else ""
+    called, held = ("step", ", its steps not counted") if as_filter else ("solve", "")
     show(
-        f"{made.name}_solve: {up_to}{made.cost.total:,} operations{states}, {made.n_sines:,} sines and cosines, "
-        f"{made.n_pivots:,} guarded pivots, a workspace of {8 * made.n_work / 1000:,.1f} kB. Outputs: "
+        f"{made.name}_{called}: {up_to}{made.cost.total:,} operations{held}{states}, {made.n_sines:,} sines and cosines, "
+        f"{made.n_pivots:,} guarded pivots, a {'filter' if as_filter else 'workspace'} of {8 * made.n_work / 1000:,.1f} kB. Outputs: "
         f"{listed(made.outputs)}.",
         *([] if made.monitor is None else [f"{made.name}_check: {made.monitor.routine.cost.total:,} operations."]),
         f"Written to {unbroken(str(out))}: {listed(made.files)}. {made.name}.h says how to call it.",

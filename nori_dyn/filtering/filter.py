@@ -87,7 +87,8 @@ class Filter:
         self._state[:] = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
         self.inputs = Inputs.of(self._state, tree, self._all.ny)
         self.outputs = Outputs(**layout.views(values))
-        self._turn = partial(layout.turn, vars(self.outputs)) if layout.turns else None
+        turns = layout.turns and kind is NativeRunning  # that of NumPy turns what it writes
+        self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
         self.reset()
 
     @property
@@ -107,6 +108,11 @@ class Filter:
         """
         self._number = self._ticks.planned.number_of(closed)
         self._now = self._running[self.contacts]
+
+    @property
+    def ticks(self) -> Mapping[ContactState, Tick]:
+        """The programs of each contact state."""
+        return {state: running.tick for state, running in self._running.items()}
 
     @property
     def _tick(self) -> Tick:
@@ -149,6 +155,11 @@ class Filter:
         if self._last is None:
             return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
         return self._state_of(self._last.found(), self._time)
+
+    @property
+    def expected(self) -> MemoryState:
+        """What was known of what persists before the readings of the last tick, at its time."""
+        return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
 
     def tick(self, dt: float | None = None) -> Status:
         """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
@@ -283,12 +294,16 @@ class Filter:
             return "a number of the state is not finite, or the exact rows have no solution at this pose"
         if wrong == NO_SOLUTION:
             return "the exact rows have no unique solution at this pose"
-        names = [self.free_names[k] for k in self._now.lost]
-        return (
-            f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
-            "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
-            "sensors see it."
-        )
+        return undetermined([self.free_names[k] for k in self._now.lost])
+
+
+def undetermined(names: Sequence[str]) -> str:
+    """Return the message that no reading up to now tells some numbers."""
+    return (
+        f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
+        "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
+        "sensors see it."
+    )
 
 
 def checked_time(name: str, dt: float) -> float:

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.errors import UnknownNameError
+from nori_dyn.algebra.arrays import checked, shaped
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.square_root import Information
 from nori_dyn.tables import Document, Facts, Shown, Table, number
 from nori_dyn.typing import Floats
 
 MOST_NUMBERS = 60
 """Numbers of a memory that are shown."""
+
+SYMMETRIC = 1e-6
+"""How far two entries of a covariance that should be the same may be apart, as a correlation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +91,22 @@ def memory_state(names: Sequence[str], units: Sequence[str], of: Information, ti
 
 
 def information(state: MemoryState) -> Information:
-    """Return the square-root form of what is known."""
-    known = np.isfinite(np.diagonal(state.covariance))
-    found = Information.of_covariance(state.mean[known], state.covariance[np.ix_(known, known)])
-    R, z = np.zeros(state.covariance.shape), np.zeros(len(state.mean))
+    """Return the square-root form of what is known.
+
+    Raises:
+        InputError: a mean or a covariance of a wrong shape, or that is none; it may hold infinite variances.
+    """
+    k = len(state.names)
+    mean = checked("the mean of the memory", state.mean, (k,), state.names)
+    P = shaped("the covariance of the memory", state.covariance, (k, k))
+    known = np.diagonal(P) != np.inf
+    within = P[np.ix_(known, known)]
+    own = [name for name, is_known in zip(state.names, known, strict=True) if is_known]
+    checked("the covariance of the memory", within, within.shape, own)
+    spread = np.sqrt(np.abs(np.diagonal(within)))
+    if (np.abs(within - within.T) > SYMMETRIC * np.outer(spread, spread)).any():
+        raise InputError("the covariance of the memory is not symmetric. Give (P + P^T) / 2 where that is rounding.")
+    found = Information.of_covariance(mean[known], within)
+    R, z = np.zeros((k, k)), np.zeros(k)
     R[np.ix_(known, known)], z[known] = found.R, found.z
     return Information(R, z)

@@ -15,8 +15,6 @@ from nori_dyn.filtering.square_root import Information, Motion, Updated, propaga
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.filter_source import FilterShape
-from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_filter import NativeTick
 from nori_dyn.typing import Floats
@@ -142,25 +140,14 @@ class NativeRunning:
     """
 
     def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
-        self.tick, freed = tick, tick.freed
-        system = tick.system
-        self.state = np.zeros(sum(system.input_sizes.values()))
-        memory = [(one.walk, one.time_constant) for one in freed.memory]
-        shape = TickShape(
-            steps=FilterShape(*freed.sizes, len(freed.row_names), freed.rows.A, freed.rows.X),
-            n_motion=system.tree.nq + system.tree.nv,
-            n_y=system.ny,
-            exact=freed.exact_readings.tolist(),
-            weight_of=freed.weight_of_rows.tolist(),
-            walk=[x for walk, _ in memory for x in walk],
-            inverse_time=[0.0 if T is None else 1 / T for walk, T in memory for _ in walk],
-        )
+        self.tick = tick
+        self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs = tick.solver.native
         rows = tick.rows.kernel
         assert isinstance(outputs, NativeBackend)
         assert isinstance(rows, NativeKernel)
         self._native = NativeTick(
-            shape,
+            tick.shape,
             needed_compiler("the native filter"),
             rows,
             outputs.kernel,

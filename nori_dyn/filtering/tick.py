@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
-from nori_dyn.filtering.free import Freed, array_of, dense, freed
+from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.tracing import Traced
@@ -44,13 +45,14 @@ class Tick:
     """Compiled, the same for all states of a system.
 
     Attributes:
+        plan: the plan.
         freed: the equations over what is free.
         solver: the outputs, given what is free.
         solver_state: q, qd, the exact readings and what is free, for a ticker of the solver.
         rows: computes the entries of A, c, X, x.
 
     Args:
-        plan: a plan of a system with memory.
+        plan: a plan of a system with memory, or what is asked for without one.
         backend: as for `Solver`.
         watch: shows how far compiling is.
 
@@ -59,13 +61,13 @@ class Tick:
         BackendError: there is no such backend.
     """
 
-    def __init__(self, plan: EliminationPlan, backend: str = "auto", watch: Watch = unwatched) -> None:
+    def __init__(self, plan: Asked, backend: str = "auto", watch: Watch = unwatched) -> None:
         with watch(f"planning the filter of {plan.system.tree.name}") as stage:
             stage("what is free")
             self.freed: Freed = freed(plan)
             stage("rows")
             traced = self.freed.rows.traced
-        self.backend = backend
+        self.plan, self.backend = plan, backend
         self.rows = CompiledFunction(traced, backend, watch)
         self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
         self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))
@@ -91,6 +93,21 @@ class Tick:
         """The unit of each."""
         return tuple(unit for one in self.freed.memory for unit in one.variable.units)
 
+    @property
+    def shape(self) -> TickShape:
+        """What the C of a tick has to know."""
+        freed, tree = self.freed, self.system.tree
+        laws = [(walk, one.time_constant) for one in freed.memory for walk in one.walk]
+        return TickShape(
+            steps=FilterShape(*freed.sizes, len(freed.row_names), freed.rows.A, freed.rows.X),
+            n_motion=tree.nq + tree.nv,
+            n_y=self.system.ny,
+            exact=freed.exact_readings.tolist(),
+            weight_of=freed.weight_of_rows.tolist(),
+            walk=[walk for walk, _ in laws],
+            inverse_time=[0.0 if T is None else 1 / T for _, T in laws],
+        )
+
     def motion(self, said: Said, dt: float) -> Motion:
         """Return how the memory moves on from a tick, over a time [s]."""
         n_s, n_v, _ = self.sizes
@@ -110,7 +127,7 @@ class Tick:
         n, p = len(self.freed.names), len(self.freed.row_names)
         ends = np.cumsum([len(rows.A), p, len(rows.X)])
         A, c, X, x = np.split(values, ends, axis=-1)
-        return Said(dense(rows.A, A, (p, n)), c, dense(rows.X, X, (n_v, n)), x)
+        return Said(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
 
     def beginning(self) -> Information:
         """Return what is known of the memory before the first reading."""

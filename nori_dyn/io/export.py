@@ -10,11 +10,17 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+import numpy as np
+
 from nori_dyn import __version__
 from nori_dyn.errors import FileFormatError, UnknownNameError
+from nori_dyn.filtering.filter import Filter
+from nori_dyn.filtering.instants import GAP
+from nori_dyn.filtering.tick import Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.export.files import CExport, c_export, c_set_export
+from nori_dyn.program.export.over_time import CFilter, TickParts, c_filter
 from nori_dyn.program.export.text import MARK
 
 LANGUAGES = ("c",)
@@ -73,6 +79,43 @@ def export_set(
     made = c_set_export(plans, contacts, sensors, name, __version__)
     write_folder(folder, made.files, made.name)
     return made
+
+
+def export_filter(of: Filter, sensors: str, folder: str | Path, lang: str = "c", name: str | None = None) -> CFilter:
+    """Write a filter as source code that stands alone, and return what was written.
+
+    Args:
+        of: the filter; the code begins with what its sensors' config says, whatever it has seen.
+        sensors: what the sensors are called.
+        folder: as for `export`.
+        lang: as for `export`.
+        name: as for `export`.
+
+    Raises:
+        UnknownNameError: as `export`.
+        IdentifierError: as `export`.
+        FileFormatError: as `export`.
+        PlanError: there are more contacts than exported code has room for.
+    """
+    _check_language(lang)
+    parts = {state: _parts(of.plans[state], tick) for state, tick in of.ticks.items()}
+    made = c_filter(parts, of.contact_names, of.dt, GAP * of.dt, sensors, name, __version__)
+    write_folder(folder, made.files, made.name)
+    return made
+
+
+def _parts(plan: EliminationPlan, tick: Tick) -> TickParts:
+    freed, first = tick.freed, tick.beginning()
+    return TickParts(
+        plan=plan,
+        solving=freed.plan,
+        rows=freed.rows.traced,
+        shape=tick.shape,
+        free_names=freed.names,
+        memory_units=tick.memory_units,
+        first_root=np.diagonal(first.R),
+        first_z=first.z,
+    )
 
 
 def _check_language(lang: str) -> None:
@@ -137,7 +180,7 @@ def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -
 
 def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:
     """Return the files that an earlier export of some name wrote, and this one does not."""
-    ours = re.compile(rf"{re.escape(name)}(_monitor|_states|_state_\w+)\.[ch]")
+    ours = re.compile(rf"{re.escape(name)}(_monitor|_states|_state_\w+|_parts|_rows|_outputs|_tick)\.[ch]")
     found = [path for path in folder.iterdir() if ours.fullmatch(path.name) and path.name not in files]
     return sorted(path.name for path in found if path.is_file() and MARK in _beginning(path))
 

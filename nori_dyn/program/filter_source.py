@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nori_dyn.program.filter_template import FILTER
+from nori_dyn.program.filter_template import FILTER, INCLUDES
 
 ZERO_PIVOT = 1e-11
 """The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
@@ -56,13 +56,20 @@ class FilterShape:
         """Return the number of vectors of a row with its right-hand side."""
         return -(-(self.n + 1) // lanes)
 
+    def n_work(self, lanes: int) -> int:
+        """Return the length of the workspace in doubles; its C says whether that is enough."""
+        blocks, of_memory, rows = self.blocks(lanes), -(-self.k // lanes), max(self.k + self.p, self.n)
+        vectors = (rows + self.n + self.n_v + 3) * blocks + (self.k + 2) * of_memory + 4
+        return lanes * (vectors + 1) + rows + self.n + self.p + 3
 
-def filter_source(shape: FilterShape, lanes: int) -> str:
+
+def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:
     """Return the C of the steps of a filter: `filter`, `update` and `propagate`.
 
     Args:
         shape: its sizes.
-        lanes: doubles of a vector; the compiler splits those that its processor does not have.
+        lanes: doubles of a vector; the compiler splits those that its processor does not have. With 1 it is plain C11.
+        alone: whether it is part of a file of its own, and nobody else's: then no other file sees its names.
     """
     n, n_s, k, p = shape.n, shape.n_s, shape.k, shape.p
     # A row belongs where its first column is; rows of what is known come first among equals.
@@ -80,10 +87,11 @@ def filter_source(shape: FilterShape, lanes: int) -> str:
         "entry_place": [width * place[1, row] + column for row, column in shape.A],
         "rate_place": [width * row + column for row, column in shape.X],
         "rate_column": [column for _, column in shape.X],
-        "ends": [sum(lead <= j for lead, *_ in leads) for j in range(n)],
+        "row_ends": [sum(lead <= j for lead, *_ in leads) for j in range(n)],
         "moving_ends": [max(moving, j + 1) for j in range(n)],
     }
     sizes = {
+        "SEEN": "static" if alone else "",
         "LANES": lanes,
         "N_S": n_s,
         "N_V": shape.n_v,
@@ -91,12 +99,13 @@ def filter_source(shape: FilterShape, lanes: int) -> str:
         "P": p,
         "N_A": len(shape.A),
         "N_X": len(shape.X),
+        "N_WORK": shape.n_work(lanes),
         "ZERO_PIVOT": ZERO_PIVOT,
         "SMALLEST_DECAY": SMALLEST_DECAY,
         "LOOSE": LOOSE,
     }
-    head = "".join(f"#define {name} {value!r}\n" for name, value in sizes.items())
-    return head + "".join(listed_table(name, values) for name, values in tables.items()) + FILTER
+    head = "".join(f"#define {name} {value}\n" for name, value in sizes.items())
+    return INCLUDES + head + "".join(listed_table(name, values) for name, values in tables.items()) + FILTER
 
 
 def listed_table(name: str, values: Sequence[float], kind: str = "int") -> str:

@@ -33,8 +33,6 @@ void go_on(tick *now, double dt);
 """What a caller sees beside `filter`."""
 
 STEP = r"""
-#define LIKELY_FINITE(x) ((x) - (x) == 0)
-
 /* A tick: the steps; the programs of its rows, from state to A, c, X, x, and of its outputs, from `free` to them; how
    time goes on from it; the state q, qd, y, weights; q, qd, exact readings and the estimate of what is free; sums of
    chi-squares, of their degrees of freedom, and of ticks; the time for which decay and Q are; the longest time over
@@ -53,7 +51,7 @@ struct tick {
 };
 
 /* What is known of the memory a time dt after this tick; where that is longer than rates are known, not of v. */
-void go_on(tick *now, double dt) {
+SEEN void go_on(tick *now, double dt) {
     filter *const at = now->steps;
     if (dt != now->dt) {
         for (int i = 0; i < K; ++i) {
@@ -71,22 +69,26 @@ void go_on(tick *now, double dt) {
     }
 }
 
-/* A tick without readings, and so without rates: what is known of v is not known any more. */
-void coast(tick *now) {
-    filter *const at = now->steps;
+/* What is known of the memory, from its number `first` on, and nothing else, becomes the rows of u. */
+static void put_known(filter *at, int first) {
     double *const M = (double *)((workspace *)at->work)->rows;
     memset(M, 0, sizeof(vec) * BLOCKS * N);
-    for (int i = N_V; i < K; ++i) {
+    for (int i = first; i < K; ++i) {
         for (int l = i; l < K; ++l) M[(N_S + i) * WIDTH + N_S + l] = at->known.R[K * i + l];
         M[(N_S + i) * WIDTH + N] = at->known.z[i];
     }
+}
+
+/* A tick without readings, and so without rates: what is known of v is not known any more. */
+SEEN void coast(tick *now) {
+    put_known(now->steps, N_V);
     now->has_rates = 0;
 }
 
 /* One tick, a time dt after the last, which may be of other contacts; none before the first. Returns 0, or a number
    above 0 where it has no estimate: 1, numbers that are not finite; 2, something is not determined; 3, exact rows have
    no solution. What is known goes on as without its readings then. */
-int step(tick *now, tick *last, double dt) {
+SEEN int step(tick *now, tick *last, double dt) {
     filter *const at = now->steps;
     double *const free = now->free;
     double *const weights = at->weights;
@@ -96,7 +98,7 @@ int step(tick *now, tick *last, double dt) {
     for (int i = 0; i < P; ++i) weights[i] = now->state[N_STATE + weight_of[i]];
     if (now->rows(now->rows_at)) wrong = 1;
     else if (update(at)) wrong = 2;
-    else if (!LIKELY_FINITE(at->nis)) wrong = 1;
+    else if (!is_finite(at->nis)) wrong = 1;
     if (!wrong) {
         for (int i = 0; i < N_MOTION; ++i) free[i] = now->state[i];
         for (int i = 0; i < N_EXACT; ++i) free[N_MOTION + i] = now->state[N_MOTION + exact[i]];
@@ -113,6 +115,41 @@ int step(tick *now, tick *last, double dt) {
     return wrong;
 }
 """
+
+RECALL = r"""
+/* x becomes R^-1 x, for n rows; 0 where a pivot vanishes. */
+static void solve_back(int n, const double *R, double *x) {
+    for (int i = n; i-- > 0;) {
+        const double pivot = R[i * WIDTH + i];
+        for (int l = i + 1; l < n; ++l) x[i] -= R[i * WIDTH + l] * x[l];
+        x[i] = pivot ? x[i] / pivot : 0;
+    }
+}
+
+/* The estimate of the memory and its standard deviations; what is not determined is 0, with a deviation of infinity. */
+static void recall(const double *work, double *mean, double *deviations) {
+    const double *const R = work + N_S * WIDTH + N_S;
+    double column[K];
+    int lost = 0;
+    for (int i = 0; i < K; ++i) {
+        mean[i] = R[i * WIDTH + K];
+        deviations[i] = 0;
+    }
+    solve_back(K, R, mean);
+    for (int j = 0; j < K; ++j) {
+        if (!R[j * WIDTH + j]) { ++lost; continue; }
+        for (int i = 0; i <= j; ++i) column[i] = i == j;
+        solve_back(j + 1, R, column);
+        for (int i = 0; i <= j; ++i) deviations[i] += column[i] * column[i];
+    }
+    for (int i = 0; i < K; ++i) deviations[i] = sqrt(deviations[i]);
+    if (lost) {
+        blot(K, R, column, mean, 0);
+        blot(K, R, column, deviations, INFINITY);
+    }
+}
+"""
+"""What code that stands alone has besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +175,13 @@ class TickShape:
     inverse_time: Sequence[float]
 
 
-def tick_source(shape: TickShape, lanes: int) -> str:
+def tick_source(shape: TickShape, lanes: int, alone: bool = False) -> str:
     """Return the C of a tick: `tick`, `step`, `go_on`, `coast`.
 
     Args:
         shape: what it has to know.
         lanes: see `filter_source`.
+        alone: see `filter_source`; `recall` is there then, too.
     """
     sizes = {
         "N_MOTION": shape.n_motion,
@@ -153,4 +191,4 @@ def tick_source(shape: TickShape, lanes: int) -> str:
     head = "".join(f"#define {name} {value}\n" for name, value in sizes.items())
     tables = listed_table("exact", shape.exact) + listed_table("weight_of", shape.weight_of)
     numbers = listed_table("walk", shape.walk, "double") + listed_table("inverse_time", shape.inverse_time, "double")
-    return filter_source(shape.steps, lanes) + head + tables + numbers + STEP
+    return filter_source(shape.steps, lanes, alone) + head + tables + numbers + STEP + (RECALL if alone else "")

@@ -1,12 +1,18 @@
-"""What is the same in the C of every filter, see `filter_source`."""
+"""What is the same in the C of every filter, see `filter_source`.
+
+It is C11, and has vectors where LANES is above 1 only: exported code has none.
+"""
 
 from __future__ import annotations
 
-FILTER = r"""
+INCLUDES = """\
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+"""
+
+FILTER = r"""
 #define K (N_V + N_F)
 #define N (N_S + K)
 #define ROWS (K + P)
@@ -17,8 +23,18 @@ FILTER = r"""
 #define M_WIDTH (M_BLOCKS * LANES)
 #define TILE 4
 #define PARTS (LANES < 8 ? 2 : 4)
+#ifdef __GNUC__
 #define INLINE static inline __attribute__((always_inline))
+#define RARE static __attribute__((cold))
+#else
+#define INLINE static inline
+#define RARE static
+#endif
+#if LANES > 1
 typedef double vec __attribute__((vector_size(8 * LANES)));
+#else
+typedef double vec;
+#endif
 
 /* What is known of the memory: R m = z + noise, R row by row; a row of zeros says nothing. */
 typedef struct { double *R, *z; } memory;
@@ -41,6 +57,7 @@ typedef struct {
     vec noise[K * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1], noise_column[M_BLOCKS + 1];
     double column[ROOM + 1], pivots[N + 1], roots[P + 1];
 } workspace;
+_Static_assert(sizeof(workspace) <= N_WORK * sizeof(double), "the workspace has room");
 
 /* sums = x^T M of a column x, whose numbers lie step apart, and rows M of which a few blocks are looked at; several
    sums at a time, as each addition waits for the one before. */
@@ -85,7 +102,7 @@ INLINE void take_rows(int n, const double *y, vec *M, int blocks, int b, int end
 }
 
 /* Rows of pivots go where their columns are; where a pivot vanishes, the row is zero. */
-static __attribute__((cold)) void put_in_place(int rank, const double *pivots, vec *M) {
+RARE void put_in_place(int rank, const double *pivots, vec *M) {
     for (int j = N; j-- > 0;) {
         if (pivots[j]) {
             --rank;
@@ -148,6 +165,13 @@ static int triangular(int rows, vec *restrict M, const int *restrict ends, doubl
     return at;
 }
 
+/* By its bits, so that no flag of the compiler undoes it. */
+INLINE int is_finite(double x) {
+    unsigned long long bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits >> 52 & 0x7ff) != 0x7ff;
+}
+
 /* Multiplies by a number above zero, whose exponent goes elsewhere. */
 INLINE void multiply(double *product, int *exponent, double x) {
     unsigned long long bits;
@@ -160,32 +184,31 @@ INLINE void multiply(double *product, int *exponent, double x) {
     if (*product > 0x1p512) { *product *= 0x1p-512; *exponent += 512; }
 }
 
-/* Estimates that depend on what is not determined become not a number. */
-static __attribute__((cold)) void blot(filter *at, workspace *w) {
-    const double *const R = (double *)w->rows;
-    double *const unseen = w->column;
-    for (int j = 0; j < N; ++j) {
-        if (at->pivots[j]) continue;
+/* What depends on what n rows of R do not determine becomes `mark`; unseen: room for n numbers. */
+RARE void blot(int n, const double *R, double *unseen, double *u, double mark) {
+    for (int j = 0; j < n; ++j) {
+        if (R[j * WIDTH + j]) continue;
         double largest = 0;
-        for (int i = 0; i < N; ++i) unseen[i] = i == j;
+        for (int i = 0; i < n; ++i) unseen[i] = i == j;
         for (int i = j; i-- > 0;) {
+            const double pivot = R[i * WIDTH + i];
             double sum = 0;
             for (int l = i + 1; l <= j; ++l) sum += R[i * WIDTH + l] * unseen[l];
-            unseen[i] = -sum * at->pivots[i];
+            unseen[i] = pivot ? -sum / pivot : 0;
         }
         for (int pass = 0; pass < 2; ++pass)
             for (int i = 0; i <= j; ++i) {
                 double size = 0;
                 for (int r = 0; r <= i; ++r) size += R[r * WIDTH + i] * R[r * WIDTH + i];
-                size = (at->pivots[i] ? sqrt(size) : sqrt(size + 1)) * fabs(unseen[i]);
+                size = (R[i * WIDTH + i] ? sqrt(size) : sqrt(size + 1)) * fabs(unseen[i]);
                 if (!pass) largest = fmax(largest, size);
-                else if (size > LOOSE * largest) at->u[i] = NAN;
+                else if (size > LOOSE * largest) u[i] = mark;
             }
     }
 }
 
 /* What is known after the sensors; returns how many pivots vanish. */
-int update(filter *at) {
+SEEN int update(filter *at) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->rows;
     double over = 1, under = 1;
@@ -213,7 +236,7 @@ int update(filter *at) {
         const double root = w->roots[entry_sensor[e]];
         M[entry_place[e]] = root == 0 ? 0 : root * at->A[e];
     }
-    const int rank = triangular(ROWS, w->rows, ends, at->pivots, &at->nis, w);
+    const int rank = triangular(ROWS, w->rows, row_ends, at->pivots, &at->nis, w);
     at->degrees -= rank;
     for (int j = 0; j < N; ++j) if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
     at->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - at->nis
@@ -223,12 +246,12 @@ int update(filter *at) {
         const double u = at->u[j] *= at->pivots[j];
         for (int i = 0; i < j; ++i) at->u[i] -= M[i * WIDTH + j] * u;
     }
-    if (rank < N) blot(at, w);
+    if (rank < N) blot(N, M, w->column, at->u, NAN);
     return N - rank;
 }
 
 /* What is known of the memory after dt. */
-void propagate(filter *at) {
+SEEN void propagate(filter *at) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
@@ -239,8 +262,10 @@ void propagate(filter *at) {
         double left;
         /* v = (v+ - dt (X_s s + X_f f + x)) / a */
         memset(w->rates, 0, sizeof w->rates);
-        for (int e = 0; e < N_X; ++e) rates[rate_place[e]] = at->dt * at->X[e] * scale[rate_column[e]];
-        for (int i = 0; i < N_V; ++i) rates[i * WIDTH + N] = -at->dt * at->x[i];
+        if (at->dt > 0) { /* or they are not known */
+            for (int e = 0; e < N_X; ++e) rates[rate_place[e]] = at->dt * at->X[e] * scale[rate_column[e]];
+            for (int i = 0; i < N_V; ++i) rates[i * WIDTH + N] = -at->dt * at->x[i];
+        }
         for (int r = 0; r < N_S + N_V; ++r) {
             const int i = r < N_S ? 0 : r - N_S;
             sum_rows(N_V - i, M + r * WIDTH + N_S + i, 1, w->rates + i * BLOCKS, BLOCKS, 0, BLOCKS, w->sums);
@@ -274,6 +299,4 @@ void propagate(filter *at) {
         at->known.z[i] = M[(N_S + i) * WIDTH + N];
     }
 }
-
-size_t workspace_size(void) { return sizeof(workspace) / sizeof(double); }
 """

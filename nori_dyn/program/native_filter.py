@@ -28,7 +28,6 @@ typedef struct {
 } filter;
 int update(filter *at);
 void propagate(filter *at);
-size_t workspace_size(void);
 """
 
 
@@ -84,7 +83,7 @@ class NativeSteps:
         self.weights, self.decay, self.Q = np.ones(p), np.ones(k), np.zeros(k)
         self.R, self.z = known or (np.zeros((k, k)), np.zeros(k))
         self.u, self.pivots = np.zeros(n), np.zeros(n)
-        self._work = aligned(library.workspace_size())
+        self._work = aligned(shape.n_work(compiler.lanes))
         rows = self._work[: n * width].reshape(n, width)
         self.R_u, self.z_u = rows[:, :n], rows[:, n]
 

@@ -84,6 +84,27 @@ def test_a_plan_set_is_one_function_of_the_contacts(run, tmp_path):
     assert "a plan set has no monitor" in " ".join(errors.split())
 
 
+def test_a_filter_is_written_where_it_is_asked_for(run, chain, tmp_path):
+    path, out = tmp_path / "observer.plan", tmp_path / "out"
+    nd.plan(nd.System(nd.autotree(2), nd.sensors("momentum_observer")), outputs=("tau",)).save(path)
+    status, output, errors = run("export", path, "--out", out, "--name", "it", "--filter", "--dt", "0.001")
+    assert (status, errors) == (0, "")
+    assert "it_step: " in output
+    assert {"it.h", "it.c", "it_parts.h", "it_rows.c", "it_outputs.c", "it_tick.c"} <= {*os.listdir(out)}
+    figures = json.loads(run("export", path, "--out", out, "--name", "it", "--filter", "--dt", "0.001", "--json")[1])
+    assert figures["outputs"]["memory"] == [4]
+    assert list(figures["functions"]) == ["it_compute_rows", "it_compute_outputs"]
+    for wrong in (["--filter"], ["--dt", "0.001"], ["--filter", "--dt", "0.001", "--monitor"]):
+        assert run("export", path, "--out", tmp_path / "no", *wrong)[0] == 2
+    status, _, errors = run("export", path, "--out", tmp_path / "no", "--filter", "--dt", "0")
+    assert status == 1
+    assert "the time from one tick to the next is a positive number" in " ".join(errors.split())
+    status, _, errors = run("export", chain, "--out", tmp_path / "no", "--filter", "--dt", "0.001")
+    assert status == 1
+    assert "nothing persists by sensors 'forward_dynamics'" in " ".join(errors.split())
+    assert not (tmp_path / "no").exists()
+
+
 def test_an_earlier_export_is_replaced(run, chain, tmp_path):
     for _ in range(2):
         assert run("export", chain, "--out", tmp_path / "out")[0] == 0

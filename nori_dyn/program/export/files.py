@@ -53,6 +53,11 @@ class CExport:
         return max((routine.cost for routine in self.routines), key=lambda cost: cost.total)
 
     @property
+    def n_states(self) -> int:
+        """Number of contact states; 1 where there are no contacts."""
+        return len(self.routines)
+
+    @property
     def n_sines(self) -> int:
         """Sines and cosines of a call; the most of any contact state."""
         return max(routine.n_sines for routine in self.routines)
@@ -81,7 +86,7 @@ def c_export(plan: EliminationPlan, name: str | None = None, version: str = "", 
         IdentifierError: the name is not an identifier of C, or one that is taken.
         PlanError: a monitor is asked for, and no row is weighed, or the equations of motion are.
     """
-    name = _identifier(plan, name)
+    name = identified(plan, name)
     interface = Interface.of(plan, name)
     solving = solving_routine(plan, interface, 0, f"{name}.c", f"{name}_solve")
     q = working_configuration(plan)
@@ -113,7 +118,7 @@ def c_set_export(
             f"sensors '{sensors}' have {len(contacts)} contacts: exported code has room for {MOST_CONTACTS}."
         )
     first = next(iter(plans.values()))
-    name = _identifier(first, name)
+    name = identified(first, name)
     interface = Interface.of_set(plans, contacts, name, sensors)
     found = [
         solving_routine(plan, interface, number, f"{name}_state_{state}.c", f"{name}_solve_{state}")
@@ -122,7 +127,8 @@ def c_set_export(
     return _export(interface, found, version, working_configuration(first))
 
 
-def _identifier(plan: EliminationPlan, name: str | None) -> str:
+def identified(plan: EliminationPlan, name: str | None) -> str:
+    """Return what code is called: a checked name, or one from the robot's."""
     return default_identifier(plan.system.tree.name) if name is None else checked_identifier(name)
 
 
@@ -148,7 +154,7 @@ def _export(
         "main.c.jinja",
         it=interface,
         q=[(k, q[k].item()) for k in np.flatnonzero(q != neutral).tolist()],
-        printed="".join(map(_print, interface.fields)),
+        printed="".join(map(printed, interface.fields)),
         monitored=monitor is not None,
     )
     build = rendered("CMakeLists.txt.jinja", it=interface, sources=list(code), headers=public)
@@ -174,7 +180,7 @@ def _size(interface: Interface, routines: Sequence[Routine], monitor: CMonitor |
     return 8 * (sum(interface.input_sizes.values()) + sum(int(np.prod(shape)) for shape in shapes) + work)
 
 
-def _print(field: Field) -> str:
+def printed(field: Field) -> str:
     """Return the lines that print a field."""
     indices = "ij"[: len(field.sizes)]
     lines = [f"for (int {i} = 0; {i} < {size}; ++{i})" for i, size in zip(indices, field.sizes, strict=True)]

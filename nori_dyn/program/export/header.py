@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from nori_dyn.errors import named_contacts
 from nori_dyn.model.joints import FORCE, MOTION, UNITS, Joint
@@ -49,6 +50,18 @@ def header(interface: Interface, routines: Sequence[Routine], version: str) -> s
         routines: what solves each system.
         version: of the program that makes it.
     """
+    return rendered(
+        "header.h.jinja",
+        about=comment(_about(interface, routines, version)),
+        statuses=STATUSES,
+        n_work=max(1, *(routine.n_work for routine in routines)),
+        solve=comment(_solve(interface, routines)),
+        **declared(interface),
+    )
+
+
+def declared(interface: Interface) -> dict[str, Any]:
+    """Return what the templates of headers need of the inputs and the outputs."""
     tree, inputs = interface.tree, interface.inputs
     sizes = {
         "NQ": (tree.nq, "numbers of a configuration"),
@@ -63,17 +76,8 @@ def header(interface: Interface, routines: Sequence[Routine], version: str) -> s
     if inputs.n_weights:
         sizes["N_WEIGHTS"] = (inputs.n_weights, "weights of the sensors")
         members.append(member(_weights(interface), "weights", [f"{interface.NAME}_N_WEIGHTS"]))
-    return rendered(
-        "header.h.jinja",
-        it=interface,
-        about=comment(_about(interface, routines, version)),
-        sizes=sizes,
-        statuses=STATUSES,
-        inputs="\n\n".join(members),
-        outputs="\n\n".join(member(_output(interface, field), field.name, field.sizes) for field in interface.fields),
-        n_work=max(1, *(routine.n_work for routine in routines)),
-        solve=comment(_solve(interface, routines)),
-    )
+    outputs = (member(_output(interface, field), field.name, field.sizes) for field in interface.fields)
+    return {"it": interface, "sizes": sizes, "inputs": "\n\n".join(members), "outputs": "\n\n".join(outputs)}
 
 
 def _about(interface: Interface, routines: Sequence[Routine], version: str) -> Iterator[str]:
@@ -100,12 +104,7 @@ def _about(interface: Interface, routines: Sequence[Routine], version: str) -> I
     solved = f"{name}_solve({contacts}&in, &work, &out) == {interface.NAME}_OK"
     yield f"    if ({solved}) // read out.{interface.fields[0].name}"
     yield ""
-    gravity = ", ".join(f"{component:g}" for component in tree.gravity)
-    yield (
-        "SI units. A spatial vector is angular first, in the coordinates of its link and about the link's origin "
-        "unless said otherwise. A quaternion is (x, y, z, w). Masses, geometry and gravity, "
-        f"({gravity}) m/s^2 in world axes, are constants of the code."
-    )
+    yield conventions(tree)
     if not states:
         yield from known(system)
         return
@@ -114,6 +113,16 @@ def _about(interface: Interface, routines: Sequence[Routine], version: str) -> I
     yield from table(
         (comment_text(named_contacts(state)), f"{own.shape[0]:,}", f"{routine.cost.total:,}")
         for state, own, routine in zip(states, interface.systems, routines, strict=True)
+    )
+
+
+def conventions(tree: KinematicTree) -> str:
+    """Return in which units and coordinates numbers are."""
+    gravity = ", ".join(f"{component:g}" for component in tree.gravity)
+    return (
+        "SI units. A spatial vector is angular first, in the coordinates of its link and about the link's origin "
+        "unless said otherwise. A quaternion is (x, y, z, w). Masses, geometry and gravity, "
+        f"({gravity}) m/s^2 in world axes, are constants of the code."
     )
 
 
@@ -222,7 +231,7 @@ def _output(interface: Interface, field: Field) -> Iterator[str]:
     tree, output = interface.tree, field.part.output
     kind, body, title = output.kind, output.body, comment_text(output.name)
     note = f" {ACCELERATION}" if kind == "a" else ""
-    own = [v for v in interface.systems[0].variables if output.covers(v)]
+    own = [v for v in interface.variables if output.covers(v)]
     if output.is_of_joints:
         owner = "" if body is None else comment_text(tree.joint_names[body])
         yield f"{title}: {ALL[kind] if body is None else ONE[kind].format(owner)} ({len(field.places)})."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from nori_dyn.program.export.text import numbers
 from nori_dyn.program.layout import Part, output_parts
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
-from nori_dyn.system.variables import OF_JOINTS, SPATIAL, component_names
+from nori_dyn.system.variables import OF_JOINTS, SPATIAL, Variable, component_names
+
+OF_FILTERS = ("memory", "nis", "degrees", "log_likelihood")
+"""Outputs that a filter has besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,9 @@ class Interface:
         fields: the fields of the outputs, the same for all systems.
         contacts: the names of the contacts; none where there is one system only.
         states: the contacts that are closed where each system holds.
+        solved: the system whose unknowns the outputs are, where it is not the first of `systems`.
+        memory: of filters: the name of each number that persists.
+        free: of filters: the name of each number that exact rows leave free, in any state.
     """
 
     name: str
@@ -96,6 +102,9 @@ class Interface:
     fields: tuple[Field, ...]
     contacts: tuple[str, ...] = ()
     states: tuple[ContactState, ...] = ()
+    solved: System | None = None
+    memory: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
 
     @staticmethod
     def of(plan: EliminationPlan, name: str) -> Interface:
@@ -118,6 +127,17 @@ class Interface:
         fields = _fields(next(iter(plans.values())), name)
         return Interface(name, systems, SideBySide(systems, sensors), fields, tuple(contacts), tuple(plans))
 
+    def over_time(self, solving: EliminationPlan, memory: Sequence[str], free: Sequence[str]) -> Interface:
+        """Return the interface of a filter, whose outputs another plan computes; it has more of these.
+
+        Args:
+            solving: the plan that computes the outputs, given what exact rows leave free.
+            memory: see `Interface`.
+            free: see `Interface`.
+        """
+        fields = _fields(solving, self.name, OF_FILTERS)
+        return replace(self, solved=solving.system, fields=fields, memory=tuple(memory), free=tuple(free))
+
     @property
     def NAME(self) -> str:
         """What names of constants begin with."""
@@ -127,6 +147,11 @@ class Interface:
     def tree(self) -> KinematicTree:
         """The robot."""
         return self.systems[0].tree
+
+    @property
+    def variables(self) -> Sequence[Variable]:
+        """The unknowns that the outputs are of."""
+        return (self.solved or self.systems[0]).variables
 
     @property
     def input_sizes(self) -> dict[str, int]:
@@ -190,11 +215,12 @@ class Interface:
         return tuple(_enumerations(self))
 
 
-def _fields(plan: EliminationPlan, name: str) -> tuple[Field, ...]:
-    """Return the fields of a plan's outputs; what was asked for twice is there once."""
+def _fields(plan: EliminationPlan, name: str, taken: Sequence[str] = ()) -> tuple[Field, ...]:
+    """Return the fields of a plan's outputs, by names that are not taken; what was asked for twice is there once."""
     parts = list({part.output.name: part for part in output_parts(plan.system, plan.outputs)}.values())
     fields = []
-    for field, part in zip(distinct_identifiers([part.output.name for part in parts]), parts, strict=True):
+    made = distinct_identifiers([*taken, *(part.output.name for part in parts)])[len(taken) :]
+    for field, part in zip(made, parts, strict=True):
         sizes = tuple(map(str, part.shape)) if part.shape != (1,) else ()
         if is_whole(part.output) and (part.output.is_of_joints or part.output.is_spatial):
             sizes = (f"{name.upper()}_{'NV' if part.output.is_of_joints else 'N_LINKS'}", *sizes[1:])
@@ -221,11 +247,13 @@ def _enumerations(interface: Interface) -> list[Enumeration]:
         "QD": ([f"{name} {what}".rstrip() for name, joint in joints for what in velocity_names(joint)], "qd"),
         "Y": (inputs.measurement_names, "y"),
         "WEIGHT": (inputs.weight_names, "weights"),
+        "MEMORY": (interface.memory, "memory"),
+        "FREE": (interface.free, "what exact rows leave free"),
     }
     whole = {field.part.output.kind: field.name for field in interface.fields if is_whole(field.part.output)}
     for kind in OF_JOINTS:
         if kind in whole:
-            own = [v for v in interface.systems[0].variables if v.kind == kind]
+            own = [v for v in interface.variables if v.kind == kind]
             places = [f"{tree.joint_names[v.body]} {component}".rstrip() for v in own for component in v.components]
             named[kind.upper()] = (places, whole[kind])
     given = {key: (names, f"Places in {field}.") for key, (names, field) in named.items() if names}
@@ -257,15 +285,20 @@ def velocity_names(joint: Joint) -> list[str]:
     return [f"v{part[1:]}" if part.startswith("a") else part for part in joint.motion_components]
 
 
-def known(system: System) -> Iterator[str]:
-    """Yield what components hold, and what sensors take as known, as lines of a comment."""
+def known(system: System, exactly: bool = False) -> Iterator[str]:
+    """Yield what components hold, and what sensors take as known, as lines of a comment.
+
+    Args:
+        system: the system.
+        exactly: leave out what is known give or take.
+    """
     held = [comment_text(row.name) for row in system.rows if not row.is_dynamic and not row.is_sensor]
     if held:
         yield ""
         yield f"Held, as accelerations: {', '.join(held)}. Whether q and qd fit them is not checked."
     known: dict[str, list[str]] = {}
     for row in system.rows:
-        if row.is_sensor and not row.equation.is_measured:
+        if row.is_sensor and not row.equation.is_measured and (row.is_exact or not exactly):
             values = getattr(row.equation, "value", None) or ()
             each = values[:1] if len(set(values)) == 1 else values
             known.setdefault(" ".join(f"{value:g}" for value in each), []).append(comment_text(row.name))

@@ -69,7 +69,7 @@ def solving_routine(plan: EliminationPlan, interface: Interface, number: int, fi
     """
     parts = [field.part for field in interface.fields]
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked=False)
-    job = _job(solution, parts)
+    job = solving_job(solution, parts)
     outputs = [f"out->{place}" for field in interface.fields for place in field.places]
     writer = Writer(job, notation(interface, number, outputs, "outputs"), 4 * len(interface.tree.quaternions))
     text = rendered(
@@ -137,7 +137,7 @@ def _places(own: Indices, n: int) -> list[int]:
     return [] if np.array_equal(own, np.arange(n)) else own.tolist()
 
 
-def _job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
+def solving_job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
     """Return what the C is to compute, outputs and their steps in the coordinates of a frame turned to it."""
     program, (unknowns, pivots, steps, *again, _) = solution.program, solution.parts
 

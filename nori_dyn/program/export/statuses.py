@@ -68,3 +68,18 @@ STATUSES = (
     ),
 )
 """By their number."""
+
+FILTER_STATUSES = (
+    *STATUSES,
+    Status(
+        "UNDETERMINED",
+        "no reading up to now tells something, and nothing is known of it at first",
+        "something is not determined by the readings up to now",
+    ),
+    Status(
+        "TIME_NOT_POSITIVE",
+        "the time since the last tick is no positive number; nothing was done",
+        "the time since the last tick is not a positive number",
+    ),
+)
+"""Those of filters."""

@@ -1,0 +1,52 @@
+"""Ticks that run natively and through NumPy know the same: two programs and two algorithms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.api.filter import Filter
+from nori_dyn.program.compiler import find_compiler
+from tests.mechanisms import closed_state, four_bar
+from tests.trees import TREES
+from tests.unit.filtering.test_free import CASES
+
+DT = 0.001
+
+
+def backends(plan: nd.Plan) -> list[Filter]:
+    return [Filter(plan, DT, backend=name) for name in ("native", "numpy")]
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+def test_a_tick_that_is_no_state_is_forgotten_by_the_next():
+    tree = four_bar()
+    q = closed_state(tree, 2)[0]
+    filters = backends(nd.plan(nd.System(tree, CASES["a loop"][1]()), outputs=["qdd", "tau"]))
+    rng = np.random.default_rng(2)
+    for k in range(6):
+        y = rng.normal(size=len(filters[0].inputs.y))
+        for one in filters:
+            one.inputs.q[:], one.inputs.qd[:], one.inputs.y[:] = np.nan if k == 2 else q, 0.0, y
+        native, other = (one.tick() for one in filters)
+        assert native.ok == other.ok == (k != 2)
+        if native.ok:
+            for name, values in vars(filters[1].outputs).items():
+                assert getattr(filters[0].outputs, name) == pytest.approx(values, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+def test_outputs_are_in_the_coordinates_of_their_frame():
+    rows = [{"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}]
+    rows += [{"type": "external_wrench", "links": "all", "value": 0}]
+    speed, push = {"of": "qd", "rate": "qdd", "noise": 1e-3}, {"of": "offset", "walk": 1.0}
+    content = {"name": "arm", "measurements": rows, "memory": {"speed": speed, "push": push}}
+    plan = nd.plan(nd.System(TREES["two_roots"], nd.SensorSet.from_dict(content)), outputs=["f:palm", "a:tool"])
+    for one in backends(plan):
+        one.inputs.qd[:] = 0.1
+        assert one.tick().ok
+        state = (getattr(one.inputs, name).copy() for name in ("q", "qd", "y"))
+        expected = Filter(plan, DT, backend="numpy").step(*state)
+        for name, values in vars(one.outputs).items():
+            assert values == pytest.approx(expected[name], rel=1e-9, abs=1e-9)
