@@ -80,9 +80,7 @@ def export_set(
     return made
 
 
-def export_filter(
-    of: Filter, sensors: str, folder: str | Path, lang: str = "c", name: str | None = None
-) -> CFilter:
+def export_filter(of: Filter, sensors: str, folder: str | Path, lang: str = "c", name: str | None = None) -> CFilter:
     """Write a filter as source code that stands alone, and return what was written.
 
     Args:

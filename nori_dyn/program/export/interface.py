@@ -21,7 +21,6 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.system.variables import OF_JOINTS, SPATIAL, Variable, component_names
 
-
 OF_FILTERS = ("memory", "nis", "degrees", "log_likelihood")
 """Outputs that a filter has besides."""
 
