@@ -2,14 +2,20 @@
 
 from . import components, errors, interop, measurements, observe, placement, recursions
 from .api.compile import compile
+from .api.contact_filter import ContactFilter
 from .api.exciting_motion import ExcitingMotion, exciting_motion
+from .api.filter import Filter, Window
 from .api.identify import identify
 from .api.log_estimate import LogEstimate, estimate
 from .api.plan import Plan, plan
 from .api.plan_set import PlanSet, plan_set
+from .api.smooth import LogHistory, smooth
 from .api.system import System
 from .api.view import view
 from .errors import InputError, NoriError, NoriWarning, SingularSystemError
+from .filtering.collisions import CollisionDetector
+from .filtering.history import History
+from .filtering.tracked import Tracked
 from .identification.findings import Identification
 from .identification.identifiability import identifiability
 from .io.component_files import load_components, save_components
@@ -53,17 +59,22 @@ from .solve.switching import SwitchingSolver
 __version__: str
 
 __all__ = [
+    "CollisionDetector",
     "CompiledFunction",
+    "ContactFilter",
     "Diagnosis",
     "Estimate",
     "ExcitingMotion",
+    "Filter",
+    "History",
+    "Identification",
     "InputError",
     "JointMotion",
     "JointNoise",
     "KinematicTree",
     "Log",
-    "Identification",
     "LogEstimate",
+    "LogHistory",
     "LogMapping",
     "Monitor",
     "NoriError",
@@ -76,6 +87,8 @@ __all__ = [
     "Status",
     "SwitchingSolver",
     "System",
+    "Tracked",
+    "Window",
     "__version__",
     "aba",
     "autotree",
@@ -83,6 +96,7 @@ __all__ = [
     "christoffel",
     "closed",
     "compile",
+    "components",
     "conditioning",
     "configurations_where",
     "coriolis",
@@ -104,7 +118,6 @@ __all__ = [
     "load_urdf",
     "ltdl",
     "ltl",
-    "components",
     "measurements",
     "minverse",
     "observability",
@@ -124,5 +137,6 @@ __all__ = [
     "save_robot",
     "sensors",
     "sensors_from_model",
+    "smooth",
     "view",
 ]

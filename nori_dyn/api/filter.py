@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet
 from nori_dyn.errors import WrongKindError
 from nori_dyn.filtering import filter as core
+from nori_dyn.filtering import window as core_window
 from nori_dyn.io.export import export_filter
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.export.over_time import CFilter
 from nori_dyn.tables.progress import progress_bar
 
@@ -55,13 +59,8 @@ class Filter(core.Filter):
     """
 
     def __init__(self, plan: Plan | PlanSet, dt: float, backend: str = "auto") -> None:
-        if not isinstance(plan, Plan | PlanSet):
-            raise WrongKindError("nd.Filter", "a plan or a plan set", plan, "make one, nd.Filter(nd.plan(system), dt)")
-        self._sensors = plan.system.sensors.name if isinstance(plan, Plan) else plan.sensors.name
-        if isinstance(plan, Plan):
-            super().__init__({(): plan}, (), dt, backend, progress_bar, self._sensors)
-        else:
-            super().__init__(plan.plans, plan.contact_names, dt, backend, progress_bar, self._sensors)
+        plans, contact_names, self._name = plans_of(plan, "nd.Filter")
+        super().__init__(plans, contact_names, dt, backend, progress_bar, self._name)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CFilter:
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
@@ -87,4 +86,65 @@ class Filter(core.Filter):
             >>> list(exported.outputs)
             ['qdd', 'memory', 'nis', 'degrees', 'log_likelihood']
         """
-        return export_filter(self, self._sensors, folder, lang, name)
+        return export_filter(self, self._name, folder, lang, name)
+
+
+class Window(core_window.Window):
+    """Estimates some ticks late, each from all readings up to now: a smoother with a fixed lag.
+
+    As `nd.Filter`, for what can wait: a few ticks of readings that came since make accelerations, pushes and contacts
+    surer. `step` returns the estimate of the tick `lag` ticks before it; `present` tells the last, as a filter does.
+
+    Attributes:
+        plans: the plan of each contact state; one, of no contacts, where there are none.
+        contact_names: all contacts.
+        dt: usual time between ticks [s].
+        lag: how many ticks late an estimate is.
+        consistency: how well the readings of all ticks so far fit what is said of their noise.
+
+    Args:
+        plan: a plan, or a plan set, of sensors with memory and weighed readings.
+        dt: usual time between ticks [s].
+        lag: how many ticks late an estimate is, at least one.
+        backend: as for `Plan.solver`.
+
+    Raises:
+        WrongKindError: no plan.
+        PlanError: see `nd.Filter`.
+        InputError: a time that is not positive, a lag below one.
+        BackendError: there is no such backend.
+
+    Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequential Estimation, ch. X.
+
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> window = nd.Window(nd.plan(system, outputs=["qdd"]), dt=0.01, lag=8)
+        >>> found = [window.step(np.zeros(1), np.zeros(1), [0.0]) for _ in range(20)]
+        >>> found[7] is None, round(found[8].memory.time, 3), round(found[19].memory.time, 3)
+        (True, 0.0, 0.11)
+        >>> bool(found[19].deviations["qdd"][0] < window.present.deviations["qdd"][0])
+        True
+        >>> len(window.rest())
+        8
+    """
+
+    def __init__(self, plan: Plan | PlanSet, dt: float, lag: int, backend: str = "auto") -> None:
+        plans, contact_names, name = plans_of(plan, "nd.Window")
+        super().__init__(plans, contact_names, dt, lag, backend, progress_bar, name)
+
+
+def plans_of(plan: Plan | PlanSet, taker: str) -> tuple[Mapping[ContactState, EliminationPlan], tuple[str, ...], str]:
+    """Return the plan of each contact state, all contacts, and the name of the sensors.
+
+    Raises:
+        WrongKindError: no plan.
+    """
+    if isinstance(plan, Plan):
+        return {(): plan}, (), plan.system.sensors.name
+    if isinstance(plan, PlanSet):
+        return plan.plans, plan.contact_names, plan.sensors.name
+    raise WrongKindError(taker, "a plan or a plan set", plan, f"make one, {taker}(nd.plan(system), dt=0.001)")

@@ -94,18 +94,7 @@ class LogEstimate:
             >>> list(nd.estimate("log.npz", plan).to_pandas().columns)
             ['tau:joint1', 'tau:joint2', 'fell_back']
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtraError("a table of pandas", "logs") from None
-        labels = [label for each in self.schema.fields for label in each.labels]
-        values = flat(self.schema, None, written(self.schema, self.estimate, self.diagnosis))
-        t = self.samples.t
-        index = pd.Index(self.samples.numbers, name="sample") if t is None else pd.Index(t, name="t")
-        table = pd.DataFrame(values, index=index, columns=labels)
-        units = [unit for each in self.schema.fields for unit in each.units]
-        table.attrs = {"units": dict(zip(labels, units, strict=True)), **self.schema.metadata}
-        return table
+        return table_of(self.schema, self.samples, written(self.schema, self.estimate, self.diagnosis))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimates to a file of any format that is written, whole or not at all.
@@ -120,6 +109,25 @@ class LogEstimate:
             >>> nd.estimate("log.npz", plan).save("tau.csv")
         """
         write_whole(Path(path), self.schema, self.samples.t, written(self.schema, self.estimate, self.diagnosis))
+
+
+def table_of(schema: Schema, samples: Samples, values: Mapping[str, Floats]) -> pd.DataFrame:
+    """Return what is estimated of samples as a table: a column a number, times as its index.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError("a table of pandas", "logs") from None
+    labels = [label for each in schema.fields for label in each.labels]
+    t = samples.t
+    index = pd.Index(samples.numbers, name="sample") if t is None else pd.Index(t, name="t")
+    table = pd.DataFrame(flat(schema, None, values), index=index, columns=labels)
+    units = [unit for each in schema.fields for unit in each.units]
+    table.attrs = {"units": dict(zip(labels, units, strict=True)), **schema.metadata}
+    return table
 
 
 def estimate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -85,14 +85,34 @@ def write_whole(path: Path, schema: Schema, t: Floats | None, values: Mapping[st
         FileFormatError: the file cannot be written, or its name ends in none that is known.
         MissingExtraError: the library for its format is not installed.
     """
+    write_chunks(path, schema, lambda folder: [(t, values)])
+
+
+def write_chunks(
+    path: Path, schema: Schema, chunks: Callable[[Path], Iterable[tuple[Floats | None, Mapping[str, Floats]]]]
+) -> None:
+    """Write samples to a file as they come, whole or not at all.
+
+    Args:
+        path: the file.
+        schema: what they are.
+        chunks: given a folder for what it needs on the way, yields times (n,) [s], where they are known, and each field
+            (n, *shape) by name; what it raises is raised, and then there is no file.
+
+    Raises:
+        FileFormatError: the file cannot be written, or its name ends in none that is known.
+        MissingExtraError: the library for its format is not installed.
+    """
     writer = writer_of(path)
     check_writable(path)
     partial = Partial.of(path, identity_of("saved"), restart=True)
     try:
-        part = partial.new_part()
+        part, n = partial.new_part(), 0
         with writer(part, schema) as file:
-            file.write(t, values)
-        partial.keep(part, len(next(iter(values.values()))), {})
+            for t, values in chunks(partial.folder):
+                file.write(t, values)
+                n += len(next(iter(values.values())))
+        partial.keep(part, n, {})
         partial.finish(writer, schema)
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be written: {reason(error)}.") from None
@@ -203,7 +223,7 @@ def _said(chunk: Solved) -> dict[str, bool]:
 
 
 def _schema(runner: LogRunner, said: dict[str, bool], log: Log) -> Schema:
-    return schema_of(runner.system, runner.outputs, **said, metadata=metadata_of(runner.plans, log))
+    return schema_of(runner.system, runner.outputs, **said, metadata=metadata_of(runner.plans, log), memory=())
 
 
 def metadata_of(plans: Plan | PlanSet, log: Log) -> dict[str, str]:

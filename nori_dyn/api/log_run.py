@@ -139,7 +139,7 @@ class LogRunner:
             FileFormatError, MappingError, BackendError: the log, its mapping, or the backend's name.
         """
         options = self.options
-        reading = Reading(self.systems, self.contacts, self._closed(), options.differentiation, options.missing)
+        reading = Reading(self.systems, self.contacts, self.closed, options.differentiation, options.missing)
         run: Callable[..., Estimate | Diagnosis] | None = None
         with progress_bar(log.path.name[-24:], watched) as stage:
             begun = time.perf_counter()
@@ -150,12 +150,13 @@ class LogRunner:
                     run = self._prepared(samples.at(slice(0, 1)).states())
                     report.preparing += time.perf_counter() - start
                     start = time.perf_counter()
-                weights = None if samples.sigma is None else self._weights(samples)
+                weights = self.weights(samples)
                 found = run(*samples.states(), weights=weights, missing=options.missing, singular=options.singular)
                 report.seconds += time.perf_counter() - start
                 diagnosis = found if isinstance(found, Diagnosis) else None
                 estimate = found.estimate if isinstance(found, Diagnosis) else found
-                self._tell(report, samples, estimate)
+                self.look_at(report, samples, report.samples, estimate)
+                report.add(samples.numbers, estimate)
                 rate = (report.samples - report.resumed) / max(time.perf_counter() - begun, 1e-9)
                 stage(f"solved, {report.samples / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
                 yield Solved(samples, estimate, diagnosis, chunk.following)
@@ -170,12 +171,13 @@ class LogRunner:
         for state in self.plans.states:
             self._prepared((*rest, np.array([[name in state for name in self.contacts]])))
 
-    def _weights(self, samples: Samples) -> Floats | None:
+    def weights(self, samples: Samples) -> Floats | None:
         """Return the weights of samples (n, n_weights) whose readings have deviations of their own; None without any.
 
         A weight that several readings share is that of the least sure of them.
         """
-        assert samples.sigma is not None
+        if samples.sigma is None:
+            return None
         every = SideBySide(tuple(self.systems.values()), samples.record.tree.name)
         sigma = np.full((len(samples), every.n_weights), np.nan)
         for system, readings, own in zip(self.systems.values(), every.y_places, every.weight_places, strict=True):
@@ -188,7 +190,9 @@ class LogRunner:
             return None
         return np.where(is_told, np.where(is_told, sigma, 1.0) ** -2.0, every.weights)
 
-    def _closed(self) -> ContactState | None:
+    @property
+    def closed(self) -> ContactState | None:
+        """The contacts that are closed throughout, of a plan set; None where the log says which are."""
         if isinstance(self.plans, Plan) or self.options.closed is None:
             return None
         return self.plans.sensors.contact_state(self.options.closed)
@@ -204,13 +208,18 @@ class LogRunner:
             run(*states, missing=self.options.missing, singular="nan")
         return run
 
-    def _tell(self, report: LogReport, samples: Samples, estimate: Estimate) -> None:
-        """Count what came of a chunk, and look for what is not likely."""
-        before = report.samples
-        report.add(samples, estimate)
+    def look_at(self, report: LogReport, samples: Samples, before: int, estimate: Estimate | None) -> None:
+        """Count which sensors are dropped in samples, and look for what is not likely.
+
+        Args:
+            report: takes what is told.
+            samples: the samples.
+            before: how many came before them.
+            estimate: what was estimated of them, where that is known by now.
+        """
         if self.options.missing == "drop":
             self._tell_dropped(report, samples)
-        if before and before // EVERY == report.samples // EVERY:
+        if before and before // EVERY == (before + len(samples)) // EVERY:
             return
         looked = samples.at(slice(0, LOOKED_AT)) if before else samples
         by_state = samples_by_state(looked)

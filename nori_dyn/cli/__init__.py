@@ -31,6 +31,7 @@ from nori_dyn.cli import (
     schema,
     serve,
     solve,
+    track,
     view,
 )
 from nori_dyn.errors import NoriError, NoriWarning
@@ -70,7 +71,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # its panels break names, and take "[s]" for markup
 )
 BY_WHAT_THEY_ARE_FOR = (
-    *(plan, map, solve, serve, plot, view),
+    *(plan, map, solve, track, serve, plot, view),
     *(observe, place),
     *(identifiability, excite, identify),
     *(info, robots, export, demo, bench, schema),

@@ -22,7 +22,7 @@ from nori_dyn.cli.common import (
     next_command,
     print_json,
 )
-from nori_dyn.cli.solve import Missing
+from nori_dyn.cli.log_options import Missing
 from nori_dyn.errors import InputError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show

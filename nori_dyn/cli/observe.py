@@ -91,6 +91,15 @@ def observe(
     failing: Annotated[
         int, typer.Option(min=0, metavar="N", help="Largest sets of sensors whose failure is looked at; 0 for none.")
     ] = 2,
+    states: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="Poses over which what persists, the `memory` of the sensors, is to be learned. As many as tell "
+            "anything when left out.",
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as a web page that stands alone.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes of this machine for the sweep. All cores when left out.")
@@ -113,7 +122,8 @@ def observe(
     """Tell whether sensors suffice, and what they do not see.
 
     The exit status is 0 if they do, at almost every configuration and at each one asked for by --poses or --where;
-    otherwise 1. With --strict, so it is where they do not at the likely special poses, which nobody asked for.
+    otherwise 1. What persists, by the `memory` of the sensors, may be learned over several poses. With --strict, so it
+    is where they do not at the likely special poses, which nobody asked for.
 
     Example: nori-dyn observe icub.urdf --base floating --sensors load_cells_five --where parallel:l_sole,r_sole
     """
@@ -145,11 +155,13 @@ def observe(
         tree = load(robot, base, lock, keep, components, strict and inertias is not Inertias.NEAREST, inertias)
         known = load_sensors(sensors, robot, tree)
     system = System(tree, in_contact(known, contacts))
+    if states is not None and not system.memory:
+        raise typer.BadParameter("nothing persists: the sensors have no `memory`.", param_hint="--states")
     resolve_outputs(system, wanted)  # before anything is computed
     given = None if poses is None else configurations_in(poses, system)
     with progress_bar("observability") as stage:
         stage("exact rank and special poses")
-        report = observability(system, None, asked, seed)
+        report = observability(system, None, asked, seed, states=states)
         swept = None
         if given is not None or samples:
             swept = conditioning(system, given, wanted, samples, seed, scheduler, workers, stage)
@@ -205,7 +217,7 @@ def _fails(report: ObservabilityReport, at_given: Conditioning | None, poses_cou
     """Return whether the sensors do not suffice, in general or where it counts."""
     at_poses = at_given is not None and len(at_given.lacking) > 0
     in_theory_only = report.numerical_rank < report.generic_rank
-    return not report.is_observable or in_theory_only or at_poses or (poses_count and bool(report.loses_rank))
+    return not report.suffices_over_time or in_theory_only or at_poses or (poses_count and bool(report.loses_rank))
 
 
 def register(app: typer.Typer) -> None:

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nori_dyn.cli.common import Differentiated, Json, how_differentiated, named_contacts, next_command, print_json
+from nori_dyn.cli.log_options import (
+    Backend,
+    Closed,
+    Input,
+    Lost,
+    Mapped,
+    Missing,
+    Singular,
+    Undetermined,
+)
 from nori_dyn.errors import InputError
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.api.many_logs import LogOutcome
-
-
-class Singular(StrEnum):
-    """What to do with samples without a unique solution."""
-
-    REFUSE = "refuse"
-    NAN = "nan"
-
-
-class Missing(StrEnum):
-    """What to do with readings of no use."""
-
-    REFUSE = "refuse"
-    DROP = "drop"
 
 
 def solve(
@@ -42,24 +37,13 @@ def solve(
             "them, each under the name of its log."
         ),
     ],
-    input: Annotated[
-        Path | None,
-        typer.Option(
-            help="The log: CSV, NPZ, MATLAB; Parquet, Arrow, HDF5, MCAP, bags of ROS 1 and ROS 2 (nori_dyn[logs])."
-        ),
-    ] = None,
+    input: Input = None,
     logs: Annotated[
         str | None,
         typer.Option(metavar="PATTERN", help="Many logs, in quotes: 'runs/*.mcap', 'runs/**/*.parquet'."),
     ] = None,
-    mapping: Annotated[
-        Path | None,
-        typer.Option(
-            help="A YAML file that ties the log's columns, topics and keys to the robot, with units, signs, clocks and "
-            "delays; `nori-dyn map` drafts it. Without it, columns go by their usual names."
-        ),
-    ] = None,
-    backend: Annotated[str, typer.Option(help="numpy, umfpack, or auto for the fastest that runs here.")] = "auto",
+    mapping: Mapped = None,
+    backend: Backend = "auto",
     differentiate: Differentiated = None,
     dt: Annotated[
         float | None,
@@ -68,20 +52,8 @@ def solve(
             "or time when left out."
         ),
     ] = None,
-    missing: Annotated[
-        Missing,
-        typer.Option(
-            help="What to do with readings that are empty or not numbers, or at an end of their sensor's range: refuse "
-            "the log, or drop the sensor in that sample, if it has a sigma."
-        ),
-    ] = Missing.REFUSE,
-    singular: Annotated[
-        Singular,
-        typer.Option(
-            help="What to do with samples at which the sensors do not suffice, such as special poses: refuse the log, "
-            "or write nan for them, and say how many there are and where the first is."
-        ),
-    ] = Singular.REFUSE,
+    missing: Lost = Missing.REFUSE,
+    singular: Undetermined = Singular.REFUSE,
     monitor: Annotated[
         bool,
         typer.Option(
@@ -90,13 +62,7 @@ def solve(
             "p_value, small where the readings do not fit together.",
         ),
     ] = False,
-    contacts: Annotated[
-        str | None,
-        typer.Option(
-            help="For a plan set, the contacts that are closed throughout: l_foot,r_foot, or none. Otherwise columns "
-            "contact:l_foot and so on of the log say it at each sample, by 1 and 0."
-        ),
-    ] = None,
+    contacts: Closed = None,
     restart: Annotated[
         bool,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nori_dyn.cli.common import Differentiated, how_differentiated, named_contacts
-from nori_dyn.cli.solve import Missing, Singular
+from nori_dyn.cli.log_options import Missing, Singular
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken

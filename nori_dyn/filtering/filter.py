@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError
+from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
+from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.consistency import Consistency
-from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
+from nori_dyn.filtering.delays import Delays, delays
+from nori_dyn.filtering.history import History
+from nori_dyn.filtering.instants import GAP, Ticks
+from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.running import (
     NO_SOLUTION,
     NOT_FINITE,
@@ -23,6 +27,7 @@ from nori_dyn.filtering.running import (
     Running,
     Shared,
 )
+from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
@@ -30,15 +35,12 @@ from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
 from nori_dyn.solve.estimate import Layout
-from nori_dyn.solve.solver import Inputs, Outputs
-from nori_dyn.system.inputs import Missing, Weights, checked_state
-from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
+from nori_dyn.system.inputs import Missing, Weights, checked_state, configuration
 from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
-
-GAP = 5.0
-"""Usual times between ticks from which on the motion in between is not known: JUMP of logs."""
 
 GOOD = Status()
 """That of a tick that went as it should."""
@@ -67,11 +69,8 @@ class Filter:
         name: str = "contacts",
     ) -> None:
         self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
-        self._all = SideBySide([plan.system for plan in plans.values()], name)
-        ticks = {state: Tick(plan, backend, watch) for state, plan in plans.items()}
-        first, *others = ticks.values()
-        if any(tick.memory_names != first.memory_names for tick in others):
-            raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
+        self._ticks = Ticks(plans, contact_names, backend, watch, name)
+        self._all, first = self._ticks.all, self._ticks.first
         k, tree = len(first.memory_names), first.system.tree
         layout = Layout(first.freed.plan.system, first.freed.plan.outputs)
         values = np.full(layout.size, np.nan)
@@ -79,7 +78,7 @@ class Filter:
         self.backend = first.solver.backend
         kind: type[NativeRunning | NumpyRunning] = NumpyRunning if first.solver.native is None else NativeRunning
         self._running: dict[ContactState, Running] = {
-            state: kind(tick, self._shared, GAP * self.dt) for state, tick in ticks.items()
+            state: kind(tick, self._shared, GAP * self.dt) for state, tick in zip(plans, self._ticks.each, strict=True)
         }
         self._now, self._number = next(iter(self._running.values())), 0
         is_one, zeros = len(self._running) == 1, np.zeros(tree.nv + self._all.ny)
@@ -138,11 +137,7 @@ class Filter:
         Raises:
             InputError: what is known is of other numbers, or its covariance is none.
         """
-        if state is not None and state.names != self.memory_names:
-            raise InputError(
-                f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
-            )
-        self._shared.put(self._tick.beginning() if state is None else information(state))
+        self._shared.put(self._ticks.beginning(state))
         self._shared.totals[:] = 0.0
         self._last: Running | None = None
         self._time = 0.0 if state is None else state.time
@@ -159,6 +154,11 @@ class Filter:
         if self._last is None:
             return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
         return self._state_of(self._last.found(), self._time)
+
+    @property
+    def expected(self) -> MemoryState:
+        """What was known of what persists before the readings of the last tick, at its time."""
+        return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
 
     def tick(self, dt: float | None = None) -> Status:
         """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
@@ -218,7 +218,71 @@ class Filter:
             raise SingularSystemError(self._cause(wrong))
         after = now.found()
         estimate = tick.outputs(q, qd, y, after.u)
-        return Tracked(estimate, after, partial(self._state_of, after, self._time), partial(tick.deviations, q))
+        return Tracked(
+            estimate, after, partial(self._state_of, after, self._time), lambda: tick.deviations(q, after.root())
+        )
+
+    def over(
+        self,
+        T: Floats | None,
+        Q: Floats,
+        Qd: Floats,
+        Y: Floats,
+        contacts: ClosedInAll | Sequence[Closed] | None = None,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+        singular: Singular = "refuse",
+        causal: bool = True,
+        state: MemoryState | None = None,
+    ) -> History:
+        """Estimate N ticks that were recorded: each from the readings up to it, or from all.
+
+        The filter stays as it is: it begins with what the sensors' config says, or with `state`.
+
+        Args:
+            T: times (N,) [s], which increase; the usual time apart when None.
+            Q: configurations (N, nq).
+            Qd: velocities (N, nv).
+            Y: readings (N, ny), of all contact states.
+            contacts: those that are closed, see `SwitchingSolver.solve_batch`; the present ones when None.
+            weights: see `Solver.solve_batch`.
+            missing: see `Solver.solve_batch`.
+            singular: what to do with ticks at which something is not determined: "refuse" them all, or give "nan".
+            causal: whether each is estimated from the readings up to it; otherwise from all of them.
+            state: what is known before the first.
+
+        Raises:
+            InputError: as `step`, wrong shapes, times that do not increase; says of which tick.
+            SingularSystemError: something is not determined, and that is refused; says what and when.
+            UnplannedStateError: a contact state that has no plan.
+        """
+        check_singular(singular)
+        tree = self._tick.system.tree
+        Q = batched("Q", Q, tree.nq)
+        N = len(Q)
+        if not N:
+            raise InputError("Q holds no tick.")
+        t = self.dt * np.arange(N, dtype=float) if T is None else increasing(checked("T", T, (N,)))
+        Qd, Y = shaped("Qd", Qd, (N, tree.nv)), shaped("Y", Y, (N, self._all.ny))
+        weighed = weights if weights is None or isinstance(weights, Mapping) else numeric("weights", weights)
+        numbers = np.full(N, self._number) if contacts is None else self._ticks.planned.numbers_of(contacts, N)
+        whole = Stretch(0, t, np.diff(t, prepend=t[0]), numbers, Q, Qd, Y, weighed)
+        run = Recorded(self._ticks, self.dt, self._ticks.beginning(state), missing, singular)
+        if causal:
+            return History.joined(list(run.filtered(Cut(whole))))
+        return History.joined(list(run.smoothed(Cut(whole)))[::-1])
+
+    def delays(self, q: Floats) -> Delays:
+        """Return how late estimates follow what persists, at rest at a configuration, once the filter has settled.
+
+        Args:
+            q: configuration (nq,).
+
+        Raises:
+            InputError: a wrong shape, or a value that is not finite.
+            SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
+        """
+        return delays(self._tick, configuration(self._tick.system.tree, q), self.dt)
 
     def _state_of(self, after: Updated, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
@@ -229,12 +293,16 @@ class Filter:
             return "a number of the state is not finite, or the exact rows have no solution at this pose"
         if wrong == NO_SOLUTION:
             return "the exact rows have no unique solution at this pose"
-        names = [self.free_names[k] for k in self._now.lost]
-        return (
-            f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
-            "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
-            "sensors see it."
-        )
+        return undetermined([self.free_names[k] for k in self._now.lost])
+
+
+def undetermined(names: Sequence[str]) -> str:
+    """Return the message that no reading up to now tells some numbers."""
+    return (
+        f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
+        "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
+        "sensors see it."
+    )
 
 
 def checked_time(name: str, dt: float) -> float:
@@ -246,3 +314,19 @@ def checked_time(name: str, dt: float) -> float:
     if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
         raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
     return float(dt)
+
+
+def increasing(T: Floats) -> Floats:
+    """Return times (N,).
+
+    Raises:
+        InputError: one is not after the one before.
+    """
+    wrong = np.flatnonzero(np.diff(T) <= 0)
+    if len(wrong):
+        k = int(wrong[0]) + 1
+        raise InputError(
+            f"T[{k}] is {T[k]:.9g} s and T[{k - 1}] is {T[k - 1]:.9g} s: a tick comes after the one before. Leave out "
+            "what was recorded twice, and sort the rest."
+        )
+    return T

@@ -17,6 +17,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg as la
@@ -27,6 +28,7 @@ from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import PlanError
 from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.planning.static_elimination import static_elimination
 from nori_dyn.program.tracing import Traced
@@ -164,12 +166,38 @@ class TickRows:
     X: tuple[tuple[int, int], ...]
     traced: Traced
 
+    @cached_property
+    def places_of_A(self) -> Indices:
+        """`A` as an array."""
+        return np.array(self.A, dtype=np.intp).reshape(-1, 2)
 
-def freed(plan: EliminationPlan) -> Freed:
+    @cached_property
+    def places_of_X(self) -> Indices:
+        """`X` as an array."""
+        return np.array(self.X, dtype=np.intp).reshape(-1, 2)
+
+
+class Asked(Protocol):
+    """What a filter is asked for, as a plan is: outputs of a system."""
+
+    @property
+    def system(self) -> System:
+        """The system."""
+
+    @property
+    def outputs(self) -> Sequence[Output]:
+        """The outputs."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the configurations at which the planner looks."""
+
+
+def freed(plan: Asked) -> Freed:
     """Return the exact equations of a plan's system over what is free.
 
     Args:
-        plan: a plan of a system with memory and weighed rows.
+        plan: a plan of a system with memory and weighed rows, or what is asked for without one.
 
     Raises:
         PlanError: nothing persists; no row is weighed, or equations of motion are; exact rows tell what persists; a
@@ -310,9 +338,9 @@ def array_of(values: Sequence[Expr]) -> Array:
     return array
 
 
-def dense(places: Sequence[tuple[int, int]], values: Floats, shape: tuple[int, int]) -> Floats:
+def dense(places: Sequence[tuple[int, int]] | Indices, values: Floats, shape: tuple[int, int]) -> Floats:
     """Return a matrix from the numbers (..., n) of its entries."""
     found = np.zeros((*values.shape[:-1], *shape))
-    rows, columns = np.array(places, dtype=np.intp).reshape(-1, 2).T
+    rows, columns = np.asarray(places, dtype=np.intp).reshape(-1, 2).T
     found[..., rows, columns] = values
     return found

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.errors import UnknownNameError
+from nori_dyn.algebra.arrays import checked, shaped
+from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.filtering.square_root import Information
 from nori_dyn.tables import Document, Facts, Shown, Table, number
 from nori_dyn.typing import Floats
 
 MOST_NUMBERS = 60
 """Numbers of a memory that are shown."""
+
+SYMMETRIC = 1e-6
+"""How far two entries of a covariance that should be the same may be apart, as a correlation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +57,7 @@ class MemoryState(Shown):
         Raises:
             UnknownNameError: it does not persist.
         """
-        found = [k for k, own in enumerate(self.names) if name in (own, own.rpartition(".")[0])]
-        if not found:
-            raise UnknownNameError("variable of the memory", name, self.names)
-        return found
+        return places_of(self.names, name)
 
     def __repr__(self) -> str:
         return f"MemoryState({len(self.names)} numbers at {self.time:g} s)"
@@ -66,6 +67,18 @@ class MemoryState(Shown):
         table = tuple((name, number(value, 3), number(spread, 2), unit) for name, value, spread, unit in rows)
         facts = Facts((("time", f"{self.time:g} s since the first tick"),))
         return Document((facts, Table("Memory", ("of", "is", "+-", "unit"), table, left=(0, 3), most=MOST_NUMBERS)))
+
+
+def places_of(names: Sequence[str], name: str) -> list[int]:
+    """Return where the numbers of a variable are among those of a memory; a number has its own name too.
+
+    Raises:
+        UnknownNameError: it does not persist.
+    """
+    found = [k for k, own in enumerate(names) if name in (own, own.rpartition(".")[0])]
+    if not found:
+        raise UnknownNameError("variable of the memory", name, names)
+    return found
 
 
 def memory_state(names: Sequence[str], units: Sequence[str], of: Information, time: float) -> MemoryState:
@@ -78,9 +91,22 @@ def memory_state(names: Sequence[str], units: Sequence[str], of: Information, ti
 
 
 def information(state: MemoryState) -> Information:
-    """Return the square-root form of what is known."""
-    known = np.isfinite(np.diagonal(state.covariance))
-    found = Information.of_covariance(state.mean[known], state.covariance[np.ix_(known, known)])
-    R, z = np.zeros(state.covariance.shape), np.zeros(len(state.mean))
+    """Return the square-root form of what is known.
+
+    Raises:
+        InputError: a mean or a covariance of a wrong shape, or that is none; it may hold infinite variances.
+    """
+    k = len(state.names)
+    mean = checked("the mean of the memory", state.mean, (k,), state.names)
+    P = shaped("the covariance of the memory", state.covariance, (k, k))
+    known = np.diagonal(P) != np.inf
+    within = P[np.ix_(known, known)]
+    own = [name for name, is_known in zip(state.names, known, strict=True) if is_known]
+    checked("the covariance of the memory", within, within.shape, own)
+    spread = np.sqrt(np.abs(np.diagonal(within)))
+    if (np.abs(within - within.T) > SYMMETRIC * np.outer(spread, spread)).any():
+        raise InputError("the covariance of the memory is not symmetric. Give (P + P^T) / 2 where that is rounding.")
+    found = Information.of_covariance(mean[known], within)
+    R, z = np.zeros((k, k)), np.zeros(k)
     R[np.ix_(known, known)], z[known] = found.R, found.z
     return Information(R, z)

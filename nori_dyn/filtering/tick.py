@@ -8,17 +8,16 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
-from nori_dyn.filtering.free import Freed, array_of, dense, freed
+from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.solver import Solver
+from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
@@ -46,14 +45,13 @@ class Tick:
     """Compiled, the same for all states of a system.
 
     Attributes:
-        plan: the plan.
         freed: the equations over what is free.
         solver: the outputs, given what is free.
         solver_state: q, qd, the exact readings and what is free, for a ticker of the solver.
         rows: computes the entries of A, c, X, x.
 
     Args:
-        plan: a plan of a system with memory.
+        plan: a plan of a system with memory, or what is asked for without one.
         backend: as for `Solver`.
         watch: shows how far compiling is.
 
@@ -62,13 +60,13 @@ class Tick:
         BackendError: there is no such backend.
     """
 
-    def __init__(self, plan: EliminationPlan, backend: str = "auto", watch: Watch = unwatched) -> None:
+    def __init__(self, plan: Asked, backend: str = "auto", watch: Watch = unwatched) -> None:
         with watch(f"planning the filter of {plan.system.tree.name}") as stage:
             stage("what is free")
             self.freed: Freed = freed(plan)
             stage("rows")
             traced = self.freed.rows.traced
-        self.plan, self.backend = plan, backend
+        self.backend = backend
         self.rows = CompiledFunction(traced, backend, watch)
         self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
         self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))
@@ -128,7 +126,7 @@ class Tick:
         n, p = len(self.freed.names), len(self.freed.row_names)
         ends = np.cumsum([len(rows.A), p, len(rows.X)])
         A, c, X, x = np.split(values, ends, axis=-1)
-        return Said(dense(rows.A, A, (p, n)), c, dense(rows.X, X, (n_v, n)), x)
+        return Said(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
 
     def beginning(self) -> Information:
         """Return what is known of the memory before the first reading."""
@@ -144,14 +142,21 @@ class Tick:
         """Return the variance that each number of the memory gains over a time [s] (k,)."""
         return np.concatenate([one.variance(dt) for one in self.freed.memory])
 
-    def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats) -> Estimate:
+    def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats, singular: Singular = "refuse") -> Estimate:
         """Return the outputs of a state, or of N states with a leading N, given what is free.
+
+        Args:
+            q: configuration (..., nq).
+            qd: velocity (..., nv).
+            y: readings (..., ny).
+            u: what is free (..., n).
+            singular: of N states, as for `Solver.solve_batch`.
 
         Raises:
             SingularSystemError: the exact rows have no unique solution there.
         """
         y = np.concatenate([y[..., self.freed.exact_readings], u], axis=-1)
-        return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y)
+        return self.solver.solve(q, qd, y) if q.ndim == 1 else self.solver.solve_batch(q, qd, y, singular=singular)
 
     @cached_property
     def _slopes(self) -> tuple[CompiledFunction, tuple[tuple[int, int], ...], int]:
@@ -184,6 +189,20 @@ class Tick:
             q: the configuration (..., nq).
             root: a square root F of the covariance F F^T of u (..., n, n).
         """
-        spread = np.sqrt(np.square(self.slopes(q) @ root).sum(axis=-1))
+        return self._by_output(np.square(self.slopes(q) @ root).sum(axis=-1))
+
+    def deviations_of(self, q: Floats, covariance: Floats) -> dict[str, Floats]:
+        """Return the standard deviations of the outputs by name, in their shapes.
+
+        Args:
+            q: the configuration (..., nq).
+            covariance: that of u (..., n, n).
+        """
+        slopes = self.slopes(q)
+        return self._by_output(np.maximum(((slopes @ covariance) * slopes).sum(axis=-1), 0.0))
+
+    def _by_output(self, variances: Floats) -> dict[str, Floats]:
+        """Return standard deviations by the names of outputs, from all variances, one after the other."""
+        spread = np.sqrt(variances)
         parts = output_parts(self.freed.plan.system, self.freed.plan.outputs)
         return {part.output.name: spread[..., part.slice].reshape(spread.shape[:-1] + part.shape) for part in parts}

@@ -4,36 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import Protocol
 
 from scipy.special import chdtrc
 
 from nori_dyn.filtering.knowledge import MemoryState
-from nori_dyn.filtering.square_root import Updated
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.tables import Document, Facts, Shown, number
 from nori_dyn.typing import Floats
 
 
+class Known(Protocol):
+    """What is known of what is free at a tick, see `Updated`."""
+
+    @property
+    def u(self) -> Floats:
+        """The estimate (n,)."""
+
+    @property
+    def nis(self) -> float:
+        """The normalised innovation squared."""
+
+    @property
+    def degrees(self) -> int:
+        """Its degrees of freedom."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the readings, given those before."""
+
+
 class Tracked(Shown):
-    """The estimate of a tick from all readings up to it, with what it is worth.
+    """The estimate of a tick, with what it is worth: from all readings up to it, or of a window up to now.
 
     Attributes:
         estimate: the outputs, by the names of the field.
+
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> tracker = nd.Filter(nd.plan(system, outputs=["qdd"]), dt=0.01)
+        >>> tracked = tracker.step(np.zeros(1), np.zeros(1), [0.0])
+        >>> tracked["qdd"].shape, tracked.deviations["qdd"].shape, tracked.memory.names
+        ((1,), (1,), ('qd:joint1',))
 
     Args:
         estimate: see above.
         after: what is known of what is free.
         memory: returns what persists.
-        deviations: returns the standard deviations of the outputs, given a square root of the covariance of what is
-            free.
+        deviations: returns the standard deviations of the outputs.
     """
 
     def __init__(
         self,
         estimate: Estimate,
-        after: Updated,
+        after: Known,
         memory: Callable[[], MemoryState],
-        deviations: Callable[[Floats], Mapping[str, Floats]],
+        deviations: Callable[[], Mapping[str, Floats]],
     ) -> None:
         self.estimate = estimate
         self._after, self._memory, self._deviations = after, memory, deviations
@@ -69,7 +99,7 @@ class Tracked(Shown):
     @cached_property
     def deviations(self) -> Mapping[str, Floats]:
         """Standard deviations of the outputs, by name, in the shapes of the outputs."""
-        return self._deviations(self._after.root())
+        return self._deviations()
 
     def __getitem__(self, name: str) -> Floats:
         """Return an output by name.

@@ -27,15 +27,15 @@ from scipy.linalg import lstsq
 
 from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.expressions import PRIME
-from nori_dyn.algebra.field_points import FieldPoints, random_numbers, random_quaternions
+from nori_dyn.algebra.field_points import FieldPoints, random_numbers
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError
 from nori_dyn.identification.elimination import without_unknowns
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.identification.regression import Regression
-from nori_dyn.identification.summary import describe_sum
 from nori_dyn.observe.field import FieldVector, Span
-from nori_dyn.tables import spaced
+from nori_dyn.observe.field_positions import FieldPositions
+from nori_dyn.tables import describe_sum, spaced
 from nori_dyn.typing import Array, Floats
 
 ENTRY_DEGREE = 64
@@ -214,7 +214,7 @@ class _FieldMotions:
         self.order = column_order(found.parameters)
         self._place = {column: k for k, column in enumerate(self.order)}
         self._still_q, self._still_v = _still(found, bodies)
-        self._posture = self._positions(1)
+        self._positions = FieldPositions(found.graph, found.system.tree, found.inputs["q"], rng)
         self._phi = self._random(len(found.parameters))
         self._unread = [row for row, reading in enumerate(found.reads) if reading < 0]
         self._own = {found.inputs["y"][k].index: row for row, k in enumerate(found.reads) if k >= 0}
@@ -286,23 +286,12 @@ class _FieldMotions:
     def _points(self, n: int) -> FieldPoints:
         """Return random motions, and readings of any size."""
         found = self._found
-        inputs, tangents = self._positions(n)
-        for drawn, once in zip((inputs, tangents), self._posture, strict=True):
-            still = {found.inputs["q"][k].index for k in self._still_q} & once.keys()
-            drawn |= {index: np.repeat(once[index], n) for index in still}
+        inputs, tangents = self._positions.draw(n, self._still_q)
         for name in ("qd", "qdd"):
             inputs |= {x.index: self._random(n) for x in found.inputs[name]}
             inputs |= {found.inputs[name][k].index: np.zeros(n, dtype=object) for k in self._still_v}
         inputs |= {x.index: self._random(n) for x in found.inputs["y"]}
         return FieldPoints(found.graph, n, self._rng, inputs, tangents)
-
-    def _positions(self, n: int) -> tuple[dict[int, Array], dict[int, Array]]:
-        """Return random values (n,) of q, and of the tangents of half of its angles, by the index of the input."""
-        found, q = self._found, self._found.inputs["q"]
-        inputs = {x.index: self._random(n) for x in q}
-        for part in found.system.tree.quaternions:
-            inputs |= {x.index: values for x, values in zip(q[part], random_quaternions(self._rng, n), strict=True)}
-        return inputs, {x.index: self._random(n) for x in q if found.graph.takes_sine(x)}
 
     def _random(self, n: int) -> Array:
         return random_numbers(self._rng, n)

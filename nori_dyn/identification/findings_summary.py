@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nori_dyn.identification.parameters import INERTIAL, OF_READINGS, ten_of
-from nori_dyn.identification.summary import describe_sum
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, describe_sum, listed, number, unbroken
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:

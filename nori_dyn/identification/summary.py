@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nori_dyn.identification.parameters import INERTIAL
-from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
+from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, describe_sum, listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.identification.identifiability import CommonFactor, Identifiability
@@ -36,22 +36,6 @@ def identifiability_document(found: Identifiability) -> Document:
         items = tuple(describe_sum(each.terms, TERMS) for each in found.combinations)
         parts.append(Bullets(items, "What is told in combinations:", SHOWN))
     return Document(tuple(parts))
-
-
-def describe_sum(terms: Mapping[str, float], most: int | None = None) -> str:
-    """Return a sum of parameters, "I:l1.zz + I:l2.yy + 0.25 m:l3 + 2 more", whose terms are not broken between lines.
-
-    Args:
-        terms: the factor of each parameter.
-        most: how many terms are shown; None is all.
-    """
-    shown = ""
-    for name, factor in list(terms.items())[:most]:
-        sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")
-        size = "" if abs(factor) == 1.0 else f"{number(abs(factor))} "
-        shown += sign + unbroken(size + name)
-    more = 0 if most is None else len(terms) - most
-    return f"{shown} + {unbroken(f'{more:,} more')}" if more > 0 else shown
 
 
 def describe_factor(found: CommonFactor) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -11,15 +12,26 @@ from nori_dyn.logs.writer import SIGMA, Field, Schema
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.program.layout import Part, output_parts
-from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.system.builder import System
-from nori_dyn.system.variables import component_names, tree_variables
+from nori_dyn.system.variables import Variable, component_names, tree_variables
 from nori_dyn.typing import Floats
 
 RESIDUAL, FELL_BACK, P_VALUE = "residual", "fell_back", "p_value"
 EXTRAS = (RESIDUAL, FELL_BACK, P_VALUE)
 """Columns of a file of estimates that are no estimates."""
+
+
+class Judged(Protocol):
+    """What is known of how sure estimates are: what a monitor says, or a filter."""
+
+    @property
+    def deviations(self) -> Mapping[str, Floats]:
+        """The standard deviations of the outputs by name."""
+
+    @property
+    def p_value(self) -> Floats | float:
+        """Probability that sound readings fit together as badly (...)."""
 
 
 def schema_of(
@@ -29,6 +41,7 @@ def schema_of(
     has_residual: bool,
     is_monitored: bool,
     metadata: Mapping[str, str],
+    memory: Sequence[Variable] = (),
 ) -> Schema:
     """Return what a file of estimates holds.
 
@@ -40,9 +53,13 @@ def schema_of(
         is_monitored: whether a monitor judges the estimates: then `sigma:` and an output's name stand for its standard
             deviation, and `p_value` for how likely it is that sound sensors fit together as badly.
         metadata: see `Schema`.
+        memory: variables that persist, and are no outputs: they are written as well.
     """
     parts = list(output_parts(system, outputs))
-    fields = [_field(system, part, before) for before in ("", *([SIGMA] if is_monitored else [])) for part in parts]
+    fields = []
+    for before in ("", *([SIGMA] if is_monitored else [])):
+        fields += [_field(system, part, before) for part in parts]
+        fields += [_field_of(v, before) for v in memory]
     said = [*([RESIDUAL] if has_residual else []), FELL_BACK, *([P_VALUE] if is_monitored else [])]
     fields += [Field(name, (), (name,), ("",)) for name in said]
     return Schema(tuple(fields), has_time, metadata)
@@ -66,19 +83,39 @@ def motion_schema(tree: KinematicTree, metadata: Mapping[str, str]) -> Schema:
     return Schema(tuple(fields), has_time=True, metadata=metadata)
 
 
-def written(schema: Schema, estimate: Estimate, diagnosis: Diagnosis | None) -> dict[str, Floats]:
-    """Return what is written of the estimates of n samples: each field (n, *shape), by name."""
-    found = dict(_all(estimate, diagnosis))
+def not_estimated(memory: Sequence[Variable], outputs: Sequence[Output]) -> tuple[Variable, ...]:
+    """Return the variables that persist and are no outputs."""
+    return tuple(v for v in memory if not any(output.covers(v) for output in outputs))
+
+
+def written(
+    schema: Schema, estimate: Estimate, diagnosis: Judged | None, more: Mapping[str, Floats] | None = None
+) -> dict[str, Floats]:
+    """Return what is written of the estimates of n samples: each field (n, *shape), by name.
+
+    Args:
+        schema: what is written.
+        estimate: the estimates.
+        diagnosis: how sure they are, where that is known.
+        more: what else is written, by name.
+    """
+    found = dict(_all(estimate, diagnosis)) | dict(more or {})
     return {each.name: found[each.name] for each in schema.fields}
 
 
-def _all(estimate: Estimate, diagnosis: Diagnosis | None) -> Iterator[tuple[str, Floats]]:
+def _all(estimate: Estimate, diagnosis: Judged | None) -> Iterator[tuple[str, Floats]]:
     yield from estimate.values.items()
     yield RESIDUAL, np.asarray(estimate.residual)
     yield FELL_BACK, np.asarray(estimate.fell_back, dtype=float)
     if diagnosis is not None:
         yield from ((f"{SIGMA}{key}", values) for key, values in diagnosis.deviations.items())
         yield P_VALUE, np.asarray(diagnosis.p_value)
+
+
+def _field_of(v: Variable, before: str) -> Field:
+    n = len(v.components)
+    labels = tuple(before + label for label in v.component_names)
+    return Field(f"{before}{v.name}", (n,), labels, v.units, v.kind, (v.owner,) * n)
 
 
 def _field(system: System, part: Part, before: str) -> Field:

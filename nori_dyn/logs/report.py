@@ -9,9 +9,9 @@ import numpy as np
 
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.clock import StreamCounts
-from nori_dyn.logs.samples import Samples
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.doubt import Doubt
+from nori_dyn.typing import Indices
 
 MOST = 1000
 """Singular samples that are listed by their numbers, at most."""
@@ -49,14 +49,14 @@ class LogReport:
     seconds: float = 0.0
     resumed: int = 0
 
-    def add(self, samples: Samples, estimate: Estimate) -> None:
-        """Count the estimates of samples."""
-        self.samples += len(samples)
+    def add(self, numbers: Indices, estimate: Estimate) -> None:
+        """Count the estimates of samples, by their numbers in the log (n,)."""
+        self.samples += len(numbers)
         self.backend = estimate.backend
         self.fell_back += int(np.count_nonzero(estimate.fell_back))
         where = np.flatnonzero(estimate.singular)
         self.n_singular += len(where)
-        self.singular += samples.numbers[where[: MOST - len(self.singular)]].tolist()
+        self.singular += numbers[where[: MOST - len(self.singular)]].tolist()
         residual = np.asarray(estimate.residual)
         if not np.isnan(residual).all():
             self.largest_residual = max(float(np.nanmax(residual)), self.largest_residual or 0.0)

@@ -2,6 +2,7 @@
 
     report = nd.observability(system)                       rank, what is not determined, the poses that lose rank
     report.additions                                        what to add, where they do not
+    report.over_time                                        what is learned over several poses of what persists
     nd.conditioning(system, Q).worst_sigma                  what the noise of the sensors does to the outputs
     nd.redundancy(system).critical                          the sensors that may not fail
     nd.configurations_where(tree, "parallel", frames=("l_sole", "r_sole"))
@@ -19,6 +20,8 @@ from __future__ import annotations
 
 from nori_dyn.observe.additions import Addable, Addition
 from nori_dyn.observe.conditioning import Conditioning, conditioning
+from nori_dyn.observe.learned import Learned, Sum
+from nori_dyn.observe.learned_needs import Need, Needs
 from nori_dyn.observe.null_space import NullVector, Unseen
 from nori_dyn.observe.poses import configurations_where
 from nori_dyn.observe.redundancy import Redundancy, redundancy
@@ -28,10 +31,14 @@ __all__ = [
     "Addable",
     "Addition",
     "Conditioning",
+    "Learned",
+    "Need",
+    "Needs",
     "NullVector",
     "ObservabilityReport",
     "RankWhere",
     "Redundancy",
+    "Sum",
     "Unseen",
     "conditioning",
     "configurations_where",

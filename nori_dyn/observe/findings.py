@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from nori_dyn.observe.additions import MOST_LOOKS, Addable, Addition
+from nori_dyn.observe.learned_words import OverTime, over_time
 from nori_dyn.observe.null_space import SHOWN, Unseen, list_names
 from nori_dyn.observe.workspace import NEARLY_SINGULAR, describe_margins, describe_worst
 from nori_dyn.system.rows import GIVEN
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 OF_SEVERAL = ("a", "f", "fx", "loop")
 """Kinds of variables that are of several numbers, each with a name of its own."""
+
+MOST_RANKS = 8
+"""Most ranks over several poses that are listed."""
 
 Level: TypeAlias = Literal["yes", "sometimes", "no"]
 
@@ -87,6 +91,7 @@ class Findings:
         poses: what becomes of the rank at special poses.
         unseen_at_poses: what else they do not see there.
         given: what became of the configurations that were given; "" where there are none.
+        over_time: what is learned of what persists; None where nothing does.
         facts: names and sizes.
     """
 
@@ -99,6 +104,7 @@ class Findings:
     poses: tuple[PoseLine, ...]
     unseen_at_poses: tuple[UnseenLine, ...]
     given: str
+    over_time: OverTime | None
     facts: tuple[tuple[str, str], ...]
 
 
@@ -121,6 +127,7 @@ def findings(report: ObservabilityReport, conditioning: Conditioning | None = No
         poses=tuple(map(_describe_pose, report.conditions, itertools.repeat(report.is_observable))),
         unseen_at_poses=tuple(map(_line, at_poses.values())),
         given=_given(report),
+        over_time=_over_time(report),
         facts=tuple(_facts(report)),
     )
 
@@ -130,6 +137,13 @@ def _verdict(report: ObservabilityReport, conditioning: Conditioning | None) -> 
     unknowns = f"all {n:,} unknowns of the robot's motion and forces"
     lacking = 0 if conditioning is None else len(conditioning.lacking)
     given = int(np.sum(report.rank_at < n))
+    if not report.is_observable and report.over_time is not None and report.over_time.suffices:
+        return Verdict(
+            "sometimes",
+            "Yes, but not at once",
+            f"At one pose {len(report.unobservable):,} of the {n:,} unknowns of the robot's motion and forces cannot "
+            "be told from the readings; all of them can as soon as what persists is learned.",
+        )
     if not report.is_observable:
         return Verdict(
             "no",
@@ -179,9 +193,11 @@ def _line(part: Unseen) -> UnseenLine:
 def _advice(report: ObservabilityReport) -> Iterator[Advice]:
     """Yield what to add for almost every pose, and for the special poses as well."""
     for k, addition in enumerate(report.additions):
-        lead = "Or this, for the special poses as well." if k else "Add this."
+        at_once = report.suffices_over_time and not report.is_observable
+        first = "To know all at once, add this." if at_once else "Add this."
+        lead = "Or this, for the special poses as well." if k else first
         yield Advice(lead, _describe_addition(addition), tuple(_group_by_type(addition.others, "one of ")))
-    if not report.is_observable and not report.additions:
+    if not report.suffices_over_time and not report.additions:
         given_up = f"So much is missing that the search for what to add was given up, after {MOST_LOOKS:,} looks."
         yield Advice("What to add?", given_up)
 
@@ -231,6 +247,11 @@ def _given(report: ObservabilityReport) -> str:
     return describe_margins("configurations given", report.rank_at, report.smallest_at, report.generic_rank, n)
 
 
+def _over_time(report: ObservabilityReport) -> OverTime | None:
+    found = report.over_time
+    return None if found is None else over_time(found, report.system.tree, report.n_variables)
+
+
 def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
     tree = report.system.tree
     short = f", {report.deficiency:,} short" if report.deficiency else ""
@@ -243,6 +264,9 @@ def _facts(report: ObservabilityReport) -> Iterator[tuple[str, str]]:
         yield "numerical", f"all ranks, {_describe_looks(report)}"
     else:
         yield "exact", f"the verdict, but for a chance of {number(report.error, 1)}; what is said of poses is numerical"
+    if report.over_time is not None:
+        told = listed([f"{rank:,}" for rank in report.over_time.ranks], MOST_RANKS)
+        yield "persists", f"{len(report.over_time.names):,} numbers; told after 1, 2, ... poses: rank {told}"
     if report.repeated:
         yield "repeated", f"{listed(report.repeated)}: other rows say the same wherever loops and couplings are closed"
     if report.skipped and report.system.tree.closing_parts:

@@ -8,13 +8,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.errors import NoConfigurationError
+from nori_dyn.errors import InputError, NoConfigurationError
 from nori_dyn.model.tree import NamedFrame
 from nori_dyn.observe.additions import Addition, additions
 from nori_dyn.observe.contacts import partly_seen
 from nori_dyn.observe.generic import generic_rank
+from nori_dyn.observe.learned import Learned, learned
 from nori_dyn.observe.null_space import NullVector, Unseen, unseen
 from nori_dyn.observe.numeric import RankAt, Reduction, checked_configurations
+from nori_dyn.observe.persisting import MemoryGiven, with_memory
 from nori_dyn.observe.poses import configurations_where, special_pose
 from nori_dyn.observe.summary import report_document
 from nori_dyn.planning.repeats import settle
@@ -90,6 +92,7 @@ class ObservabilityReport(Shown):
         conditions: the rank at special poses.
         repeated: names of rows of loops and couplings that say what others say wherever these are closed.
         skipped: special poses in words that were looked for unasked and that the robot cannot be in.
+        over_time: what is learned of what persists, over several states; None where nothing persists.
         additions: what to add so that d is determined at almost every pose, exactly, and, where that takes more, at the
             special poses as well; empty where nothing is missing, or so much that the search was given up.
         system: what it is of.
@@ -113,6 +116,7 @@ class ObservabilityReport(Shown):
     conditions: tuple[RankWhere, ...]
     repeated: tuple[str, ...]
     skipped: tuple[str, ...]
+    over_time: Learned | None
     additions: tuple[Addition, ...]
     system: System
 
@@ -136,6 +140,11 @@ class ObservabilityReport(Shown):
         """The special poses at which rank is lost."""
         return tuple(condition for condition in self.conditions if condition.lost)
 
+    @property
+    def suffices_over_time(self) -> bool:
+        """Whether all of d is determined for almost all q, at once or as soon as what persists is learned."""
+        return self.is_observable or (self.over_time is not None and self.over_time.suffices)
+
     def __repr__(self) -> str:
         rank = f"rank {self.generic_rank} of {self.n_variables}"
         return f"ObservabilityReport('{self.sensors}' on '{self.robot}', {rank})"
@@ -145,7 +154,13 @@ class ObservabilityReport(Shown):
 
 
 def observability(
-    system: System, configurations: Any = None, where: Where = "auto", seed: int = 0, n: int = LOOKS
+    system: System,
+    configurations: Any = None,
+    where: Where = "auto",
+    seed: int = 0,
+    n: int = LOOKS,
+    memory: MemoryGiven = None,
+    states: int | None = None,
 ) -> ObservabilityReport:
     """Return whether the rows of a system determine d: for almost all q, and at special poses.
 
@@ -161,10 +176,16 @@ def observability(
             links are not fully known, these with parallel normals and in one plane.
         seed: seed of everything random.
         n: number of configurations for each special pose.
+        memory: what persists from state to state: entries as in a config's `memory`, or names and kinds of variables
+            that stay as they are; what the sensors' own config says when None.
+        states: over how many states what persists is to be learned, each at another pose; as many as tell anything
+            when None.
 
     Raises:
         WrongKindError: not a system.
-        InputError: configurations of the wrong shape, or not finite.
+        InputError: configurations of the wrong shape, or not finite; a number of states that is none, or where nothing
+            persists.
+        SensorConfigError: memory that does not follow the schema of configs, or does not fit the robot.
         UnknownPoseError: no special pose of that name.
         NoConfigurationError: a pose asked for that the robot cannot be in.
         NotClosedError: loops that cannot be closed.
@@ -181,8 +202,20 @@ def observability(
         (False, 3)
         >>> [part.words for part in report.unseen]  # three joints feel three of six
         ['mx, my, fz of the external wrench on link3']
+
+        What persists may be learned over several poses: the wrench on the last link, as long as it stays.
+
+        >>> touched = nd.observability(nd.System(nd.autotree(3, skew=1.0), sensors), memory=["fx:link3"])
+        >>> touched.is_observable, touched.over_time.states, touched.suffices_over_time
+        (False, 3, True)
     """
     check_system(system, "nd.observability")
+    system = with_memory(system, memory)
+    if states is not None and not system.memory:
+        raise InputError(
+            "states are those over which what persists is learned, and nothing does. Say what: memory: in the sensor "
+            'config, or memory=["offset"].'
+        )
     tree = system.tree
     Q = np.zeros((0, tree.nq)) if configurations is None else checked_configurations(configurations, tree.nq)
     generic = generic_rank(system, seed)
@@ -226,6 +259,7 @@ def observability(
         conditions=tuple(conditions),
         skipped=tuple(skipped),
         repeated=settle(system, seed).system.of_components.repeated_names,
+        over_time=learned(system, states, seed) if system.memory else None,
         additions=additions(system, generic, [_unseen_changes(c) for c in conditions if c.lost]),
         system=system,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nori_dyn.observe.failures import SHOWN, failures
 from nori_dyn.observe.findings import findings
+from nori_dyn.observe.learned_words import OverTime
 from nori_dyn.observe.workspace import (
     MARGIN,
     NO_SIGMA,
@@ -28,6 +29,9 @@ WORST_SHOWN = 5
 FEW = 7
 """Most numbers of q that are printed in a line."""
 
+FATES = 12
+"""Most kinds of what becomes of what persists that are listed."""
+
 DEVIATIONS = "Expected standard deviations"
 
 
@@ -41,6 +45,7 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
     said = findings(report, found)
     parts: list[Part | str] = [Paragraph(said.verdict.words, f"{said.verdict.heading}.")]
     parts += [said.accuracy] if said.accuracy else []
+    parts += [Paragraph(said.over_time.words, "Over time.")] if said.over_time else []
     for advice in said.advice:
         parts.append(Paragraph(advice.words, advice.lead))
         parts += [Bullets(advice.others, advice.others_title)] if advice.others else []
@@ -48,6 +53,8 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
     if said.unseen:
         parts.append(Bullets(tuple(line.words for line in said.unseen), "What the sensors do not see:"))
         parts.append(f"Not determined: {listed(said.undetermined, SHOWN)}.")
+    if said.over_time:
+        parts += _over_time(said.over_time)
     if said.poses:
         rows = tuple((line.meaning, line.outcome, line.margin) for line in said.poses)
         parts.append(Table("Special poses", ("pose", "result", "margin"), rows, (MARGIN,), left=(0, 1)))
@@ -56,6 +63,14 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
         title = f"What the sensors {also}do not see at special poses:"
         parts.append(Bullets(tuple(line.words for line in said.unseen_at_poses), title))
     return Document((*parts, *((said.given,) if said.given else ())))
+
+
+def _over_time(said: OverTime) -> Iterator[Part | str]:
+    """Yield what is shown of what is learned over time."""
+    yield Bullets(tuple(line.words for line in said.lines), "What persists, and where it is seen:", FATES)
+    if said.sums:
+        yield Bullets(said.sums, "Sums of it that are seen where their terms are not:", SHOWN)
+    yield " ".join(said.notes)
 
 
 def conditioning_document(found: Conditioning, rank: int | None = None, title: str = "") -> Document:

@@ -13,6 +13,8 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.conditioning import Conditioning
 from nori_dyn.observe.failures import failures
 from nori_dyn.observe.findings import findings
+from nori_dyn.observe.learned import Learned
+from nori_dyn.observe.learned_words import OverTime
 from nori_dyn.observe.null_space import Unseen
 from nori_dyn.observe.redundancy import Redundancy
 from nori_dyn.observe.report import ObservabilityReport
@@ -110,10 +112,29 @@ def report_json(
             }
             for c, line in zip(report.conditions, said.poses, strict=True)
         ],
+        "over_time": None if report.over_time is None else _over_time(report.over_time, said.over_time),
         "repeated": list(report.repeated),
         "skipped": list(report.skipped),
         "rank_at": [] if at_given is None else at_given.ranks.tolist(),
         "margin_at": [] if at_given is None else at_given.smallest.tolist(),
+    }
+
+
+def _over_time(found: Learned, said: OverTime | None) -> dict[str, Any]:
+    """Return what is learned over time; factors of a sum that depend on the poses are null."""
+    return {
+        "words": "" if said is None else said.words,
+        "lines": [] if said is None else [spaced(line.words) for line in said.lines],
+        "ranks": list(found.ranks),
+        "states": found.states,
+        "seen_after": dict(zip(found.names, (after or None for after in found.seen_after), strict=True)),
+        "sums": [{name: factor or None for name, factor in each.terms.items()} for each in found.sums],
+        "untold": list(found.untold),
+        "needs": asdict(found.needs),
+        "undetermined": list(found.undetermined),
+        "undetermined_at_first": list(found.undetermined_at_first),
+        "error": found.error,
+        "gap": found.gap if np.isfinite(found.gap) else None,
     }
 
 

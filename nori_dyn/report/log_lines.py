@@ -30,6 +30,21 @@ def report_lines(report: LogReport, log: Path) -> Iterator[str]:
     )
     if report.resumed:
         yield f"Went on after {report.resumed:,} samples of a run before."
+    yield from _left_lines(report, log)
+
+
+def track_lines(report: LogReport, log: Path) -> Iterator[str]:
+    """Yield what people read first of estimates over time."""
+    yield (
+        f"{report.samples:,} samples, backend {report.backend}: "
+        f"{number(1e6 * report.seconds / max(report.samples, 1))} us a sample, with reading and writing, after "
+        f"{number(report.preparing, 2)} s to compile or load."
+    )
+    yield from _left_lines(report, log)
+
+
+def _left_lines(report: LogReport, log: Path) -> Iterator[str]:
+    """Yield what was not taken of a log."""
     if report.counts.ignored:
         yield f"Mapped, and not taken by these sensors: {', '.join(map(unbroken, report.counts.ignored))}."
     if report.counts.unused:

@@ -108,6 +108,14 @@ class Estimate(Shown):
         found: Floats | float = np.abs(gaps(positions(tree, Q.T))).max(axis=0, initial=0.0)[()]
         return found
 
+    def without(self, which: Booleans) -> Estimate:
+        """Return the estimate of the same states, with all outputs of some of them (N,) nan."""
+        if not which.any():
+            return self
+        values = np.where(which[:, None], np.nan, self._found[0])
+        found = Solution(*self._found)._replace(values=values)
+        return Estimate(self._layout, found, self.backend, turned=True, q=self._q)
+
     @staticmethod
     def joined(parts: Sequence[Estimate], places: Sequence[Indices]) -> Estimate:
         """Return the estimate of N states, of which each part has some.

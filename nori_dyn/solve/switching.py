@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import compress
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from nori_dyn.algebra.arrays import batched, numeric, shaped
-from nori_dyn.errors import (
-    InputError,
-    SingularSystemError,
-    UnknownContactError,
-    UnplannedStateError,
-    named_contacts,
-)
+from nori_dyn.errors import InputError, SingularSystemError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.solve.contact_numbers import Closed, ClosedInAll, PlannedStates
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
 from nori_dyn.solve.solver_summary import switching_document
 from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Document, Shown
-from nori_dyn.typing import Booleans, Floats, Indices
-
-Closed: TypeAlias = Iterable[str] | Booleans
-"""Which contacts are closed: their names in any order, or a boolean for each, in the order of `contact_names`."""
-
-ClosedInAll: TypeAlias = str | AbstractSet[str] | Booleans
-"""The same for many states at once: a sequence of names might as well be meant as one for each of them."""
+from nori_dyn.typing import Floats, Indices
 
 
 class SwitchingSolver(Shown):
@@ -89,8 +76,7 @@ class SwitchingSolver(Shown):
         name: str = "contacts",
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(plans)
-        self._bits = {contact: 1 << k for k, contact in enumerate(self.contact_names)}
-        self._numbers = {self._mask(state): number for number, state in enumerate(self.states)}
+        self._planned = PlannedStates(self.contact_names, self.states)
         systems = [plan.system for plan in plans.values()]
         self._tree, self._all = systems[0].tree, SideBySide(systems, name)
         self._solvers: list[Solver] = []
@@ -151,7 +137,7 @@ class SwitchingSolver(Shown):
             UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        number = self._number_of(closed)
+        number = self._planned.number_of(closed)
         self._number, self._tick = number, self._ticks[number]
 
     def tick(self) -> Status:
@@ -168,7 +154,7 @@ class SwitchingSolver(Shown):
             UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        return self._solvers[self._number_of(closed)]
+        return self._solvers[self._planned.number_of(closed)]
 
     def solve(
         self,
@@ -188,7 +174,7 @@ class SwitchingSolver(Shown):
             InputError: as there, or a contact state that is not planned.
             SingularSystemError: as there.
         """
-        number = self._number if contacts is None else self._number_of(contacts)
+        number = self._number if contacts is None else self._planned.number_of(contacts)
         own, weighting = self._all.reading(number, y), self._all.weighting(number, weights)
         return self._solvers[number].solve(q, qd, own, weighting, missing)
 
@@ -218,7 +204,7 @@ class SwitchingSolver(Shown):
         Qd, Y = shaped("Qd", Qd, (N, self._tree.nv)), shaped("Y", Y, (N, self.ny))
         if weights is not None and not isinstance(weights, Mapping):
             weights = numeric("weights", weights)
-        numbers = self._numbers_of(contacts, N)
+        numbers = np.full(N, self._number) if contacts is None else self._planned.numbers_of(contacts, N)
         estimates, places = [], []
         for number in np.unique(numbers).tolist():
             those = np.flatnonzero(numbers == number)
@@ -252,63 +238,6 @@ class SwitchingSolver(Shown):
         except (InputError, SingularSystemError) as error:
             error.args = (f"state {k} of {len(Q)} ({named_contacts(self.states[number])}): {error.args[0]}",)
             raise
-
-    def _number_of(self, closed: Closed) -> int:
-        """Return the number of a contact state."""
-        mask = self._mask(closed)
-        try:
-            return self._numbers[mask]
-        except KeyError:
-            state = tuple(name for name, bit in self._bits.items() if mask & bit)
-            raise UnplannedStateError(state, self.states) from None
-
-    def _mask(self, closed: Closed) -> int:
-        """Return a contact state as a number with a bit for each contact."""
-        mask = 0
-        for name in self._names(closed):
-            try:
-                mask |= self._bits[name]
-            except (KeyError, TypeError):
-                raise UnknownContactError("contact", name, self.contact_names) from None
-        return mask
-
-    def _names(self, closed: Closed) -> Iterable[str]:
-        """Return the names of the contacts that are closed."""
-        if isinstance(closed, str):
-            return (closed,)
-        if type(closed) is np.ndarray and closed.shape == (len(self._bits),) and closed.dtype == np.bool_:
-            return compress(self.contact_names, closed)
-        if isinstance(closed, np.ndarray) or not isinstance(closed, Iterable):
-            array = isinstance(closed, np.ndarray)
-            given = f"an array of {closed.dtype} and shape {closed.shape}" if array else repr(closed)
-            raise InputError(
-                f"contacts is {given}, expected names, or booleans of shape ({len(self._bits)},): "
-                f"{', '.join(self.contact_names)}."
-            )
-        return closed
-
-    def _numbers_of(self, contacts: ClosedInAll | Sequence[Closed] | None, N: int) -> Indices:
-        """Return the number of the contact state of each of N states."""
-        if contacts is None:
-            return np.full(N, self._number, dtype=np.intp)
-        if isinstance(contacts, np.ndarray) and contacts.ndim == 2:
-            if contacts.shape != (N, len(self._bits)):
-                raise InputError(f"contacts has shape {contacts.shape}, expected ({N}, {len(self._bits)}).")
-            different, of_states = np.unique(contacts, axis=0, return_inverse=True)
-            return np.array([self._number_of(one) for one in different], dtype=np.intp)[of_states.ravel()]
-        if isinstance(contacts, str | AbstractSet | np.ndarray) or not isinstance(contacts, Iterable):
-            return np.full(N, self._number_of(contacts), dtype=np.intp)
-        each = list(contacts)
-        names = [repr(one) for one in each if isinstance(one, str)]
-        if names:
-            raise InputError(
-                f"contacts is a sequence with the name {names[0]} in it: that may mean contacts closed in all {N} "
-                f"states, or one for each. Give a set for all states, {{{', '.join(dict.fromkeys(names))}}}; or for "
-                f"each of them a sequence of names, [({names[0]},), ...]."
-            )
-        if len(each) != N:
-            raise InputError(f"contacts has {len(each)} states, expected {N}.")
-        return np.array([self._number_of(one) for one in each], dtype=np.intp)
 
 
 def _ticker(solver: Solver, inputs: Floats, values: Floats, places: Indices) -> Callable[[], Status]:

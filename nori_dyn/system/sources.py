@@ -40,16 +40,23 @@ class NaturalSizes:
     rows: Floats
 
 
-def natural_sizes(system: System, seed: int = 0) -> NaturalSizes:
-    """Return the natural sizes of a system; `seed` is that of a configuration, closed or not, for its rows."""
+def natural_sizes(system: System, seed: int = 0, touched: bool = False) -> NaturalSizes:
+    """Return the natural sizes of a system.
+
+    Args:
+        system: the system.
+        seed: that of a configuration, closed or not, for its rows.
+        touched: whether external wrenches are as large as the whole robot's mass, as where it stands on a link, and not
+            as the mass that the link carries.
+    """
     tree = system.tree
     masses = tree.I[:, 5, 5]
-    least = LEAST_MASS * float(masses.sum()) or 1.0
-    carried = [max(float(masses[list(tree.subtree(i))].sum()), least) for i in range(tree.n_links)]
+    whole = float(masses.sum()) or 1.0
+    carried = [max(float(masses[list(tree.subtree(i))].sum()), LEAST_MASS * whole) for i in range(tree.n_links)]
     unknowns = np.ones(system.shape[1])
     for variable in system.variables:
         if variable.is_force:
-            unknowns[variable.slice] = carried[variable.body]
+            unknowns[variable.slice] = whole if touched and variable.is_source else carried[variable.body]
     rows = abs(system.D(tree.draw(np.random.default_rng(seed)))) @ unknowns
     return NaturalSizes(unknowns, np.where(rows > 0, rows, 1.0))
 

@@ -5,7 +5,7 @@ are never broken: where a table is too wide, sentences in it are wrapped, and th
 """
 
 from nori_dyn.tables.document import Document, Part, Shown
-from nori_dyn.tables.figures import number, numbers
+from nori_dyn.tables.figures import describe_sum, number, numbers
 from nori_dyn.tables.parts import Bullets, Cell, Facts, Paragraph, Table
 from nori_dyn.tables.words import WIDTH, characters, listed, spaced, unbroken, wrapped
 
@@ -20,6 +20,7 @@ __all__ = [
     "Shown",
     "Table",
     "characters",
+    "describe_sum",
     "listed",
     "number",
     "numbers",

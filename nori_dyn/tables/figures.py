@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import SupportsFloat
+
+from nori_dyn.tables.words import unbroken
 
 
 def number(value: SupportsFloat, digits: int = 3) -> str:
@@ -38,3 +40,19 @@ def numbers(values: Iterable[float], digits: int = 4) -> list[str]:
         return [number(x, digits) for x in values]
     decimals = max(0, digits - 1 - (math.floor(math.log10(largest)) if largest else digits))
     return [f"{round(x, decimals) + 0.0:,.{decimals}f}" for x in values]
+
+
+def describe_sum(terms: Mapping[str, float], most: int | None = None) -> str:
+    """Return a sum with factors, "I:l1.zz + I:l2.yy + 0.25 m:l3 + 2 more", whose terms are not broken between lines.
+
+    Args:
+        terms: the factor of each name.
+        most: how many terms are shown; None is all.
+    """
+    shown = ""
+    for name, factor in list(terms.items())[:most]:
+        sign = ("-" if factor < 0 else "") if not shown else (" - " if factor < 0 else " + ")
+        size = "" if abs(factor) == 1.0 else f"{number(abs(factor))} "
+        shown += sign + unbroken(size + name)
+    more = 0 if most is None else len(terms) - most
+    return f"{shown} + {unbroken(f'{more:,} more')}" if more > 0 else shown

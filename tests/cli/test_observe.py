@@ -232,3 +232,32 @@ def help_text(run) -> str:
 
 def test_help_has_an_example(run):
     assert "Example: nori-dyn observe" in help_text(run)
+
+
+OFFSETS = """
+name: offsets
+measurements:
+  - {type: joint_acceleration, joints: all, sigma: 0.5}
+  - {type: joint_torque, joints: all, sigma: 0.3, offset: {sigma: 1}}
+  - {type: external_wrench, links: {except: wrist_3_link}, value: 0}
+memory:
+  offsets: {of: offset}
+  push: {of: "fx:wrist_3_link"}
+"""
+
+
+def test_what_is_learned_over_several_poses(run, tmp_path):
+    path = tmp_path / "offsets.yaml"
+    path.write_text(OFFSETS)
+    robot = (str(ROBOTS["ur5"]), "--sensors", str(path), *QUICK)
+    status, output, errors = run("observe", *robot)
+    assert (status, errors) == (0, "")
+    text = " ".join(output.split())
+    assert "Over time. The sensors tell all 12 numbers that persist, over 3 poses." in text
+    assert "What persists, and where it is seen:" in text
+    assert max(map(len, output.splitlines()[:-1])) <= 80
+    found = json.loads(run("observe", *robot, "--states", "1", "--json")[1])
+    assert found["over_time"]["ranks"] == [6]
+    status, _, errors = run("observe", str(ROBOTS["ur5"]), "--sensors", "inverse_dynamics", "--states", "2")
+    assert status == 2
+    assert "nothing persists: the sensors have no" in " ".join(errors.split())

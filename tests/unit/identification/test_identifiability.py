@@ -7,8 +7,7 @@ import json
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.identification.summary import describe_sum
-from nori_dyn.tables import spaced
+from nori_dyn.tables import describe_sum, spaced
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.trees import TREES

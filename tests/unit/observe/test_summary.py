@@ -9,12 +9,14 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.observe.findings import findings
+from nori_dyn.observe.learned_needs import Need
+from nori_dyn.observe.learned_words import describe_need
 from nori_dyn.observe.null_space import Unseen
 from nori_dyn.observe.summary import redundancy_document, report_document
 from nori_dyn.observe.workspace import MARGIN
 from nori_dyn.report.html import to_html
 from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
-from nori_dyn.tables import number
+from nori_dyn.tables import number, spaced
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 TREE = nd.autotree(3)
@@ -131,3 +133,43 @@ def test_sensors_that_may_fail_as_text():
     spare = nd.redundancy(twice, ("tau",), size=2)
     assert "Any one of the 6 sensors may fail" in plain(spare)
     assert "\n" not in repr(spare)
+
+
+def test_what_is_learned_over_time_in_text_figures_and_page():
+    cells = {"type": "force_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 5.0}}
+    sensors = sensor_set(ACCELERATIONS, cells, {**KNOWN, "links": {"except": "link2"}})
+    report = nd.observability(nd.System(nd.autotree(2), sensors), memory={"offsets": {"of": "offset", "walk": 0.01}})
+    said, figures, page = findings(report), report_json(report, None)["over_time"], plain(to_html(report))
+    text = plain(report)
+    assert said.over_time is not None
+    assert said.over_time.words.startswith("Of the 12 numbers that persist the sensors tell 7 by themselves and 3 comb")
+    assert figures["words"] == said.over_time.words
+    assert (figures["ranks"], figures["states"]) == ([6, 10], 2)
+    assert figures["seen_after"]["offset:ft:joint1.mx"] == 2
+    assert figures["seen_after"]["offset:ft:joint1.mz"] is None
+    assert {"offset:ft:joint1.mz": 1.0, "offset:ft:joint2.mz": -1.0} in figures["sums"]
+    assert figures["needs"]["each"][0]["all_of"] == ("joint2",)
+    for words in (said.over_time.words, *figures["lines"], *map(spaced, said.over_time.notes)):
+        assert words in text
+        assert words in page
+    assert "offset:ft:joint1.my + offset:ft:joint2.fz: only if joint2 moves" in text
+    assert "By their walk these change: offset (all 12)." in text
+    assert max(map(len, str(report).splitlines())) <= 80
+    assert report_json(nd.observability(SHORT), None)["over_time"] is None
+
+
+@pytest.mark.parametrize(
+    ("need", "words"),
+    [
+        (Need(("m",), by_time=True), "as time passes, though nothing moves"),
+        (Need(("m",), all_of=("a",), is_only=True, enough=("a",)), "only if a moves"),
+        (Need(("m",), all_of=("a", "b"), is_only=True, enough=("a", "b")), "only if a and b move"),
+        (Need(("m",), any_of=("a", "b", "c"), is_only=True), "only if a joint moves, whichever"),
+        (Need(("m",), any_of=("a", "b"), is_only=True), "only if one of a and b moves"),
+        (Need(("m",), any_of=("a",)), "if a moves, for example"),
+        (Need(("m",), enough=("a", "b")), "if a and b move, for example"),
+        (Need(("m",), all_of=("c",), enough=("a", "c")), "only if c moves; c and a suffice, for example"),
+    ],
+)
+def test_what_has_to_move(need, words):
+    assert describe_need(need, ("a", "b", "c")) == words

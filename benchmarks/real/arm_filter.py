@@ -1,0 +1,89 @@
+"""Torques from outside as a filter estimates them: from the torques that are read and the joints' velocities.
+
+Speeds persist, with accelerations as rates; what pushes walks: a torque at each joint, or a wrench on one link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import nori_dyn as nd
+from nori_dyn.typing import Floats
+
+UNKNOWN = 20.0
+"""How large what pushes may be at first, as a standard deviation [N m, N]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a filter is told.
+
+    Attributes:
+        noise: of the velocities [rad/s].
+        sigma: of the torques that are read [N m].
+        walk: of what pushes, a second [N m, N].
+        at: the link that is pushed; any joint may be when None.
+    """
+
+    noise: float
+    sigma: float
+    walk: float | tuple[float, ...]
+    at: str | None = None
+
+    @property
+    def sensors(self) -> nd.SensorSet:
+        """The set of sensors."""
+        torque: dict[str, Any] = {"type": "joint_torque", "joints": "all", "sigma": self.sigma}
+        known: dict[str, Any] = {"type": "external_wrench", "links": "all", "value": 0}
+        walk = list(self.walk) if isinstance(self.walk, tuple) else self.walk
+        if self.at is None:
+            torque["offset"] = {"sigma": UNKNOWN}
+            push: Mapping[str, Any] = {"of": "offset", "walk": walk}
+        else:
+            known["links"] = {"except": [self.at]}
+            push = {"of": f"fx:{self.at}", "walk": walk, "sigma": UNKNOWN}
+        speed = {"of": "qd", "rate": "qdd", "noise": self.noise}
+        content = {"name": "pushed", "measurements": [torque, known], "memory": {"speed": speed, "push": push}}
+        return nd.SensorSet.from_dict(content)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filtered:
+    """What a filter says of the torques from outside.
+
+    Attributes:
+        torques: the estimates (n, nv) [N m].
+        deviations: their standard deviations.
+        consistency: whether what it read fits what it was told.
+    """
+
+    torques: Floats
+    deviations: Floats
+    consistency: Any
+
+
+def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Floats, told: Told) -> Filtered:
+    """Return the torques from outside of an arm as a filter estimates them, each from the readings up to it.
+
+    Args:
+        tree: the robot.
+        t: times (n,) [s].
+        q: configurations (n, nq).
+        qd: velocities (n, nv).
+        tau: torques that are read (n, nv).
+        told: what the filter is told.
+    """
+    name = "offset" if told.at is None else f"fx:{told.at}"
+    observer = nd.Filter(nd.plan(nd.System(tree, told.sensors), outputs=[name]), dt=float(np.median(np.diff(t))))
+    found = observer.over(t, q, qd, tau)
+    if told.at is None:
+        return Filtered(-found["offset"], found.deviations["offset"], found.consistency)
+    J = nd.jacobian(tree, q.T, told.at)
+    k = [found.memory.names.index(one) for one in found.memory.names if one.startswith(name)]
+    P = np.square(found.memory.deviations[:, k])
+    spread = np.sqrt(np.einsum("ijn,ni->nj", J**2, P))
+    return Filtered(np.einsum("ijn,ni->nj", J, found[name]), spread, found.consistency)

@@ -1,0 +1,173 @@
+"""How late estimates follow what persists: the price of their being calm.
+
+At rest the rows of a tick say H of the memory m, and s = L m + noise of what else is free: u = B m, B = [L; 1]. So m
+goes on by F = T B, T being how it moves on by u, with a noise Q that those of s and of its walk make. Once the filter
+has settled, P is the covariance before a tick's readings, and an error e of what is known before them leaves
+
+    G e = B (1 + P H)^-1 e    after them,    e+ = T G e = Phi e    before the next.
+
+Let a number of the memory step, and stay: its estimate follows, and the sum of what is missing, over the step, is the
+mean delay,
+
+    dt * sum_k G Phi^k = dt * G (1 - Phi)^-1.
+
+For an exponential approach that is its time constant, for a pure delay the delay. Outputs follow likewise; what a step
+of the memory does to them is told by B: what the others do for all readings to stay as they are.
+
+Source: own derivation (tests/unit/filtering/test_delays.py). Mean delay: W. C. Elmore, The Transient Response of Damped
+Linear Networks, J. Appl. Phys. 19, 1948. Doubling, which finds P: B. D. O. Anderson, Second-order convergent algorithms
+for the steady-state Riccati equation, Int. J. Control 28, 1978.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.filtering.knowledge import places_of
+from nori_dyn.filtering.square_root import triangular
+from nori_dyn.filtering.tick import Tick
+from nori_dyn.program.layout import output_parts
+from nori_dyn.tables import Document, Paragraph, Shown, Table, listed, number
+from nori_dyn.typing import Booleans, Floats
+
+SETTLED = 1e-12
+"""Relative change of Phi from which on a filter has settled."""
+
+MOST_DOUBLINGS = 24
+"""After twice as many ticks so many times it is taken as it is."""
+
+NEVER = 1e-9
+"""How close to 1 a factor of Phi is by which an error never goes away."""
+
+DEPENDS = 1e-9
+"""The share of the largest from which on an output depends on what persists."""
+
+
+@dataclass(frozen=True, eq=False)
+class Delays(Shown):
+    """How late estimates follow a step of what persists, at rest, once the filter has settled [s].
+
+    Attributes:
+        names: the name of each number of the memory (k).
+        seconds: the mean delay of each (k,) [s]; inf for what is constant, and for what no reading tells there.
+        outputs: that of the outputs by name, in their shapes [s]: 0 for what does not depend on what persists.
+        dt: time between ticks [s].
+    """
+
+    names: tuple[str, ...]
+    seconds: Floats
+    outputs: Mapping[str, Floats]
+    dt: float
+
+    def __getitem__(self, name: str) -> float:
+        """Return the delay of a number of the memory [s], the largest where a variable of several is named.
+
+        Raises:
+            UnknownNameError: it does not persist.
+        """
+        return float(self.seconds[places_of(self.names, name)].max())
+
+    @property
+    def largest(self) -> dict[str, float]:
+        """The largest of each output, by name [s]."""
+        return {name: float(np.max(each)) for name, each in self.outputs.items()}
+
+    def to_dict(self) -> dict[str, dict[str, float | None]]:
+        """Return the figures as data [s]; None for inf."""
+        memory = dict(zip(self.names, self.seconds.tolist(), strict=True))
+        both = {"memory": memory, "outputs": self.largest}
+        return {of: {name: s if np.isfinite(s) else None for name, s in each.items()} for of, each in both.items()}
+
+    def __repr__(self) -> str:
+        return f"Delays({len(self.names)} numbers, {', '.join(self.outputs)})"
+
+    def shown(self) -> Document:
+        rows = [(name, shown_delay(seconds)) for name, seconds in zip(self.names, self.seconds.tolist(), strict=True)]
+        memory = Table("Delays of what persists", ("of", "mean delay [ms]"), tuple(rows), left=(0,), most=60)
+        worst = tuple((name, shown_delay(seconds)) for name, seconds in self.largest.items())
+        outputs = Table("Delays of outputs", ("of", "largest mean delay [ms]"), worst, left=(0,), most=60)
+        words = "At rest, after a step of what persists, once the filter has settled; inf where nothing follows."
+        return Document((memory, outputs, Paragraph(words)))
+
+
+def delays(tick: Tick, q: Floats, dt: float) -> Delays:
+    """Return how late estimates follow what persists.
+
+    Args:
+        tick: the programs of a contact state.
+        q: configuration (nq,).
+        dt: time between ticks [s].
+
+    Raises:
+        SingularSystemError: the readings of a tick do not determine all there, even if what persists were known.
+    """
+    tree, system = tick.system.tree, tick.system
+    n_s, n_v, n_f = tick.sizes
+    said = tick.said(q, np.zeros(tree.nv), np.zeros(system.ny))
+    motion = tick.motion(said, dt)
+    # What never changes is known exactly in the end, and not followed.
+    changes = np.concatenate([np.ones(n_v, dtype=bool), (motion.Q > 0)[n_v:] | (motion.decay < 1)[n_v:]])
+    kept = np.concatenate([np.ones(n_s, dtype=bool), changes])
+    rows = np.sqrt(system.weights[tick.freed.weight_of_rows])[:, None] * said.A[:, kept]
+    R, _, _ = triangular(np.column_stack([rows, np.zeros(len(rows))]))
+    lost = np.flatnonzero(np.diagonal(R)[:n_s] == 0)
+    if len(lost):
+        names = [tick.freed.names[k] for k in lost.tolist()]
+        raise SingularSystemError(f"{listed(names, 4)} not determined at this configuration by the readings of a tick.")
+    k, S = int(changes.sum()), solve_triangular(R[:n_s, :n_s], np.eye(n_s))
+    B = np.vstack([-S @ R[:n_s, n_s:], np.eye(k)])
+    T = np.column_stack([np.zeros((k, n_s)), np.diag(motion.decay[changes])])
+    T[:n_v, :n_s], T[:n_v, n_s + n_v :] = dt * motion.X_s, dt * motion.X_f[:, changes[n_v:]]
+    by_s, walk = T[:, :n_s] @ S, motion.Q[changes]
+    H = R[n_s:, n_s:].T @ R[n_s:, n_s:]
+    left = _settled(T @ B, by_s @ by_s.T + np.diag(walk), H)
+    missing, is_never = _sums(B @ left, T @ B @ left)
+    seconds = np.full(n_v + n_f, np.inf)
+    seconds[changes] = np.where(is_never, np.inf, dt * np.diagonal(missing[n_s:]))
+    slopes = tick.slopes(q)[:, kept]
+    follows = slopes @ B
+    steps = walk * follows  # of all steps as likely those that an output shows most
+    moved, late = (follows * steps).sum(axis=1), ((slopes @ missing) * steps).sum(axis=1)
+    depends = moved > DEPENDS**2 * moved.max(initial=0.0)
+    of_outputs = np.divide(dt * late, moved, out=np.zeros(len(moved)), where=depends)
+    of_outputs[depends & (steps[:, is_never] != 0).any(axis=1)] = np.inf
+    parts = output_parts(tick.freed.plan.system, tick.freed.plan.outputs)
+    named = {part.output.name: of_outputs[part.slice].reshape(part.shape) for part in parts}
+    return Delays(tick.memory_names, seconds, named, dt)
+
+
+def _settled(F: Floats, Q: Floats, H: Floats) -> Floats:
+    """Return (1 + P H)^-1 (k, k), P the covariance before a tick's readings of a filter that has settled.
+
+    P+ = F (1 + P H)^-1 P F^T + Q; after twice as many ticks each time, from what is known exactly.
+    """
+    one, A, G, P = np.eye(len(F)), F.T, H, Q
+    left = np.linalg.inv(one + P @ H)
+    for _ in range(MOST_DOUBLINGS):
+        through = np.linalg.inv(one + G @ P)
+        A, G, P = A @ through @ A, G + A @ through @ G @ A.T, P + A.T @ P @ through @ A
+        last, left = left, np.linalg.inv(one + P @ H)
+        if np.abs(left - last).max(initial=0.0) <= SETTLED * np.abs(left).max(initial=0.0):
+            break
+    return np.asarray(left, dtype=float)
+
+
+def _sums(G: Floats, Phi: Floats) -> tuple[Floats, Booleans]:
+    """Return the sum of G Phi^k over all k >= 0 (n, k), and for which numbers it is not finite (k,)."""
+    values, vectors = np.linalg.eig(Phi)
+    stays = np.abs(1 - values) < NEVER
+    weights = np.linalg.pinv(vectors)
+    # Number i keeps a share of a step of its own for ever where it takes part in a mode that stays.
+    share = np.abs(vectors[:, stays] * weights[stays].T).max(axis=1, initial=0.0)
+    factors = np.where(stays, 0.0, 1 / np.where(stays, 1.0, 1 - values))
+    return np.asarray((G @ (vectors * factors) @ weights).real), share > 1e-6
+
+
+def shown_delay(seconds: float) -> str:
+    """Return a delay [s] as people read it, in milliseconds."""
+    return number(1e3 * seconds, 3) if np.isfinite(seconds) else "inf"

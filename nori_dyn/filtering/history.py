@@ -1,0 +1,170 @@
+"""Estimates of many ticks, one after the other: what filters and smoothers return of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import chdtrc
+
+from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.delays import Delays
+from nori_dyn.filtering.history_summary import Summary
+from nori_dyn.filtering.knowledge import places_of
+from nori_dyn.solve.estimate import Estimate
+from nori_dyn.tables import Document, Shown
+from nori_dyn.typing import Floats, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryHistory:
+    """What is known of what persists, at each of N ticks.
+
+    Attributes:
+        names: the name of each number (k).
+        units: the unit of each.
+        mean: the estimates (N, k).
+        deviations: their standard deviations (N, k); inf where nothing is known.
+        shares: the smallest of each, as a share of what it would be without readings (k,): 1 where no reading told
+            anything.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    mean: Floats
+    deviations: Floats
+    shares: Floats
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return the estimates of a variable, "offset:l_leg_ft", or of one number, "offset:l_leg_ft.mz" (N, n).
+
+        Raises:
+            UnknownNameError: it does not persist.
+        """
+        return self.mean[:, self.places(name)]
+
+    def places(self, name: str) -> list[int]:
+        """Return where the numbers of a variable are.
+
+        Raises:
+            UnknownNameError: it does not persist.
+        """
+        return places_of(self.names, name)
+
+    def __repr__(self) -> str:
+        return f"MemoryHistory({len(self.names)} numbers at {len(self.mean)} ticks)"
+
+
+@dataclass(frozen=True, eq=False)
+class History(Shown):
+    """Estimates of N ticks, one after the other.
+
+    Attributes:
+        t: their times (N,) [s].
+        estimate: the outputs, each with a leading N.
+        deviations: the standard deviations of the outputs by name, in their shapes.
+        memory: what persists, at each tick.
+        nis: the normalised innovation squared of each (N,), see `Tracked`: of its readings by those before it, whether
+            or not later ones were used.
+        degrees: the degrees of freedom of each (N,).
+        log_likelihood: of the readings of each, given those before it (N,).
+        gaps: the ticks (n,) before which the motion is not known, by their numbers.
+        is_causal: whether each estimate is from the readings up to it; otherwise it is from all.
+        delays: of a filter, how late it is at the first tick's configuration, see `Filter.delays`; None of a smoother,
+            and where that is not determined.
+
+    Example:
+        >>> torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+        >>> unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+        >>> memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.001}}
+        >>> content = {"name": "sure of speeds", "measurements": [torque, unloaded], "memory": memory}
+        >>> system = nd.System(nd.autotree(1), nd.SensorSet.from_dict(content))
+        >>> still = np.zeros((50, 1))
+        >>> np.savez("log.npz", t=np.arange(50) * 0.01, q=still, qd=still, y=still)
+        >>> found = nd.smooth("log.npz", nd.plan(system, outputs=["qdd"])).history
+        >>> found.deviations["qdd"].shape, found.consistency.ticks
+        ((50, 1), 50)
+    """
+
+    t: Floats
+    estimate: Estimate
+    deviations: Mapping[str, Floats]
+    memory: MemoryHistory
+    nis: Floats
+    degrees: Indices
+    log_likelihood: Floats
+    gaps: Indices
+    is_causal: bool
+    delays: Delays | None = None
+
+    def __len__(self) -> int:
+        return len(self.nis)
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return an output by name, with a leading N.
+
+        Raises:
+            NotRequestedError: the plan does not compute it.
+        """
+        return self.estimate[name]
+
+    @cached_property
+    def consistency(self) -> Consistency:
+        """How well the readings of all ticks fit what is said of their noise."""
+        return Consistency(float(self.nis.sum()), int(self.degrees.sum()), len(self))
+
+    @property
+    def p_value(self) -> Floats:
+        """Probability that sound readings are off by as much as those of a tick, or more (N,); 1 without a check."""
+        return np.where(self.degrees > 0, chdtrc(np.maximum(self.degrees, 1), self.nis), 1.0)
+
+    def __repr__(self) -> str:
+        how = "filtered" if self.is_causal else "smoothed"
+        return f"History({len(self)} ticks, {how}; {', '.join(self.estimate.values)})"
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What is said of them in the end."""
+        memory = self.memory
+        ends = [(memory.mean[k], memory.deviations[k]) for k in (0, -1)]
+        gaps = tuple(self.t[self.gaps].tolist())
+        begin, end = float(self.t[0]), float(self.t[-1])
+        told = (begin, end, self.is_causal, self.consistency, memory.names, memory.units)
+        return Summary(*told, ends[0], ends[1], memory.shares, gaps, self.delays)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The names of what persists of which no reading told anything: what is said of it was known at first."""
+        return self.summary.unseen
+
+    def shown(self) -> Document:
+        return self.summary.shown()
+
+    @staticmethod
+    def joined(parts: Sequence[History]) -> History:
+        """Return histories that follow each other as one."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+        memory = replace(
+            first.memory,
+            mean=np.concatenate([part.memory.mean for part in parts]),
+            deviations=np.concatenate([part.memory.deviations for part in parts]),
+            shares=np.min([part.memory.shares for part in parts], axis=0),
+        )
+        return History(
+            np.concatenate([part.t for part in parts]),
+            Estimate.joined([part.estimate for part in parts], [np.arange(a, b) for a, b in pairwise(starts.tolist())]),
+            {name: np.concatenate([part.deviations[name] for part in parts]) for name in first.deviations},
+            memory,
+            np.concatenate([part.nis for part in parts]),
+            np.concatenate([part.degrees for part in parts]),
+            np.concatenate([part.log_likelihood for part in parts]),
+            np.concatenate([part.gaps + a for part, a in zip(parts, starts.tolist(), strict=False)]),
+            first.is_causal,
+            first.delays,
+        )

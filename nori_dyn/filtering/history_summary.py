@@ -1,0 +1,131 @@
+"""What is said in the end of estimates over time: whether the readings fit, and what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.filtering.consistency import Consistency
+from nori_dyn.filtering.delays import Delays, shown_delay
+from nori_dyn.filtering.knowledge import MOST_NUMBERS
+from nori_dyn.tables import Document, Facts, Paragraph, Shown, Table, listed, number
+from nori_dyn.typing import Floats
+
+UNSEEN = 0.999
+"""What a standard deviation must fall below, beside what it would be without readings, for these to tell something."""
+
+MOST_DELAYS = 8
+"""Outputs whose delay is shown."""
+
+MOST_GAPS = 4
+"""Gaps that are shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summary(Shown):
+    """What is said in the end of estimates of ticks.
+
+    Attributes:
+        begin, end: the times of the first and the last [s].
+        is_causal: whether each is estimated from the readings up to it; otherwise it is from all.
+        consistency: how well the readings fit what is said of their noise.
+        names: the name of each number of the memory (k).
+        units: the unit of each.
+        first: its estimate at the first tick (k,), and the standard deviation of that (k,).
+        last: the same at the last.
+        shares: the smallest standard deviation of each, as a share of what it would be without readings (k,).
+        gaps: the times of the ticks before which the motion is not known [s].
+        delays: of a filter, how late it is, where that was worked out.
+    """
+
+    begin: float
+    end: float
+    is_causal: bool
+    consistency: Consistency
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    first: tuple[Floats, Floats]
+    last: tuple[Floats, Floats]
+    shares: Floats
+    gaps: tuple[float, ...]
+    delays: Delays | None = None
+
+    @staticmethod
+    def joined(parts: Sequence[Summary]) -> Summary:
+        """Return what is said of ticks whose parts follow each other."""
+        of = [part.consistency for part in parts]
+        nis, degrees = sum(one.nis for one in of), sum(one.degrees for one in of)
+        first, last = parts[0], parts[-1]
+        return Summary(
+            first.begin,
+            last.end,
+            first.is_causal,
+            Consistency(nis, degrees, sum(one.ticks for one in of)),
+            first.names,
+            first.units,
+            first.first,
+            last.last,
+            np.min([part.shares for part in parts], axis=0),
+            tuple(t for part in parts for t in part.gaps),
+            first.delays,
+        )
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The names of the numbers of which no reading told anything: what is said of them was said before."""
+        return tuple(name for name, share in zip(self.names, self.shares.tolist(), strict=True) if share > UNSEEN)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as data."""
+        of = self.consistency
+        return {
+            "begin": self.begin,
+            "end": self.end,
+            "is_causal": self.is_causal,
+            "ticks": of.ticks,
+            "chi_square": of.nis,
+            "degrees": of.degrees,
+            "ratio": of.ratio if of.degrees else None,
+            "p_value": of.p_value,
+            "memory": {
+                name: {"unit": unit, "first": _pair(self.first, k), "last": _pair(self.last, k)}
+                for k, (name, unit) in enumerate(zip(self.names, self.units, strict=True))
+            },
+            "unseen": list(self.unseen),
+            "gaps": list(self.gaps),
+            "delays": None if self.delays is None else self.delays.to_dict(),
+        }
+
+    def shown(self) -> Document:
+        how = "each by the readings up to it" if self.is_causal else "each by all readings"
+        facts = [("estimates", f"{self.consistency.ticks:,}, {how}, of {number(self.end - self.begin, 4)} s")]
+        if self.gaps:
+            where = listed([f"{number(t, 6)} s" for t in self.gaps], MOST_GAPS)
+            facts.append(("gaps", f"{len(self.gaps):,}, before {where}: through these the motion is not known"))
+        if self.delays is not None:
+            named = self.delays.largest.items()
+            late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)
+            facts.append(("mean delay", f"{late}, after a step of what persists"))
+        columns: tuple[str, ...] = ("of", "at first", "+-", "at last", "+-", "unit")
+        numbers = zip(*(each.tolist() for each in (*self.first, *self.last)), strict=True)
+        rows = tuple(
+            (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit)
+            for name, (a, sa, b, sb), unit in zip(self.names, numbers, self.units, strict=True)
+        )
+        if self.delays is not None:
+            columns = (*columns, "late [ms]")
+            rows = tuple((*row, shown_delay(s)) for row, s in zip(rows, self.delays.seconds.tolist(), strict=True))
+        table = Table("Memory", columns, rows, left=(0, 5), most=MOST_NUMBERS)
+        words = []
+        if self.unseen:
+            told = listed(self.unseen, 4)
+            words = [Paragraph(f"No reading tells anything of {told}: what is said of it was known at first.")]
+        return Document((Facts(tuple(facts)), *self.consistency.shown().parts[-1:], table, *words))
+
+
+def _pair(of: tuple[Floats, Floats], k: int) -> list[float | None]:
+    """Return a mean and its deviation, None where nothing is known."""
+    return [float(values[k]) if np.isfinite(values[k]) else None for values in of]

@@ -1,0 +1,224 @@
+"""A tick with its readings: what it tells, how what is known goes on to the next, and how it comes back from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.errors import InputError, NoriError, PlanError
+from nori_dyn.filtering.knowledge import MemoryState, information
+from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, smoothed, updated
+from nori_dyn.filtering.tick import Said, Tick
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.solve.contact_numbers import PlannedStates
+from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
+from nori_dyn.system.side_by_side import SideBySide
+from nori_dyn.tables import listed
+from nori_dyn.typing import Floats, Indices
+
+GAP = 5.0
+"""Usual times between ticks from which on the motion in between is not known: JUMP of logs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instant:
+    """A tick with its readings.
+
+    Attributes:
+        tick: its programs.
+        q: configuration (nq,).
+        qd: velocity (nv,).
+        y: readings (ny,).
+        weights: those of the weighed rows (p,).
+        said: what it says of what is free.
+    """
+
+    tick: Tick
+    q: Floats
+    qd: Floats
+    y: Floats
+    weights: Floats
+    said: Said
+
+    def updated(self, before: Information) -> Updated:
+        """Return what is known after its readings."""
+        return updated(before, self.said.A, self.said.c, self.weights, self.tick.sizes[0])
+
+    def motion(self, dt: float, is_gap: bool) -> Motion:
+        """Return how the memory moves on, over a time [s].
+
+        Through a gap what has a rate does not go on: the motion is that of the rest alone, and what has a rate counts
+        as an unknown of this tick.
+        """
+        motion = self.tick.motion(self.said, dt)
+        if not is_gap:
+            return motion
+        n_s, n_v, n_f = self.tick.sizes
+        nothing = np.zeros((0, n_s + n_v)), np.zeros((0, n_f)), np.zeros(0)
+        return Motion(dt, *nothing, motion.decay[n_v:], motion.Q[n_v:])
+
+    def carried(self, after: Updated, dt: float, is_gap: bool) -> Information:
+        """Return what is known at the next tick, before its readings.
+
+        Args:
+            after: what is known after those of this tick.
+            dt: time to the next [s].
+            is_gap: whether the motion in between is not known.
+        """
+        motion = self.motion(dt, is_gap)
+        if not is_gap:
+            return propagated(after, motion)
+        _, n_v, n_f = self.tick.sizes
+        R, z = np.zeros((n_v + n_f, n_v + n_f)), np.zeros(n_v + n_f)
+        if n_f:
+            found = propagated(after, motion)
+            R[n_v:, n_v:], z[n_v:] = found.R, found.z
+        return Information(R, z)
+
+    def returned(
+        self, after: Updated, dt: float, is_gap: bool, mean: Floats, covariance: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the mean (n,) and the covariance (n, n) of what is free, given all readings; see `smoothed`.
+
+        Args:
+            after: what is known after the readings up to this tick.
+            dt: time to the next [s].
+            is_gap: whether the motion in between is not known.
+            mean: that of the memory at the next (k,), given all readings.
+            covariance: that of the memory there (k, k).
+        """
+        _, n_v, n_f = self.tick.sizes
+        if is_gap and not n_f:
+            return after.u, after.covariance()
+        forgotten = n_v if is_gap else 0
+        return smoothed(after, self.motion(dt, is_gap), mean[forgotten:], covariance[forgotten:, forgotten:])
+
+
+class Ticks:
+    """The ticks of all contact states, of one robot.
+
+    Attributes:
+        planned: the contact states that have a plan.
+        each: the ticks, in the order of these.
+        all: the readings and the weights of all of them.
+
+    Args:
+        plans: the plan of each contact state.
+        contact_names: all contacts.
+        backend: as for `Solver`.
+        watch: shows how far compiling is.
+        name: what to call the sensors, for messages.
+
+    Raises:
+        PlanError: see `freed`; what persists is not the same in all contact states.
+        BackendError: there is no such backend.
+    """
+
+    def __init__(
+        self,
+        plans: Mapping[ContactState, EliminationPlan],
+        contact_names: Sequence[str],
+        backend: str = "auto",
+        watch: Watch = unwatched,
+        name: str = "contacts",
+    ) -> None:
+        self.planned = PlannedStates(contact_names, plans)
+        self.all = SideBySide([plan.system for plan in plans.values()], name)
+        self.each = tuple(Tick(plan, backend, watch) for plan in plans.values())
+        first, *others = self.each
+        if any((tick.memory_names, tick.sizes[1]) != (first.memory_names, first.sizes[1]) for tick in others):
+            raise PlanError(f"sensors '{name}': what persists is not the same in all contact states.")
+
+    @property
+    def first(self) -> Tick:
+        """That of the first contact state: what persists is the same in all."""
+        return self.each[0]
+
+    def beginning(self, state: MemoryState | None = None) -> Information:
+        """Return what is known at first: what the sensors' config says, or what is given.
+
+        Raises:
+            InputError: what is given is of other numbers, or its covariance is none.
+        """
+        names = self.first.memory_names
+        if state is None:
+            return self.first.beginning()
+        if state.names != names:
+            raise InputError(f"the state is of {listed(state.names, 4)}; what persists here is {listed(names, 4)}.")
+        return information(state)
+
+    def instant(
+        self,
+        number: int,
+        q: Floats,
+        qd: Floats,
+        y: Floats | Mapping[str, Any],
+        weights: Weights = None,
+        missing: Missing = "refuse",
+    ) -> Instant:
+        """Return a tick in a contact state, by its number; for the arguments see `Solver.solve`.
+
+        Raises:
+            InputError: as there.
+        """
+        tick = self.each[number]
+        own, weighting = self.all.reading(number, y), self.all.weighting(number, weights)
+        q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
+        return Instant(tick, q, qd, y, w[tick.freed.weight_of_rows], tick.said(q, qd, y))
+
+    def instants(
+        self,
+        numbers: Indices,
+        Q: Floats,
+        Qd: Floats,
+        Y: Floats,
+        weights: Weights = None,
+        missing: Missing = "refuse",
+        first: int = 0,
+    ) -> list[Instant]:
+        """Return N ticks, each in the contact state of its number (N,).
+
+        Args:
+            numbers: those of their contact states (N,).
+            Q: configurations (N, nq).
+            Qd: velocities (N, nv).
+            Y: readings of all contact states (N, ny).
+            weights: those of all ticks, or (N, n_weights); see `Solver.solve_batch`.
+            missing: see `Solver.solve_batch`.
+            first: the number of the first tick, for messages.
+
+        Raises:
+            InputError: as `instant`; says of which tick.
+        """
+        found: list[Instant | None] = [None] * len(Q)
+        for number in np.unique(numbers).tolist():
+            places = np.flatnonzero(numbers == number)
+            tick = self.each[number]
+            try:
+                weighting: Any = self.all.weighting(number, weights, (len(Q),))
+                own: Any = self.all.reading(number, Y, (len(Q),))
+                weighting = weighting[places] if np.ndim(weighting) > 1 else weighting
+                q, qd, y, w = checked_states(tick.system, Q[places], Qd[places], own[places], weighting, missing)
+            except NoriError:
+                self._refuse(number, places, Q, Qd, Y, weights, missing, first)
+                raise
+            said, w = tick.said_each(q, qd, y), w[:, tick.freed.weight_of_rows]
+            for k, place in enumerate(places.tolist()):
+                found[place] = Instant(tick, q[k], qd[k], y[k], w[k], said[k])
+        return [one for one in found if one is not None]
+
+    def _refuse(
+        self, number: int, places: Indices, Q: Floats, Qd: Floats, Y: Floats, weights: Any, missing: Missing, first: int
+    ) -> None:
+        """Raise the error of one of many ticks, with its number; none where each alone has none."""
+        for k in places.tolist():
+            try:
+                self.instant(number, Q[k], Qd[k], Y[k], weights[k] if np.ndim(weights) > 1 else weights, missing)
+            except InputError as error:
+                error.args = (f"tick {first + k}: {error.args[0]}",)
+                raise

@@ -1,0 +1,62 @@
+"""A hidden Markov chain over contact states: what was likely before, what switches, what the readings say.
+
+Each contact switches by itself, so many times a second on average, so that over a time t it is found in its other state
+with probability (1 - exp(-2 rate t)) / 2. States that are not planned are none.
+
+Source: L. R. Rabiner, A tutorial on hidden Markov models, Proc. IEEE 77, 1989, sec. III, with each tick's numbers
+normalised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.typing import Floats, Indices
+
+
+def distances(states: Sequence[ContactState]) -> Indices:
+    """Return in how many contacts states differ (n, n)."""
+    return np.array([[len(set(one) ^ set(other)) for other in states] for one in states], dtype=np.intp)
+
+
+def transitions(apart: Indices, n_contacts: int, rate: float, time: float) -> Floats:
+    """Return the probability of each state after a time (n, n), a row for each state before.
+
+    Args:
+        apart: in how many contacts states differ (n, n).
+        n_contacts: number of contacts.
+        rate: how often a contact switches on average [1/s].
+        time: the time that passes [s].
+    """
+    p = -np.expm1(-2.0 * rate * time) / 2.0
+    T = p**apart * (1.0 - p) ** (n_contacts - apart)
+    return np.asarray(T / T.sum(axis=1, keepdims=True))
+
+
+def weighed(expected: Floats, log_likelihoods: Floats) -> tuple[Floats, float]:
+    """Return the probabilities of states given a tick's readings (n,), and the logarithm of these readings' density.
+
+    Args:
+        expected: the probabilities before the readings (n,).
+        log_likelihoods: of the readings, a number a state (n,); -inf for a state that is not judged.
+    """
+    top = log_likelihoods[expected > 0].max()
+    each = expected * np.exp(log_likelihoods - top)
+    total = each.sum()
+    return each / total, float(top + np.log(total))
+
+
+def looked_back(p: Floats, T: Floats, later: Floats) -> Floats:
+    """Return the probabilities of states at a tick, given what is known at the next (n,).
+
+    Args:
+        p: the probabilities at the tick, given the readings up to it (n,).
+        T: the transitions to the next tick (n, n).
+        later: the probabilities at the next tick, given the readings up to it and beyond (n,).
+    """
+    expected = p @ T
+    share = np.divide(later, expected, out=np.zeros_like(later), where=expected > 0)
+    return p * (T @ share)

@@ -1,0 +1,211 @@
+"""What sensors tell over time of what persists: offsets, pushes that last, speeds; and what has to move for it.
+
+What no single state determines, as an offset beside an unknown force, several may: the offset is the same at all of
+them. So states are added, each at another pose, until one more adds nothing; then what makes the difference is looked
+for by holding joints where they are.
+
+Source: docs/observability.md; own derivation (tests/unit/observe/test_learned.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.errors import InputError
+from nori_dyn.observe.generic import ENTRY_DEGREE
+from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates
+from nori_dyn.observe.learned_needs import Needs, needs
+from nori_dyn.observe.learned_numeric import NumericallyTold, NumericStates
+from nori_dyn.observe.numeric import Reduction
+from nori_dyn.observe.persisting import MOST_STATES, Persisting, until_nothing_new
+from nori_dyn.system.builder import System
+from nori_dyn.system.memory import Remembered
+from nori_dyn.typing import Booleans, Floats
+
+WHOLE = 1e-9
+"""Distance up to which factors are whole numbers."""
+
+AGREEING = 1e-6
+"""Share up to which factors from different states are the same."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum:
+    """A combination of numbers that persist that is told where they are not by themselves.
+
+    Attributes:
+        terms: the factor of each; 0 where it depends on the states.
+    """
+
+    terms: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What sensors tell over time of what persists, without what is told of it at first.
+
+    Attributes:
+        memory: the variables that persist.
+        names: their numbers.
+        ranks: how many independent combinations of these are told after 1, 2, ... states.
+        is_asked: whether it was said how many states there are; else they are as many as tell anything.
+        seen_after: for each number after how many states it is told by itself; 0 where it never is.
+        sums: the combinations that are told besides.
+        untold: the numbers on which nothing depends that is told.
+        needs: what has to move for those that one state does not show; of trees only.
+        undetermined: the numbers of d that are not determined at almost every state once all that is told is known.
+        undetermined_at_first: those that are not at a single state.
+        stays: whether all that persists stays as it is, but for its walk.
+        error: bound on the probability that any of this is wrong; None where it is numerical.
+        gap: there, how many times smaller than others singular values are that are taken as zero.
+    """
+
+    memory: tuple[Remembered, ...]
+    names: tuple[str, ...]
+    ranks: tuple[int, ...]
+    is_asked: bool
+    seen_after: tuple[int, ...]
+    sums: tuple[Sum, ...]
+    untold: tuple[str, ...]
+    needs: Needs
+    undetermined: tuple[str, ...]
+    undetermined_at_first: tuple[str, ...]
+    stays: bool
+    error: float | None
+    gap: float
+
+    @property
+    def rank(self) -> int:
+        """How many independent combinations are told in the end."""
+        return self.ranks[-1]
+
+    @property
+    def states(self) -> int:
+        """How many states it takes for all that is told."""
+        return self.ranks.index(self.rank) + 1
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether all that persists is learned."""
+        return all(self.seen_after)
+
+    @property
+    def suffices(self) -> bool:
+        """Whether all of d is determined at almost every state once all that is told is known."""
+        return not self.undetermined
+
+
+def learned(system: System, states: int | None = None, seed: int = 0) -> Learned:
+    """Return what the rows of a system tell of what persists, over several states.
+
+    Args:
+        system: the system; something of it persists.
+        states: how many states; None for as many as add anything.
+        seed: seed of everything random.
+
+    Raises:
+        InputError: a number of states that is none.
+        NotClosedError: loops that cannot be closed.
+    """
+    is_number = isinstance(states, int) and not isinstance(states, bool)
+    if states is not None and not (is_number and 1 <= states <= MOST_STATES):
+        raise InputError(f"states is {states!r}, expected a whole number from 1 to {MOST_STATES}, or None.")
+    persisting = Persisting.of(system)
+    reduction = Reduction(system, seed)
+    if system.tree.closing_parts:
+        closed = until_nothing_new(NumericStates(persisting, reduction, seed).told(), states)
+        independent = closed[-1].independent()
+        factors = closed[-1].factors(independent)
+        where = factors != 0
+        return _report(persisting, closed, independent, where, factors, states)
+    of_field = FieldStates(persisting, seed)
+    exactly = until_nothing_new(of_field.told(), states)
+    independent = tuple(sorted(exactly[-1].span.basis))
+    where = np.zeros((len(independent), len(persisting.numbers)), dtype=bool)
+    for row, pivot in zip(where, independent, strict=True):
+        row[list(exactly[-1].span.basis[pivot])] = True
+    factors = _factors(persisting, reduction, independent, len(exactly), seed)
+    found = _report(persisting, exactly, independent, where, factors, states)
+    needed = needs(of_field, persisting, exactly, states)
+    n_states = len(exactly) * (1 + 3 * len(needed.moving)) ** 2
+    n = system.shape[1] + 3 * len(persisting.numbers)
+    return replace(found, needs=needed, error=min(1.0, n_states * n * ENTRY_DEGREE * (n + 1) / PRIME))
+
+
+def _factors(
+    persisting: Persisting, reduction: Reduction, independent: tuple[int, ...], n_states: int, seed: int
+) -> Floats:
+    """Return the factors of numbers in the combinations that are told; 0 where they depend on the states."""
+    found = []
+    for k in range(2):
+        told = next(itertools.islice(NumericStates(persisting, reduction, seed + k).told(), n_states - 1, None))
+        if told.rank != len(independent):
+            return np.zeros((len(independent), len(persisting.numbers)))
+        found.append(told.factors(independent))
+    agree = np.abs(found[0] - found[1]) <= AGREEING * np.abs(found[0])
+    return np.asarray(np.where(agree, found[0], 0.0))
+
+
+def _plain(factors: Floats) -> Floats:
+    """Return factors without the rounding of those that are whole."""
+    whole = np.round(factors)
+    return np.asarray(np.where(np.isclose(factors, whole, rtol=0.0, atol=WHOLE), whole, factors))
+
+
+def _report(
+    persisting: Persisting,
+    told: Sequence[ExactlyTold] | Sequence[NumericallyTold],
+    independent: tuple[int, ...],
+    where: Booleans,
+    factors: Floats,
+    states: int | None,
+) -> Learned:
+    """Return what is told, without what has to move.
+
+    Args:
+        persisting: what persists.
+        told: after each state.
+        independent: the columns of numbers that have a 1 in one combination each.
+        where: which numbers (rank, k) are in these combinations.
+        factors: their factors, 0 where these are not known.
+        states: how many states were asked for.
+    """
+    names = tuple(x.name for x in persisting.numbers)
+    last, of_d = told[-1], persisting.system.variable_names
+    sums = tuple(
+        Sum(MappingProxyType({names[k]: float(row[k]) for k in (pivot, *_others(there, pivot))}))
+        for pivot, there, row in zip(independent, where, _plain(factors), strict=True)
+        if there.sum() > 1
+    )
+    depended = {name for each in sums for name in each.terms}
+    return Learned(
+        memory=persisting.memory,
+        names=names,
+        ranks=tuple(each.rank for each in told),
+        is_asked=states is not None,
+        seen_after=tuple(_first([each.seen for each in told], k) if k in last.seen else 0 for k in range(len(names))),
+        sums=sums,
+        untold=tuple(x for k, x in enumerate(names) if k not in last.seen and x not in depended),
+        needs=Needs(),
+        undetermined=tuple(of_d[k] for k in last.undetermined()),
+        undetermined_at_first=tuple(of_d[k] for k in told[0].undetermined()),
+        stays=persisting.stays,
+        error=None,
+        gap=min((each.gap for each in told if isinstance(each, NumericallyTold)), default=np.inf),
+    )
+
+
+def _others(there: Booleans, pivot: int) -> list[int]:
+    """Return the numbers of a combination but for the one that has a 1."""
+    return [k for k in np.flatnonzero(there).tolist() if k != pivot]
+
+
+def _first(seen: Sequence[frozenset[int]], number: int) -> int:
+    """Return after how many states a number is told, by those that are after each."""
+    return next(k for k, each in enumerate(seen, start=1) if number in each)

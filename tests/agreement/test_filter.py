@@ -1,0 +1,261 @@
+"""Filters against the textbook in extended precision, one least-squares problem over all ticks, and drawn truth."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from nori_dyn.api.plan import plan
+from nori_dyn.filtering.consistency import nees
+from nori_dyn.filtering.filter import Filter
+from nori_dyn.filtering.tracked import Tracked
+from tests.drawn import Drawn, drawn
+from tests.kalman import Instant, Known, all_at_once, filtered
+from tests.observers import Observer, observer
+from tests.tolerances import SOLVED, assert_close
+from tests.unseen import exactly, pushed_or_off
+
+Floats = NDArray[np.float64]
+
+TICKS = {"arm": 1000, "quadruped": 120, "humanoid": 120}
+"""Ticks that are held against the textbook: 1,000 of each where there is time, `python -m benchmarks.filters`."""
+
+AT_ONCE = {"arm": 1000, "quadruped": 30, "humanoid": 30}
+"""Ticks of the least-squares problem, whose factors grow faster than their number."""
+
+DRAWN = {"arm": 10_000, "quadruped": 10_000, "humanoid": 10_000}
+"""Ticks that are drawn for consistency."""
+
+RUN = 100
+"""Ticks from one beginning to the next, in these."""
+
+LEVEL = 1e-3
+"""Probability beyond a chi-square bound on either side, at which what is drawn by these seeds must not be."""
+
+WRONG = 1.5
+"""Factor by which noise is told wrong."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A filter that ran over drawn ticks.
+
+    Attributes:
+        observer, drawn: of what.
+        free: names of what is free in each tick.
+        weights: those of each tick.
+        tracked: what the filter found.
+    """
+
+    observer: Observer
+    drawn: Drawn
+    free: list[tuple[str, ...]]
+    weights: list[Floats]
+    tracked: list[Tracked]
+
+    @property
+    def instants(self) -> list[Instant]:
+        """The ticks, for the oracle."""
+        return self.drawn.instants(self.weights)
+
+    def columns(self, tick: int, output: str) -> list[int]:
+        """Return where an output lies in d."""
+        system = self.drawn.parts[self.drawn.which[tick]].system
+        return [k for v in system.variables if output in (v.kind, v.name) for k in range(v.slice.start, v.slice.stop)]
+
+
+@lru_cache(maxsize=8)
+def hard(name: str, ticks: int, backend: str = "native") -> Ran:
+    """Return a run with varying times, readings that are missing, weights that change, and contacts that switch."""
+    observing = observer(name)
+    filter_ = observing.filter(backend)
+    rng = np.random.default_rng(20)
+    dt = observing.dt * rng.choice([0.5, 1.0, 2.0], size=ticks)
+    found = drawn(observing.systems, filter_.memory_names, ticks, dt, seed=3, stay=max(10, ticks // 7))
+    free, weights, tracked = [], [], []
+    for k in range(ticks):
+        system = observing.systems[found.which[k]]
+        w, y = system.weights.copy(), found.y[k].copy()
+        if k % 5 == 1:
+            w *= rng.uniform(0.5, 2.0, size=len(w))
+        if k % 7 == 3:
+            lost = system.weight_of_readings[k % system.ny]
+            y[system.weight_of_readings == lost] = np.nan
+            w[lost] = 0.0
+        given = {row.name: w[row.weights] for row in system.rows if not row.is_exact} if k % 5 == 1 else None
+        tracked.append(stepped(filter_, observing, found, k, y, dt[k], given))
+        free.append(filter_.free_names)
+        weights.append(w)
+    return Ran(observing, found, free, weights, tracked)
+
+
+def stepped(
+    filter_: Filter,
+    observing: Observer,
+    found: Drawn,
+    k: int,
+    y: Floats | None = None,
+    dt: float | None = None,
+    weights: dict[str, Floats] | None = None,
+) -> Tracked:
+    """Return a step of a filter over a drawn tick."""
+    system = observing.systems[found.which[k]]
+    filter_.switch(observing.states[found.which[k]])
+    read = dict(zip(system.measurement_names, found.y[k] if y is None else y, strict=True))
+    return filter_.step(found.q[k], found.qd[k], read, dt, weights, missing="drop")
+
+
+@pytest.fixture(scope="module", params=[("arm", "numpy"), *((name, "native") for name in TICKS)], ids="-".join)
+def both(request) -> tuple[Ran, list[Known]]:
+    """Return a run, and the same by the textbook."""
+    name, backend = request.param
+    return hard(name, TICKS[name], backend), textbook(name)
+
+
+@lru_cache(maxsize=8)
+def textbook(name: str) -> list[Known]:
+    """Return a run by the textbook."""
+    return filtered(hard(name, TICKS[name]).instants)
+
+
+def test_the_memory_is_that_of_a_textbook_filter(both):
+    for tracked, known in zip(both[0].tracked, both[1], strict=True):
+        assert_close(tracked.memory.mean, known.mean, SOLVED)
+        assert_close(
+            tracked.memory.deviations / np.sqrt(np.diagonal(known.covariance)).astype(float),
+            np.ones(len(known.mean)),
+            SOLVED,
+        )
+        assert_close(tracked.memory.covariance, known.covariance, SOLVED)
+
+
+def test_outputs_and_their_deviations_are_those_of_a_textbook_filter(both):
+    ran, every = both
+    for k, (tracked, known) in enumerate(zip(ran.tracked, every, strict=True)):
+        for output in ran.observer.outputs:
+            columns = ran.columns(k, output)
+            assert_close(tracked[output].ravel(), known.d[columns], SOLVED)
+            if k % 20 == 0:
+                assert_close(tracked.deviations[output].ravel(), known.deviations(columns), SOLVED)
+
+
+def test_what_readings_are_off_is_that_of_a_textbook_filter(both):
+    ran, every = both
+    for k, (tracked, known) in enumerate(zip(ran.tracked, every, strict=True)):
+        assert tracked.degrees == known.degrees
+        assert_close(tracked.nis, known.nis, SOLVED)
+        names = ran.drawn.parts[ran.drawn.which[k]].system.variable_names
+        free = [names.index(name) for name in ran.free[k][: known.n_s]]
+        in_other_coordinates = np.linalg.slogdet(known.C[free, : known.n_s].astype(float))[1]
+        assert_close(tracked.log_likelihood, known.evidence + in_other_coordinates, SOLVED)
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_the_last_tick_is_that_of_one_least_squares_problem(name):
+    ran, n = hard(name, TICKS[name]), AT_ONCE[name]
+    whole = all_at_once(ran.instants[:n])
+    part, tracked = ran.drawn.parts[ran.drawn.which[n - 1]], ran.tracked[n - 1]
+    assert_close(tracked.memory.mean, whole.d[-1][part.memory], SOLVED)
+    assert_close(tracked.memory.covariance, whole.covariance(n - 1, part.memory), SOLVED)
+    for output in ran.observer.outputs:
+        assert_close(tracked[output].ravel(), whole.d[-1][ran.columns(n - 1, output)], SOLVED)
+
+
+def test_nothing_need_be_known_at_first():
+    observing, n = observer("arm_anywhere"), 100
+    filter_ = observing.filter("native")
+    found = drawn(observing.systems, filter_.memory_names, n, observing.dt, seed=4)
+    tracked = [stepped(filter_, observing, found, k) for k in range(n)]
+    part = found.parts[0]
+    for k in (0, 1, n - 1):
+        whole = all_at_once(found.instants()[: k + 1])
+        assert_close(tracked[k].memory.mean, whole.d[-1][part.memory], SOLVED)
+        assert_close(tracked[k].memory.covariance, whole.covariance(k, part.memory), SOLVED)
+
+
+@lru_cache(maxsize=8)
+def truth(name: str, ticks: int) -> Drawn:
+    """Return drawn ticks that begin anew now and then."""
+    observing = observer(name)
+    names = observing.filter("native").memory_names
+    return drawn(observing.systems, names, ticks, observing.dt, seed=5, stay=RUN // 4, run=RUN)
+
+
+def consistency(name: str, ticks: int, told: float = 1.0) -> tuple[float, float]:
+    """Return the probabilities below the sums of the normalised squares of innovations, and of errors.
+
+    Innovations of different ticks are independent; errors are not, and count at the end of each run.
+
+    Args:
+        name: the robot.
+        ticks: how many.
+        told: the deviations of noise that are told over those that are true.
+    """
+    observing, found = observer(name), truth(name, ticks)
+    filter_ = observing.filter("native")
+    places = [
+        [observing.measurement_names.index(name) for name in system.measurement_names] for system in observing.systems
+    ]
+    configured = filter_.inputs.weights.copy()
+    filter_.inputs.weights[:] = configured / told**2
+    innovations, degrees, errors, numbers = 0.0, 0, 0.0, 0
+    for k in range(ticks):
+        filter_.switch(observing.states[found.which[k]])
+        filter_.inputs.q[:], filter_.inputs.qd[:] = found.q[k], found.qd[k]
+        filter_.inputs.y[places[found.which[k]]] = found.y[k]
+        if k % RUN == 0:
+            filter_.reset()
+            filter_.tick().raise_for_status()
+            first = filter_.consistency  # a speed that is known within 10 rad/s at first is no draw of that
+            continue
+        filter_.tick().raise_for_status()
+        if k % RUN == RUN - 1:
+            innovations += filter_.consistency.nis - first.nis
+            degrees += filter_.consistency.degrees - first.degrees
+            state = filter_.state
+            errors += nees(state.mean - found.memory[k], state.covariance)
+            numbers += len(state.mean)
+    filter_.inputs.weights[:] = configured
+    return float(chi2.cdf(innovations, degrees)), float(chi2.cdf(errors, numbers))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_innovations_and_errors_are_as_large_as_said(name):
+    for found in consistency(name, DRAWN[name]):
+        assert LEVEL < found < 1 - LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_noise_that_is_told_wrong_shows(name):
+    for small, large in zip(
+        consistency(name, DRAWN[name], 1 / WRONG), consistency(name, DRAWN[name], WRONG), strict=True
+    ):
+        assert small > 1 - LEVEL
+        assert large < LEVEL
+
+
+@pytest.mark.parametrize(("sigma", "noise", "mean", "covariance"), [(10.0, 0.1, 1e-8, 1e-6), (1e3, 1e-2, 1e-4, 0.1)])
+def test_what_cannot_be_told_apart_does_not_drift(sigma, noise, mean, covariance):
+    """A push and offsets at one pose, all constants: sums are known 1e4 and 1e7 times better than each of them.
+
+    The covariance is worse than what the filter carries, as the known directions drown in the rounding of the others.
+    """
+    system, q = pushed_or_off(sigma, noise), np.array([0.3, 0.7])
+    running = Filter({(): plan(system, outputs=["tau"])}, (), 1e-3, "native")
+    Y = np.array([1.0, 2.0]) + noise * np.random.default_rng(6).normal(size=(10_000, 2))
+    running.inputs.q[:] = q
+    for y in Y:
+        running.inputs.y[:] = y
+        running.tick().raise_for_status()
+    known = running.state
+    P = known.covariance
+    assert np.array_equal(P, P.T)
+    assert np.linalg.eigvalsh(P).min() > 0
+    off = exactly(system, running.memory_names, q, Y).off(known.mean, P)
+    assert off[0] < mean
+    assert off[1] < covariance

@@ -1,0 +1,143 @@
+"""nori-dyn filter and nori-dyn smooth: what they write, what they say at the end, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.logs.log import whole_table
+
+DT, N, PUSH = 0.01, 300, 3.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A plan of an arm with memory, and a log in which something pushes it."""
+    folder = tmp_path_factory.mktemp("track")
+    tree, rng, t = nd.autotree(2), np.random.default_rng(0), DT * np.arange(N)
+    system = nd.System(tree, nd.sensors("momentum_observer"))
+    nd.plan(system, outputs=["qdd", "offset"]).save(folder / "arm.plan")
+    nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")), outputs=["tau"]).save(folder / "without.plan")
+    q = np.column_stack([np.sin(3 * t), np.cos(2 * t)])
+    qd = np.column_stack([3 * np.cos(3 * t), -2 * np.sin(2 * t)])
+    qdd = np.column_stack([-9 * np.sin(3 * t), -4 * np.cos(2 * t)])
+    tau = np.array([nd.rnea(tree, *state) for state in zip(q, qd, qdd, strict=True)])
+    y = tau + np.array([PUSH, 0.0]) + rng.normal(size=tau.shape)
+    whole = {"t": t, "q": q, "qd": qd + 2e-3 * rng.normal(size=qd.shape), "y": y}
+    np.savez(folder / "log.npz", **whole)
+    np.savez(folder / "gap.npz", **whole | {"t": np.where(t > 1, t + 1, t)})
+    np.savez(folder / "twice.npz", **whole | {"t": np.where(t == t[7], t[6], t)})
+    np.savez(folder / "untimed.npz", **{name: whole[name] for name in ("q", "qd", "y")})
+    np.savez(folder / "loud.npz", **whole | {"y": y + 3 * rng.normal(size=y.shape)})
+    return folder
+
+
+def arguments(command, folder, log="log.npz", out="out.npz", plan="arm.plan"):
+    return command, "--plan", folder / plan, "--input", folder / log, "--out", folder / out
+
+
+@pytest.mark.parametrize("command", ["filter", "smooth"])
+def test_estimates_are_written_with_their_deviations(run, folder, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, output, errors = run(*arguments(command, folder))
+    assert (status, errors) == (0, "")
+    own = [line for line in output.splitlines() if str(folder) not in line]
+    assert all(len(line) <= 80 for line in own)
+    assert "which is 1 where all that is told of noise is true" in output
+    assert "offset:tau:joint1" in output
+    assert ("mean delay" in output) == (command == "filter")
+    assert ("each by the readings up to it" if command == "filter" else "each by all readings") in output
+    plan = nd.Plan.load(folder / "arm.plan")
+    expected = nd.smooth(folder / "log.npz", plan, causal=command == "filter")
+    with np.load(folder / "out.npz") as found:
+        np.testing.assert_array_equal(found["t"], expected.t)
+        np.testing.assert_array_equal(found["offset"], expected["offset"])
+        np.testing.assert_array_equal(found["sigma:qdd"], expected.deviations["qdd"])
+        np.testing.assert_array_equal(found["qd:joint2"], expected.memory["qd:joint2"])
+        assert found["sigma:qd:joint2"].shape == (N, 1)
+        assert "offset:tau:joint1" not in found  # an output already
+        error = found["offset"][N // 2 :, 0] - PUSH
+        assert np.mean(np.abs(error) < 3 * found["sigma:offset"][N // 2 :, 0]) > 0.9
+    assert not list(folder.glob("*.partial"))
+
+
+@pytest.mark.parametrize("command", ["filter", "smooth"])
+@pytest.mark.parametrize("ending", ["csv", "mat"])
+def test_stretches_and_formats_do_not_matter(run, folder, command, ending):
+    assert run(*arguments(command, folder, out=f"one.{ending}"))[0] == 0
+    assert run(*arguments(command, folder, out=f"many.{ending}"), "--chunk", 47)[0] == 0
+    one, many = (nd.read_log(folder / f"{name}.{ending}") for name in ("one", "many"))
+    found, expected = whole_table(many.path), whole_table(one.path)
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_figures_as_json(run, folder):
+    told = json.loads(run(*arguments("smooth", folder), "--json")[1])
+    assert told["ticks"] == told["samples"] == N
+    assert 0.8 < told["ratio"] < 1.2
+    assert told["p_value"] > 1e-3
+    assert told["unseen"] == told["gaps"] == []
+    mean, spread = told["memory"]["offset:tau:joint1"]["last"]
+    assert abs(mean - PUSH) < 4 * spread
+    assert told["delays"] is None
+    late = json.loads(run(*arguments("filter", folder), "--json")[1])["delays"]
+    assert 0.01 < late["outputs"]["offset"] < 1
+    assert 0.01 < late["memory"]["offset:tau:joint2"] < 1
+    loud = json.loads(run(*arguments("filter", folder, "loud.npz"), "--json")[1])
+    assert loud["ratio"] > 5
+    assert loud["p_value"] < 1e-6
+
+
+def test_gaps_are_told(run, folder):
+    status, output, errors = run(*arguments("filter", folder, "gap.npz"))
+    assert status == 0
+    assert "1, before 2.01000 s: through these the motion is not known" in output
+    assert "gaps, the longest 1.01 s" in errors
+
+
+@pytest.mark.parametrize(
+    ("log", "plan", "more", "words"),
+    [
+        ("twice.npz", "arm.plan", (), "sample 7: it is of 0.06 s, and the one before of 0.06 s: time must go on"),
+        ("untimed.npz", "arm.plan", (), "Give the time between samples: --dt 0.001"),
+        ("log.npz", "without.plan", (), "a filter needs `memory`"),
+        ("log.npz", "arm.plan", ("--dt", 0), "--dt is 0: the time between samples must be positive"),
+    ],
+)
+@pytest.mark.parametrize("command", ["filter", "smooth"])
+def test_what_is_refused(run, folder, command, log, plan, more, words):
+    status, _, errors = run(*arguments(command, folder, log, "none.csv", plan), *more)
+    assert status == 1
+    assert words in errors
+    assert not list(folder.glob("none*"))
+
+
+def test_a_log_without_times(run, folder):
+    assert run(*arguments("filter", folder, "untimed.npz", "untimed.csv"), "--dt", DT)[0] == 0
+    assert run(*arguments("filter", folder, "log.npz", "timed.csv"))[0] == 0
+    one, other = (np.loadtxt(folder / f"{name}.csv", delimiter=",", skiprows=1) for name in ("untimed", "timed"))
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_what_no_reading_tells(run, tmp_path):
+    tree, rng = nd.autotree(2), np.random.default_rng(0)
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    unloaded = {"type": "external_wrench", "links": ["link1"], "value": 0}
+    push = {"push": {"of": "fx:link2", "walk": 0.1, "sigma": 3}}
+    content = {"name": "pushed", "measurements": [torque, unloaded], "memory": push}
+    content["measurements"].append({"type": "joint_acceleration", "joints": "all"})
+    nd.plan(nd.System(tree, nd.SensorSet.from_dict(content)), outputs=["tau"]).save(tmp_path / "arm.plan")
+    still = np.zeros((30, 2))
+    np.savez(tmp_path / "log.npz", t=DT * np.arange(30), q=still, qd=still, y=rng.normal(size=(30, 4)))
+    told = json.loads(run(*arguments("smooth", tmp_path), "--json")[1])
+    assert {"fx:link2.mx", "fx:link2.fz"} & set(told["unseen"])
+    assert len(told["unseen"]) < 6
+    status, _, errors = run(*arguments("smooth", tmp_path, out="refused.npz"), "--unseen", "refuse")
+    assert status == 1
+    assert "no reading tells anything of fx:link2" in errors
+    assert not list(tmp_path.glob("refused*"))

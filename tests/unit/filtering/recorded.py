@@ -1,0 +1,126 @@
+"""Logs for filters and smoothers, and what one least-squares problem over all ticks says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as la
+
+import nori_dyn as nd
+from nori_dyn.api.filter import Filter
+
+DT = 0.01
+"""Time between ticks [s]."""
+
+TREE = nd.autotree(2, skew=0.3)
+
+UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
+TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 2}}
+SPEED = {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.01}
+
+
+def sensors(**memory):
+    """Return torque sensors with offsets, of which some things persist."""
+    known = {"speed": SPEED, "offsets": {"of": "offset", "walk": 0.5}} | memory
+    content = {"name": "arm with memory", "measurements": [TORQUES, UNLOADED], "memory": known}
+    return nd.SensorSet.from_dict({**content, "memory": {k: v for k, v in known.items() if v is not None}})
+
+
+def planned(set_of=None, tree=TREE, outputs=("qdd", "tau")):
+    """Return a plan of an arm with memory."""
+    return nd.plan(nd.System(tree, set_of or sensors()), outputs=list(outputs))
+
+
+@dataclass
+class Ticks:
+    """Ticks that were recorded: times, states, readings."""
+
+    T: np.ndarray
+    Q: np.ndarray
+    Qd: np.ndarray
+    Y: np.ndarray
+
+    @property
+    def all(self):
+        """What `Filter.over` takes."""
+        return self.T, self.Q, self.Qd, self.Y
+
+
+def recorded(system, n, seed, steps=None):
+    """Return ticks with motions and readings that have nothing to do with each other: algebra minds not."""
+    rng, tree = np.random.default_rng(seed), system.tree
+    steps = DT * rng.uniform(0.5, 2, n) if steps is None else np.asarray(steps)
+    Q = tree.random_configurations(1, rng)[0] + rng.normal(0, 0.1, (n, tree.nq)).cumsum(axis=0)
+    return Ticks(np.cumsum(steps), Q, rng.normal(size=(n, tree.nv)), rng.normal(size=(n, system.ny)))
+
+
+def by_least_squares(system, T, Q, Qd, Y, up_to=None, gap=np.inf, weights=None):
+    """Return the mean (N, n_d) and covariance (N, n_d, n_d) of all d, by one dense least-squares problem.
+
+    The rows are those of `System.D` and `System.b` at each tick: those that hold exactly leave d = d_0 + B c, the
+    others are weighed; those of what is known at first stand there once; and between two ticks stand the laws of what
+    persists.
+
+    Args:
+        system: the system.
+        T, Q, Qd, Y: times, states, readings.
+        up_to: how many ticks' readings there are; all when None.
+        gap: time from which on what has a rate does not go on.
+        weights: those of the rows of each tick (N, n_weights).
+    """
+    N, n = len(T), system.shape[1]
+    weights = np.tile(system.weights, (N, 1)) if weights is None else weights
+    known_first = {one.known_by for one in system.memory}
+    spans, offsets, rows = [], [], []
+    for k in range(N):
+        D, b = system.D(Q[k]).toarray(), system.b(Q[k], Qd[k], Y[k])
+        exact = [row.slice for row in system.rows if row.is_exact]
+        E, e = np.vstack([D[s] for s in exact]), np.concatenate([b[s] for s in exact])
+        spans.append(la.null_space(E))
+        offsets.append(-la.lstsq(E, e)[0])
+        for row in (row for row in system.rows if not row.is_exact):
+            is_first = row.name in known_first
+            if (is_first and k > 0) or (not is_first and up_to is not None and k >= up_to):
+                continue
+            root = np.sqrt(weights[k][list(row.weight_of_rows)])[:, None]
+            rows.append(([(k, root * D[row.slice])], -root[:, 0] * b[row.slice]))
+    for k in range(N - 1):
+        dt = T[k + 1] - T[k]
+        for one in system.memory:
+            own, a, Qs = one.variable.slice, one.decay(dt), one.variance(dt)
+            if one.rate is not None and dt > gap:
+                continue
+            now, after = np.zeros((len(Qs), n)), np.zeros((len(Qs), n))
+            after[:, own], now[:, own] = np.eye(len(Qs)), -a * np.eye(len(Qs))
+            if one.rate is not None:
+                now[:, system.column(*one.rate)] = -dt * np.eye(len(Qs))
+            root = 1 / np.sqrt(Qs)[:, None]
+            rows.append(([(k, root * now), (k + 1, root * after)], np.zeros(len(Qs))))
+    starts = np.cumsum([0, *(span.shape[1] for span in spans)])
+    M = np.zeros((sum(len(rhs) for _, rhs in rows), starts[-1]))
+    r = np.concatenate([rhs for _, rhs in rows])
+    at = 0
+    for parts, rhs in rows:
+        for k, block in parts:
+            M[at : at + len(rhs), starts[k] : starts[k + 1]] += block @ spans[k]
+            r[at : at + len(rhs)] -= block @ offsets[k]
+        at += len(rhs)
+    scale = np.linalg.norm(M, axis=0)
+    Qm, R = la.qr(M / scale, mode="economic")
+    c = la.solve_triangular(R, Qm.T @ r) / scale
+    root = la.solve_triangular(R, np.eye(len(R))) / scale[:, None]
+    P = root @ root.T
+    mean = np.array([offsets[k] + spans[k] @ c[starts[k] : starts[k + 1]] for k in range(N)])
+    covariance = np.array(
+        [spans[k] @ P[starts[k] : starts[k + 1], starts[k] : starts[k + 1]] @ spans[k].T for k in range(N)]
+    )
+    return mean, covariance
+
+
+def columns(system, name):
+    """Return the columns of d of a kind, "qdd", or of a variable."""
+    return [k for v in system.variables if name in (v.kind, v.name) for k in range(v.slice.start, v.slice.stop)]
+
+
+__all__ = ["DT", "Filter", "Ticks", "by_least_squares", "columns", "planned", "recorded", "sensors"]

@@ -1,0 +1,97 @@
+"""How late estimates follow what persists: by closed forms, and by steps of it that are simulated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import UnknownNameError
+from tests.unit.filtering.recorded import planned, sensors
+
+ARM = nd.autotree(1)
+
+
+def walking(walk, sigma, **more):
+    """Return a torque sensor with an offset that walks, on a joint whose acceleration is known."""
+    torque = {"type": "joint_torque", "joints": "all", "sigma": sigma, "offset": {"sigma": 5}}
+    unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+    still = {"type": "joint_acceleration", "joints": "all"}
+    memory = {"offsets": {"of": "offset", "walk": walk, **more}}
+    return nd.SensorSet.from_dict({"name": "walk", "measurements": [torque, unloaded, still], "memory": memory})
+
+
+@pytest.mark.parametrize(("walk", "dt"), [(0.5, 0.01), (3.0, 0.1), (1e-2, 0.05)])
+def test_a_walk_that_is_read(walk, dt):
+    plan = planned(walking(walk, 0.2), ARM, ("offset", "tau"))
+    Q, r2 = walk**2 * dt, 0.04
+    P = Q / 2 + np.sqrt(Q**2 / 4 + Q * r2)
+    K = P / (P + r2)  # of Kalman's filter of a random walk, settled
+    found = nd.Filter(plan, dt).delays(np.zeros(1))
+    assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / K, rel=1e-9)
+    np.testing.assert_allclose(found.outputs["offset"], dt * (1 - K) / K, rtol=1e-9)
+    np.testing.assert_array_equal(found.outputs["tau"], 0.0)  # known by the acceleration
+    assert "offset:tau:joint1" in str(found)
+
+
+def test_what_decays():
+    dt, T = 0.05, 0.3
+    plan = planned(walking(1.0, 0.2, time_constant=T), ARM, ("offset",))
+    a, Q, r2 = np.exp(-dt / T), T / 2 * (1 - np.exp(-2 * dt / T)), 0.04
+    # P = a^2 P r2 / (P + r2) + Q
+    b = r2 * (1 - a**2) - Q
+    P = (-b + np.sqrt(b**2 + 4 * Q * r2)) / 2
+    K = P / (P + r2)
+    found = nd.Filter(plan, dt).delays(np.zeros(1))
+    assert found["offset:tau:joint1"] == pytest.approx(dt * (1 - K) / (1 - a * (1 - K)), rel=1e-9)
+
+
+def test_constants_are_not_followed():
+    plan = planned(walking(0.0, 0.2), ARM, ("offset", "tau"))
+    found = nd.Filter(plan, 0.01).delays(np.zeros(1))
+    assert found["offset:tau:joint1"] == np.inf
+    with pytest.raises(UnknownNameError, match="nothing"):
+        _ = found["nothing"]
+
+
+def test_what_is_seen_only_together_is_not_followed():
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.2, "offset": {"sigma": 5}}
+    still = {"type": "joint_acceleration", "joints": "all"}
+    memory = {"offsets": {"of": "offset", "walk": 0.5}, "push": {"of": "fx:link1", "walk": 0.5, "sigma": 1}}
+    content = {"name": "together", "measurements": [torque, still], "memory": memory}
+    plan = planned(nd.SensorSet.from_dict(content), ARM, ("offset", "fx:link1", "tau"))
+    found = nd.Filter(plan, 0.01).delays(np.zeros(1))
+    assert found["offset:tau:joint1"] == np.inf
+    assert found["fx:link1"] == np.inf
+    assert np.isinf(found.outputs["offset"]).all()
+
+
+@pytest.mark.parametrize("joint", [0, 1])
+def test_a_step_that_is_simulated(joint):
+    """An observer of a push: what the estimate misses after a step, summed up, is the delay that is stated.
+
+    q is held where it is, so that the filter is the same at all ticks; all else is as the push would have it.
+    """
+    dt, n = 0.002, 1200
+    plan = planned(sensors(offsets={"of": "offset", "walk": 4.0}), outputs=("qdd", "offset"))
+    one, tree, q, still = nd.Filter(plan, dt), plan.system.tree, np.array([0.3, -0.4]), np.zeros(2)
+    stated, held = one.delays(q), nd.rnea(plan.system.tree, q, still, still)
+
+    def late(push, qdd, name):
+        one.reset()
+        for _ in range(n):
+            one.step(q, still, held)
+        missing = []
+        for k in range(n):
+            qd = k * dt * qdd
+            tracked = one.step(q, qd, nd.rnea(tree, q, qd, qdd) + push)
+            missing.append((push if name == "offset" else qdd) - tracked[name])
+        return dt * np.sum(missing, axis=0)
+
+    own = np.eye(2)[joint]
+    found = late(own, still, "offset")[joint]  # the motors push, and the arm stands still
+    assert stated[f"offset:tau:joint{joint + 1}"] == pytest.approx(found, rel=1e-3)
+    assert stated.outputs["offset"][joint] == pytest.approx(found, rel=1e-3)
+    push = nd.minverse(tree, q)[joint]  # of all pushes as large the one that this joint feels most
+    qdd = -nd.minverse(tree, q) @ push  # the motors go on as they are
+    assert stated.outputs["qdd"][joint] == pytest.approx(late(push, qdd, "qdd")[joint] / qdd[joint], rel=1e-3)

@@ -1,0 +1,359 @@
+"""Filters as users call them: what they refuse, what is missing, gaps, states in and out, and the same again."""
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.api.filter import Filter
+from nori_dyn.api.plan_set import plan_set
+from nori_dyn.errors import (
+    InputError,
+    NoriError,
+    PlanError,
+    SingularSystemError,
+    UnknownNameError,
+    UnplannedStateError,
+    WrongKindError,
+)
+from nori_dyn.filtering.filter import GAP
+from nori_dyn.filtering.filter import Filter as Core
+from nori_dyn.filtering.knowledge import MemoryState
+
+DT = 0.01
+TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
+UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
+SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
+PUSH = {"of": "offset", "walk": 5.0}
+BACKENDS = ("numpy", "native")
+
+
+def system(*entries, joints=2, memory=None, **more):
+    content = {"name": "observer", "measurements": list(entries) or [TORQUES, UNLOADED], **more}
+    content["memory"] = {"speed": SPEED, "push": PUSH} if memory is None else memory
+    return nd.System(nd.autotree(joints), nd.SensorSet.from_dict(content))
+
+
+def observer(backend="numpy", **options):
+    return Filter(nd.plan(system(**options), outputs=["qdd"]), DT, backend)
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def made(request):
+    return observer(request.param)
+
+
+@pytest.fixture
+def running(made):
+    made.reset()
+    return made
+
+
+def state(k=0):
+    rng = np.random.default_rng(k)
+    return rng.normal(size=2), rng.normal(size=2), rng.normal(size=2)
+
+
+def run(running, ticks, start=0):
+    return [running.step(*state(k)) for k in range(start, start + ticks)]
+
+
+@pytest.mark.parametrize("dt", [0, 0.0, -DT, np.nan, np.inf, True, "0.01", None])
+def test_times_that_are_none_are_refused(dt):
+    with pytest.raises(InputError, match="positive number of seconds"):
+        Filter(nd.plan(system(), outputs=["qdd"]), dt, "numpy")
+
+
+@pytest.mark.parametrize("dt", [0, -DT, np.nan, np.inf, -np.inf, True, "0.01", [DT]])
+def test_a_step_refuses_times_that_are_none_and_stays_as_it_was(running, dt):
+    before = run(running, 3)[-1].memory
+    with pytest.raises(InputError, match="positive number of seconds"):
+        running.step(*state(3), dt=dt)
+    assert np.array_equal(running.state.mean, before.mean)
+    assert running.state.time == before.time
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"q": np.zeros(3)}, "q has shape"),
+        ({"qd": np.zeros((1, 2))}, "qd has shape"),
+        ({"y": np.zeros(1)}, "y has shape"),
+        ({"y": {"tau:joint1": 1.0}}, "y lacks"),
+        ({"y": {"tau:joint1": 1.0, "tau:joint2": 1.0, "tau:joint3": 1.0}}, "joint3"),
+        ({"y": ["a", "b"]}, "y"),
+        ({"q": np.array([np.nan, 0.0])}, "q"),
+        ({"qd": np.array([0.0, np.inf])}, "qd"),
+        ({"y": np.array([0.0, np.nan])}, "tau:joint2"),
+        ({"weights": {"tau:joint1": -1.0}}, "below zero"),
+        ({"weights": {"nothing": 1.0}}, "nothing"),
+        ({"weights": np.ones(2)}, "weights has shape"),
+        ({"missing": "guess"}, "guess"),
+    ],
+)
+def test_states_that_are_none_are_refused_and_change_nothing(running, change, said):
+    before = run(running, 3)[-1].memory
+    q, qd, y = state(3)
+    with pytest.raises(NoriError, match=said):
+        running.step(**{"q": q, "qd": qd, "y": y, **change})
+    assert np.array_equal(running.state.mean, before.mean)
+    assert np.array_equal(running.state.covariance, before.covariance)
+    assert running.consistency.ticks == 3
+
+
+def test_a_reading_that_is_dropped_is_one_of_no_weight():
+    with_more = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
+    one, other = (
+        Filter(nd.plan(system(TORQUES, UNLOADED, with_more), outputs=["qdd"]), DT, backend) for backend in BACKENDS
+    )
+    for k in range(5):
+        q, qd, y = state(k)
+        y = np.concatenate([y, y])
+        lost = np.where(np.arange(4) == 1, np.nan, y)
+        dropped = one.step(q, qd, lost, missing="drop")
+        weightless = other.step(q, qd, y, weights={"tau:joint2": 0.0})
+        np.testing.assert_allclose(dropped.memory.mean, weightless.memory.mean, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(dropped.memory.covariance, weightless.memory.covariance, rtol=1e-9, atol=1e-15)
+        assert dropped.degrees == weightless.degrees
+
+
+def test_what_no_reading_tells_is_named_and_what_is_known_goes_on(running):
+    run(running, 5)
+    before = running.state
+    q, qd, y = state(5)
+    with pytest.raises(SingularSystemError, match="qdd:joint2 not determined"):
+        running.step(q, qd, np.array([y[0], np.nan]), missing="drop")
+    coasted = running.state
+    assert coasted.time == pytest.approx(before.time + DT)
+    speeds, pushes = [0, 1], [2, 3]
+    assert np.all(coasted.deviations[speeds] == np.inf)
+    assert np.all(coasted.deviations[pushes] > before.deviations[pushes])
+    np.testing.assert_allclose(coasted.mean[pushes], before.mean[pushes])
+    after = running.step(*state(6)).memory
+    assert np.isfinite(after.deviations).all()
+
+
+def test_a_tick_that_fails_has_a_status_and_outputs_that_are_none(running):
+    run(running, 3)
+    running.inputs.q[:], running.inputs.qd[:], running.inputs.y[:] = state(3)
+    assert running.tick().ok
+    running.inputs.y[1] = np.nan
+    status = running.tick()
+    assert not status.ok
+    assert "not finite" in status.cause
+    assert np.isnan(running.outputs.qdd).all()
+    running.inputs.y[1] = 0.0
+    assert running.tick().ok
+    assert np.isfinite(running.outputs.qdd).all()
+
+
+def test_a_plan_without_memory_is_refused():
+    with pytest.raises(PlanError, match="nothing persists by sensors 'observer'"):
+        observer(memory={})
+
+
+def test_what_is_no_plan_is_refused():
+    with pytest.raises(WrongKindError):
+        Filter(system(), DT)
+
+
+def test_rows_that_all_hold_exactly_are_refused():
+    exact = {"type": "joint_acceleration", "joints": "all"}
+    memory = {"push": {"of": "fx:link2", "sigma": 1.0}}
+    sensors = {"type": "external_wrench", "links": ["link1"], "value": 0}
+    with pytest.raises(PlanError, match="some with a sigma"):
+        Filter(nd.plan(system(exact, sensors, memory=memory), outputs=["tau"]), DT, "numpy")
+
+
+def test_exact_rows_that_tell_what_persists_are_refused():
+    motion = {"type": "joint_acceleration", "joints": "all"}
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    one = nd.plan(system(motion, torque, UNLOADED, memory={"push": {"of": "fx:link2", "walk": 1.0}}), outputs=["tau"])
+    with pytest.raises(PlanError, match="tell what persists"):
+        Filter(one, DT, "numpy")
+
+
+def test_noisy_equations_of_motion_are_refused():
+    noisy = system(TORQUES, UNLOADED, dynamics={"sigma": 0.1})
+    with pytest.raises(PlanError, match="has a sigma: a filter needs equations of motion that hold exactly"):
+        Filter(nd.plan(noisy, outputs=["qdd"]), DT, "numpy")
+
+
+def pushed(sigma):
+    """Return a filter of a push on each link, of which the torques of two joints tell two numbers."""
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    known = {} if sigma is None else {"sigma": sigma}
+    memory = {"push": {"of": "fx:link2", "walk": 1.0, **known}}
+    entries = {"type": "joint_acceleration", "joints": "all"}, torque
+    unloaded = {"type": "external_wrench", "links": "link1", "value": 0}
+    return nd.System(
+        nd.autotree(2),
+        nd.SensorSet.from_dict({"name": "pushed", "measurements": [*entries, unloaded], "memory": memory}),
+    )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_memory_that_nothing_sees_stays_at_what_is_known_at_first(backend):
+    seeing = Filter(nd.plan(pushed(20.0), outputs=["tau"]), DT, backend)
+    y = np.array([0.1, 0.2, 1.0, 2.0])
+    for _ in range(200):
+        found = seeing.step(np.zeros(2), np.zeros(2), y)
+    deviations = found.memory.deviations
+    assert np.isfinite(deviations).all()
+    assert deviations.max() == pytest.approx(np.sqrt(20.0**2 + 1.99), rel=1e-9)
+    assert deviations.min() < 1.0
+
+
+def test_memory_that_nothing_sees_is_refused_where_nothing_is_known():
+    with pytest.raises(NoriError, match="4 too few"):
+        nd.plan(pushed(None), outputs=["tau"])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_gap_forgets_what_has_a_rate_and_widens_the_rest(backend):
+    one, other = observer(backend), observer(backend)
+    before = [run(each, 50)[-1].memory for each in (one, other)]
+    np.testing.assert_array_equal(before[0].mean, before[1].mean)
+    time = 4 * GAP * DT
+    long = one.step(*state(50), dt=time)
+    # What is known at the next tick: speeds not at all, pushes with their walk.
+    speeds, pushes = [0, 1], [2, 3]
+    covariance = np.full((4, 4), 0.0)
+    covariance[speeds, speeds] = np.inf
+    known = before[1].covariance[np.ix_(pushes, pushes)]
+    covariance[np.ix_(pushes, pushes)] = known + 25.0 * time * np.eye(2)
+    other.reset(MemoryState(before[1].names, before[1].units, before[1].mean, covariance, before[1].time + time))
+    anew = other.step(*state(50))
+    np.testing.assert_allclose(long.memory.mean, anew.memory.mean, rtol=1e-9)
+    np.testing.assert_allclose(long.memory.covariance, anew.memory.covariance, rtol=1e-9)
+    assert long.memory.time == pytest.approx(anew.memory.time)
+    assert long.degrees == anew.degrees
+
+
+def test_a_time_just_under_a_gap_is_bridged(running):
+    run(running, 50)
+    bridged = running.step(*state(50), dt=GAP * DT)
+    run_again = bridged.degrees
+    running.reset()
+    run(running, 50)
+    assert running.step(*state(50), dt=GAP * DT * 1.001).degrees == run_again - 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_state_put_back_goes_on_as_if_nothing_had_been(backend):
+    one, other = observer(backend), observer(backend)
+    run(one, 20)
+    # What is known before the next tick is what is known after this one, moved on: a state at the next tick.
+    other.reset(one.state)
+    assert other.state.time == one.state.time
+    np.testing.assert_allclose(other.state.mean, one.state.mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(other.state.covariance, one.state.covariance, rtol=1e-10)
+
+
+def test_a_state_of_other_numbers_is_refused(running):
+    found = run(running, 2)[-1].memory
+    with pytest.raises(InputError, match="what persists here is"):
+        running.reset(MemoryState(("a", *found.names[1:]), found.units, found.mean, found.covariance))
+
+
+@pytest.mark.parametrize(
+    "covariance",
+    [
+        np.diag([1.0, 1.0, 1.0, -1.0]),
+        np.diag([1.0, 1.0, 1.0, -np.inf]),
+        np.zeros((4, 4)),
+        np.ones((4, 4)),
+        np.full((4, 4), np.nan),
+        np.eye(4) + np.triu(np.full((4, 4), 0.1), 1),
+        np.eye(3),
+        "none",
+    ],
+)
+def test_a_covariance_that_is_none_is_refused(running, covariance):
+    found = run(running, 2)[-1].memory
+    with pytest.raises(InputError):
+        running.reset(MemoryState(found.names, found.units, found.mean, covariance))
+    np.testing.assert_array_equal(running.state.mean, found.mean)
+
+
+@pytest.mark.parametrize("mean", [np.full(4, np.nan), np.zeros(3), np.array([0.0, np.inf, 0.0, 0.0])])
+def test_a_mean_that_is_none_is_refused(running, mean):
+    found = run(running, 2)[-1].memory
+    with pytest.raises(InputError):
+        running.reset(MemoryState(found.names, found.units, mean, found.covariance))
+
+
+def test_the_same_again_is_the_same_to_the_last_bit(running):
+    first = run(running, 30)
+    running.reset()
+    again = run(running, 30)
+    for a, b in zip(first, again, strict=True):
+        assert np.array_equal(a.memory.mean, b.memory.mean)
+        assert np.array_equal(a.memory.covariance, b.memory.covariance)
+        assert np.array_equal(a["qdd"], b["qdd"])
+        assert (a.nis, a.degrees, a.log_likelihood) == (b.nis, b.degrees, b.log_likelihood)
+
+
+def test_both_backends_say_the_same():
+    one, other = (run(observer(backend), 30) for backend in BACKENDS)
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a.memory.mean, b.memory.mean, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(a["qdd"], b["qdd"], rtol=1e-9, atol=1e-9)
+        assert a.nis == pytest.approx(b.nis, rel=1e-9)
+
+
+def test_before_the_first_tick_the_state_is_what_is_known_at_first(running):
+    found = running.state
+    assert found.names == running.memory_names
+    assert found.time == 0.0
+    np.testing.assert_array_equal(found.deviations, [np.inf, np.inf, 10.0, 10.0])
+    np.testing.assert_array_equal(found.mean, np.zeros(4))
+
+
+def test_the_memory_is_found_by_name(running):
+    found = run(running, 5)[-1].memory
+    assert found["offset:tau:joint1"] == found.mean[2]
+    with pytest.raises(UnknownNameError, match="offset:tau:joint2"):
+        found["offset:tau:joint3"]
+
+
+@pytest.fixture(scope="module")
+def touching():
+    wrench = {"type": "external_wrench", "links": "link2"}
+    closed = [{**wrench, "components": ["mx", "my", "mz"], "value": 0}]
+    accelerations = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
+    force = {"type": "force_torque", "joints": "joint2", "sigma": 0.5}
+    content = {
+        "name": "touch",
+        "measurements": [TORQUES, accelerations, force, {**UNLOADED, "links": "link1"}],
+        "contacts": {"tip": {"closed": closed, "open": [{**wrench, "value": 0}]}},
+        "memory": {"push": PUSH},
+    }
+    plans = plan_set(nd.autotree(2, skew=0.3), nd.SensorSet.from_dict(content), outputs=["qdd"])
+    return Filter(plans, DT, "numpy")
+
+
+def test_contacts_switch_and_what_persists_goes_on(touching):
+    touching.reset()
+    y = dict.fromkeys(touching.plans[("tip",)].system.measurement_names, 0.1)
+    touching.switch("tip")
+    assert touching.contacts == ("tip",)
+    before = touching.step(np.zeros(2), np.zeros(2), y).memory
+    touching.switch([])
+    assert touching.contacts == ()
+    np.testing.assert_array_equal(touching.state.mean, before.mean)
+    after = touching.step(np.zeros(2), np.zeros(2), y).memory
+    assert np.all(after.deviations < before.deviations + 5.0 * np.sqrt(DT))
+
+
+def test_contacts_that_there_are_not_are_refused(touching):
+    touching.switch("tip")
+    with pytest.raises(NoriError, match="nowhere"):
+        touching.switch(["nowhere"])
+    assert touching.contacts == ("tip",)
+
+
+def test_contacts_without_a_plan_are_refused(touching):
+    one = Core({("tip",): touching.plans["tip",]}, ("tip",), DT, "numpy")
+    with pytest.raises(UnplannedStateError):
+        one.switch([])
+    assert one.contacts == ("tip",)
