@@ -77,10 +77,14 @@ def test_the_lines_of_c_and_cpp_compile(tmp_path):
     arm = nd.autotree(7)
     arm = arm.replace(joint_names=tuple(f"panda_{name}" for name in arm.joint_names))
     nd.plan(nd.System(arm, "inverse_dynamics"), outputs=["tau"]).export(tmp_path / "panda_c", name="panda")
+    observed = nd.plan(nd.System(arm, "momentum_observer"), outputs=["qdd"])
+    nd.Filter(observed, dt=0.001, backend="numpy").export(tmp_path / "observer_c", name="observer")
+    both = '#include "panda.h"\n#include "observer.h"\n'
     for code in blocks(ROOT / "docs" / "c.md", "c"):
         source = tmp_path / "tick.c"
-        source.write_text(f'#include "panda.h"\nvoid stop(void);\nvoid tick(void);\nvoid tick(void) {{\n{code}}}\n')
-        compile_c("-I", tmp_path / "panda_c", "-c", "-o", tmp_path / "tick.o", source)
+        source.write_text(f"{both}void stop(void);\nvoid tick(void);\nvoid tick(void) {{\n{code}}}\n")
+        folders = "-I", tmp_path / "panda_c", "-I", tmp_path / "observer_c"
+        compile_c(*folders, "-c", "-o", tmp_path / "tick.o", source)
     for code in blocks(ROOT / "docs" / "c.md", "cpp"):
         source = tmp_path / "tick.cpp"
         source.write_text(

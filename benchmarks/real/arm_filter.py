@@ -17,6 +17,9 @@ from nori_dyn.typing import Floats
 UNKNOWN = 20.0
 """How large what pushes may be at first, as a standard deviation [N m, N]."""
 
+EVERY = 20
+"""Samples from one look at the deviations to the next."""
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -57,13 +60,13 @@ class Filtered:
 
     Attributes:
         torques: the estimates (n, nv) [N m].
-        deviations: their standard deviations.
-        consistency: whether what it read fits what it was told.
+        deviations: their standard deviations at every `EVERY`th sample (n / EVERY, nv).
+        ratio: of what it read to what it was told of noise, see `Consistency`.
     """
 
     torques: Floats
     deviations: Floats
-    consistency: Any
+    ratio: float
 
 
 def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Floats, told: Told) -> Filtered:
@@ -77,13 +80,21 @@ def by_filter(tree: nd.KinematicTree, t: Floats, q: Floats, qd: Floats, tau: Flo
         tau: torques that are read (n, nv).
         told: what the filter is told.
     """
+    steps = np.diff(t, prepend=t[0])
     name = "offset" if told.at is None else f"fx:{told.at}"
-    observer = nd.Filter(nd.plan(nd.System(tree, told.sensors), outputs=[name]), dt=float(np.median(np.diff(t))))
-    found = observer.over(t, q, qd, tau)
+    observer = nd.Filter(nd.plan(nd.System(tree, told.sensors), outputs=[name]), dt=float(np.median(steps)))
+    pushes, spreads = [], []
+    for k, dt in enumerate(steps.tolist()):
+        observer.inputs.q[:], observer.inputs.qd[:], observer.inputs.y[:] = q[k], qd[k], tau[k]
+        observer.tick(dt if k else None).raise_for_status()
+        pushes.append(np.array(vars(observer.outputs)[name]))
+        if k % EVERY == 0:
+            state = observer.state
+            own = state.places(name) if told.at else [state.places(f"offset:tau:{one}")[0] for one in tree.joint_names]
+            spreads.append(state.covariance[np.ix_(own, own)])
+    found, P = np.array(pushes), np.array(spreads)
     if told.at is None:
-        return Filtered(-found["offset"], found.deviations["offset"], found.consistency)
+        return Filtered(-found, np.sqrt(np.diagonal(P, axis1=1, axis2=2)), observer.consistency.ratio)
     J = nd.jacobian(tree, q.T, told.at)
-    k = [found.memory.names.index(one) for one in found.memory.names if one.startswith(name)]
-    P = np.square(found.memory.deviations[:, k])
-    spread = np.sqrt(np.einsum("ijn,ni->nj", J**2, P))
-    return Filtered(np.einsum("ijn,ni->nj", J, found[name]), spread, found.consistency)
+    spread = np.sqrt(np.einsum("ijn,nik,kjn->nj", J[..., ::EVERY], P, J[..., ::EVERY]))
+    return Filtered(np.einsum("ijn,ni->nj", J, found), spread, observer.consistency.ratio)

@@ -3,7 +3,7 @@
 It follows sums of sines by its dynamics and a spring and a damper a joint, so that a push moves it; or it is held to
 them whatever pushes. The wrench at the hand has steps and what is smooth. Torques, positions and velocities are read
 with noise, at 1 kHz. So an estimate of the torques from outside has an error and a delay: `python -m
-benchmarks.real.pushed_panda` prints those of the peers over their tuning.
+benchmarks.real.pushed_panda` prints those of the peers and of the filter over their tuning.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 import nori_dyn as nd
+from benchmarks.real.arm_filter import Told, by_filter
 from benchmarks.real.peers import by_differences, delay, momentum_observer, outside, rms
 from benchmarks.real.signals import derivative, lagging
 from nori_dyn.tables import Document, Table
@@ -37,6 +38,9 @@ BEGINNING = 500
 
 TUNINGS = (5.0, 10.0, 15.0, 25.0, 40.0, 60.0, 100.0, 150.0, 250.0)
 """Bandwidths [1/s] at which the peers are tried."""
+
+WALKS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+"""Walks [N m] that the filter is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +197,13 @@ def peers(push: Push) -> Iterator[Score]:
     yield score("joint smoother, ahead", np.nan, push, outside(tree, q, qd, smooth.qdd, tau))
 
 
+def filters(push: Push, walks: tuple[float, ...] = WALKS) -> Iterator[Score]:
+    """Yield how good the filter is, over the walk that it is told, with the true noise of what is read."""
+    for walk in walks:
+        found = by_filter(push.tree, push.t, push.q, push.qd, push.tau, Told(Noise().qd, Noise().tau, walk))
+        yield score("filter", walk, push, found.torques)
+
+
 def best(scores: Iterator[Score]) -> dict[str, Score]:
     """Return the tuning of least error of each estimator."""
     found: dict[str, Score] = {}
@@ -203,10 +214,12 @@ def best(scores: Iterator[Score]) -> dict[str, Score]:
 
 
 def main() -> None:
-    """Print error and delay of the peers, over their tuning."""
+    """Print error and delay of the peers and of the filter, over their tuning."""
     columns = ("estimator", "tuning", "error [N m]", "delay [ms]")
     for title, is_held in (("A Panda that is pushed", False), ("A Panda that is held to its path", True)):
-        rows = tuple((s.name, s.tuning, s.error, 1e3 * s.delay) for s in peers(pushed(is_held=is_held)))
+        push = pushed(is_held=is_held)
+        found = [*peers(push), *filters(push)]
+        rows = tuple((s.name, s.tuning, s.error, 1e3 * s.delay) for s in found)
         print(Document((Table(title, columns, rows),)).text(120))
 
 

@@ -59,9 +59,8 @@ class Filter(core.Filter):
     """
 
     def __init__(self, plan: Plan | PlanSet, dt: float, backend: str = "auto") -> None:
-        plans, contact_names, name = plans_of(plan, "nd.Filter")
-        self._sensors = name
-        super().__init__(plans, contact_names, dt, backend, progress_bar, name)
+        plans, contact_names, self._name = plans_of(plan, "nd.Filter")
+        super().__init__(plans, contact_names, dt, backend, progress_bar, self._name)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CFilter:
         """Write the filter as source code that stands alone: C11 and a class for C++, its state in a struct.
@@ -87,7 +86,7 @@ class Filter(core.Filter):
             >>> list(exported.outputs)
             ['qdd', 'memory', 'nis', 'degrees', 'log_likelihood']
         """
-        return export_filter(self, self._sensors, folder, lang, name)
+        return export_filter(self, self._name, folder, lang, name)
 
 
 class Window(core_window.Window):

@@ -58,8 +58,7 @@ def export(
         bool,
         typer.Option(
             "--filter",
-            help="Write a filter: estimates at each tick from all readings up to it, with what persists by the sensors' "
-            "`memory`.",
+            help="Write a filter: estimates at each tick from all readings up to it, by the `memory` of the sensors.",
         ),
     ] = False,
     dt: Annotated[
@@ -99,10 +98,11 @@ def export(
         return
     states = f" in each of {made.n_states} contact states" if made.n_states > 1 else ""
     up_to = "up to " if states else ""
-    called, held = ("step", ", its steps not counted") if as_filter else ("solve", "")
+    function, struct = ("step", "filter") if as_filter else ("solve", "workspace")
+    besides = " beside the filter's own" if as_filter else ""
     show(
-        f"{made.name}_{called}: {up_to}{made.cost.total:,} operations{held}{states}, {made.n_sines:,} sines and cosines, "
-        f"{made.n_pivots:,} guarded pivots, a {'filter' if as_filter else 'workspace'} of {8 * made.n_work / 1000:,.1f} kB. Outputs: "
+        f"{made.name}_{function}: {up_to}{made.cost.total:,} operations{besides}{states}, {made.n_sines:,} sines and "
+        f"cosines, {made.n_pivots:,} guarded pivots, a {struct} of {8 * made.n_work / 1000:,.1f} kB. Outputs: "
         f"{listed(made.outputs)}.",
         *([] if made.monitor is None else [f"{made.name}_check: {made.monitor.routine.cost.total:,} operations."]),
         f"Written to {unbroken(str(out))}: {listed(made.files)}. {made.name}.h says how to call it.",

@@ -44,6 +44,9 @@ MOST_DOUBLINGS = 24
 NEVER = 1e-9
 """How close to 1 a factor of Phi is by which an error never goes away."""
 
+ROUNDING = 1e-12
+"""Delays [s] that are shown as none."""
+
 DEPENDS = 1e-9
 """The share of the largest from which on an output depends on what persists."""
 
@@ -170,4 +173,6 @@ def _sums(G: Floats, Phi: Floats) -> tuple[Floats, Booleans]:
 
 def shown_delay(seconds: float) -> str:
     """Return a delay [s] as people read it, in milliseconds."""
+    if abs(seconds) < ROUNDING:
+        return "0"
     return number(1e3 * seconds, 3) if np.isfinite(seconds) else "inf"

@@ -5,14 +5,14 @@ Source: docs/design.md, 4.12; Bierman, Factorization Methods for Discrete Sequen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
-from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
+from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
@@ -31,7 +31,7 @@ from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.measurements.contacts import ContactState, contact_state
+from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
@@ -94,19 +94,20 @@ class Filter:
     @property
     def contacts(self) -> ContactState:
         """The contacts that are closed."""
-        return tuple(self._running)[self._number]
+        return self._ticks.planned.states[self._number]
 
-    def switch(self, closed: Iterable[str]) -> None:
+    def switch(self, closed: Closed) -> None:
         """Go to another contact state, for the ticks to come; what persists goes on.
 
+        Args:
+            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
+
         Raises:
-            UnknownSensorNameError: there is no such contact.
+            UnknownContactError: there is no such contact.
             UnplannedStateError: the state has no plan.
         """
-        state = contact_state(self.contact_names, closed, "the filter")
-        if state not in self._running:
-            raise UnplannedStateError(state, tuple(self._running))
-        self._now, self._number = self._running[state], tuple(self._running).index(state)
+        self._number = self._ticks.planned.number_of(closed)
+        self._now = self._running[self.contacts]
 
     @property
     def ticks(self) -> Mapping[ContactState, Tick]:

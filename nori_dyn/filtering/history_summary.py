@@ -109,16 +109,17 @@ class Summary(Shown):
             named = self.delays.largest.items()
             late = listed([f"{name} {shown_delay(seconds)} ms" for name, seconds in named], MOST_DELAYS)
             facts.append(("mean delay", f"{late}, after a step of what persists"))
-        columns: tuple[str, ...] = ("of", "at first", "+-", "at last", "+-", "unit")
+        columns = ["of", "at first", "+-", "at last", "+-", "unit"]
+        lags: list[tuple[str, ...]] = [()] * len(self.names)
+        if self.delays is not None:
+            columns.append("late [ms]")
+            lags = [(shown_delay(seconds),) for seconds in self.delays.seconds.tolist()]
         numbers = zip(*(each.tolist() for each in (*self.first, *self.last)), strict=True)
         rows = tuple(
-            (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit)
-            for name, (a, sa, b, sb), unit in zip(self.names, numbers, self.units, strict=True)
+            (name, number(a, 3), number(sa, 2), number(b, 3), number(sb, 2), unit, *more)
+            for name, (a, sa, b, sb), unit, more in zip(self.names, numbers, self.units, lags, strict=True)
         )
-        if self.delays is not None:
-            columns = (*columns, "late [ms]")
-            rows = tuple((*row, shown_delay(s)) for row, s in zip(rows, self.delays.seconds.tolist(), strict=True))
-        table = Table("Memory", columns, rows, left=(0, 5), most=MOST_NUMBERS)
+        table = Table("Memory", tuple(columns), rows, left=(0, 5), most=MOST_NUMBERS)
         words = []
         if self.unseen:
             told = listed(self.unseen, 4)

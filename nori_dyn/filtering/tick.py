@@ -45,7 +45,6 @@ class Tick:
     """Compiled, the same for all states of a system.
 
     Attributes:
-        plan: the plan.
         freed: the equations over what is free.
         solver: the outputs, given what is free.
         solver_state: q, qd, the exact readings and what is free, for a ticker of the solver.
@@ -67,7 +66,7 @@ class Tick:
             self.freed: Freed = freed(plan)
             stage("rows")
             traced = self.freed.rows.traced
-        self.plan, self.backend = plan, backend
+        self.backend = backend
         self.rows = CompiledFunction(traced, backend, watch)
         self.solver = Solver(self.freed.plan, backend, check_residual=False, watch=watch)
         self.solver_state = np.zeros(sum(self.freed.plan.system.input_sizes.values()))

@@ -14,7 +14,8 @@ import numpy as np
 
 from nori_dyn import __version__
 from nori_dyn.errors import FileFormatError, UnknownNameError
-from nori_dyn.filtering.filter import GAP, Filter
+from nori_dyn.filtering.filter import Filter
+from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
@@ -97,16 +98,16 @@ def export_filter(of: Filter, sensors: str, folder: str | Path, lang: str = "c",
         PlanError: there are more contacts than exported code has room for.
     """
     _check_language(lang)
-    parts = {state: _parts(tick) for state, tick in of.ticks.items()}
+    parts = {state: _parts(of.plans[state], tick) for state, tick in of.ticks.items()}
     made = c_filter(parts, of.contact_names, of.dt, GAP * of.dt, sensors, name, __version__)
     write_folder(folder, made.files, made.name)
     return made
 
 
-def _parts(tick: Tick) -> TickParts:
+def _parts(plan: EliminationPlan, tick: Tick) -> TickParts:
     freed, first = tick.freed, tick.beginning()
     return TickParts(
-        plan=tick.plan,
+        plan=plan,
         solving=freed.plan,
         rows=freed.rows.traced,
         shape=tick.shape,

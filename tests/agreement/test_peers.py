@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from benchmarks.real.panda_observers import estimates, panda_log
+from benchmarks.real.arm_filter import by_filter
+from benchmarks.real.panda_observers import TOLD, estimates, panda_log
 from benchmarks.real.peers import by_differences, correlations, delay, momentum_observer, outside
-from benchmarks.real.pushed_panda import LOCKED, RATE, Noise, pushed
+from benchmarks.real.pushed_panda import LOCKED, RATE, TUNINGS, Noise, filters, pushed, score
 from benchmarks.real.signals import lagging
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -71,3 +72,29 @@ def test_on_the_log_of_a_panda():
     }
     for name, figures in expected.items():
         np.testing.assert_allclose(found[name], figures, atol=0.012)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the log of the Panda is not in the repository")
+def test_a_filter_reaches_on_the_log_what_low_passed_differences_do_that_look_ahead():
+    log = panda_log(SHARED)
+    found = by_filter(nd.load_robot("panda", locked=LOCKED), log.t, log.q, log.qd, log.tau, TOLD)
+    bars = (0.80, 0.93, 0.98, 0.93, 0.99, 0.88, 0.93)
+    assert (correlations(found.torques[500:], log.outside[500:]) >= bars).all()
+
+
+def test_a_filter_errs_less_and_is_less_late_than_its_peers_at_their_best():
+    push = pushed(seed=3, seconds=4.0)
+    tree, q, qd, tau = push.tree, push.q, push.qd, push.tau
+    peers = [
+        score(name, gain, push, method(tree, q, qd, tau, RATE, gain))
+        for name, method in (("momentum observer", momentum_observer), ("differences", by_differences))
+        for gain in TUNINGS
+    ]
+    ours = list(filters(push, (2.0, 5.0, 10.0)))
+    best = min(ours, key=lambda each: each.error)
+    for other in peers:
+        assert best.error < other.error
+        if other.error < 1.5 * best.error:
+            assert best.delay < other.delay
+        as_late = [each.error for each in ours if each.delay <= other.delay]
+        assert min(as_late) < other.error

@@ -1,4 +1,4 @@
-"""Exported filters are what the filter estimates, over hundreds of ticks, stand alone, and never lose what they know."""
+"""Exported filters are what the filter estimates, over hundreds of ticks, stand alone, and keep what they know."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def ticks(name: str) -> tuple[Tick, ...]:
 
 
 def _ticks(name: str, n: int) -> Iterator[Tick]:
-    """Yield a motion with noise: dt varies, readings are missing, one is no number, once nothing is, and there is a gap."""
+    """Yield a motion with noise: dt varies, readings are missing, some are no numbers, and there is a gap."""
     rng, of = np.random.default_rng(4), compiled_filter(name)
     tree, weights = of._tick.system.tree, of._all.weights
     q, qd, y = tree.random_configuration(1), 0.1 * rng.normal(size=tree.nv), rng.normal(size=len(of.inputs.y))

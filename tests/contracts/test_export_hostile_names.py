@@ -6,7 +6,9 @@ import re
 
 import pytest
 
+from nori_dyn.api.filter import Filter
 from nori_dyn.api.plan import plan
+from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import Frame
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.system.builder import System
@@ -51,6 +53,18 @@ def named(names: tuple[str, ...], robot: str, folder) -> Exported:
     return Exported.of(plan(system, outputs=outputs), folder, "-trigraphs", name="it")
 
 
+def observed(names: tuple[str, ...], robot: str, folder) -> Exported:
+    """Return the export of a filter of the same robot, offsets of the torques of its joints learned."""
+    tree = TREES["mixed_12"]
+    names = names[: tree.n_links]
+    tree = tree.replace(name=robot, names=names, joint_names=names, frames={})
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 1, "offset": {"sigma": 1}}
+    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 1}, "offsets": {"of": "offset", "walk": 1}}
+    sensors = SensorSet.from_dict({"name": robot, "measurements": [torque, KNOWN[1]], "memory": memory})
+    filtering = Filter(plan(System(tree, sensors), outputs=("tau", "offset")), dt=0.001, backend="numpy")
+    return Exported.made(filtering.export(folder, name="it"), folder, "-trigraphs")
+
+
 def code(made: Exported, file: str) -> str:
     """Return a file without its comments, its fields and enumerators by number."""
     text = re.sub(r"/\*.*?\*/", "", made.export.files[file], flags=re.DOTALL)
@@ -81,3 +95,12 @@ def test_names_stay_in_comments_and_fields(tmp_path):
     assert status == OK
     for values, others in zip(found.values(), plain.solve(q[0], qd[0], y[0])[1].values(), strict=True):
         assert_close(values, others, EXACT)
+
+
+def test_names_stay_in_comments_and_fields_of_filters(tmp_path):
+    hostile = observed(HOSTILE, HOSTILE[1], tmp_path / "hostile")
+    plain = observed(tuple(f"p{k}" for k in range(len(HOSTILE))), "plain", tmp_path / "plain")
+    for file, text in hostile.export.files.items():
+        assert text.isascii()
+        assert "include <stdlib" not in text
+        assert code(hostile, file) == code(plain, file)

@@ -350,8 +350,8 @@ def _about(interface: Interface, states: Sequence[StateRoutines], version: str) 
     yield ""
     yield (
         f"The robot {comment_text(tree.name)} with the sensors {comment_text(interface.inputs.name)}, over time: its "
-        "accelerations, wrenches and torques, and what persists from tick to tick, at each tick from all readings up to "
-        "it. A Kalman filter in square-root information form: exact, as all is linear once q and qd are given."
+        "accelerations, wrenches and torques, and what persists from tick to tick, from all readings up to it. A "
+        "Kalman filter in square-root information form: exact, as all is linear once q and qd are given."
     )
     yield ""
     yield f"    static {name}_filter filter;"
@@ -385,9 +385,9 @@ def _step(interface: Interface, longest: float) -> Iterator[str]:
     yield f"Take in the readings of one tick, a time dt [s] after the last{with_contacts}."
     yield ""
     yield (
-        "dt may vary; at the first tick it does not matter. A reading that is missing has a weight of 0, and any finite value; the weights of what is known at "
-        f"first have no part. Where dt is above {longest:g}, the motion in between is not known: what has a rate is "
-        "forgotten, and what walks has walked for as long."
+        "dt may vary; at the first tick any will do. A reading that is missing has a weight of 0, and any finite "
+        f"value; the weights of what is known at first have no part. Where dt is above {longest:g}, the motion in "
+        "between is not known: what has a rate is forgotten, and what walks has walked for as long."
     )
     if interface.contacts:
         yield ""
@@ -398,7 +398,7 @@ def _step(interface: Interface, longest: float) -> Iterator[str]:
     yield ""
     yield (
         f"Returns {NAME}_OK, or why there is no estimate: then every number of out is NaN, and what is known goes on "
-        "without the readings of this tick, for as long; what has a rate is not known then before it is read again. Where "
+        "without the readings of this tick; what has a rate is not known then before it is read again. Where "
         f"the status is {NAME}_TIME_NOT_POSITIVE{f' or {NAME}_UNPLANNED_CONTACTS' if interface.contacts else ''}, "
         "nothing was done."
     )

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.linalg as la
 
 import nori_dyn as nd
-from nori_dyn.api.filter import Filter
 
 DT = 0.01
 """Time between ticks [s]."""
@@ -55,25 +54,30 @@ def recorded(system, n, seed, steps=None):
     return Ticks(np.cumsum(steps), Q, rng.normal(size=(n, tree.nv)), rng.normal(size=(n, system.ny)))
 
 
-def by_least_squares(system, T, Q, Qd, Y, up_to=None, gap=np.inf, weights=None):
-    """Return the mean (N, n_d) and covariance (N, n_d, n_d) of all d, by one dense least-squares problem.
+def by_least_squares(system, T, Q, Qd, Y, gap=np.inf, weights=None):
+    """Return the mean (N, n_d) and covariance (N, n_d, n_d) of all d; see `by_least_squares_of`."""
+    mean, covariance = by_least_squares_of([system] * len(T), T, Q, Qd, Y, gap, weights)
+    return np.array(mean), np.array(covariance)
+
+
+def by_least_squares_of(systems, T, Q, Qd, Y, gap=np.inf, weights=None):
+    """Return the means and covariances of all d of each tick, by one dense least-squares problem.
 
     The rows are those of `System.D` and `System.b` at each tick: those that hold exactly leave d = d_0 + B c, the
     others are weighed; those of what is known at first stand there once; and between two ticks stand the laws of what
     persists.
 
     Args:
-        system: the system.
+        systems: the system of each tick.
         T, Q, Qd, Y: times, states, readings.
-        up_to: how many ticks' readings there are; all when None.
         gap: time from which on what has a rate does not go on.
         weights: those of the rows of each tick (N, n_weights).
     """
-    N, n = len(T), system.shape[1]
-    weights = np.tile(system.weights, (N, 1)) if weights is None else weights
-    known_first = {one.known_by for one in system.memory}
+    N = len(T)
+    weights = [system.weights for system in systems] if weights is None else weights
     spans, offsets, rows = [], [], []
-    for k in range(N):
+    for k, system in enumerate(systems):
+        known_first = {one.known_by for one in system.memory}
         D, b = system.D(Q[k]).toarray(), system.b(Q[k], Qd[k], Y[k])
         exact = [row.slice for row in system.rows if row.is_exact]
         E, e = np.vstack([D[s] for s in exact]), np.concatenate([b[s] for s in exact])
@@ -81,20 +85,20 @@ def by_least_squares(system, T, Q, Qd, Y, up_to=None, gap=np.inf, weights=None):
         offsets.append(-la.lstsq(E, e)[0])
         for row in (row for row in system.rows if not row.is_exact):
             is_first = row.name in known_first
-            if (is_first and k > 0) or (not is_first and up_to is not None and k >= up_to):
+            if is_first and k > 0:
                 continue
             root = np.sqrt(weights[k][list(row.weight_of_rows)])[:, None]
             rows.append(([(k, root * D[row.slice])], -root[:, 0] * b[row.slice]))
     for k in range(N - 1):
         dt = T[k + 1] - T[k]
-        for one in system.memory:
+        for one, later in zip(systems[k].memory, systems[k + 1].memory, strict=True):
             own, a, Qs = one.variable.slice, one.decay(dt), one.variance(dt)
             if one.rate is not None and dt > gap:
                 continue
-            now, after = np.zeros((len(Qs), n)), np.zeros((len(Qs), n))
-            after[:, own], now[:, own] = np.eye(len(Qs)), -a * np.eye(len(Qs))
+            now, after = (np.zeros((len(Qs), systems[j].shape[1])) for j in (k, k + 1))
+            after[:, later.variable.slice], now[:, own] = np.eye(len(Qs)), -a * np.eye(len(Qs))
             if one.rate is not None:
-                now[:, system.column(*one.rate)] = -dt * np.eye(len(Qs))
+                now[:, systems[k].column(*one.rate)] = -dt * np.eye(len(Qs))
             root = 1 / np.sqrt(Qs)[:, None]
             rows.append(([(k, root * now), (k + 1, root * after)], np.zeros(len(Qs))))
     starts = np.cumsum([0, *(span.shape[1] for span in spans)])
@@ -111,16 +115,11 @@ def by_least_squares(system, T, Q, Qd, Y, up_to=None, gap=np.inf, weights=None):
     c = la.solve_triangular(R, Qm.T @ r) / scale
     root = la.solve_triangular(R, np.eye(len(R))) / scale[:, None]
     P = root @ root.T
-    mean = np.array([offsets[k] + spans[k] @ c[starts[k] : starts[k + 1]] for k in range(N)])
-    covariance = np.array(
-        [spans[k] @ P[starts[k] : starts[k + 1], starts[k] : starts[k + 1]] @ spans[k].T for k in range(N)]
-    )
-    return mean, covariance
+    mean = [offsets[k] + spans[k] @ c[starts[k] : starts[k + 1]] for k in range(N)]
+    parts = [slice(starts[k], starts[k + 1]) for k in range(N)]
+    return mean, [span @ P[part, part] @ span.T for span, part in zip(spans, parts, strict=True)]
 
 
 def columns(system, name):
     """Return the columns of d of a kind, "qdd", or of a variable."""
     return [k for v in system.variables if name in (v.kind, v.name) for k in range(v.slice.start, v.slice.stop)]
-
-
-__all__ = ["DT", "Filter", "Ticks", "by_least_squares", "columns", "planned", "recorded", "sensors"]

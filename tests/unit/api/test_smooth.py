@@ -1,0 +1,102 @@
+"""Logs through filters and smoothers: what comes of a file is what comes of its arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
+from nori_dyn.logs.log import whole_table
+from tests.unit.filtering.recorded import DT, planned, recorded
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory):
+    """A plan, ticks, and the file of a log with these."""
+    plan, path = planned(), tmp_path_factory.mktemp("smooth") / "log.npz"
+    ticks = recorded(plan.system, N, seed=1)
+    np.savez(path, t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
+    return plan, ticks, path
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_log_is_its_arrays(arm, causal):
+    plan, ticks, path = arm
+    found = nd.smooth(path, plan, dt=DT, causal=causal)
+    expected = nd.Filter(plan, DT).over(*ticks.all, causal=causal)
+    np.testing.assert_array_equal(found["tau"], expected["tau"])
+    np.testing.assert_array_equal(found.deviations["qdd"], expected.deviations["qdd"])
+    np.testing.assert_array_equal(found.memory.mean, expected.memory.mean)
+    np.testing.assert_array_equal(found.t, ticks.T)
+    assert found.report.samples == len(found.samples) == N
+    assert str(found) == str(expected)
+    assert (found.history.delays is None) == (not causal)
+
+
+def test_as_a_table_and_as_a_file(arm, tmp_path):
+    pytest.importorskip("pandas")
+    plan, _, path = arm
+    found = nd.smooth(path, plan)
+    table = found.to_pandas()
+    assert table.attrs["units"]["sigma:offset:tau:joint1"] == "N m"
+    np.testing.assert_array_equal(table["sigma:tau:joint2"], found.deviations["tau"][:, 1])
+    np.testing.assert_array_equal(table["offset:tau:joint1"], found.memory["offset:tau:joint1"][:, 0])
+    found.save(tmp_path / "out.csv")
+    written = whole_table(tmp_path / "out.csv")
+    assert list(written) == ["t", *table.columns]
+    np.testing.assert_allclose(written["p_value"], found.history.p_value)
+
+
+def test_readings_that_are_missing(arm, tmp_path):
+    plan, ticks, _ = arm
+    told = ticks.Y.copy()
+    told[3:6, 1] = np.nan
+    np.savez(tmp_path / "log.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=told)
+    with pytest.raises(InputError, match="is empty or nan"):
+        nd.smooth(tmp_path / "log.npz", plan)
+    found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT)
+    whole = ticks.T, ticks.Q, ticks.Qd, told
+    np.testing.assert_array_equal(found["tau"], nd.Filter(plan, DT).over(*whole, missing="drop", causal=False)["tau"])
+    assert found.report.dropped == {plan.system.measurement_names[1]: 3}
+
+
+def test_samples_without_a_motion_are_left_out(arm, tmp_path):
+    plan, ticks, _ = arm
+    Q = ticks.Q.copy()
+    Q[10] = np.nan
+    np.savez(tmp_path / "log.npz", t=ticks.T, q=Q, qd=ticks.Qd, y=ticks.Y)
+    found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT)
+    kept = np.arange(N) != 10
+    whole = (each[kept] for each in ticks.all)
+    np.testing.assert_array_equal(found["tau"], nd.Filter(plan, DT).over(*whole, causal=False)["tau"])
+    np.testing.assert_array_equal(found.samples.numbers, np.flatnonzero(kept))
+
+
+def test_times_that_are_not_told(arm, tmp_path):
+    plan, ticks, _ = arm
+    np.savez(tmp_path / "log.npz", q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
+    with pytest.raises(InputError, match=r"Give the time between samples: --dt 0\.001"):
+        nd.smooth(tmp_path / "log.npz", plan)
+    found = nd.smooth(tmp_path / "log.npz", plan, dt=DT)
+    np.testing.assert_allclose(found["tau"], nd.Filter(plan, DT).over(None, *ticks.all[1:], causal=False)["tau"])
+
+
+def test_what_is_refused(arm):
+    plan, _, path = arm
+    with pytest.raises(UnknownNameError, match="way to treat what no reading tells 'mind'"):
+        nd.smooth(path, plan, unseen="mind")
+    with pytest.raises(InputError, match="contacts can be chosen for a plan set"):
+        nd.smooth(path, plan, contacts=["tip"])
+    wrench = {"type": "external_wrench", "links": ["link2"], "value": 0}
+    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    push = {"of": "fx:link1", "walk": 0.1, "sigma": 1}
+    content = {"name": "pushed", "measurements": [torque, wrench], "memory": {"push": push}}
+    content["measurements"].append({"type": "joint_acceleration", "joints": "all"})
+    pushed = planned(nd.SensorSet.from_dict(content), outputs=("tau",))
+    ticks = recorded(pushed.system, 5, seed=2)
+    np.savez(path.parent / "pushed.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
+    with pytest.raises(SingularSystemError, match="no reading tells anything of fx:link1"):
+        nd.smooth(path.parent / "pushed.npz", pushed, unseen="refuse")
