@@ -133,7 +133,8 @@ class Filter:
         """Go back to the beginning, or to what is known at some time.
 
         Args:
-            state: what is known at the next tick, before its readings; what the sensors' config says when None.
+            state: what is known at the next tick, before its readings, see `predicted`; what the sensors' config says
+                when None.
 
         Raises:
             InputError: what is known is of other numbers, or its covariance is none.
@@ -155,6 +156,21 @@ class Filter:
         if self._last is None:
             return memory_state(self.memory_names, self._tick.memory_units, self._shared.information, self._time)
         return self._state_of(self._last.found(), self._time)
+
+    def predicted(self, dt: float | None = None) -> MemoryState:
+        """Return what is known of what persists before the next readings: what `reset` takes to go on from.
+
+        Args:
+            dt: time since the last tick [s]; the usual one when None.
+
+        Raises:
+            InputError: a time that is not positive.
+        """
+        if self._last is None:
+            return self.state
+        dt = self.dt if dt is None else checked_time("dt", dt)
+        units = self._tick.memory_units
+        return memory_state(self.memory_names, units, self._last.carried(dt), self._time + dt)
 
     @property
     def expected(self) -> MemoryState:

@@ -69,6 +69,9 @@ class Running(Protocol):
     def found(self) -> Updated:
         """Return what is known of what is free after the readings of the last step."""
 
+    def carried(self, dt: float) -> Information:
+        """Return what is known of the memory a time [s] after the last step."""
+
     @property
     def lost(self) -> tuple[int, ...]:
         """The places in u of what the last step did not determine."""
@@ -89,9 +92,8 @@ class NumpyRunning:
 
     def step(self, last: Running | None, dt: float) -> int:
         shared, tick = self._shared, self.tick
-        if isinstance(last, NumpyRunning) and last._after is not None and last._motion is not None:
-            before = propagated(last._after, last._motion(dt))
-            shared.put(before if dt <= self._longest else forgotten(before, tick.sizes[1]))
+        if last is not None:
+            shared.put(last.carried(dt))
         q, qd, y, weights = self._parts
         rows = tick.rows
         for place, values in zip(vars(rows.inputs).values(), (q, qd, y), strict=True):
@@ -127,6 +129,10 @@ class NumpyRunning:
         assert self._after is not None
         return self._after
 
+    def carried(self, dt: float) -> Information:
+        assert self._motion is not None
+        return carried(self.found(), self._motion(dt), dt <= self._longest)
+
     @property
     def lost(self) -> tuple[int, ...]:
         return self._lost
@@ -140,7 +146,7 @@ class NativeRunning:
     """
 
     def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
-        self.tick = tick
+        self.tick, self._longest = tick, longest
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs = tick.solver.native
         rows = tick.rows.kernel
@@ -166,9 +172,20 @@ class NativeRunning:
         parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
         return Updated(*parts, (), native.u.copy())
 
+    def carried(self, dt: float) -> Information:
+        said, has_rates = self.tick.formed(self._native.values), self._native.has_rates
+        rates = (said.X, said.x) if has_rates else (np.zeros_like(said.X), np.zeros_like(said.x))
+        return carried(self.found(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self._longest)
+
     @property
     def lost(self) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self._native.pivots == 0).tolist())
+
+
+def carried(after: Updated, motion: Motion, knows_rates: bool) -> Information:
+    """Return what is known of the memory after a motion; without what has a rate where that is not known so long."""
+    before = propagated(after, motion)
+    return before if knows_rates else forgotten(before, motion.n_v)
 
 
 def forgotten(before: Information, n_v: int) -> Information:

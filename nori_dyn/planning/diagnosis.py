@@ -18,6 +18,7 @@ from nori_dyn.errors import SingularSystemError, SystemShapeError
 from nori_dyn.system.builder import System
 from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes, over_sources
 from nori_dyn.system.variables import Variable
+from nori_dyn.tables import listed as listed_names
 from nori_dyn.typing import Floats, Indices
 
 MOVED = 1e-6
@@ -59,6 +60,9 @@ def check_shape(system: System) -> None:
             f"{-difference} too few. Joint accelerations or torques and external wrenches that are neither measured "
             "nor known need a row: add sensors, or `value: 0` for what is known to be zero."
         )
+        unknown = [one.variable.name for one in system.memory if one.sigma is None and one.rate is None]
+        if unknown:
+            advice += f" Of {listed_names(unknown, SHOWN)}, in `memory`, nothing is known at first: give it a `sigma`."
         if not _has_free_base(system) and -difference <= BASE_FREEDOMS:
             advice += f" {FLOAT} That nothing holds its base is {BASE_FREEDOMS} rows more."
     else:

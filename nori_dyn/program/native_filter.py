@@ -175,6 +175,11 @@ class NativeTick(NativeSteps):
         self._tick.dt, self._tick.longest = np.nan, longest
         self._step, self._nothing = library.step, ffi.NULL
 
+    @property
+    def has_rates(self) -> bool:
+        """Whether the last step told the rates of the memory."""
+        return bool(self._tick.has_rates)
+
     def step(self, last: NativeTick | None, dt: float) -> int:
         """Estimate the state that there is, a time [s] after the last tick, if there was one.
 

@@ -242,11 +242,24 @@ def test_a_time_just_under_a_gap_is_bridged(running):
 def test_a_state_put_back_goes_on_as_if_nothing_had_been(backend):
     one, other = observer(backend), observer(backend)
     run(one, 20)
-    # What is known before the next tick is what is known after this one, moved on: a state at the next tick.
     other.reset(one.state)
     assert other.state.time == one.state.time
     np.testing.assert_allclose(other.state.mean, one.state.mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(other.state.covariance, one.state.covariance, rtol=1e-10)
+
+
+@pytest.mark.parametrize("dt", [DT, 3 * DT, 20 * DT])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_predicted_is_all_that_the_next_tick_needs(backend, dt):
+    one, other = observer(backend), observer(backend)
+    run(one, 20)
+    before = one.predicted(dt)
+    other.reset(before)
+    there, here = one.step(*state(20), dt=dt), other.step(*state(20))
+    assert before.time == pytest.approx(there.memory.time)
+    np.testing.assert_allclose(here.memory.mean, there.memory.mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(here.memory.covariance, there.memory.covariance, rtol=1e-9)
+    assert here.nis == pytest.approx(there.nis, rel=1e-8)
 
 
 def test_a_state_of_other_numbers_is_refused(running):
