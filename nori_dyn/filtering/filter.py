@@ -181,7 +181,7 @@ class Filter:
         """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
 
         Where there is no estimate, as for a reading that is not a number, what is known goes on without the readings of
-        the tick.
+        the tick; where it is only that something is not determined, with what they tell of the rest.
 
         Args:
             dt: time since the last tick [s], positive; the usual one when None.
@@ -221,7 +221,7 @@ class Filter:
         Raises:
             InputError: as `Solver.solve`, and a time that is not positive.
             SingularSystemError: something is not determined by the readings up to now, and nothing was known of it at
-                first: names it. What is known goes on without the readings of this tick.
+                first: names it. What is known goes on with what the readings tell of the rest.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
         now, tick = self._now, self._tick

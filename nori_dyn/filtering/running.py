@@ -63,7 +63,8 @@ class Running(Protocol):
         """Estimate the state that there is, a time [s] after the last tick, if there was one.
 
         Returns:
-            0, or why there is no estimate; what is known goes on as without the readings then.
+            0, or why there is no estimate; what is known goes on as without the readings then, but for what is not
+            determined: there they tell what they can.
         """
 
     def found(self) -> Updated:
@@ -102,13 +103,13 @@ class NumpyRunning:
         if not wrong:
             said = tick.formed(np.array(rows.outputs))
             after = updated(shared.information, said.A, said.c, weights[tick.freed.weight_of_rows], tick.sizes[0])
-            wrong = UNDETERMINED if after.undetermined else 0 if np.isfinite(after.nis) else NOT_FINITE
+            wrong = NOT_FINITE if not np.isfinite(after.nis) else UNDETERMINED if after.undetermined else 0
             self._lost = after.undetermined
             self._after, self._motion = after, lambda time: tick.motion(said, time)
         if not wrong:
             tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], after.u])
             wrong = 0 if self._tick().ok else NO_SOLUTION
-        if wrong:
+        if wrong in (NOT_FINITE, NO_SOLUTION):
             self._coast()
         else:
             shared.totals[:] += after.nis, after.degrees, 1

@@ -87,7 +87,7 @@ SEEN void coast(tick *now) {
 
 /* One tick, a time dt after the last, which may be of other contacts; none before the first. Returns 0, or a number
    above 0 where it has no estimate: 1, numbers that are not finite; 2, something is not determined; 3, exact rows have
-   no solution. What is known goes on as without its readings then. */
+   no solution. What is known goes on as without its readings then, but for 2, where they tell what they can. */
 SEEN int step(tick *now, tick *last, double dt) {
     filter *const at = now->steps;
     double *const free = now->free;
@@ -96,16 +96,19 @@ SEEN int step(tick *now, tick *last, double dt) {
     if (last) last->go_on(last, dt);
     now->has_rates = 1;
     for (int i = 0; i < P; ++i) weights[i] = now->state[N_STATE + weight_of[i]];
-    if (now->rows(now->rows_at)) wrong = 1;
-    else if (update(at)) wrong = 2;
-    else if (!is_finite(at->nis)) wrong = 1;
+    if (now->rows(now->rows_at)) {
+        wrong = 1;
+    } else {
+        const int lost = update(at);
+        wrong = is_finite(at->nis) ? lost ? 2 : 0 : 1;
+    }
     if (!wrong) {
         for (int i = 0; i < N_MOTION; ++i) free[i] = now->state[i];
         for (int i = 0; i < N_EXACT; ++i) free[N_MOTION + i] = now->state[N_MOTION + exact[i]];
         for (int i = 0; i < N; ++i) free[N_MOTION + N_EXACT + i] = at->u[i];
         if (now->outputs(now->outputs_at)) wrong = 3;
     }
-    if (wrong) {
+    if (wrong == 1 || wrong == 3) {
         coast(now);
     } else {
         now->totals[0] += at->nis;

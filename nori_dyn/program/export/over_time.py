@@ -398,7 +398,8 @@ def _step(interface: Interface, longest: float) -> Iterator[str]:
     yield ""
     yield (
         f"Returns {NAME}_OK, or why there is no estimate: then every number of out is NaN, and what is known goes on "
-        "without the readings of this tick; what has a rate is not known then before it is read again. Where "
+        "without the readings of this tick; what has a rate is not known then before it is read again. Where it is "
+        f"{NAME}_UNDETERMINED, the readings tell what they can. Where "
         f"the status is {NAME}_TIME_NOT_POSITIVE{f' or {NAME}_UNPLANNED_CONTACTS' if interface.contacts else ''}, "
         "nothing was done."
     )
