@@ -55,9 +55,9 @@ Differentiated = Annotated[
     str | None,
     typer.Option(
         "--differentiate",
-        metavar="WINDOW|kalman|smoother",
-        help="Make joint accelerations that the log lacks from its velocities: by a Savitzky-Golay filter of this odd "
-        "number of samples; by a Kalman filter a joint, of the samples so far; or by a smoother, of all of them. The "
+        metavar="<way>",
+        help="Make joint accelerations that the log lacks from its velocities: 51, by a Savitzky-Golay filter of that "
+        "odd number of samples; 'kalman', by a Kalman filter a joint, of the samples so far; or 'smoother', of all. The "
         "latter two find the noise of each joint in the log, and say how sure they are: accelerations that have a "
         "sigma are weighed by that.",
     ),
