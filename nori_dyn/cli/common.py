@@ -56,9 +56,9 @@ Differentiated = Annotated[
     typer.Option(
         "--differentiate",
         metavar="<way>",
-        help="Make joint accelerations that the log lacks from its velocities: 51, by a Savitzky-Golay filter of that "
-        "odd number of samples; 'kalman', by a Kalman filter a joint, of the samples so far; or 'smoother', of all. The "
-        "latter two find the noise of each joint in the log, and say how sure they are: accelerations that have a "
+        help="Make joint accelerations that the log lacks from its velocities: 51, by a window of that odd number "
+        "of samples (Savitzky and Golay); 'kalman', by a Kalman filter a joint, of the samples so far; or 'smoother', "
+        "of all. The latter two find the noise of each joint in the log, and say how sure they are: accelerations that have a "
         "sigma are weighed by that.",
     ),
 ]
