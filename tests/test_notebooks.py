@@ -97,6 +97,8 @@ def test_it_runs_from_top_to_bottom(path, tmp_path):
             pytest.skip("the package example-robot-data is not installed")
     if "shared/data" in source and not LOGS.is_dir():
         pytest.skip("the logs of real robots are not here: see docs/real_robots.md")
+    if "walking.mat" in source:
+        pytest.importorskip("h5py", reason="the package h5py is not installed")
     if "nd.identify(" in source:
         for package in ("cvxpy", "clarabel", "rosbags"):
             pytest.importorskip(package, reason=f"the package {package} is not installed")
