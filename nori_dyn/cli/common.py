@@ -58,8 +58,8 @@ Differentiated = Annotated[
         metavar="<way>",
         help="Make joint accelerations that the log lacks from its velocities: 51, by a window of that odd number "
         "of samples (Savitzky and Golay); 'kalman', by a Kalman filter a joint, of the samples so far; or 'smoother', "
-        "of all. The latter two find the noise of each joint in the log, and say how sure they are: accelerations that have a "
-        "sigma are weighed by that.",
+        "of all. The latter two find the noise of each joint in the log, and say how sure they are: accelerations that "
+        "have a sigma are weighed by that.",
     ),
 ]
 
