@@ -100,7 +100,9 @@ def plan(
     if as_json:
         print_json({**figures, "plan": str(out)})
         return
-    then = next_command("solve", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv")
+    then = next_command(
+        "filter" if known.memory else "solve", "--plan", out, "--input", "LOG.csv", "--out", "ESTIMATES.csv"
+    )
     told: tuple[str, ...] = ()
     if contacts == ALL:
         columns = ", ".join(f"contact:{name}" for name in known.contact_names)

@@ -176,3 +176,10 @@ def test_contacts_of_the_log(run, tmp_path):
         with np.load(tmp_path / "out.npz") as found:
             np.testing.assert_allclose(found["tau"], expected["tau"], rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(found["sigma:qdd"], expected.deviations["qdd"], rtol=1e-9)
+
+
+def test_a_plan_with_memory_says_that_a_filter_comes_next(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, output, _ = run("plan", "ur5", "--sensors", "momentum_observer", "--outputs", "offset", "--out", "ur5.plan")
+    assert status == 0
+    assert "Next: nori-dyn filter --plan ur5.plan --input LOG.csv --out ESTIMATES.csv" in output
