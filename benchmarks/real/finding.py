@@ -24,6 +24,7 @@ class Finding:
         difference: the mean of the differences, estimated minus measured.
         spread: the standard deviation of what was measured.
         correlation: of the two over time.
+        is_detail: whether it stands among those of its data set only, and not in the overview.
     """
 
     data: str
@@ -35,6 +36,7 @@ class Finding:
     difference: tuple[float, ...]
     spread: tuple[float, ...]
     correlation: tuple[float, ...]
+    is_detail: bool = False
 
     def of(self, component: str) -> tuple[float, float, float, float]:
         """Return rms, difference, spread and correlation of a component."""

@@ -16,7 +16,7 @@ seconds later, less the offset that was known when they were still to come.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -238,7 +238,7 @@ def compared(data: Path) -> Iterator[Finding]:
                 np.searchsorted(known.at, seen - late, side="right") - 1, own
             ]
         for name, offset in what.items():
-            yield held_against(
+            found = held_against(
                 DATA,
                 f"{title}, {name}",
                 "what its motion asks for",
@@ -247,6 +247,7 @@ def compared(data: Path) -> Iterator[Finding]:
                 (slow_read - offset)[:, COUPLES_LAST],
                 (slow_read - slow_error)[:, COUPLES_LAST],
             )
+            yield replace(found, is_detail=not name.endswith(KINDS[1]))
 
 
 def judged(data: Path, kind: str) -> Iterator[Figure]:

@@ -20,7 +20,7 @@ def overview(found: Iterable[Findings]) -> Table:
     """Return the table of all data sets: a row a finding, with the range of its components."""
     rows = []
     for findings in found:
-        for one in (one for one in findings if isinstance(one, Finding)):
+        for one in (one for one in findings if isinstance(one, Finding) and not one.is_detail):
             parts = [[k for k, unit in enumerate(one.units) if unit == each] for each in dict.fromkeys(one.units)]
             cells = [
                 "; ".join(_range(values, part, one.units[part[0]]) for part in parts)
