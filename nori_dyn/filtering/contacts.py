@@ -22,22 +22,21 @@ model filter: Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 
 from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError, named_contacts
 from nori_dyn.filtering.contact_rows import CaseReadings, counting, everything, exact_where_counted, of_cases
-from nori_dyn.filtering.filter import checked_time, undetermined
+from nori_dyn.filtering.filter import checked_time
 from nori_dyn.filtering.free import Freed
-from nori_dyn.filtering.instants import GAP
-from nori_dyn.filtering.knowledge import MemoryState, information, memory_state
-from nori_dyn.filtering.markov import distances, looked_back, transitions, weighed
-from nori_dyn.filtering.running import forgotten
+from nori_dyn.filtering.instants import GAP, undetermined
+from nori_dyn.filtering.knowledge import MemoryState, memory_state
+from nori_dyn.filtering.markov import NO_PART, distances, looked_back, mixed, transitions, weighed
+from nori_dyn.filtering.recognised import Recognised, Switch
 from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, updated
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.filtering.tracked import Tracked
@@ -51,7 +50,6 @@ from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.native_filter import NativeSteps
 from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes
-from nori_dyn.tables import Document, Facts, Shown, Table, listed, number
 from nori_dyn.typing import Floats, Indices
 
 RATE = 3.0
@@ -63,9 +61,6 @@ ACCELERATION = 1.0
 LIKELY = 0.01
 """From which probability on a state counts as likely, where only states near those are judged."""
 
-NO_PART = 1e-3
-"""Below which probability another state's memory has no part in a mixture."""
-
 KEPT_SWITCHES = 1000
 """How many switches a filter remembers."""
 
@@ -73,86 +68,6 @@ AS_GOOD_AS_EXACT = 1e-7
 """Share of the wide density's size that what holds exactly in a case of a contact is off by at most."""
 
 HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """A change of the most likely contact state.
-
-    Attributes:
-        time: time since the first tick [s].
-        before, after: the states.
-        probability: that of the state after, at that tick.
-    """
-
-    time: float
-    before: ContactState
-    after: ContactState
-    probability: float
-
-
-class Recognised(Shown):
-    """The estimate of a tick of which the contact state was not told.
-
-    Attributes:
-        contacts: the contacts that are closed in the most likely state.
-        probabilities: of each state that has a plan, given all readings up to the tick.
-        switch: the switch at this tick; None where the most likely state is that of the tick before.
-
-    Args:
-        probabilities: see above.
-        switch: see above.
-        tracked: returns the estimate in a state that was judged.
-    """
-
-    def __init__(
-        self,
-        probabilities: Mapping[ContactState, float],
-        switch: Switch | None,
-        tracked: Callable[[ContactState], Tracked],
-    ) -> None:
-        self.probabilities, self.switch, self._tracked = dict(probabilities), switch, tracked
-        self.contacts = max(self.probabilities, key=self.probabilities.__getitem__)
-
-    @cached_property
-    def tracked(self) -> Tracked:
-        """The estimate in the most likely state, and what it is worth."""
-        return self._tracked(self.contacts)
-
-    @property
-    def probability(self) -> float:
-        """That of the most likely state."""
-        return self.probabilities[self.contacts]
-
-    def probability_of(self, contact: str) -> float:
-        """Return the probability that a contact is closed."""
-        return sum(p for state, p in self.probabilities.items() if contact in state)
-
-    def mixture(self, name: str) -> Floats:
-        """Return an output by name, the mean over all states with their probabilities.
-
-        Raises:
-            NotRequestedError: the plan does not compute it.
-        """
-        likely = {state: p for state, p in self.probabilities.items() if p >= NO_PART}
-        return np.asarray(sum(p * self._tracked(state)[name] for state, p in likely.items()) / sum(likely.values()))
-
-    def __getitem__(self, name: str) -> Floats:
-        """Return an output of the most likely state by name.
-
-        Raises:
-            NotRequestedError: the plan does not compute it.
-        """
-        return self.tracked[name]
-
-    def __repr__(self) -> str:
-        return f"Recognised({named_contacts(self.contacts)}, probability {self.probability:.6g})"
-
-    def shown(self) -> Document:
-        ranked = sorted(self.probabilities.items(), key=lambda one: -one[1])
-        rows = tuple((", ".join(state) or "none", number(p, 3)) for state, p in ranked)
-        facts = () if self.switch is None else (("switched", f"from {named_contacts(self.switch.before)}"),)
-        return Document((Facts(facts), Table("Contact states", ("closed", "probability"), rows, left=(0,))))
 
 
 class ContactFilter:
@@ -257,12 +172,9 @@ class ContactFilter:
                 zero.
             UnplannedStateError: a state has no plan.
         """
-        if state is not None and state.names != self.memory_names:
-            raise InputError(
-                f"the state is of {listed(state.names, 4)}; this filter's memory is {listed(self.memory_names, 4)}."
-            )
+        before = self._tick.beginning(state)
         self.probabilities = self._beginning(probabilities)
-        self._before = self._tick.beginning() if state is None else information(state)
+        self._before = before
         self._after: dict[int, Updated] = {}
         self._motion: Callable[[float], Motion] | None = None
         self._time = 0.0 if state is None else state.time
@@ -291,7 +203,8 @@ class ContactFilter:
         Raises:
             InputError: as `Solver.solve`, and a time that is not positive.
             SingularSystemError: something is not determined in the most likely state by the readings up to now, and
-                nothing was known of it at first: names it. The filter stays as it was.
+                nothing was known of it at first: names it. What is known goes on with what the readings tell of the
+                rest.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
         tick = self._tick
@@ -315,8 +228,6 @@ class ContactFilter:
             logs[h] += self._sizes.log_heights(self._sizes.free[lost])
         probabilities, _ = weighed(expected, logs)
         best, last = int(np.argmax(probabilities)), int(np.argmax(self.probabilities))
-        if afters[best].undetermined:
-            raise SingularSystemError(undetermined([tick.freed.names[k] for k in afters[best].undetermined]))
         time = self._time + (dt if self._after else 0.0)
         switch = None
         if self._after and best != last:
@@ -326,6 +237,8 @@ class ContactFilter:
             self._past.append((self.probabilities, T))
         self.probabilities, self._after, self._time = probabilities, afters, time
         self._motion = partial(tick.motion, said)
+        if afters[best].undetermined:
+            raise SingularSystemError(undetermined([tick.freed.names[k] for k in afters[best].undetermined]))
         return Recognised(
             dict(zip(self.states, probabilities.tolist(), strict=True)),
             switch,
@@ -363,7 +276,8 @@ class ContactFilter:
     def _tracked(self, q: Floats, qd: Floats, y: Floats, after: Updated, time: float) -> Tracked:
         known = after.memory(len(self.memory_names))
         estimate = self._tick.outputs(q, qd, y, after.u)
-        return Tracked(estimate, after, partial(self._state_of, known, time), partial(self._tick.deviations, q))
+        tick = self._tick
+        return Tracked(estimate, after, partial(self._state_of, known, time), lambda: tick.deviations(q, after.root()))
 
     def _state_of(self, known: Information, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, known, time)
@@ -402,8 +316,7 @@ class ContactFilter:
         return found
 
     def _carried(self, h: int, motion: Motion, dt: float) -> Information:
-        before = propagated(self._after[h], motion)
-        return before if dt <= GAP * self.dt else forgotten(before, self._tick.sizes[1])
+        return propagated(self._after[h], motion, dt <= GAP * self.dt)
 
     def _beginning(self, probabilities: Mapping[ContactState, float] | None) -> Floats:
         n = len(self.states)
@@ -445,31 +358,6 @@ class WideSizes:
     def log_heights(sizes: Floats) -> float:
         """Return minus the logarithm of the height of a normal density with these standard deviations."""
         return float(np.log(sizes).sum()) + len(sizes) * HALF_LOG_TWO_PI
-
-
-def mixed(parts: Iterable[tuple[float, Information]]) -> Information:
-    """Return one normal density with the mean and the covariance of a mixture of several.
-
-    No covariance is formed: P = C C^T with the columns sqrt(w_i) [R_i^-1, m_i - m], and C is made triangular. Where one
-    of them does not know all numbers, the weightiest is returned.
-
-    Args:
-        parts: their weights and square-root forms.
-    """
-    each = list(parts)
-    if len(each) == 1 or any((np.diag(known.R) == 0.0).any() for _, known in each):
-        return max(each, key=lambda one: one[0])[1]
-    w = np.array([share for share, _ in each])
-    w /= w.sum()
-    means = np.array([known.mean() for _, known in each])
-    m = w @ means
-    eye = np.eye(len(m))
-    roots = [la.solve_triangular(known.R, eye) for _, known in each]
-    C = np.hstack([np.sqrt(w_i) * np.column_stack([L, m_i - m]) for w_i, L, m_i in zip(w, roots, means, strict=True)])
-    (L,) = la.qr(C[::-1].T, mode="r")
-    U = L[: len(m)].T[::-1, ::-1]
-    R = np.triu(la.solve_triangular(U, eye))
-    return Information(R, R @ m)
 
 
 def _positive(name: str, value: float, what: str) -> float:

@@ -16,7 +16,7 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import GAP, Ticks
+from nori_dyn.filtering.instants import GAP, Ticks, undetermined
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.running import (
     NO_SOLUTION,
@@ -39,7 +39,6 @@ from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
 from nori_dyn.solve.estimate import Layout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
 from nori_dyn.system.inputs import Missing, Weights, checked_state, configuration
-from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
 
 GOOD = Status()
@@ -311,15 +310,6 @@ class Filter:
         if wrong == NO_SOLUTION:
             return "the exact rows have no unique solution at this pose"
         return undetermined([self.free_names[k] for k in self._now.lost])
-
-
-def undetermined(names: Sequence[str]) -> str:
-    """Return the message that no reading up to now tells some numbers."""
-    return (
-        f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
-        "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
-        "sensors see it."
-    )
 
 
 def checked_time(name: str, dt: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nori_dyn.errors import InputError, NoriError, PlanError
-from nori_dyn.filtering.knowledge import MemoryState, information
+from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, smoothed, updated
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.measurements.contacts import ContactState
@@ -70,15 +70,7 @@ class Instant:
             dt: time to the next [s].
             is_gap: whether the motion in between is not known.
         """
-        motion = self.motion(dt, is_gap)
-        if not is_gap:
-            return propagated(after, motion)
-        _, n_v, n_f = self.tick.sizes
-        R, z = np.zeros((n_v + n_f, n_v + n_f)), np.zeros(n_v + n_f)
-        if n_f:
-            found = propagated(after, motion)
-            R[n_v:, n_v:], z[n_v:] = found.R, found.z
-        return Information(R, z)
+        return propagated(after, self.tick.motion(self.said, dt), not is_gap)
 
     def returned(
         self, after: Updated, dt: float, is_gap: bool, mean: Floats, covariance: Floats
@@ -145,12 +137,7 @@ class Ticks:
         Raises:
             InputError: what is given is of other numbers, or its covariance is none.
         """
-        names = self.first.memory_names
-        if state is None:
-            return self.first.beginning()
-        if state.names != names:
-            raise InputError(f"the state is of {listed(state.names, 4)}; what persists here is {listed(names, 4)}.")
-        return information(state)
+        return self.first.beginning(state)
 
     def instant(
         self,
@@ -222,3 +209,12 @@ class Ticks:
             except InputError as error:
                 error.args = (f"tick {first + k}: {error.args[0]}",)
                 raise
+
+
+def undetermined(names: Sequence[str]) -> str:
+    """Return the message that no reading up to now tells some numbers."""
+    return (
+        f"{listed(names, 4)} not determined: no reading up to now tells {'it' if len(names) == 1 else 'them'}, and "
+        "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
+        "sensors see it."
+    )

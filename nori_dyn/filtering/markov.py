@@ -4,17 +4,22 @@ Each contact switches by itself, so many times a second on average, so that over
 with probability (1 - exp(-2 rate t)) / 2. States that are not planned are none.
 
 Source: L. R. Rabiner, A tutorial on hidden Markov models, Proc. IEEE 77, 1989, sec. III, with each tick's numbers
-normalised.
+normalised; Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988, for mixing what states know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+import scipy.linalg as la
 
+from nori_dyn.filtering.square_root import Information
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.typing import Floats, Indices
+
+NO_PART = 1e-3
+"""Probability of a state below which it has no part in a mixture."""
 
 
 def distances(states: Sequence[ContactState]) -> Indices:
@@ -60,3 +65,28 @@ def looked_back(p: Floats, T: Floats, later: Floats) -> Floats:
     expected = p @ T
     share = np.divide(later, expected, out=np.zeros_like(later), where=expected > 0)
     return p * (T @ share)
+
+
+def mixed(parts: Iterable[tuple[float, Information]]) -> Information:
+    """Return one normal density with the mean and the covariance of a mixture of several.
+
+    No covariance is formed: P = C C^T with the columns sqrt(w_i) [R_i^-1, m_i - m], and C is made triangular. Where one
+    of them does not know all numbers, the weightiest is returned.
+
+    Args:
+        parts: their weights and square-root forms.
+    """
+    each = list(parts)
+    if len(each) == 1 or any((np.diag(known.R) == 0.0).any() for _, known in each):
+        return max(each, key=lambda one: one[0])[1]
+    w = np.array([share for share, _ in each])
+    w /= w.sum()
+    means = np.array([known.mean() for _, known in each])
+    m = w @ means
+    eye = np.eye(len(m))
+    roots = [la.solve_triangular(known.R, eye) for _, known in each]
+    C = np.hstack([np.sqrt(w_i) * np.column_stack([L, m_i - m]) for w_i, L, m_i in zip(w, roots, means, strict=True)])
+    (L,) = la.qr(C[::-1].T, mode="r")
+    U = L[: len(m)].T[::-1, ::-1]
+    R = np.triu(la.solve_triangular(U, eye))
+    return Information(R, R @ m)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, updated
+from nori_dyn.filtering.square_root import Information, Motion, Updated, forgotten, propagated, updated
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.compiler import needed_compiler
@@ -132,7 +132,7 @@ class NumpyRunning:
 
     def carried(self, dt: float) -> Information:
         assert self._motion is not None
-        return carried(self.found(), self._motion(dt), dt <= self._longest)
+        return propagated(self.found(), self._motion(dt), dt <= self._longest)
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -176,21 +176,8 @@ class NativeRunning:
     def carried(self, dt: float) -> Information:
         said, has_rates = self.tick.formed(self._native.values), self._native.has_rates
         rates = (said.X, said.x) if has_rates else (np.zeros_like(said.X), np.zeros_like(said.x))
-        return carried(self.found(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self._longest)
+        return propagated(self.found(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self._longest)
 
     @property
     def lost(self) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self._native.pivots == 0).tolist())
-
-
-def carried(after: Updated, motion: Motion, knows_rates: bool) -> Information:
-    """Return what is known of the memory after a motion; without what has a rate where that is not known so long."""
-    before = propagated(after, motion)
-    return before if knows_rates else forgotten(before, motion.n_v)
-
-
-def forgotten(before: Information, n_v: int) -> Information:
-    """Return what is known without the first numbers of the memory, those that have a rate."""
-    R, z = before.R.copy(), before.z.copy()
-    R[:n_v], z[:n_v] = 0.0, 0.0
-    return Information(R, z)

@@ -20,12 +20,11 @@ import numpy as np
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
-from nori_dyn.filtering.instants import GAP, Instant, Ticks
+from nori_dyn.filtering.instants import GAP, Instant, Ticks, undetermined
 from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing, Weights
-from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices
 
 STRETCH = 512
@@ -319,8 +318,5 @@ class Recorded:
             lost = np.flatnonzero(np.isnan(mean))
             if len(lost):
                 names = [instant.tick.freed.names[place] for place in lost.tolist()]
-                raise SingularSystemError(
-                    f"tick {passed.stretch.first + k}, at {passed.stretch.t[k]:.6g} s: {listed(names, 4)} not "
-                    f"determined: no reading tells {'it' if len(names) == 1 else 'them'}, and nothing is known at "
-                    "first. Say what is, by the `sigma` of its entry in `memory`; or let such ticks be nan."
-                )
+                where = f"tick {passed.stretch.first + k}, at {passed.stretch.t[k]:.6g} s"
+                raise SingularSystemError(f"{where}: {undetermined(names)} Or let such ticks be nan.")

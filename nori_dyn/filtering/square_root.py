@@ -200,7 +200,7 @@ def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int
     return Updated(R, z, nis, degrees, float(log_likelihood), undetermined, _estimate(R, z))
 
 
-def propagated(after: Updated, motion: Motion) -> Information:
+def propagated(after: Updated, motion: Motion, knows_rates: bool = True) -> Information:
     """Return what is known of the memory at the next tick, before its sensors.
 
     Without noise the rows are those of u, with v written by v+; once s is eliminated, R- m' = z- is left of them. With
@@ -210,13 +210,22 @@ def propagated(after: Updated, motion: Motion) -> Information:
     Args:
         after: what is known after the sensors of this tick.
         motion: how the memory moves on.
+        knows_rates: whether rates are known for as long; otherwise nothing is of what has one.
     """
     R, z, _ = triangular(motion.carried(after.R, after.z))
     R, z = R[motion.n_s :, motion.n_s :], z[motion.n_s :]
     noise = np.hstack([R * np.sqrt(motion.Q), np.eye(len(R))])
     (L,) = qr(noise[::-1].T, mode="r", check_finite=False)
     U = L[: len(R)].T[::-1, ::-1]
-    return Information(np.triu(solve_triangular(U, R)), solve_triangular(U, z))
+    found = Information(np.triu(solve_triangular(U, R)), solve_triangular(U, z))
+    return found if knows_rates else forgotten(found, motion.n_v)
+
+
+def forgotten(known: Information, n_v: int) -> Information:
+    """Return what is known without the first numbers of the memory, those that have a rate."""
+    R, z = known.R.copy(), known.z.copy()
+    R[:n_v], z[:n_v] = 0.0, 0.0
+    return Information(R, z)
 
 
 def smoothed(after: Updated, motion: Motion, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:

@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
+from nori_dyn.errors import InputError
 from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed
+from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.program.filter_source import FilterShape
@@ -19,6 +21,7 @@ from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular, Solver
 from nori_dyn.system.builder import System
+from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
 
 
@@ -128,8 +131,17 @@ class Tick:
         A, c, X, x = np.split(values, ends, axis=-1)
         return Said(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
 
-    def beginning(self) -> Information:
-        """Return what is known of the memory before the first reading."""
+    def beginning(self, state: MemoryState | None = None) -> Information:
+        """Return what is known of the memory before the first reading: what the config says, or what is given.
+
+        Raises:
+            InputError: what is given is of other numbers, or its covariance is none.
+        """
+        if state is not None:
+            if state.names != self.memory_names:
+                given, own = listed(state.names, 4), listed(self.memory_names, 4)
+                raise InputError(f"the state is of {given}; what persists here is {own}.")
+            return information(state)
         mean = [x for one in self.freed.memory for x in one.mean]
         sigmas = [x for one in self.freed.memory for x in one.sigma or (np.inf,) * len(one.mean)]
         return Information.of(np.array(mean), np.array(sigmas))

@@ -17,7 +17,7 @@ import numpy as np
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.filter import checked_time
-from nori_dyn.filtering.instants import GAP, Instant, Ticks
+from nori_dyn.filtering.instants import GAP, Instant, Ticks, undetermined
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.tracked import Tracked
@@ -26,7 +26,6 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import Closed
 from nori_dyn.system.inputs import Missing, Weights
-from nori_dyn.tables import listed
 from nori_dyn.typing import Floats
 
 
@@ -205,11 +204,8 @@ class Window:
         tick, k = instant.tick, len(self.memory_names)
         lost = np.flatnonzero(np.isnan(u))
         if len(lost):
-            names = listed([tick.freed.names[place] for place in lost.tolist()], 4)
-            raise SingularSystemError(
-                f"{names} not determined at {held.time:.6g} s: no reading up to now tells, and nothing is known at "
-                "first. Say what is, by the `sigma` of its entry in `memory`, or begin where the sensors see it."
-            )
+            names = [tick.freed.names[place] for place in lost.tolist()]
+            raise SingularSystemError(f"at {held.time:.6g} s: {undetermined(names)}")
         estimate = tick.outputs(instant.q, instant.qd, instant.y, u)
         memory = MemoryState(self.memory_names, tick.memory_units, u[-k:], P[-k:, -k:], held.time)
         own = Known(u, P, after.nis, after.degrees, after.log_likelihood)

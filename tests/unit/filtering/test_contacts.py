@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from nori_dyn.errors import InputError, PlanError, UnknownReadingError, UnplannedStateError
-from nori_dyn.filtering.contacts import AS_GOOD_AS_EXACT, ContactFilter, mixed
+from nori_dyn.filtering.contacts import AS_GOOD_AS_EXACT, ContactFilter
+from nori_dyn.filtering.markov import mixed
 from nori_dyn.filtering.square_root import Information
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
@@ -181,6 +182,16 @@ def test_probabilities_by_bayes_rule(torque):
     open_ = multivariate_normal.logpdf(at, cov=noise + moving)
     found = np.log(of.probabilities)
     assert found[0] - found[1] == pytest.approx(closed - open_, abs=0.01)
+
+
+def test_deviations_are_those_of_the_state():
+    """The push is tau less what moves the wheel, so that its variance is that of both."""
+    inertia = float(autotree(1).I[0, 2, 2])
+    found = wheel().step(np.zeros(1), np.zeros(1), [50.0, 0.0])
+    assert found.contacts == ("brake",)
+    spread = np.hypot(WHEEL_NOISE["tau"], inertia * WHEEL_NOISE["qdd"])
+    np.testing.assert_allclose(found.tracked.deviations["fx"][0, 2], spread, rtol=1e-6)
+    assert found.tracked.memory.deviations == pytest.approx([WHEEL_NOISE["qd"]])
 
 
 def test_what_is_as_good_as_exact_is_exact():

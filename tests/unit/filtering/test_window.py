@@ -95,10 +95,10 @@ def test_what_later_readings_tell_is_no_error():
     lost = np.where([name.startswith("fx") for name in plan.system.measurement_names], np.nan, ticks.Y[0])
     window = nd.Window(plan, DT, 1)
     assert window.step(ticks.Q[0], ticks.Qd[0], lost, missing="drop") is None
-    with pytest.raises(SingularSystemError, match=r"fx:link1.* at 0 s"):
+    with pytest.raises(SingularSystemError, match="at 0 s: fx:link1"):
         _ = window.present
     assert np.isfinite(window.step(ticks.Q[1], ticks.Qd[1], ticks.Y[1])["tau"]).all()
     window.reset()
     window.step(ticks.Q[0], ticks.Qd[0], lost, missing="drop")
-    with pytest.raises(SingularSystemError, match=r"fx:link1.* at 0 s"):
+    with pytest.raises(SingularSystemError, match="at 0 s: fx:link1"):
         window.step(ticks.Q[0], ticks.Qd[0], lost, missing="drop")
