@@ -24,7 +24,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from nori_dyn.errors import InputError, PlanError
-from nori_dyn.filtering.filter import Filter, checked_time
+from nori_dyn.filtering.filter import Filter
+from nori_dyn.filtering.instants import checked_time
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.memory import SpeedReading
 from nori_dyn.system.inputs import Missing, Weights

@@ -31,9 +31,8 @@ import numpy as np
 
 from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError, named_contacts
 from nori_dyn.filtering.contact_rows import CaseReadings, counting, everything, exact_where_counted, of_cases
-from nori_dyn.filtering.filter import checked_time
 from nori_dyn.filtering.free import Freed
-from nori_dyn.filtering.instants import GAP, undetermined
+from nori_dyn.filtering.instants import GAP, checked_time, undetermined
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.markov import NO_PART, distances, looked_back, mixed, transitions, weighed
 from nori_dyn.filtering.recognised import Recognised, Switch

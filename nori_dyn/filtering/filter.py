@@ -16,7 +16,7 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import GAP, Ticks, undetermined
+from nori_dyn.filtering.instants import GAP, OverTime, checked_time, undetermined
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
 from nori_dyn.filtering.running import (
     NO_SOLUTION,
@@ -45,7 +45,7 @@ GOOD = Status()
 """That of a tick that went as it should."""
 
 
-class Filter:
+class Filter(OverTime):
     """Estimates over time; not to be shared between threads.
 
     Attributes:
@@ -67,8 +67,7 @@ class Filter:
         watch: Watch = unwatched,
         name: str = "contacts",
     ) -> None:
-        self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
-        self._ticks = Ticks(plans, contact_names, backend, watch, name)
+        super().__init__(plans, contact_names, dt, backend, watch, name)
         self._all, first = self._ticks.all, self._ticks.first
         k, tree = len(first.memory_names), first.system.tree
         layout = Layout(first.freed.plan.system, first.freed.plan.outputs)
@@ -79,7 +78,7 @@ class Filter:
         self._running: dict[ContactState, Running] = {
             state: kind(tick, self._shared, GAP * self.dt) for state, tick in zip(plans, self._ticks.each, strict=True)
         }
-        self._now, self._number = next(iter(self._running.values())), 0
+        self._now = next(iter(self._running.values()))
         is_one, zeros = len(self._running) == 1, np.zeros(tree.nv + self._all.ny)
         self._places = None if is_one else [self._all.places(number) for number in range(len(self._running))]
         self._state = self._now.state if is_one else np.zeros(tree.nq + len(zeros) + self._all.n_weights)
@@ -90,22 +89,8 @@ class Filter:
         self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
         self.reset()
 
-    @property
-    def contacts(self) -> ContactState:
-        """The contacts that are closed."""
-        return self._ticks.planned.states[self._number]
-
     def switch(self, closed: Closed) -> None:
-        """Go to another contact state, for the ticks to come; what persists goes on.
-
-        Args:
-            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
-
-        Raises:
-            UnknownContactError: there is no such contact.
-            UnplannedStateError: the state has no plan.
-        """
-        self._number = self._ticks.planned.number_of(closed)
+        super().switch(closed)
         self._now = self._running[self.contacts]
 
     @property
@@ -122,11 +107,6 @@ class Filter:
     def free_names(self) -> tuple[str, ...]:
         """The name of each number that exact rows leave free, those that persist last."""
         return self._tick.freed.names
-
-    @property
-    def memory_names(self) -> tuple[str, ...]:
-        """The name of each number that persists."""
-        return self._tick.memory_names
 
     def reset(self, state: MemoryState | None = None) -> None:
         """Go back to the beginning, or to what is known at some time.
@@ -310,17 +290,6 @@ class Filter:
         if wrong == NO_SOLUTION:
             return "the exact rows have no unique solution at this pose"
         return undetermined([self.free_names[k] for k in self._now.lost])
-
-
-def checked_time(name: str, dt: float) -> float:
-    """Return a time between ticks.
-
-    Raises:
-        InputError: it is no positive number.
-    """
-    if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
-        raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
-    return float(dt)
 
 
 def increasing(T: Floats) -> Floats:

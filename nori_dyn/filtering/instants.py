@@ -15,7 +15,7 @@ from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import Watch, unwatched
-from nori_dyn.solve.contact_numbers import PlannedStates
+from nori_dyn.solve.contact_numbers import Closed, PlannedStates
 from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import listed
@@ -211,6 +211,50 @@ class Ticks:
                 raise
 
 
+class OverTime:
+    """What estimates over time have in common: a robot whose contacts may switch, and the usual time between ticks.
+
+    Attributes:
+        plans: the plan of each contact state.
+        contact_names: all contacts.
+        dt: usual time between ticks [s].
+    """
+
+    def __init__(
+        self,
+        plans: Mapping[ContactState, EliminationPlan],
+        contact_names: Sequence[str],
+        dt: float,
+        backend: str = "auto",
+        watch: Watch = unwatched,
+        name: str = "contacts",
+    ) -> None:
+        self.plans, self.contact_names, self.dt = dict(plans), tuple(contact_names), checked_time("dt", dt)
+        self._ticks, self._number = Ticks(plans, contact_names, backend, watch, name), 0
+
+    @property
+    def contacts(self) -> ContactState:
+        """The contacts that are closed."""
+        return self._ticks.planned.states[self._number]
+
+    def switch(self, closed: Closed) -> None:
+        """Go to another contact state, for the ticks to come; what persists goes on.
+
+        Args:
+            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
+
+        Raises:
+            UnknownContactError: there is no such contact.
+            UnplannedStateError: the state has no plan.
+        """
+        self._number = self._ticks.planned.number_of(closed)
+
+    @property
+    def memory_names(self) -> tuple[str, ...]:
+        """The name of each number that persists."""
+        return self._ticks.first.memory_names
+
+
 def undetermined(names: Sequence[str]) -> str:
     """Return the message that no reading up to now tells some numbers."""
     return (
@@ -218,3 +262,14 @@ def undetermined(names: Sequence[str]) -> str:
         "nothing is known at first. Say what is, by the `sigma` of its entry in `memory`, or begin where the "
         "sensors see it."
     )
+
+
+def checked_time(name: str, dt: float) -> float:
+    """Return a time between ticks.
+
+    Raises:
+        InputError: it is no positive number.
+    """
+    if isinstance(dt, bool) or not isinstance(dt, int | float | np.number) or not 0 < dt < np.inf:
+        raise InputError(f"{name} is {dt!r}: the time from one tick to the next is a positive number of seconds.")
+    return float(dt)

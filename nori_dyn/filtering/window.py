@@ -16,15 +16,13 @@ import numpy as np
 
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
-from nori_dyn.filtering.filter import checked_time
-from nori_dyn.filtering.instants import GAP, Instant, Ticks, undetermined
+from nori_dyn.filtering.instants import GAP, Instant, OverTime, checked_time, undetermined
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import Watch, unwatched
-from nori_dyn.solve.contact_numbers import Closed
 from nori_dyn.system.inputs import Missing, Weights
 from nori_dyn.typing import Floats
 
@@ -63,7 +61,7 @@ class Known:
     log_likelihood: float
 
 
-class Window:
+class Window(OverTime):
     """Estimates some ticks late; not to be shared between threads.
 
     Attributes:
@@ -86,33 +84,9 @@ class Window:
     ) -> None:
         if isinstance(lag, bool) or not isinstance(lag, int | np.integer) or lag < 1:
             raise InputError(f"lag is {lag!r}: a window looks at least one tick back; without any it is a filter.")
-        self.plans, self.contact_names = dict(plans), tuple(contact_names)
-        self.dt, self.lag = checked_time("dt", dt), int(lag)
-        self._ticks = Ticks(plans, contact_names, backend, watch, name)
-        self._number = 0
+        super().__init__(plans, contact_names, dt, backend, watch, name)
+        self.lag = int(lag)
         self.reset()
-
-    @property
-    def contacts(self) -> ContactState:
-        """The contacts that are closed."""
-        return self._ticks.planned.states[self._number]
-
-    def switch(self, closed: Closed) -> None:
-        """Go to another contact state, for the ticks to come; what persists goes on.
-
-        Args:
-            closed: the contacts that are closed: names in any order, or booleans (n_contacts,).
-
-        Raises:
-            UnknownContactError: there is no such contact.
-            UnplannedStateError: the state has no plan.
-        """
-        self._number = self._ticks.planned.number_of(closed)
-
-    @property
-    def memory_names(self) -> tuple[str, ...]:
-        """The name of each number that persists."""
-        return self._ticks.first.memory_names
 
     def reset(self, state: MemoryState | None = None) -> None:
         """Go back to the beginning, or to what is known at some time.
