@@ -74,7 +74,9 @@ def test_angles_beyond_the_reduction_are_those_of_the_library(files, tmp_path):
 def test_the_polynomials_are_those_of_native_code():
     loader = _environment().loader
     text, _, _ = loader.get_source(_environment(), "checks.c.jinja")
-    found = [word for word in text.replace("(", " ").replace(")", " ").replace(";", " ").split() if is_coefficient(word)]
+    found = [
+        word for word in text.replace("(", " ").replace(")", " ").replace(";", " ").split() if is_coefficient(word)
+    ]
     assert len(found) >= 15
     assert all(word.rstrip(",").lstrip("-") in PRELUDE for word in found)
 
