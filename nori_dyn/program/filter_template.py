@@ -102,67 +102,72 @@ INLINE void take_rows(int n, const double *y, vec *M, int blocks, int b, int end
 }
 
 /* Rows of pivots go where their columns are; where a pivot vanishes, the row is zero. */
-RARE void put_in_place(int rank, const double *pivots, vec *M) {
-    for (int j = N; j-- > 0;) {
+RARE void put_in_place(int rank, int n, int blocks, const double *pivots, vec *M) {
+    for (int j = n; j-- > 0;) {
         if (pivots[j]) {
             --rank;
-            if (rank < j) memcpy(M + j * BLOCKS, M + rank * BLOCKS, sizeof(vec) * BLOCKS);
+            if (rank < j) memcpy(M + j * blocks, M + rank * blocks, sizeof(vec) * blocks);
         } else {
-            memset(M + j * BLOCKS, 0, sizeof(vec) * BLOCKS);
+            memset(M + j * blocks, 0, sizeof(vec) * blocks);
         }
     }
 }
 
-/* Makes rows [A | b] upper triangular by reflections; by column j only the first ends[j] have begun. Returns the rank,
-   writes one over each pivot, or 0, and the sum of squares that is left of b. What is below a pivot is not cleared
-   before the end: nobody reads it, and a vector that is read just after one of its numbers was written comes late. */
-static int triangular(int rows, vec *restrict M, const int *restrict ends, double *restrict pivots, double *left,
-                      workspace *restrict w) {
-    double *const column = w->column;
-    vec *const sums = w->sums;
-    for (int b = 0; b < BLOCKS; ++b) {
+/* Makes rows [A | b] of n columns and one upper triangular by reflections; by column j only the first ends[j] have
+   begun. Returns the rank, writes one over each pivot, or 0, and the sum of squares that is left of b. What is below a
+   pivot is not cleared before the end: nobody reads it, and a vector that is read just after one of its numbers was
+   written comes late. column: room for as many numbers as rows; sums, sizes: for a row. */
+INLINE int reflected(int rows, int n, int blocks, vec *restrict M, const int *restrict ends, double *restrict pivots,
+                     double *left, double *restrict column, vec *restrict sums, vec *restrict sizes) {
+    const int width = blocks * LANES;
+    for (int b = 0; b < blocks; ++b) {
         vec size = {0};
-        for (int r = 0; r < rows; ++r) size += M[r * BLOCKS + b] * M[r * BLOCKS + b];
-        w->sizes[b] = size;
+        for (int r = 0; r < rows; ++r) size += M[r * blocks + b] * M[r * blocks + b];
+        sizes[b] = size;
     }
     int at = 0;
-    for (int j = 0; j < N; ++j) {
-        const double least = ZERO_PIVOT * ZERO_PIVOT * ((double *)w->sizes)[j];
-        const int n = ends[j] - at;
-        vec *const first = M + at * BLOCKS;
+    for (int j = 0; j < n; ++j) {
+        const double least = ZERO_PIVOT * ZERO_PIVOT * ((double *)sizes)[j];
+        const int count = ends[j] - at;
+        vec *const first = M + at * blocks;
         double *const entry = (double *)first + j;
         double square = 0;
-        if (n > 1) {
-            sum_rows(n, entry, WIDTH, first, BLOCKS, j / LANES, BLOCKS, sums);
-            for (int r = 0; r < n; ++r) column[r] = entry[r * WIDTH];
+        if (count > 1) {
+            sum_rows(count, entry, width, first, blocks, j / LANES, blocks, sums);
+            for (int r = 0; r < count; ++r) column[r] = entry[r * width];
             square = ((double *)sums)[j];
-        } else if (n == 1) {
+        } else if (count == 1) {
             square = *entry * *entry;
         }
         if (square <= least) {
             pivots[j] = 0;
             continue;
         }
-        if (n == 1) {
+        if (count == 1) {
             pivots[j] = 1 / *entry;
         } else {
             /* v = x + norm e, with the sign of x: x - v v^T x / (norm (norm + |x|)) = -norm e */
             const double norm = copysign(sqrt(square), column[0]);
             const double factor = 1 / (square + norm * column[0]);
-            for (int b = j / LANES; b < BLOCKS; ++b) sums[b] = factor * (sums[b] + norm * first[b]);
+            for (int b = j / LANES; b < blocks; ++b) sums[b] = factor * (sums[b] + norm * first[b]);
             column[0] += norm;
-            take_rows(n, column, first, BLOCKS, j / LANES, BLOCKS, sums);
+            take_rows(count, column, first, blocks, j / LANES, blocks, sums);
             pivots[j] = -1 / norm;
         }
         ++at;
     }
     double sum = 0;
-    for (int r = at; r < rows; ++r) sum += ((double *)M)[r * WIDTH + N] * ((double *)M)[r * WIDTH + N];
+    for (int r = at; r < rows; ++r) sum += ((double *)M)[r * width + n] * ((double *)M)[r * width + n];
     *left = sum;
-    if (at < N) put_in_place(at, pivots, M);
-    for (int j = 1; j < N; ++j)
-        for (int l = j / LANES * LANES; l < j; ++l) ((double *)M)[j * WIDTH + l] = 0;
+    if (at < n) put_in_place(at, n, blocks, pivots, M);
+    for (int j = 1; j < n; ++j)
+        for (int l = j / LANES * LANES; l < j; ++l) ((double *)M)[j * width + l] = 0;
     return at;
+}
+
+/* Makes rows of all unknowns triangular. */
+static int triangular(int rows, vec *M, const int *ends, double *pivots, double *left, workspace *w) {
+    return reflected(rows, N, BLOCKS, M, ends, pivots, left, w->column, w->sums, w->sizes);
 }
 
 /* By its bits, so that no flag of the compiler undoes it. */
