@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from nori_dyn.errors import InputError
 from nori_dyn.typing import Floats
 
+DOUBLE = np.dtype(np.float64)
+
 REAL = "iuf"
 """Kinds of NumPy's types that are real numbers."""
 
@@ -54,6 +56,11 @@ def is_masked(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(map(is_masked, value))
     return isinstance(value, np.ma.MaskedArray)
+
+
+def is_plain(value: object, ndim: int, size: int) -> bool:
+    """Return whether a value is an array of doubles with so many axes, the last of a size, wherever it lies."""
+    return type(value) is np.ndarray and value.dtype == DOUBLE and value.ndim == ndim and value.shape[-1] == size
 
 
 def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:

@@ -14,7 +14,7 @@ from nori_dyn.program.residual import NUMBERS, Row, residual_source
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
 
-_FORMATS = {
+FORMATS = {
     Op.ADD: "{0} + {1}",
     Op.SUB: "{0} - {1}",
     Op.MUL: "{0} * {1}",
@@ -117,7 +117,7 @@ class Writer:
         self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
         self._chunks: list[list[int]] = []
         for order in (first, second):
-            statements = [i for i in order if graph.ops[i] in _FORMATS]
+            statements = [i for i in order if graph.ops[i] in FORMATS]
             self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
             if order is first:
                 self._chunks = self._chunks or [[]]
@@ -199,7 +199,7 @@ class Writer:
             lines = [f"{before}static void chunk{chunk}({notation.parameters}) {{"]
             for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-                value = _FORMATS[graph.ops[i]].format(*operands, root=notation.root)
+                value = FORMATS[graph.ops[i]].format(*operands, root=notation.root)
                 lines.append(f"const {notation.real} {self._local(i)} = {value};")
                 lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
             if chunk == last:  # what is no statement: constants, inputs, sines and cosines
@@ -226,9 +226,9 @@ class Writer:
 
     def residual(self) -> str:
         """Return the function that compares each equation of D d + b with the size of its terms."""
-        return residual_source(self.job.equations, self._source)
+        return residual_source(self.job.equations, self._where)
 
-    def _source(self, node: Expr) -> tuple[str, float]:
+    def _where(self, node: Expr) -> tuple[str, float]:
         """Return the array that a node's value is in after the last chunk, and its place there; or a number."""
         if node.is_constant:
             return NUMBERS, node.value

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import checked, counted
+from nori_dyn.algebra.arrays import checked, counted, shaped
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
@@ -128,10 +128,12 @@ class CompiledFunction:
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
         N = len(given[0])
-        arrays = self._check(given, (N,))
+        arrays = (self._shape if self.kernel.sees_bad_input else self._check)(given, (N,))
         values = np.empty((N, len(self._flat)), order=order)
-        wrong, _ = self.kernel.batch([array.reshape(N, -1) for array in arrays], values, counted("threads", threads))
-        if wrong.any():
+        flat = [array.reshape(N, -1) for array in arrays]
+        wrong, _ = self.kernel.batch(flat, (values,), counted("threads", threads))
+        if wrong is not None:
+            self._check(given, (N,))  # what is no state is refused here
             raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
         return self._formed(values)
 
@@ -171,6 +173,15 @@ class CompiledFunction:
             array = checked(name, value, batch + shape)
             found.append(self._function.tree.normalised(array) if name == "q" else array)
         return found
+
+    def _shape(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Floats]:
+        """Return inputs as arrays; whether their numbers are finite, and quaternions of unit length, is not looked at.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        shapes = self._shapes.items()
+        return [shaped(name, value, batch + shape) for value, (name, shape) in zip(given, shapes, strict=True)]
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         names = list(self._shapes)

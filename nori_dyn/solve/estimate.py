@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -77,19 +78,24 @@ class Estimate(Shown):
     @property
     def residual(self) -> Floats | float:
         """See `Estimate`."""
-        return Solution(*self._found).residual
+        return self._each(1)
 
     @property
     def fell_back(self) -> Booleans | bool:
         """See `Estimate`."""
-        return Solution(*self._found).fell_back
+        return self._each(2)
 
     @property
     def rcond(self) -> Floats | float:
         """See `Estimate`."""
-        rcond = np.asarray(Solution(*self._found).rcond)
+        rcond = np.asarray(self._each(3))
         found: Floats | float = np.where(rcond == 1.0, np.nan, rcond)[()]  # 1 where no factorisation found any
         return found
+
+    def _each(self, field: int) -> Any:
+        """Return what was found of each state, by its place in `Solution`: it may be one number for all."""
+        found, values = self._found[field], self._found[0]
+        return found if values.ndim == 1 or np.ndim(found) else np.full(len(values), found)
 
     @property
     def singular(self) -> Booleans | np.bool_:
@@ -125,7 +131,8 @@ class Estimate(Shown):
             places: for each part the numbers of its states; all of them together are 0..N-1.
         """
         order = np.argsort(np.concatenate(places))
-        fields = [np.concatenate(each)[order] for each in zip(*(part._found for part in parts), strict=True)]
+        found = zip(*([part._found[0], *map(part._each, range(1, 4))] for part in parts), strict=True)
+        fields = [np.concatenate(each)[order] for each in found]
         q = np.concatenate([part._q for part in parts if part._q is not None] or [np.zeros((len(order), 0))])[order]
         return Estimate(parts[0]._layout, Solution(*fields), parts[0].backend, turned=True, q=q if q.size else None)
 

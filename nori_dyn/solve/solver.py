@@ -248,14 +248,13 @@ class Solver(Shown):
             states = shaped_states(system, Q, Qd, Y)  # some passes over the memory less
         else:
             states = checked_states(system, Q, Qd, Y, weights, missing)
-        solution = self._backend.solve_batch(*states, threads=threads)
-        rcond = np.asarray(solution.rcond)
-        without = np.flatnonzero(~(rcond >= RCOND_LIMIT))
+        found = self._backend.solve_batch(*states, threads=threads)
+        without = np.flatnonzero(~(np.atleast_1d(found.rcond) >= RCOND_LIMIT))
         if len(without):
             states = checked_states(system, Q, Qd, Y, weights, missing)  # a state that is not finite is refused here
             if singular == "refuse":
-                k, more = int(without[0]), len(without) - 1
+                k, more, rcond = int(without[0]), len(without) - 1, np.asarray(found.rcond)
                 where = f"state {k} of {len(rcond)}" + (f", and at {more} more" if more else "")
                 each = states[3][k] if states[3:] else None
                 raise singular_at(system, states[0][k], float(rcond[k]), where, each)
-        return Estimate(self._layout, solution, self._name, q=np.array(Q, dtype=float) if self._closes else None)
+        return Estimate(self._layout, found, self._name, q=np.array(Q, dtype=float) if self._closes else None)

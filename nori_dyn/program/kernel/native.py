@@ -6,10 +6,8 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
-from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +19,7 @@ from nori_dyn.program.c_source import c_source
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.kernel.choice import NATIVE
+from nori_dyn.program.kernel.pool import PARTS, pool
 from nori_dyn.typing import Floats
 
 SINGLE = """
@@ -30,10 +29,22 @@ int run(const state *at);
 int solve(state *at);
 """
 BATCH = """
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step,
-               const ptrdiff_t *across, double *w, double *out, ptrdiff_t out_step, ptrdiff_t out_across,
-               const double *limits, double step_limit, int *wrong, double *residuals);
+typedef struct { double *at; ptrdiff_t n, step, across; } block;
+typedef struct {
+    ptrdiff_t n, n_out;
+    const block *in, *out;
+    const double *limits;
+    double residual_limit, step_limit, *residuals;
+    int *wrong;
+} batch;
+ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
 """
+
+PART = 8
+"""Least number of vectors of states that a thread is given: half a microsecond of work, for the smallest programs."""
+
+SHARES = 8
+"""Into how many parts the states of each thread are cut, so that a late one leaves its share to the others."""
 
 ALIGNMENT = 64
 """Bytes of the widest vector."""
@@ -48,6 +59,7 @@ def interface() -> Any:
     ffi = cffi.FFI()
     ffi.cdef(SINGLE)
     ffi.cdef(BATCH)
+    ffi.cdef(PARTS)
     return ffi
 
 
@@ -66,6 +78,7 @@ class NativeKernel:
         limits: smallest size of each guarded pivot, then the usual size of each output that has a step.
         residual_limit: the residual above which `solve` finds a state suspicious.
         step_limit: the share of an output, or of its usual size, that its step may be.
+        has_residual: whether the job computes the residual.
     """
 
     name = NATIVE
@@ -80,12 +93,15 @@ class NativeKernel:
         limits: Sequence[float] = (),
         residual_limit: float = np.inf,
         step_limit: float = 0.0,
+        has_residual: bool = False,
     ) -> None:
         self._ffi, self._open_batch, self._compiler = interface(), open_batch, compiler
         self._single = single
         self.run, self.solve = single.run, single.solve
         self.work = aligned(n_work)
         self._limits, self._residual_limit, self._step_limit = np.array([*limits, 0.0]), residual_limit, step_limit
+        self._has_residual = has_residual
+        self._idle: list[_Call] = []
 
     @staticmethod
     def of(job: Job, compiler: Compiler, before_batch: Callable[[], AbstractContextManager[Any]]) -> NativeKernel:
@@ -108,8 +124,8 @@ class NativeKernel:
         return NativeKernel(load_library(interface(), source.single, compiler), open_batch, compiler, source.n_work)
 
     @cached_property
-    def _batch(self) -> Any:
-        return self._open_batch()
+    def _run_batch(self) -> Any:
+        return self._open_batch().run_batch
 
     def place(self, state: Floats, values: Floats) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
@@ -130,59 +146,90 @@ class NativeKernel:
         """Return the number of a pointer, such as what `place` returns, for C of another library."""
         return int(self._ffi.cast("uintptr_t", pointer))
 
-    def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
+    def batch(
+        self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1
+    ) -> tuple[NDArray[np.int32] | None, Floats | None]:
         """Run N states, see `Kernel`.
 
-        Inputs are not copied that lie state by state, or number by number, or of which all states are in one place, as
-        `np.broadcast_to` makes them.
+        Inputs are not copied that lie state by state, with or without something between, or number by number.
         """
-        N = len(values)
-        wrong, residuals = np.empty(N, dtype=np.int32), np.empty(N)
-        library = self._batch
-
-        def run(part: slice) -> None:
-            self._run_batch(library, [X[part] for X in inputs], values[part], wrong[part], residuals[part])
-
-        if 1 < threads < N:
-            edges = np.linspace(0, N, threads + 1).astype(int)
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(run, [slice(a, b) for a, b in pairwise(edges)]))
+        N = len(outputs[0])
+        wrong, residuals = np.empty(N, dtype=np.int32), np.empty(N) if self._has_residual else None
+        try:
+            call = self._idle.pop()
+        except IndexError:
+            call = _Call(self._ffi, len(inputs), self._limits, self._residual_limit, self._step_limit)
+        kept = call.describe(inputs, outputs, wrong, residuals)
+        lanes, n_work = self._compiler.lanes, len(self.work) * self._compiler.lanes
+        if threads > 1 and N > PART * lanes:
+            part = max(PART, -(-N // (lanes * threads * SHARES))) * lanes
+            w = call.workspace(n_work * threads)
+            run_parts = pool(self._ffi, self._compiler).run_parts
+            found = run_parts(self._run_batch, call.at, N, part, w, n_work, threads)
         else:
-            run(slice(0, N))
-        return wrong, residuals
-
-    def _run_batch(
-        self, library: Any, inputs: list[Floats], values: Floats, wrong: NDArray[np.int32], residuals: Floats
-    ) -> None:
-        ffi, at = self._ffi, self._pointer
-        inputs = [_in_doubles(X) for X in inputs]
-        work = aligned(len(self.work) * self._compiler.lanes)
-        starts = ffi.new("double *[]", [at(X) for X in inputs])
-        sizes = ffi.new("ptrdiff_t[]", [X.shape[1] for X in inputs])
-        steps, across = (ffi.new("ptrdiff_t[]", [X.strides[k] // X.itemsize for X in inputs]) for k in (0, 1))
-        library.run_batch(
-            len(values),
-            starts,
-            sizes,
-            steps,
-            across,
-            at(work),
-            at(values),
-            *(stride // values.itemsize for stride in values.strides),
-            at(self._limits),
-            self._step_limit,
-            ffi.cast("int *", wrong.ctypes.data),
-            at(residuals),
-        )
+            found = self._run_batch(call.at, 0, N, call.workspace(n_work))
+        del kept
+        self._idle.append(call)
+        return wrong if found else None, residuals
 
     def _pointer(self, array: Floats) -> Any:
         return self._ffi.cast("double *", array.ctypes.data)
 
 
-def _in_doubles(X: Floats) -> Floats:
-    """Return an array (N, size) as it lies, if that is state by state, number by number or all in one place."""
-    is_in_place = X.itemsize in X.strides and not any(stride % X.itemsize for stride in X.strides)
-    return X if is_in_place else np.ascontiguousarray(X)
+class _Call:
+    """What C is told of a batch, and a workspace for it; of one call at a time.
+
+    Attributes:
+        at: the C struct.
+    """
+
+    def __init__(self, ffi: Any, n_in: int, limits: Floats, residual_limit: float, step_limit: float) -> None:
+        self._ffi, self._doubles, self._ints = ffi, ffi.typeof("double[]"), ffi.typeof("int[]")
+        self._in, self._out, self._n_out = ffi.new("block[]", n_in), ffi.new("block[]", 1), 1
+        self._limits, self._work, self._w = limits, np.zeros(0), ffi.NULL
+        self.at = at = ffi.new("batch *")
+        at.n_out, at.out = 1, self._out
+        setattr(at, "in", self._in)
+        at.limits, at.residual_limit, at.step_limit = ffi.from_buffer(self._doubles, limits), residual_limit, step_limit
+
+    def workspace(self, size: int) -> Any:
+        """Return a pointer to so many doubles."""
+        if len(self._work) < size:
+            self._work = aligned(size)
+            self._w = self._ffi.from_buffer(self._doubles, self._work)
+        return self._w
+
+    def describe(
+        self,
+        inputs: Sequence[Floats],
+        outputs: Sequence[Floats],
+        wrong: NDArray[np.int32],
+        residuals: Floats | None,
+    ) -> list[Any]:
+        """Say where the arrays of a batch are; return what to keep while C uses them."""
+        at, from_buffer = self.at, self._ffi.from_buffer
+        if len(outputs) != self._n_out:
+            self._n_out = at.n_out = len(outputs)
+            self._out = at.out = self._ffi.new("block[]", self._n_out)
+        at.n = len(wrong)
+        at.wrong = from_buffer(self._ints, wrong)
+        at.residuals = self._ffi.NULL if residuals is None else from_buffer(self._doubles, residuals)
+        return [
+            *map(self._describe, self._in, inputs),
+            *map(self._describe, self._out, outputs),
+        ]
+
+    def _describe(self, block: Any, X: Floats) -> Any:
+        """Say where an array (N, size) is, or (size,) that all states have; return what to keep."""
+        n = block.n = X.shape[-1]
+        try:
+            block.at = kept = self._ffi.from_buffer(self._doubles, X)
+            block.step, block.across = n if X.ndim > 1 else 0, 1
+        except (BufferError, ValueError):  # not in one piece
+            kept = np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X
+            block.at = self._ffi.cast("double *", kept.ctypes.data)
+            block.step, block.across = (stride // X.itemsize for stride in (0, *kept.strides)[-2:])
+        return kept
 
 
 def aligned(size: int) -> Floats:
