@@ -333,8 +333,10 @@ class RepeatedWriter(Writer):
                 part.append(f"piece{number}(in, w, out);")
                 continue
             end = number + 1
-            while at < len(steps) and steps[at][1:] == (form, end) and (steps[at][0] >= self._n_first) == (
-                start >= self._n_first
+            while (
+                at < len(steps)
+                and steps[at][1:] == (form, end)
+                and (steps[at][0] >= self._n_first) == (start >= self._n_first)
             ):
                 at, end = at + 1, end + 1
             part.append(f"loop{form}({number}, {end}, in, w, out);")
