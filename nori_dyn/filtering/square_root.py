@@ -84,7 +84,7 @@ class Information:
 
     def mean(self) -> Floats:
         """Return the estimate (k,); nan where it is not determined."""
-        return _estimate(self.R, self.z)
+        return estimate(self.R, self.z)
 
     def covariance(self) -> Floats:
         """Return the covariance (k, k); nan in the rows and columns of what is not determined."""
@@ -186,7 +186,8 @@ def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int
     roots = np.sqrt(weights)
     # A reading that is missing may be nan.
     rows[len(before.R) :] = roots[:, None] * np.where(roots[:, None] > 0, np.column_stack([A, -c]), 0.0)
-    R, z, nis = triangular(rows)
+    # Heavy rows first: reflections that begin with light ones would cost these their digits.
+    R, z, nis = triangular(rows[np.argsort(-np.abs(rows[:, :n]).max(axis=1, initial=0.0), kind="stable")])
     pivots, known = np.abs(np.diag(R)), np.abs(np.diag(before.R))
     determined = pivots > 0
     degrees = int(np.count_nonzero(roots) + np.count_nonzero(known) - np.count_nonzero(determined))
@@ -197,7 +198,7 @@ def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int
         - (nis + degrees * np.log(2 * np.pi)) / 2
     )
     undetermined = tuple(np.flatnonzero(~determined).tolist())
-    return Updated(R, z, nis, degrees, float(log_likelihood), undetermined, _estimate(R, z))
+    return Updated(R, z, nis, degrees, float(log_likelihood), undetermined, estimate(R, z))
 
 
 def propagated(after: Updated, motion: Motion, knows_rates: bool = True) -> Information:
@@ -323,7 +324,7 @@ def _inverse(R: Floats) -> tuple[Floats, Floats]:
     return T, unseen
 
 
-def _estimate(R: Floats, z: Floats) -> Floats:
+def estimate(R: Floats, z: Floats) -> Floats:
     """Return u of rows R u = z (n,); nan where it is not determined."""
     if np.diag(R).all():
         u: Floats = solve_triangular(R, z)

@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from nori_dyn.errors import InputError, PlanError, UnknownReadingError, UnplannedStateError
-from nori_dyn.filtering.contacts import AS_GOOD_AS_EXACT, ContactFilter
+from nori_dyn.filtering.contacts import ContactFilter
+from nori_dyn.filtering.hypotheses import AS_GOOD_AS_EXACT
 from nori_dyn.filtering.markov import mixed
 from nori_dyn.filtering.square_root import Information
 from nori_dyn.measurements.sensor_set import SensorSet
