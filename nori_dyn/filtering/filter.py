@@ -156,8 +156,10 @@ class Filter(OverTime):
         now = self._now
         if self._places is not None:
             now.state[:] = self._state[self._places[self._number]]
-        wrong = now.step(self._last, self.dt if dt is None else dt)
-        self._time += 0.0 if self._last is None else self.dt if dt is None else dt
+        last, time = self._last, self.dt if dt is None else dt
+        wrong = now.step(last, time)
+        if last is not None:
+            self._time += time
         self._last = now
         if wrong:
             self._shared.values[:] = np.nan

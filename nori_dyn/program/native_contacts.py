@@ -87,7 +87,7 @@ class NativeContacts:
             programs = (rows, outputs, state, values, known, np.zeros(3), numbers.longest, entries)
             self.each.append(NativeTick(shape.tick, compiler, *programs, source=source))
         self.library = library = self.each[0].library
-        self._ticks = ffi.new("tick *[]", [tick.pointer for tick in self.each])
+        self._ticks = ffi.new("tick *[]", [tick.at for tick in self.each])
         order, counts, ends = ordered_rows(shape, numbers.counting)
         arrays = {
             "work": aligned(-(-library.contact_room(n) // 8)),

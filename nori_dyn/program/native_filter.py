@@ -31,6 +31,9 @@ int update(filter *at);
 void propagate(filter *at);
 """
 
+NOTHING = cffi.FFI().NULL
+"""In place of a tick before the first."""
+
 
 @cache
 def interface() -> Any:
@@ -135,7 +138,10 @@ class NativeTick(NativeSteps):
     """A whole tick of a filter in one foreign call. Not to be shared between threads.
 
     Attributes:
-        pointer: the C struct, for C of the same library.
+        at: the C struct of the tick.
+        step: the C function that estimates the state that there is: of `at`, the `at` of the tick before or `NOTHING`,
+            and the time since that [s]. It returns 0, or where there is no estimate 1: numbers that are not finite;
+            2: something is not determined; 3: exact rows have no solution.
 
     Args:
         shape: what its C has to know.
@@ -174,28 +180,18 @@ class NativeTick(NativeSteps):
         inputs = state[: shape.n_motion + shape.n_y]
         self._kept = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
         self._arrays = state, values, totals
-        self.pointer = ffi.new("tick *")
-        self.pointer.steps = self._placed
+        self.at = ffi.new("tick *")
+        self.at.steps = self._placed
         for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
-            setattr(self.pointer, name, ffi.cast("job *", kernel.address_of_run))
-            setattr(self.pointer, f"{name}_at", ffi.cast("void *", kernel.address(at)))
-        self.pointer.go_on = library.go_on
+            setattr(self.at, name, ffi.cast("job *", kernel.address_of_run))
+            setattr(self.at, f"{name}_at", ffi.cast("void *", kernel.address(at)))
+        self.at.go_on = library.go_on
         for name, array in (("state", state), ("free", self.free), ("totals", totals)):
-            setattr(self.pointer, name, ffi.cast("double *", array.ctypes.data))
-        self.pointer.dt, self.pointer.longest = np.nan, longest
-        self._step, self._nothing = library.step, ffi.NULL
+            setattr(self.at, name, ffi.cast("double *", array.ctypes.data))
+        self.at.dt, self.at.longest = np.nan, longest
+        self.step = library.step
 
     @property
     def has_rates(self) -> bool:
         """Whether the last step told the rates of the memory."""
-        return bool(self.pointer.has_rates)
-
-    def step(self, last: NativeTick | None, dt: float) -> int:
-        """Estimate the state that there is, a time [s] after the last tick, if there was one.
-
-        Returns:
-            0, or where there is no estimate 1: numbers that are not finite; 2: something is not determined; 3: exact
-            rows have no solution.
-        """
-        wrong: int = self._step(self.pointer, self._nothing if last is None else last.pointer, dt)
-        return wrong
+        return bool(self.at.has_rates)
