@@ -186,8 +186,7 @@ def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int
     roots = np.sqrt(weights)
     # A reading that is missing may be nan.
     rows[len(before.R) :] = roots[:, None] * np.where(roots[:, None] > 0, np.column_stack([A, -c]), 0.0)
-    # Heavy rows first: reflections that begin with light ones would cost these their digits.
-    R, z, nis = triangular(rows[np.argsort(-np.abs(rows[:, :n]).max(axis=1, initial=0.0), kind="stable")])
+    R, z, nis = triangular(rows)
     pivots, known = np.abs(np.diag(R)), np.abs(np.diag(before.R))
     determined = pivots > 0
     degrees = int(np.count_nonzero(roots) + np.count_nonzero(known) - np.count_nonzero(determined))
