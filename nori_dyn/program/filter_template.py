@@ -21,6 +21,7 @@ FILTER = r"""
 #define WIDTH (BLOCKS * LANES)
 #define M_BLOCKS ((K + LANES - 1) / LANES)
 #define M_WIDTH (M_BLOCKS * LANES)
+#define V_BLOCKS ((N_V + LANES - 1) / LANES)
 #define TILE 4
 #define PARTS (LANES < 8 ? 2 : 4)
 #ifdef __GNUC__
@@ -54,7 +55,7 @@ typedef struct {
 /* The workspace. */
 typedef struct {
     vec rows[ROOM * BLOCKS], moving[N * BLOCKS], rates[N_V * BLOCKS + 1], scale[BLOCKS], sizes[BLOCKS], sums[BLOCKS];
-    vec noise[K * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1], noise_column[M_BLOCKS + 1];
+    vec noise[N * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1], noise_column[M_BLOCKS + 1], shares[N_S * V_BLOCKS + 1];
     double column[ROOM + 1], pivots[N + 1], roots[P + 1];
 } workspace;
 _Static_assert(sizeof(workspace) <= N_WORK * sizeof(double), "the workspace has room");
@@ -102,67 +103,72 @@ INLINE void take_rows(int n, const double *y, vec *M, int blocks, int b, int end
 }
 
 /* Rows of pivots go where their columns are; where a pivot vanishes, the row is zero. */
-RARE void put_in_place(int rank, const double *pivots, vec *M) {
-    for (int j = N; j-- > 0;) {
+RARE void put_in_place(int rank, int n, int blocks, const double *pivots, vec *M) {
+    for (int j = n; j-- > 0;) {
         if (pivots[j]) {
             --rank;
-            if (rank < j) memcpy(M + j * BLOCKS, M + rank * BLOCKS, sizeof(vec) * BLOCKS);
+            if (rank < j) memcpy(M + j * blocks, M + rank * blocks, sizeof(vec) * blocks);
         } else {
-            memset(M + j * BLOCKS, 0, sizeof(vec) * BLOCKS);
+            memset(M + j * blocks, 0, sizeof(vec) * blocks);
         }
     }
 }
 
-/* Makes rows [A | b] upper triangular by reflections; by column j only the first ends[j] have begun. Returns the rank,
-   writes one over each pivot, or 0, and the sum of squares that is left of b. What is below a pivot is not cleared
-   before the end: nobody reads it, and a vector that is read just after one of its numbers was written comes late. */
-static int triangular(int rows, vec *restrict M, const int *restrict ends, double *restrict pivots, double *left,
-                      workspace *restrict w) {
-    double *const column = w->column;
-    vec *const sums = w->sums;
-    for (int b = 0; b < BLOCKS; ++b) {
+/* Makes rows [A | b] of n columns and one upper triangular by reflections; by column j only the first ends[j] have
+   begun. Returns the rank, writes one over each pivot, or 0, and the sum of squares that is left of b. What is below a
+   pivot is not cleared before the end: nobody reads it, and a vector that is read just after one of its numbers was
+   written comes late. column: room for as many numbers as rows; sums, sizes: for a row. */
+INLINE int reflected(int rows, int n, int blocks, vec *restrict M, const int *restrict ends, double *restrict pivots,
+                     double *left, double *restrict column, vec *restrict sums, vec *restrict sizes) {
+    const int width = blocks * LANES;
+    for (int b = 0; b < blocks; ++b) {
         vec size = {0};
-        for (int r = 0; r < rows; ++r) size += M[r * BLOCKS + b] * M[r * BLOCKS + b];
-        w->sizes[b] = size;
+        for (int r = 0; r < rows; ++r) size += M[r * blocks + b] * M[r * blocks + b];
+        sizes[b] = size;
     }
     int at = 0;
-    for (int j = 0; j < N; ++j) {
-        const double least = ZERO_PIVOT * ZERO_PIVOT * ((double *)w->sizes)[j];
-        const int n = ends[j] - at;
-        vec *const first = M + at * BLOCKS;
+    for (int j = 0; j < n; ++j) {
+        const double least = ZERO_PIVOT * ZERO_PIVOT * ((double *)sizes)[j];
+        const int count = ends[j] - at;
+        vec *const first = M + at * blocks;
         double *const entry = (double *)first + j;
         double square = 0;
-        if (n > 1) {
-            sum_rows(n, entry, WIDTH, first, BLOCKS, j / LANES, BLOCKS, sums);
-            for (int r = 0; r < n; ++r) column[r] = entry[r * WIDTH];
+        if (count > 1) {
+            sum_rows(count, entry, width, first, blocks, j / LANES, blocks, sums);
+            for (int r = 0; r < count; ++r) column[r] = entry[r * width];
             square = ((double *)sums)[j];
-        } else if (n == 1) {
+        } else if (count == 1) {
             square = *entry * *entry;
         }
         if (square <= least) {
             pivots[j] = 0;
             continue;
         }
-        if (n == 1) {
+        if (count == 1) {
             pivots[j] = 1 / *entry;
         } else {
             /* v = x + norm e, with the sign of x: x - v v^T x / (norm (norm + |x|)) = -norm e */
             const double norm = copysign(sqrt(square), column[0]);
             const double factor = 1 / (square + norm * column[0]);
-            for (int b = j / LANES; b < BLOCKS; ++b) sums[b] = factor * (sums[b] + norm * first[b]);
+            for (int b = j / LANES; b < blocks; ++b) sums[b] = factor * (sums[b] + norm * first[b]);
             column[0] += norm;
-            take_rows(n, column, first, BLOCKS, j / LANES, BLOCKS, sums);
+            take_rows(count, column, first, blocks, j / LANES, blocks, sums);
             pivots[j] = -1 / norm;
         }
         ++at;
     }
     double sum = 0;
-    for (int r = at; r < rows; ++r) sum += ((double *)M)[r * WIDTH + N] * ((double *)M)[r * WIDTH + N];
+    for (int r = at; r < rows; ++r) sum += ((double *)M)[r * width + n] * ((double *)M)[r * width + n];
     *left = sum;
-    if (at < N) put_in_place(at, pivots, M);
-    for (int j = 1; j < N; ++j)
-        for (int l = j / LANES * LANES; l < j; ++l) ((double *)M)[j * WIDTH + l] = 0;
+    if (at < n) put_in_place(at, n, blocks, pivots, M);
+    for (int j = 1; j < n; ++j)
+        for (int l = j / LANES * LANES; l < j; ++l) ((double *)M)[j * width + l] = 0;
     return at;
+}
+
+/* Makes rows of all unknowns triangular. */
+static int triangular(int rows, vec *M, const int *ends, double *pivots, double *left, workspace *w) {
+    return reflected(rows, N, BLOCKS, M, ends, pivots, left, w->column, w->sums, w->sizes);
 }
 
 /* By its bits, so that no flag of the compiler undoes it. */
@@ -207,6 +213,18 @@ RARE void blot(int n, const double *R, double *unseen, double *u, double mark) {
     }
 }
 
+/* The estimate of the rows of u, of so many pivots. */
+static void solve_rows(filter *at, int rank) {
+    workspace *const w = (workspace *)at->work;
+    const double *const M = (double *)w->rows;
+    for (int j = 0; j < N; ++j) at->u[j] = M[j * WIDTH + N];
+    for (int j = N; j-- > 0;) {
+        const double u = at->u[j] *= at->pivots[j];
+        for (int i = 0; i < j; ++i) at->u[i] -= M[i * WIDTH + j] * u;
+    }
+    if (rank < N) blot(N, M, w->column, at->u, NAN);
+}
+
 /* What is known after the sensors; returns how many pivots vanish. */
 SEEN int update(filter *at) {
     workspace *const w = (workspace *)at->work;
@@ -241,48 +259,89 @@ SEEN int update(filter *at) {
     for (int j = 0; j < N; ++j) if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
     at->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - at->nis
                           - at->degrees * 1.8378770664093454836) / 2;
-    for (int j = 0; j < N; ++j) at->u[j] = M[j * WIDTH + N];
-    for (int j = N; j-- > 0;) {
-        const double u = at->u[j] *= at->pivots[j];
-        for (int i = 0; i < j; ++i) at->u[i] -= M[i * WIDTH + j] * u;
-    }
-    if (rank < N) blot(N, M, w->column, at->u, NAN);
+    solve_rows(at, rank);
     return N - rank;
+}
+
+/* The rows of v in `moving` are of v+ in place of v = (v+ - rates [s f -1]) / a then. */
+static void substitute(int first, int rows, workspace *w) {
+    for (int r = first; r < rows; ++r) {
+        const int i = r < N_S ? 0 : r - N_S;
+        sum_rows(N_V - i, (double *)w->moving + r * WIDTH + N_S + i, 1, w->rates + i * BLOCKS, BLOCKS, 0, BLOCKS,
+                 w->sums);
+        for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] -= w->sums[b];
+    }
+}
+
+/* Where rows of s say nothing of v: s = R_s^-1 (z_s - R_f f + e) with noise e of unit variance, so that the rates of v
+   have those of f and a noise, whose parts are columns of `shares`. */
+static void put_in_rates(const double *pivots, workspace *w) {
+    const double *const R = (double *)w->rows;
+    double *const rates = (double *)w->rates, *const shares = (double *)w->shares;
+    for (int j = 0; j < N_S; ++j) {
+        vec *const share = w->shares + j * V_BLOCKS;
+        for (int i = 0; i < N_V; ++i) {
+            shares[j * V_BLOCKS * LANES + i] = rates[i * WIDTH + j];
+            rates[i * WIDTH + j] = 0;
+        }
+        for (int b = 0; b < V_BLOCKS; ++b) {
+            for (int l = 0; l < j; ++l) share[b] -= R[l * WIDTH + j] * w->shares[l * V_BLOCKS + b];
+            share[b] *= pivots[j];
+        }
+    }
+    for (int i = 0; i < N_V; ++i)
+        for (int b = (N_S + N_V) / LANES; b < BLOCKS; ++b) {
+            vec sum = {0};
+            for (int j = 0; j < N_S; ++j) sum += shares[j * V_BLOCKS * LANES + i] * w->rows[j * BLOCKS + b];
+            w->rates[i * BLOCKS + b] -= sum * w->scale[b];
+        }
 }
 
 /* What is known of the memory after dt. */
 SEEN void propagate(filter *at) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
+    int more = 0;
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
     for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / (at->decay[i] > SMALLEST_DECAY ? at->decay[i] : SMALLEST_DECAY);
     for (int r = 0; r < N; ++r)
         for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] = w->rows[r * BLOCKS + b] * w->scale[b];
     if (N_V > 0) {
         double left;
-        /* v = (v+ - dt (X_s s + X_f f + x)) / a */
         memset(w->rates, 0, sizeof w->rates);
         if (at->dt > 0) { /* or they are not known */
             for (int e = 0; e < N_X; ++e) rates[rate_place[e]] = at->dt * at->X[e] * scale[rate_column[e]];
             for (int i = 0; i < N_V; ++i) rates[i * WIDTH + N] = -at->dt * at->x[i];
         }
-        for (int r = 0; r < N_S + N_V; ++r) {
-            const int i = r < N_S ? 0 : r - N_S;
-            sum_rows(N_V - i, M + r * WIDTH + N_S + i, 1, w->rates + i * BLOCKS, BLOCKS, 0, BLOCKS, w->sums);
-            for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] -= w->sums[b];
+        int apart = S_APART;
+        for (int j = 0; j < N_S; ++j) apart &= at->pivots[j] != 0;
+        if (N_S > 0 && apart) {
+            more = N_S;
+            put_in_rates(at->pivots, w);
+            substitute(N_S, N_S + N_V, w);
+        } else {
+            substitute(0, N_S + N_V, w);
+            if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
         }
-        if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
     }
     /* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the
-       rows are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column. */
+       rows are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column, and after these
+       what v has of the noise of s. */
     double *const noise = (double *)w->noise, *const sums = (double *)w->noise_sums, *const column = w->column;
     memset(w->noise, 0, sizeof w->noise);
+    for (int l = 0; l < K; ++l)
+        for (int i = 0; i <= l; ++i) noise[l * M_WIDTH + i] = M[(N_S + i) * WIDTH + N_S + l];
+    for (int j = 0; j < more; ++j)
+        for (int i = 0; i < N_V; ++i) {
+            const double share = ((double *)(w->shares + j * V_BLOCKS))[i];
+            for (int b = 0; b < V_BLOCKS; ++b) w->noise[(K + j) * M_BLOCKS + b] += share * w->noise[i * M_BLOCKS + b];
+        }
     for (int l = 0; l < K; ++l) {
         const double g = sqrt(at->Q[l]);
-        for (int i = 0; i <= l; ++i) noise[l * M_WIDTH + i] = g * M[(N_S + i) * WIDTH + N_S + l];
+        for (int b = 0; b < M_BLOCKS; ++b) w->noise[l * M_BLOCKS + b] *= g;
     }
     for (int i = K; i-- > 0;) {
-        const int n = K - i, end = i / LANES + 1, start = (N_S + i) / LANES;
+        const int n = K - i + (i < N_V ? more : 0), end = i / LANES + 1, start = (N_S + i) / LANES;
         vec *const from = w->noise + i * M_BLOCKS, *const row = w->moving + (N_S + i) * BLOCKS;
         for (int l = 0; l < n; ++l) column[l] = noise[(i + l) * M_WIDTH + i];
         sum_rows(n, noise + i * M_WIDTH + i, M_WIDTH, from, M_BLOCKS, 0, end, w->noise_sums);

@@ -11,6 +11,7 @@ from typing import Any
 import cffi
 import numpy as np
 
+from nori_dyn.program.contact_template import DECLARED_CONTACTS
 from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.filter_source import FilterShape, filter_source
 from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
@@ -30,11 +31,15 @@ int update(filter *at);
 void propagate(filter *at);
 """
 
+NOTHING = cffi.FFI().NULL
+"""In place of a tick before the first."""
+
 
 @cache
-def _interface() -> Any:
+def interface() -> Any:
+    """Return the cffi interface that the libraries of filters are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(DECLARED_STEPS + DECLARED_TICK)
+    ffi.cdef(DECLARED_STEPS + DECLARED_TICK + DECLARED_CONTACTS)
     return ffi
 
 
@@ -53,6 +58,7 @@ class NativeSteps:
         u: the estimate (n,); nan where it is not determined.
         pivots: one over each pivot (n,); 0 where it vanishes.
         R_u, z_u: what is known of u after the sensors (n, n), (n,).
+        library: the library.
 
     Args:
         shape: sizes and patterns.
@@ -74,7 +80,7 @@ class NativeSteps:
         source: str | None = None,
     ) -> None:
         self.shape = shape
-        ffi = _interface()
+        ffi = interface()
         library = load_library(ffi, source or filter_source(shape, compiler.lanes), compiler)
         n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
         sizes = (len(shape.A), p, len(shape.X), shape.n_v)
@@ -93,7 +99,7 @@ class NativeSteps:
         read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
         parts = [(at(self.R), at(self.z)), *map(at, (*read, self.u, self.pivots, self._work))]
         self._placed = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
-        self._update, self._propagate, self._library = library.update, library.propagate, library
+        self._update, self._propagate, self.library = library.update, library.propagate, library
 
     def update(self) -> int:
         """Take in the sensors of a tick; return how many pivots vanish."""
@@ -131,6 +137,12 @@ class NativeSteps:
 class NativeTick(NativeSteps):
     """A whole tick of a filter in one foreign call. Not to be shared between threads.
 
+    Attributes:
+        at: the C struct of the tick.
+        step: the C function that estimates the state that there is: of `at`, the `at` of the tick before or `NOTHING`,
+            and the time since that [s]. It returns 0, or where there is no estimate 1: numbers that are not finite;
+            2: something is not determined; 3: exact rows have no solution.
+
     Args:
         shape: what its C has to know.
         compiler: the compiler.
@@ -141,6 +153,8 @@ class NativeTick(NativeSteps):
         known: where what is known of the memory is, R (k, k) and z (k,); those of several ticks may be the same.
         totals: where sums of chi-squares, of degrees of freedom and of ticks go (3,).
         longest: the longest time over which rates are known [s].
+        entries: where the program of its rows writes, see `NativeSteps.values`; an array of its own when None.
+        source: the C; that of a tick when None.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
@@ -157,35 +171,27 @@ class NativeTick(NativeSteps):
         known: tuple[Floats, Floats],
         totals: Floats,
         longest: float,
+        entries: Floats | None = None,
+        source: str | None = None,
     ) -> None:
-        super().__init__(shape.steps, compiler, None, known, tick_source(shape, compiler.lanes))
-        ffi, library = _interface(), self._library
+        super().__init__(shape.steps, compiler, entries, known, source or tick_source(shape, compiler.lanes))
+        ffi, library = interface(), self.library
         self.free = aligned(shape.n_motion + len(shape.exact) + shape.steps.n)
         inputs = state[: shape.n_motion + shape.n_y]
         self._kept = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
         self._arrays = state, values, totals
-        self._tick = ffi.new("tick *")
-        self._tick.steps = self._placed
+        self.at = ffi.new("tick *")
+        self.at.steps = self._placed
         for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
-            setattr(self._tick, name, ffi.cast("job *", kernel.address_of_run))
-            setattr(self._tick, f"{name}_at", ffi.cast("void *", kernel.address(at)))
-        self._tick.go_on = library.go_on
+            setattr(self.at, name, ffi.cast("job *", kernel.address_of_run))
+            setattr(self.at, f"{name}_at", ffi.cast("void *", kernel.address(at)))
+        self.at.go_on = library.go_on
         for name, array in (("state", state), ("free", self.free), ("totals", totals)):
-            setattr(self._tick, name, ffi.cast("double *", array.ctypes.data))
-        self._tick.dt, self._tick.longest = np.nan, longest
-        self._step, self._nothing = library.step, ffi.NULL
+            setattr(self.at, name, ffi.cast("double *", array.ctypes.data))
+        self.at.dt, self.at.longest = np.nan, longest
+        self.step = library.step
 
     @property
     def has_rates(self) -> bool:
         """Whether the last step told the rates of the memory."""
-        return bool(self._tick.has_rates)
-
-    def step(self, last: NativeTick | None, dt: float) -> int:
-        """Estimate the state that there is, a time [s] after the last tick, if there was one.
-
-        Returns:
-            0, or where there is no estimate 1: numbers that are not finite; 2: something is not determined; 3: exact
-            rows have no solution.
-        """
-        wrong: int = self._step(self._tick, self._nothing if last is None else last._tick, dt)
-        return wrong
+        return bool(self.at.has_rates)
