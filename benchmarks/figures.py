@@ -115,7 +115,10 @@ def overview(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a way to call and a width of vectors: how many times as long Pinocchio takes, from robot to robot."""
     yield "Pinocchio takes, from robot to robot", "inverse dynamics", "forward dynamics"
     for one in (suites, suites.narrow):
-        for suite, start, title in (("cpp", CPP, "C++ of its wheel, beside exported C"), ("tick", "Pinocchio", "from Python")):
+        for suite, start, title in (
+            ("cpp", CPP, "C++ of its wheel, beside exported C"),
+            ("tick", "Pinocchio", "from Python"),
+        ):
             if one is not None and one[suite]:
                 vectors = one.machines[suite].get("vectors", "vectors not noted")
                 yield f"{title}; {vectors}", *(extent(one[suite], problem, start) for problem in list(SHORT)[:2])

@@ -104,7 +104,7 @@ SUITE = Suite(
     "Exported C, and Pinocchio's C++: one process, one compiler",
     measure,
     notes=(
-        f"{STATES} states in turns; ours with all its checks, compiled for this processor and for any. Pinocchio.s is "
+        f"{STATES} states in turns; ours with all its checks, compiled for this processor and for any. Pinocchio's is "
         "the library of its wheel, which is compiled for any.",
     ),
 )
