@@ -67,7 +67,7 @@ class Scalars(Protocol[T]):
         """Return old - x y."""
 
     def subtract(self, target: dict[int, T], x: T, source: Mapping[int, T]) -> tuple[list[int], list[int]]:
-        """Take x times a row from another, x and their entries not zero; return where entries came, and where they went."""
+        """Take x times a row from another, nothing of them zero; return where entries came, and where they went."""
 
 
 class PrimeField:
