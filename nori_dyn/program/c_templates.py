@@ -23,25 +23,37 @@ typedef {real} real;
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){{__VA_ARGS__}})
 #endif
 
-/* What is called at few states need not be quick, but quick to compile. */
+/* Statements without a branch need few passes of GCC, and come out the same without the others, which take half of its
+   time. What is called at few states need not be quick, but quick to compile. */
 #if defined(__GNUC__) && !defined(__clang__)
+#define STRAIGHT __attribute__((optimize("O1", "expensive-optimizations", "no-tree-dse", "no-dse")))
 #define RARELY __attribute__((cold, optimize("O1")))
 #else
+#define STRAIGHT
 #define RARELY
 #endif
+#define SMALL static inline __attribute__((always_inline))
 
-static inline double mag_double(double x) {{ return fabs(x); }}
-static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
-static inline double root_double(double x) {{ return sqrt(x); }}
-static inline vec root_vec(vec x) {{
+SMALL double mag_double(double x) {{ return fabs(x); }}
+SMALL vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
+SMALL double root_double(double x) {{ return sqrt(x); }}
+SMALL vec root_vec(vec x) {{
     for (int l = 0; l < LANES; ++l) x[l] = sqrt(x[l]);
     return x;
 }}
-static inline double max_double(double x, double y) {{ return x > y ? x : y; }}
-static inline vec max_vec(vec x, vec y) {{
+SMALL double max_double(double x, double y) {{ return x > y ? x : y; }}
+SMALL vec max_vec(vec x, vec y) {{
     const ivec first = x > y;
     return (vec)(((ivec)x & first) | ((ivec)y & ~first));
 }}
+
+/* What of numbers is not finite, gathered; and nan where anything is. */
+typedef int flag_double;
+typedef ivec flag_vec;
+SMALL flag_double strange_double(double x) {{ return !(fabs(x) <= DBL_MAX); }}
+SMALL flag_vec strange_vec(vec x) {{ return ~(mag_vec(x) <= DBL_MAX); }}
+SMALL double taint_double(flag_double strange) {{ return strange ? NAN : 0.0; }}
+SMALL vec taint_vec(flag_vec strange) {{ return (vec)(strange & 0x7ff8000000000000LL); }}
 
 /* Sine and cosine of LANES angles: x = k pi/2 + r with |r| <= pi/4, pi/2 in three parts. */
 static void sin_cos(const vec x, vec *s, vec *c) {{
