@@ -47,7 +47,8 @@ FREE = "free"
 PREFERRED = 30.0
 """How much worse exact rows may tell accelerations than wrenches, and still are asked for them.
 
-Accelerations follow by an inertia, which is positive definite at every pose; one wrench from others only by the pose."""
+Accelerations follow by an inertia, which is positive definite at every pose; a wrench from others as the pose has it.
+"""
 
 SEED = 0
 """Seed of the configuration at which exact rows choose what they tell."""
