@@ -111,7 +111,7 @@ def test_the_cpp_compiler_is_that_of_the_c_compiler_with_its_flags(monkeypatch, 
 
 
 def test_who_is_missing_is_said(monkeypatch):
-    monkeypatch.setitem(cpp_build.HEADERS, "no-such-distribution", ("include", "x.hpp"))
+    monkeypatch.setattr(cpp_build, "HEADERS", {"no-such-distribution": ("include", "x.hpp")})
     (record,) = cpp.measure(Options(quick=True, robots=("double_pendulum",)), quiet)[-1:]
     assert "no-such-distribution is not installed" in record.skipped["Pinocchio C++"]
     assert "pip install 'pin[build]'" in record.skipped["Pinocchio C++"]
