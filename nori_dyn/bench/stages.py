@@ -14,8 +14,11 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, TypeAlias, cast
 
 from nori_dyn.bench.fresh import fresh_cache
+
+Base: TypeAlias = Literal["fixed", "floating"]
 
 STAGES = ("import", "load", "plan", "compile", "first estimate", "first batch")
 """What is done, in turn."""
@@ -30,7 +33,7 @@ def cpu_seconds() -> float:
     return sum(part.ru_utime + part.ru_stime for part in used)
 
 
-def ways(robot: Path, base: str, problem: str) -> dict[str, dict[str, float]]:
+def ways(robot: Path, base: Base, problem: str) -> dict[str, dict[str, float]]:
     """Return the seconds of each stage: "cold", with an empty cache, and "warm", in a process after that.
 
     Args:
@@ -44,7 +47,7 @@ def ways(robot: Path, base: str, problem: str) -> dict[str, dict[str, float]]:
         return dict(zip(("cold", "warm"), map(json.loads, done), strict=True))
 
 
-def go(robot: str, base: str, problem: str) -> Iterator[float]:
+def go(robot: str, base: Base, problem: str) -> Iterator[float]:
     """Go through the stages; yield the time before the first and after each."""
     yield cpu_seconds()
     import numpy as np
@@ -62,14 +65,16 @@ def go(robot: str, base: str, problem: str) -> Iterator[float]:
     q, still = tree.random_configuration(0), np.zeros(tree.nv)
     solver.solve(q, still, still)
     yield cpu_seconds()
-    solver.solve_batch(*(np.tile(x, (BATCH, 1)) for x in (q, still, still)))
+    Q, none = np.tile(q, (BATCH, 1)), np.zeros((BATCH, tree.nv))
+    solver.solve_batch(Q, none, none)
     yield cpu_seconds()
 
 
 def main() -> None:
     """Print the seconds of each stage as JSON."""
     warnings.simplefilter("ignore")
-    times = list(go(*sys.argv[1:]))
+    robot, base, problem = sys.argv[1:]
+    times = list(go(robot, cast(Base, base), problem))
     print(json.dumps({stage: after - before for stage, before, after in zip(STAGES, times, times[1:], strict=False)}))
 
 

@@ -10,9 +10,13 @@ from nori_dyn.algebra.collector import collector_at_rest
 
 
 def test_it_rests_meanwhile_even_where_something_is_raised():
-    with pytest.raises(ValueError, match="meant"), collector_at_rest():
+    @collector_at_rest()
+    def fail():
         assert not gc.isenabled()
         raise ValueError("meant")
+
+    with pytest.raises(ValueError, match="meant"):
+        fail()
     assert gc.isenabled()
 
 
