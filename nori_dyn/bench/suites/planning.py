@@ -112,7 +112,7 @@ SUITE = Suite(
     tables=tables,
     draw=draw_seconds,
     notes=(
-        "To the first estimate: a process of its own, all outputs asked for; cold with an empty cache, warm when run again.",
+        "To the first estimate: a process of its own, all outputs asked for; cold with an empty cache, warm run again.",
         "Else nothing comes from a cache. KLU, UMFPACK: their symbolic analysis of D, which they would do once, too.",
     ),
 )
