@@ -229,14 +229,16 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *to, ptrdiff_t step
             for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[k][l];
 }}
 
-/* Of one array of a batch: where it is, how many numbers a state has, what lies between states (0: all have the same)
-   and between the numbers of one. */
-typedef struct {{ double *at; ptrdiff_t n, step, across; }} block;
+/* How an array of a batch lies: how many numbers a state has, what lies between states (0: all have the same), and
+   between the numbers of one. */
+typedef struct {{ ptrdiff_t n, step, across; }} block;
 
-/* n states: inputs, outputs, and what is wrong with each, as `solve` returns it; residuals may be none. */
+/* n states: where inputs and, after them, n_out arrays of outputs are, how they lie, and what is wrong with each state,
+   as `solve` returns it; residuals may be none. */
 typedef struct {{
     ptrdiff_t n, n_out;
-    const block *in, *out;
+    double *const *arrays;
+    const block *blocks;
     const double *limits;
     double residual_limit, step_limit, *residuals;
     int *wrong;
@@ -250,9 +252,9 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
     ptrdiff_t found = 0;
     constants(x, w, o);
     for (ptrdiff_t base = from; base < to; base += LANES) {{
-        for (int a = 0, first = 0; a < N_ARRAYS; first += at->in[a].n, ++a) {{
-            const block b = at->in[a];
-            gather(b.n, b.at + b.step * base, b.step, b.across, n - base, x + first);
+        for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {{
+            const block b = at->blocks[a];
+            gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, n - base, x + first);
         }}
         vec finite = {{0}};
         for (int k = 0; k < N_INPUTS; ++k) finite += x[k] * 0.0;
@@ -291,9 +293,9 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
         count -= ~(largest <= WEIGHT_SPREAD * least);
         vec worst = {{0}}, taint = {{0}};
 {residual_calls}
-        for (ptrdiff_t a = 0, first = 0; a < at->n_out; first += at->out[a].n, ++a) {{
-            const block b = at->out[a];
-            scatter(b.n, o + first, b.at + b.step * base, b.step, b.across, n - base);
+        for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {{
+            const block b = at->blocks[a];
+            scatter(b.n, o + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
         }}
         if (HAS_RESIDUAL) count -= ~(worst + taint <= at->residual_limit);
         for (int l = 0; l < LANES && base + l < n; ++l) {{

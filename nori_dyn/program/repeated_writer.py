@@ -186,7 +186,7 @@ class RepeatedWriter(Writer):
             numbers = loop.form.numbers
             loop.exported, loop.arena = np.flatnonzero(exported[numbers].any(axis=0)), self.n_work
             n = len(loop.exported)
-            self._place[numbers[:, loop.exported]] = self.n_work + np.arange(n * len(numbers)).reshape(-1, n)
+            self._place[numbers[:, loop.exported]] = self.n_work + np.arange(n * len(numbers)).reshape(len(numbers), n)
             self.n_work += n * len(numbers)
         self._copies: dict[int, list[int]] = {}  # further places of values of pieces
         for loop in self.loops:
