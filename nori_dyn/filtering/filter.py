@@ -33,6 +33,7 @@ from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
 from nori_dyn.system.inputs import Missing, Weights, checked_state, configuration
 from nori_dyn.typing import Floats
 
+
 class Filter(OverTime):
     """Estimates over time; not to be shared between threads.
 

@@ -157,7 +157,6 @@ class NumpyRunning:
             shared.totals[:] += after.nis, after.degrees, 1
         return wrong
 
-
     def found(self) -> Updated:
         assert self._after is not None
         return self._after

@@ -11,8 +11,8 @@ from typing import Any
 import cffi
 import numpy as np
 
-from nori_dyn.program.contact_template import DECLARED_CONTACTS
 from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.contact_template import DECLARED_CONTACTS
 from nori_dyn.program.filter_source import FilterShape, filter_source
 from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
 from nori_dyn.program.kernel.native import NativeKernel, aligned
