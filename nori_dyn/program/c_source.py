@@ -16,6 +16,12 @@ from nori_dyn.program.c_writer import Job, Notation
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 
+GROUPS = 4
+"""Groups of lanes, at most, for which a batch calls each function of statements before it calls the next."""
+
+CACHE = 2**18
+"""Bytes in which their workspaces must lie: half a second-level cache, or all of an old one."""
+
 
 @dataclass(frozen=True, slots=True)
 class CSource:
@@ -24,7 +30,7 @@ class CSource:
     Attributes:
         single: source with `run` and `solve`.
         batch: source with `run_batch`.
-        n_work: length of the workspace of `run`, in doubles, and of `run_batch`, in vectors.
+        n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
     """
 
@@ -43,8 +49,10 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         large: statements from which on blocks that repeat become loops, see `repeated_writer`.
     """
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
-    writer = writer_of(job, Notation(inputs, [f"out[{k}]" for k in range(len(job.outputs))]), large)
+    notation = Notation(inputs, [f"out[{k}]" for k in range(len(job.outputs))])
+    writer = writer_of(job, notation, large)
     n_work = writer.n_work
+    n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
@@ -57,6 +65,7 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
+        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * n_numbers))),
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
@@ -65,19 +74,27 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
+    for k in (k for part in writer.chunk_numbers for k in part):  # inlined they would only take longer to compile
+        head += f"static void chunk{k}({notation.parameters}) __attribute__((noinline));\n"
     body = "\n".join([*writer.chunks(), writer.constants(), *writer.residual_chunks()])
 
-    def unit(real: str, entry: str, place: str, indent: str) -> str:
+    def unit(real: str, entry: str, call: str, place: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
         text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n" + body
-        calls, more = ("\n".join(f"{indent}chunk{k}({place});" for k in part) for part in writer.chunk_numbers)
-        checks = "\n".join(f"{indent}check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks))
-        return text + entry.format(calls=calls, more_calls=more, residual_calls=checks, transpose=_transpose(lanes))
+        always, rarely = writer.chunk_numbers
+        return text + entry.format(
+            calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
+            more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
+            residual_calls="\n".join(
+                f"    check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks)
+            ),
+            transpose=_transpose(lanes),
+        )
 
     return CSource(
-        unit("double", SINGLE_ENTRY, "in, w, out", "    "),
-        unit("vec", BATCH_ENTRY, "x, w, o", "        "),
-        n_work + len(job.inputs) + len(job.outputs),
+        unit("double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        unit("vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
+        n_numbers,
         writer.first_pivot,
     )
 

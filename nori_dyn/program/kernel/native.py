@@ -37,6 +37,7 @@ typedef struct {
     double residual_limit, step_limit, *residuals;
     int *wrong;
 } batch;
+extern ptrdiff_t n_batch;
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
 """
 
@@ -124,8 +125,10 @@ class NativeKernel:
         return NativeKernel(load_library(interface(), source.single, compiler), open_batch, compiler, source.n_work)
 
     @cached_property
-    def _run_batch(self) -> Any:
-        return self._open_batch().run_batch
+    def _batch(self) -> tuple[Any, int]:
+        """The entry for batches, and how many doubles it works in."""
+        library = self._open_batch()
+        return library.run_batch, library.n_batch
 
     def place(self, state: Floats, values: Floats) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
@@ -160,14 +163,14 @@ class NativeKernel:
         except IndexError:
             call = _Call(self._ffi, len(inputs), self._limits, self._residual_limit, self._step_limit)
         kept = call.describe(inputs, outputs, wrong, residuals)
-        lanes, n_work = self._compiler.lanes, len(self.work) * self._compiler.lanes
+        (run_batch, n_work), lanes = self._batch, self._compiler.lanes
         if threads > 1 and N > PART * lanes:
             part = max(PART, -(-N // (lanes * threads * SHARES))) * lanes
             w = call.workspace(n_work * threads)
             run_parts = pool(self._ffi, self._compiler).run_parts
-            found = run_parts(self._run_batch, call.at, N, part, w, n_work, threads)
+            found = run_parts(run_batch, call.at, N, part, w, n_work, threads)
         else:
-            found = self._run_batch(call.at, 0, N, call.workspace(n_work))
+            found = run_batch(call.at, 0, N, call.workspace(n_work))
         del kept
         self._idle.append(call)
         return wrong if found else None, residuals
