@@ -49,7 +49,8 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         large: statements from which on blocks that repeat become loops, see `repeated_writer`.
     """
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
-    notation = Notation(inputs, [f"out[{k}]" for k in range(len(job.outputs))])
+    outputs = [f"out[{k}]" for k in range(len(job.outputs))]
+    notation = Notation(inputs, outputs, straight="STRAIGHT ")
     writer = writer_of(job, notation, large)
     n_work = writer.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
@@ -74,20 +75,17 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    for k in (k for part in writer.chunk_numbers for k in part):  # inlined they would only take longer to compile
-        head += f"static void chunk{k}({notation.parameters}) __attribute__((noinline));\n"
-    body = "\n".join([*writer.chunks(), writer.constants(), *writer.residual_chunks()])
+    body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
 
     def unit(real: str, entry: str, call: str, place: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
-        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n" + body
+        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
+        text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
         always, rarely = writer.chunk_numbers
         return text + entry.format(
             calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
             more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
-            residual_calls="\n".join(
-                f"    check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks)
-            ),
+            residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
             transpose=_transpose(lanes),
         )
 

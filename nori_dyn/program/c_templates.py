@@ -23,25 +23,37 @@ typedef {real} real;
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){{__VA_ARGS__}})
 #endif
 
-/* What is called at few states need not be quick, but quick to compile. */
+/* Statements without a branch need few passes of GCC, and come out the same without the others, which take half of its
+   time. What is called at few states need not be quick, but quick to compile. */
 #if defined(__GNUC__) && !defined(__clang__)
+#define STRAIGHT __attribute__((optimize("O1", "expensive-optimizations", "no-tree-dse", "no-dse")))
 #define RARELY __attribute__((cold, optimize("O1")))
 #else
+#define STRAIGHT
 #define RARELY
 #endif
+#define SMALL static inline __attribute__((always_inline))
 
-static inline double mag_double(double x) {{ return fabs(x); }}
-static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
-static inline double root_double(double x) {{ return sqrt(x); }}
-static inline vec root_vec(vec x) {{
+SMALL double mag_double(double x) {{ return fabs(x); }}
+SMALL vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
+SMALL double root_double(double x) {{ return sqrt(x); }}
+SMALL vec root_vec(vec x) {{
     for (int l = 0; l < LANES; ++l) x[l] = sqrt(x[l]);
     return x;
 }}
-static inline double max_double(double x, double y) {{ return x > y ? x : y; }}
-static inline vec max_vec(vec x, vec y) {{
+SMALL double max_double(double x, double y) {{ return x > y ? x : y; }}
+SMALL vec max_vec(vec x, vec y) {{
     const ivec first = x > y;
     return (vec)(((ivec)x & first) | ((ivec)y & ~first));
 }}
+
+/* What of numbers is not finite, gathered; and nan where anything is. */
+typedef int flag_double;
+typedef ivec flag_vec;
+SMALL flag_double strange_double(double x) {{ return !(fabs(x) <= DBL_MAX); }}
+SMALL flag_vec strange_vec(vec x) {{ return ~(mag_vec(x) <= DBL_MAX); }}
+SMALL double taint_double(flag_double strange) {{ return strange ? NAN : 0.0; }}
+SMALL vec taint_vec(flag_vec strange) {{ return (vec)(strange & 0x7ff8000000000000LL); }}
 
 /* Whether anything is set in a lane. */
 static inline int any(ivec x) {{
@@ -228,14 +240,16 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *to, ptrdiff_t step
             for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[k][l];
 }}
 
-/* Of one array of a batch: where it is, how many numbers a state has, what lies between states (0: all have the same)
-   and between the numbers of one. */
-typedef struct {{ double *at; ptrdiff_t n, step, across; }} block;
+/* How an array of a batch lies: how many numbers a state has, what lies between states (0: all have the same), and
+   between the numbers of one. */
+typedef struct {{ ptrdiff_t n, step, across; }} block;
 
-/* n states: inputs, outputs, and what is wrong with each, as `solve` returns it; residuals may be none. */
+/* n states: where inputs and, after them, n_out arrays of outputs are, how they lie, and what is wrong with each state,
+   as `solve` returns it; residuals may be none. */
 typedef struct {{
     ptrdiff_t n, n_out;
-    const block *in, *out;
+    double *const *arrays;
+    const block *blocks;
     const double *limits;
     double residual_limit, step_limit, *residuals;
     int *wrong;
@@ -254,9 +268,9 @@ static inline vec taint_of(ptrdiff_t n, const vec *x) {{
 /* Fetches the inputs of LANES states from one on, brings quaternions to unit length, and takes sines and cosines.
    Returns the lanes that have no state to compute with. */
 static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {{
-    for (int a = 0, first = 0; a < N_ARRAYS; first += at->in[a].n, ++a) {{
-        const block b = at->in[a];
-        gather(b.n, b.at + b.step * base, b.step, b.across, at->n - base, x + first);
+    for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {{
+        const block b = at->blocks[a];
+        gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, at->n - base, x + first);
     }}
     ivec refused = ~(taint_of(N_INPUTS, x) == 0.0), beyond = {{0}};
     for (int k = 0; k < N_QUATERNIONS; ++k) {{
@@ -298,9 +312,9 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec refused, const ve
     count -= ~(largest <= WEIGHT_SPREAD * least);
     vec worst = {{0}}, taint = {{0}};
 {residual_calls}
-    for (ptrdiff_t a = 0, first = 0; a < at->n_out; first += at->out[a].n, ++a) {{
-        const block b = at->out[a];
-        scatter(b.n, o + first, b.at + b.step * base, b.step, b.across, n - base);
+    for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {{
+        const block b = at->blocks[a];
+        scatter(b.n, o + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
     }}
     if (HAS_RESIDUAL) count -= ~(worst + taint <= at->residual_limit);
     int found = 0;

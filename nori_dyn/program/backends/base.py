@@ -59,6 +59,13 @@ class Solution(NamedTuple):
     fell_back: Booleans | bool
     rcond: Floats | float
 
+    def of_each(self) -> Solution:
+        """Return it with a number for each of N states, where there is one for all; that of one state as it is."""
+        if self.values.ndim == 1:
+            return self
+        N = len(self.values)
+        return Solution(self.values, *(field if np.ndim(field) else np.full(N, field) for field in self[1:]))
+
 
 Found: TypeAlias = tuple[Floats, Floats | float, Booleans | bool, Floats | float]
 """What a `Solution` has, in its order: a tuple without names is made in a tenth of the time."""

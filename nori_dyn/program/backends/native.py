@@ -170,7 +170,7 @@ class NativeBackend:
     def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
         values = out
         if values is None:  # they lie as the states do
-            order: Literal["C", "F"] = "C" if states[0].flags.c_contiguous else "F"
+            order: Literal["C", "F"] = "F" if states[0].flags.fnc else "C"
             values = np.empty((len(states[0]), len(self._columns)), order=order)
         wrong, residual = self._kernel.batch(states, (values,), threads)
         if wrong is None:

@@ -29,10 +29,11 @@ int run(const state *at);
 int solve(state *at);
 """
 BATCH = """
-typedef struct { double *at; ptrdiff_t n, step, across; } block;
+typedef struct { ptrdiff_t n, step, across; } block;
 typedef struct {
     ptrdiff_t n, n_out;
-    const block *in, *out;
+    double *const *arrays;
+    const block *blocks;
     const double *limits;
     double residual_limit, step_limit, *residuals;
     int *wrong;
@@ -156,44 +157,43 @@ class NativeKernel:
 
         Inputs are not copied that lie state by state, with or without something between, or number by number.
         """
-        N = len(outputs[0])
-        wrong, residuals = np.empty(N, dtype=np.int32), np.empty(N) if self._has_residual else None
+        (run_batch, n_work), N, lanes = self._batch, len(outputs[0]), self._compiler.lanes
+        residuals = np.empty(N) if self._has_residual else None
         try:
             call = self._idle.pop()
         except IndexError:
-            call = _Call(self._ffi, len(inputs), self._limits, self._residual_limit, self._step_limit)
-        kept = call.describe(inputs, outputs, wrong, residuals)
-        (run_batch, n_work), lanes = self._batch, self._compiler.lanes
-        if threads > 1 and N > PART * lanes:
+            call = _Call(self._ffi, self._limits, self._residual_limit, self._step_limit)
+        kept = call.describe([*inputs, *outputs], len(outputs), N, residuals)
+        if threads > 1 and PART * lanes < N:
             part = max(PART, -(-N // (lanes * threads * SHARES))) * lanes
-            w = call.workspace(n_work * threads)
             run_parts = pool(self._ffi, self._compiler).run_parts
-            found = run_parts(run_batch, call.at, N, part, w, n_work, threads)
+            found = run_parts(run_batch, call.at, N, part, call.workspace(n_work * threads), n_work, threads)
         else:
             found = run_batch(call.at, 0, N, call.workspace(n_work))
         del kept
+        wrong = call.wrong[:N].copy() if found else None
         self._idle.append(call)
-        return wrong if found else None, residuals
+        return wrong, residuals
 
     def _pointer(self, array: Floats) -> Any:
         return self._ffi.cast("double *", array.ctypes.data)
 
 
 class _Call:
-    """What C is told of a batch, and a workspace for it; of one call at a time.
+    """What C is told of a batch, and room for what it works on and says; of one call at a time.
 
     Attributes:
         at: the C struct.
+        wrong: what is wrong with each state, of the last call's N the first.
     """
 
-    def __init__(self, ffi: Any, n_in: int, limits: Floats, residual_limit: float, step_limit: float) -> None:
-        self._ffi, self._doubles, self._ints = ffi, ffi.typeof("double[]"), ffi.typeof("int[]")
-        self._in, self._out, self._n_out = ffi.new("block[]", n_in), ffi.new("block[]", 1), 1
-        self._limits, self._work, self._w = limits, np.zeros(0), ffi.NULL
-        self.at = at = ffi.new("batch *")
-        at.n_out, at.out = 1, self._out
-        setattr(at, "in", self._in)
-        at.limits, at.residual_limit, at.step_limit = ffi.from_buffer(self._doubles, limits), residual_limit, step_limit
+    def __init__(self, ffi: Any, limits: Floats, residual_limit: float, step_limit: float) -> None:
+        self._ffi, self._doubles = ffi, ffi.typeof("double[]")
+        self._lie: list[tuple[int, ...]] = []
+        self._work, self.wrong = aligned(0), np.zeros(0, dtype=np.int32)
+        self.at = ffi.new("batch *")
+        self.at.residual_limit, self.at.step_limit = residual_limit, step_limit
+        self.at.limits = self._kept = ffi.from_buffer(self._doubles, limits)
 
     def workspace(self, size: int) -> Any:
         """Return a pointer to so many doubles."""
@@ -202,37 +202,40 @@ class _Call:
             self._w = self._ffi.from_buffer(self._doubles, self._work)
         return self._w
 
-    def describe(
-        self,
-        inputs: Sequence[Floats],
-        outputs: Sequence[Floats],
-        wrong: NDArray[np.int32],
-        residuals: Floats | None,
-    ) -> list[Any]:
-        """Say where the arrays of a batch are; return what to keep while C uses them."""
-        at, from_buffer = self.at, self._ffi.from_buffer
-        if len(outputs) != self._n_out:
-            self._n_out = at.n_out = len(outputs)
-            self._out = at.out = self._ffi.new("block[]", self._n_out)
-        at.n = len(wrong)
-        at.wrong = from_buffer(self._ints, wrong)
-        at.residuals = self._ffi.NULL if residuals is None else from_buffer(self._doubles, residuals)
-        return [
-            *map(self._describe, self._in, inputs),
-            *map(self._describe, self._out, outputs),
-        ]
-
-    def _describe(self, block: Any, X: Floats) -> Any:
-        """Say where an array (N, size) is, or (size,) that all states have; return what to keep."""
-        n = block.n = X.shape[-1]
+    def describe(self, arrays: list[Floats], n_out: int, N: int, residuals: Floats | None) -> list[Any]:
+        """Say where arrays are, the last of them outputs; return what to keep while C uses them."""
+        at, from_buffer, doubles = self.at, self._ffi.from_buffer, self._doubles
         try:
-            block.at = kept = self._ffi.from_buffer(self._doubles, X)
-            block.step, block.across = n if X.ndim > 1 else 0, 1
-        except (BufferError, ValueError):  # not in one piece
-            kept = np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X
-            block.at = self._ffi.cast("double *", kept.ctypes.data)
-            block.step, block.across = (stride // X.itemsize for stride in (0, *kept.strides)[-2:])
-        return kept
+            kept = [from_buffer(doubles, X) for X in arrays]
+        except (BufferError, ValueError):  # not each in one piece
+            arrays = [_in_doubles(X) for X in arrays]
+            kept = [self._ffi.cast("double *", X.ctypes.data) for X in arrays]
+        lie = [X.strides for X in arrays]
+        if lie != self._lie:
+            self._lay(arrays, n_out)
+            self._lie = lie
+        self._arrays[0 : len(kept)] = kept
+        if len(self.wrong) < N:
+            self.wrong = np.empty(N, dtype=np.int32)
+            at.wrong = self._wrong = self._ffi.from_buffer("int[]", self.wrong)
+        at.n = N
+        if residuals is not None:
+            at.residuals = kept_too = from_buffer(doubles, residuals)
+            kept.append(kept_too)
+        return [arrays, kept]
+
+    def _lay(self, arrays: list[Floats], n_out: int) -> None:
+        """Say how arrays (N, size), or (size,) that all states have, lie."""
+        self._arrays, self._blocks = self._ffi.new("double *[]", len(arrays)), self._ffi.new("block[]", len(arrays))
+        self.at.arrays, self.at.blocks, self.at.n_out = self._arrays, self._blocks, n_out
+        for block, X in zip(self._blocks, arrays, strict=True):
+            block.n = X.shape[-1]
+            block.step, block.across = (stride // X.itemsize for stride in (0, *X.strides)[-2:])
+
+
+def _in_doubles(X: Floats) -> Floats:
+    """Return an array as it lies, if that is in steps of whole numbers."""
+    return np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X
 
 
 def aligned(size: int) -> Floats:

@@ -49,8 +49,8 @@ typedef struct {
     double *w;
 } task;
 
-/* Who calls takes one that is FREE, writes what there is to do, and calls it. Only the thread itself gets from CALLED to
-   BUSY and DONE; who called may take it back before that, and frees it in the end. */
+/* Who calls takes one that is FREE, writes what there is to do, and calls it. Only the thread itself goes from CALLED
+   to BUSY and DONE; who called may take it back before that, and frees it in the end. */
 typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -139,8 +139,8 @@ static worker *take(int *place) {
     return one;
 }
 
-/* Runs n states part by part, with a workspace of n_work doubles for each thread in w; returns what the parts do, added
-   up. */
+/* Runs n states part by part, with a workspace of n_work doubles for each thread in w; returns the sum of what the
+   parts return. */
 ptrdiff_t run_parts(routine *run, const void *job, ptrdiff_t n, ptrdiff_t part, double *w, ptrdiff_t n_work,
                     int threads) {
     task t = {run, job, n, part, 0, 0, n_work, w};
