@@ -3,7 +3,7 @@
 Two orders are tried, as traced and depth first, and that is taken in which fewer numbers are live; in it each statement
 moves up that is the last to read a number, as soon as it can be computed. Counts only: the same on every machine.
 
-Source: docs/design.md, 4.8; the larger operand first after Sethi and Ullman (1970).
+Source: docs/design.md, 4.8.
 """
 
 from __future__ import annotations
