@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy import ndarray
 
+from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import CompilerError
 from nori_dyn.planning.outputs import output_columns
@@ -34,7 +35,7 @@ from nori_dyn.program.backends.base import (
 )
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.c_source import CSource, c_source
-from nori_dyn.program.c_writer import Job, Row
+from nori_dyn.program.c_writer import Job
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
@@ -43,6 +44,7 @@ from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
+from nori_dyn.program.residual import Row
 from nori_dyn.typing import Floats
 
 
@@ -123,7 +125,8 @@ class NativeBackend:
 
     @cached_property
     def _source(self) -> CSource:
-        return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
+        with collector_at_rest():
+            return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
         """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""
