@@ -255,8 +255,8 @@ SEEN int update(filter *at) {
     return N - rank;
 }
 
-/* What is known of the memory after dt. */
-SEEN void propagate(filter *at) {
+/* Writes the rows of u over s and m', which m+ would be without noise, and makes those of m' free of s. */
+INLINE void carry(filter *at) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
@@ -278,10 +278,21 @@ SEEN void propagate(filter *at) {
         }
         if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
     }
-    /* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the
-       rows are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column. */
-    double *const noise = (double *)w->noise, *const sums = (double *)w->noise_sums, *const column = w->column;
+}
+
+/* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the rows
+   are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column. The same reflections turn
+   [1 | 0] into [spread | gain], which are kept column by column where there is room for them. */
+INLINE void add_noise(filter *at, vec *spread, vec *gain) {
+    workspace *const w = (workspace *)at->work;
+    double *const M = (double *)w->moving, *const noise = (double *)w->noise;
+    double *const sums = (double *)w->noise_sums, *const column = w->column;
     memset(w->noise, 0, sizeof w->noise);
+    if (spread) {
+        memset(spread, 0, sizeof(vec) * K * M_BLOCKS);
+        memset(gain, 0, sizeof(vec) * K * M_BLOCKS);
+        for (int l = 0; l < K; ++l) ((double *)spread)[l * M_WIDTH + l] = 1;
+    }
     for (int l = 0; l < K; ++l) {
         const double g = sqrt(at->Q[l]);
         for (int i = 0; i <= l; ++i) noise[l * M_WIDTH + i] = g * M[(N_S + i) * WIDTH + N_S + l];
@@ -298,10 +309,25 @@ SEEN void propagate(filter *at) {
         take_rows(n, column, from, M_BLOCKS, 0, end, parts);
         for (int b = start; b < BLOCKS; ++b) row[b] *= inverse;
         take_rows(i, (double *)w->noise_column, w->moving + N_S * BLOCKS, BLOCKS, start, BLOCKS, row);
+        if (spread) {
+            vec *const turned = spread + i * M_BLOCKS;
+            sum_rows(n, column, 1, turned, M_BLOCKS, i / LANES, M_BLOCKS, parts);
+            for (int b = i / LANES; b < M_BLOCKS; ++b) {
+                gain[i * M_BLOCKS + b] = parts[b] * inverse;
+                parts[b] *= factor;
+            }
+            take_rows(n, column, turned, M_BLOCKS, i / LANES, M_BLOCKS, parts);
+        }
     }
     for (int i = 0; i < K; ++i) {
         for (int l = 0; l < K; ++l) at->known.R[K * i + l] = M[(N_S + i) * WIDTH + N_S + l];
         at->known.z[i] = M[(N_S + i) * WIDTH + N];
     }
+}
+
+/* What is known of the memory after dt. */
+SEEN void propagate(filter *at) {
+    carry(at);
+    add_noise(at, NULL, NULL);
 }
 """

@@ -60,6 +60,7 @@ class NativeSteps:
         values: where A, c, X and x are to be read; an array of its own when None.
         known: where R and z are; arrays of its own when None.
         source: the C; that of the steps when None.
+        ffi: the cffi interface that declares what the C holds; that of a tick when None.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
@@ -72,9 +73,10 @@ class NativeSteps:
         values: Floats | None = None,
         known: tuple[Floats, Floats] | None = None,
         source: str | None = None,
+        ffi: Any = None,
     ) -> None:
         self.shape = shape
-        ffi = _interface()
+        self._ffi = ffi = ffi or _interface()
         library = load_library(ffi, source or filter_source(shape, compiler.lanes), compiler)
         n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
         sizes = (len(shape.A), p, len(shape.X), shape.n_v)
@@ -86,14 +88,14 @@ class NativeSteps:
         self._work = aligned(shape.n_work(compiler.lanes))
         rows = self._work[: n * width].reshape(n, width)
         self.R_u, self.z_u = rows[:, :n], rows[:, n]
-
-        def at(array: Floats) -> Any:
-            return ffi.cast("double *", array.ctypes.data)
-
         read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
-        parts = [(at(self.R), at(self.z)), *map(at, (*read, self.u, self.pivots, self._work))]
+        parts = [(self._at(self.R), self._at(self.z)), *map(self._at, (*read, self.u, self.pivots, self._work))]
         self._placed = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
         self._update, self._propagate, self._library = library.update, library.propagate, library
+
+    def _at(self, array: Floats) -> Any:
+        """Return where C finds an array."""
+        return self._ffi.cast("double *", array.ctypes.data)
 
     def update(self) -> int:
         """Take in the sensors of a tick; return how many pivots vanish."""

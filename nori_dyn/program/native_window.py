@@ -1,0 +1,129 @@
+"""Runs of a filter over many ticks, and back, compiled and loaded: a foreign call each.
+
+Source: see `filtering.square_root`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import cffi
+import numpy as np
+from numpy.typing import NDArray
+
+from nori_dyn.program.compiler import Compiler
+from nori_dyn.program.filter_step import TickShape
+from nori_dyn.program.kernel.native import aligned
+from nori_dyn.program.native_filter import DECLARED_STEPS, NativeSteps
+from nori_dyn.program.window_source import DECLARED_RUN, n_kept, n_room, window_source
+from nori_dyn.typing import Floats
+
+
+@cache
+def _interface() -> Any:
+    ffi = cffi.FFI()
+    ffi.cdef(DECLARED_STEPS + DECLARED_RUN)
+    return ffi
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Ticks that follow each other, of one shape, with what was found of them.
+
+    Attributes:
+        u: the estimates (m, n); nan where they are not determined.
+        rows: [R | z] of each (m, n, n + 1), see `Updated`; upper triangular.
+        covariance: those of u (m, n, n); of ticks at which something is not determined, zero.
+        nis, log_likelihood: see `Updated` (m,).
+        degrees: degrees of freedom (m,).
+        lost: how many pivots vanish (m,).
+        kept: what steps back need (m, n_kept), the last of them where time goes on from it; None where there are none.
+    """
+
+    u: Floats
+    rows: Floats
+    covariance: Floats
+    nis: Floats
+    log_likelihood: Floats
+    degrees: NDArray[np.int32]
+    lost: NDArray[np.int32]
+    kept: Floats | None
+
+
+class NativeRuns(NativeSteps):
+    """Runs over many ticks. Not to be shared between threads.
+
+    Args:
+        shape: what its C has to know.
+        compiler: the compiler.
+
+    Raises:
+        CompilerError: the compiler fails, or there is no room for what it makes.
+    """
+
+    def __init__(self, shape: TickShape, compiler: Compiler) -> None:
+        super().__init__(shape.steps, compiler, source=window_source(shape, compiler.lanes), ffi=_interface())
+        self._lanes = compiler.lanes
+        self._room = aligned(n_room(shape.steps, compiler.lanes))
+        self._tick = self._ffi.new("tick *")
+        self._tick.steps = self._placed
+
+    def forward(
+        self, known: tuple[Floats, Floats], values: Floats, weights: Floats, steps: Floats, longest: float, keeps: bool
+    ) -> Run:
+        """Run over ticks.
+
+        Args:
+            known: what is known of the memory before the first, R (k, k) and z (k,); what is known after the last is
+                written there, before the readings of the next where a time leads to it.
+            values: what the program of the tick says of each (m, n_values), see `NativeSteps.values`.
+            weights: one over the variances of the weighed rows of each (m, p).
+            steps: the time from each to the next (m,) [s]; 0 for the last where it is not known.
+            longest: the longest time over which rates are known [s].
+            keeps: whether there will be steps back; the covariances are those of `backward` then.
+        """
+        m, n, ffi = len(values), self.shape.n, self._ffi
+        arrays = [np.zeros(shape) for shape in ((m, n), (m, n, n + 1), (m, n, n), m, m)]
+        counts = [np.empty(m, dtype=np.int32) for _ in range(2)]
+        size = n_kept(self.shape, self._lanes)
+        found = Run(*arrays, *counts, aligned(m * size).reshape(m, size) if keeps else None)
+        self.R[:], self.z[:] = known
+        values, weights, steps = (np.ascontiguousarray(each, dtype=float) for each in (values, weights, steps))
+        run = self._placed_run(found, slice(0, m))
+        run.values, run.weights, run.steps = (self._at(each) for each in (values, weights, steps))
+        if keeps:
+            run.covariance = ffi.NULL
+        self._tick.dt, self._tick.longest = np.nan, longest
+        self._library.forward(self._tick, run)
+        known[0][:], known[1][:] = self.R, self.z
+        return found
+
+    def backward(self, run: Run, part: slice, mean: Floats, covariance: Floats | None = None) -> int:
+        """Go back over some ticks of a run: their estimates and covariances become those by all readings.
+
+        Args:
+            run: the run, which keeps what it takes.
+            part: which of its ticks.
+            mean: the estimate of the memory at the tick after them (k,); becomes that at the last that was done.
+            covariance: that of the same (k, k); none is computed when None.
+
+        Returns:
+            How many of the ticks are left, for the last of which a step back of `square_root` is needed.
+        """
+        variances = self._ffi.NULL if covariance is None else self._at(covariance)
+        left: int = self._library.backward(self._placed_run(run, part), self._at(mean), variances)
+        return left
+
+    def _placed_run(self, run: Run, part: slice) -> Any:
+        """Return the C struct of some ticks of a run."""
+        found = self._ffi.new("run *")
+        found.n = part.stop - part.start
+        for name in ("u", "rows", "covariance", "nis", "log_likelihood"):
+            setattr(found, name, self._at(getattr(run, name)[part]))
+        for name in ("degrees", "lost"):
+            setattr(found, name, self._ffi.cast("int *", getattr(run, name)[part].ctypes.data))
+        found.kept = self._ffi.NULL if run.kept is None else self._at(run.kept[part])
+        found.room = self._at(self._room)
+        return found
