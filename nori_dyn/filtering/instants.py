@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,9 +133,10 @@ class Instants:
         return len(self.numbers)
 
     def __getitem__(self, k: int) -> Instant:
-        if not 0 <= k < len(self):
-            raise IndexError(k)
         return self.alike[int(self.numbers[k])][int(self.places[k])]
+
+    def __iter__(self) -> Iterator[Instant]:
+        return (self[k] for k in range(len(self)))
 
 
 class Ticks:

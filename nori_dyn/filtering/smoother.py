@@ -272,7 +272,7 @@ class Recorded:
     def _outputs(self, alike: Alike, u: Floats, P: Floats) -> tuple[Estimate, dict[str, Floats]]:
         """Return the outputs of ticks in one contact state, and their standard deviations by name."""
         q, tick = alike.q, alike.tick
-        lost = np.isnan(u).any(axis=1)
+        lost = np.asarray(np.isnan(u).any(axis=1))
         if lost.any():
             u, P = np.where(lost[:, None], 0.0, u), np.where(lost[:, None, None], np.nan, P)
         estimate = tick.outputs(q, alike.qd, alike.y, u, self._singular)

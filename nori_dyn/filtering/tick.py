@@ -122,6 +122,12 @@ class Tick:
         n_s, n_v, _ = self.sizes
         return Motion(dt, said.X[:, :n_s], said.X[:, n_s + n_v :], said.x, self.decay(dt), self.gained(dt))
 
+    @property
+    def nothing(self) -> Said:
+        """What a tick without readings says: nothing."""
+        n, n_v = sum(self.sizes), self.sizes[1]
+        return Said(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
+
     def said(self, q: Floats, qd: Floats, y: Floats) -> Said:
         """Return what a state (nq,), (nv,) with its readings (ny,) says."""
         return self.formed(np.asarray(self.rows(q, qd, y)))

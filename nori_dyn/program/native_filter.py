@@ -6,7 +6,7 @@ Source: see `filtering.square_root`.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import cffi
 import numpy as np
@@ -86,8 +86,8 @@ class NativeSteps:
         self.R, self.z = known or (np.zeros((k, k)), np.zeros(k))
         self.u, self.pivots = np.zeros(n), np.zeros(n)
         self._work = aligned(shape.n_work(compiler.lanes))
-        rows = self._work[: n * width].reshape(n, width)
-        self.R_u, self.z_u = rows[:, :n], rows[:, n]
+        self._rows = self._work[: n * width].reshape(n, width)
+        self.R_u, self.z_u = self._rows[:, :n], self._rows[:, n]
         read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
         parts = [(self._at(self.R), self._at(self.z)), *map(self._at, (*read, self.u, self.pivots, self._work))]
         self._placed = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
@@ -148,6 +148,9 @@ class NativeTick(NativeSteps):
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
+    _way_on: ClassVar[str] = "go_on"
+    """The function of its C by which time goes on."""
+
     def __init__(
         self,
         shape: TickShape,
@@ -160,22 +163,29 @@ class NativeTick(NativeSteps):
         totals: Floats,
         longest: float,
     ) -> None:
-        super().__init__(shape.steps, compiler, None, known, tick_source(shape, compiler.lanes))
-        ffi, library = _interface(), self._library
+        super().__init__(shape.steps, compiler, None, known, *self._source(shape, compiler))
+        ffi, library = self._ffi, self._library
         self.free = aligned(shape.n_motion + len(shape.exact) + shape.steps.n)
         inputs = state[: shape.n_motion + shape.n_y]
-        self._kept = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
+        self._outputs, self._n_motion = outputs, shape.n_motion
+        self._exact = shape.n_motion + np.array(shape.exact, dtype=np.intp)
+        self._programs = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
         self._arrays = state, values, totals
         self._tick = ffi.new("tick *")
         self._tick.steps = self._placed
         for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
             setattr(self._tick, name, ffi.cast("job *", kernel.address_of_run))
             setattr(self._tick, f"{name}_at", ffi.cast("void *", kernel.address(at)))
-        self._tick.go_on = library.go_on
+        self._tick.go_on = getattr(library, self._way_on)
         for name, array in (("state", state), ("free", self.free), ("totals", totals)):
             setattr(self._tick, name, ffi.cast("double *", array.ctypes.data))
         self._tick.dt, self._tick.longest = np.nan, longest
         self._step, self._nothing = library.step, ffi.NULL
+
+    @staticmethod
+    def _source(shape: TickShape, compiler: Compiler) -> tuple[str, Any]:
+        """Return its C, and the interface that declares it."""
+        return tick_source(shape, compiler.lanes), _interface()
 
     @property
     def has_rates(self) -> bool:
@@ -191,3 +201,9 @@ class NativeTick(NativeSteps):
         """
         wrong: int = self._step(self._tick, self._nothing if last is None else last._tick, dt)
         return wrong
+
+    def conclude(self, state: Floats, u: Floats) -> bool:
+        """Write the outputs of a state, given what is free (n,); return whether there are any."""
+        n, end, free = self._n_motion, len(self.free) - len(u), self.free
+        free[:n], free[n:end], free[end:] = state[:n], state[self._exact], u
+        return not self._outputs.run(self._programs[1])

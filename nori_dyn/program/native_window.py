@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import cffi
 import numpy as np
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from nori_dyn.program.compiler import Compiler
 from nori_dyn.program.filter_step import TickShape
-from nori_dyn.program.kernel.native import aligned
-from nori_dyn.program.native_filter import DECLARED_STEPS, NativeSteps
+from nori_dyn.program.kernel.native import NativeKernel, aligned
+from nori_dyn.program.native_filter import DECLARED_STEPS, NativeSteps, NativeTick
 from nori_dyn.program.window_source import DECLARED_RUN, n_kept, n_room, window_source
 from nori_dyn.typing import Floats
 
@@ -85,10 +85,17 @@ class NativeRuns(NativeSteps):
             keeps: whether there will be steps back; the covariances are those of `backward` then.
         """
         m, n, ffi = len(values), self.shape.n, self._ffi
-        arrays = [np.zeros(shape) for shape in ((m, n), (m, n, n + 1), (m, n, n), m, m)]
-        counts = [np.empty(m, dtype=np.int32) for _ in range(2)]
         size = n_kept(self.shape, self._lanes)
-        found = Run(*arrays, *counts, aligned(m * size).reshape(m, size) if keeps else None)
+        found = Run(
+            u=np.empty((m, n)),
+            rows=np.zeros((m, n, n + 1)),
+            covariance=np.zeros((m, n, n)),
+            nis=np.empty(m),
+            log_likelihood=np.empty(m),
+            degrees=np.empty(m, dtype=np.int32),
+            lost=np.empty(m, dtype=np.int32),
+            kept=aligned(m * size).reshape(m, size) if keeps else None,
+        )
         self.R[:], self.z[:] = known
         values, weights, steps = (np.ascontiguousarray(each, dtype=float) for each in (values, weights, steps))
         run = self._placed_run(found, slice(0, m))
@@ -127,3 +134,86 @@ class NativeRuns(NativeSteps):
         found.kept = self._ffi.NULL if run.kept is None else self._at(run.kept[part])
         found.room = self._at(self._room)
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """What a tick of a window leaves for steps back to it.
+
+    Attributes:
+        rows: the workspace's rows [R | z] of u, see `NativeSteps`.
+        step: what a step back needs, once time has gone on.
+        place: where C finds that.
+    """
+
+    rows: Floats
+    step: Floats
+    place: Any
+
+
+class NativeWindowTick(NativeTick):
+    """A whole tick of a filter in one foreign call, to which steps lead back. Not to be shared between threads.
+
+    Attributes:
+        late: the estimate that the last step back found (n,).
+        late_covariance: the covariance that it found, where it was wanted (n, n).
+
+    Args, Raises: as `NativeTick`.
+    """
+
+    _way_on: ClassVar[str] = "go_on_and_keep"
+
+    def __init__(
+        self,
+        shape: TickShape,
+        compiler: Compiler,
+        rows: NativeKernel,
+        outputs: NativeKernel,
+        state: Floats,
+        values: Floats,
+        known: tuple[Floats, Floats],
+        totals: Floats,
+        longest: float,
+    ) -> None:
+        super().__init__(shape, compiler, rows, outputs, state, values, known, totals, longest)
+        n, k, lanes = shape.steps.n, shape.steps.k, compiler.lanes
+        self._n_kept = n_kept(shape.steps, lanes)
+        self._room, self.late, self.late_covariance = aligned(n_room(shape.steps, lanes)), np.zeros(n), np.zeros((n, n))
+        self._mean, self._covariance = np.zeros(k), np.zeros((k, k))
+        self._places = self._at(self._mean), self._at(self._covariance), self._at(self.late_covariance)
+        self._back = self._ffi.new("run *")
+        self._back.n, self._back.u, self._back.room = 1, self._at(self.late), self._at(self._room)
+
+    @staticmethod
+    def _source(shape: TickShape, compiler: Compiler) -> tuple[str, Any]:
+        return window_source(shape, compiler.lanes), _interface()
+
+    def room(self) -> Kept:
+        """Return room for what a tick leaves."""
+        step = aligned(self._n_kept)
+        return Kept(np.empty_like(self._rows), step, self._at(step))
+
+    def keep(self, kept: Kept) -> None:
+        """Keep the tick that was: at once, and when time goes on from it."""
+        kept.rows[:] = self._rows
+        self._tick.kept = kept.place
+
+    def back(self, kept: Kept, mean: Floats, covariance: Floats | None = None) -> bool:
+        """Step back to a tick that was, and find `late`.
+
+        Args:
+            kept: what it left.
+            mean: the estimate of the memory at the next (k,), by all readings.
+            covariance: that of the same (k, k); none is computed when None.
+
+        Returns:
+            Whether it was found; otherwise a step back of `square_root` is needed.
+        """
+        self._mean[:] = mean
+        self._back.kept, self._back.covariance = kept.place, self._ffi.NULL
+        place, given, found = self._places
+        if covariance is None:
+            return not self._library.backward(self._back, place, self._ffi.NULL)
+        self._covariance[:] = covariance
+        self._back.covariance = found
+        return not self._library.backward(self._back, place, given)
