@@ -66,8 +66,10 @@ class Held:
         else:
             of = self._native
             self._native.keep(self._kept)
-        self.u[:] = of.u if self._has_rates else np.nan
-        self.nis, self.degrees, self.log_likelihood = of.nis, of.degrees, of.log_likelihood
+        if self._has_rates:
+            self.u[:], self.nis, self.degrees, self.log_likelihood = of.u, of.nis, of.degrees, of.log_likelihood
+        else:
+            self.u[:], self.nis, self.degrees, self.log_likelihood = np.nan, 0.0, 0, 0.0
 
     @property
     def after(self) -> Updated:
@@ -101,7 +103,7 @@ class Held:
         native = self._native
         if native is not None and self._kept is not None and native.back(self._kept, mean, covariance):
             return native.late.copy(), native.late_covariance.copy()
-        is_gap = not self._has_rates or following.dt > GAP * usual
+        is_gap = not (self._has_rates and following._has_rates) or following.dt > GAP * usual
         return self._instant().returned(self.after, following.dt, is_gap, mean, covariance)
 
     def _instant(self) -> Instant:

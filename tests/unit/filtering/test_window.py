@@ -129,7 +129,7 @@ def moved(name, backend, N=30, lag=4):
 @pytest.mark.parametrize("name", ["arm", "arm_anywhere", "quadruped", "humanoid"])
 def test_native_and_numpy_windows_know_the_same(name):
     windows = [moved(name, backend) for backend in ("native", "numpy")]
-    few = np.where(np.arange(len(windows[0][0].inputs.weights)) % 3 == 0, 0.0, 1.0)
+    few = np.where(np.arange(len(windows[0][0].inputs.weights)) % 9 == 4, 0.0, 1.0)
     for k in range(30):
         hard = {4: {"weight": few}, 11: {"seconds": 50 * windows[0][0].dt}, 16: {"y": np.nan}}.get(k, {})
         native, other = (tick(k, **hard) for _, tick in windows)
@@ -137,8 +137,7 @@ def test_native_and_numpy_windows_know_the_same(name):
         assert native.ok or k < 4 or k in (8, 20)
         own, expected = (window for window, _ in windows)
         for output, values in vars(expected.outputs).items():
-            scale = np.abs(values).max()
-            np.testing.assert_allclose(getattr(own.outputs, output), values, rtol=0, atol=1e-9 * max(scale, 1e-300))
+            np.testing.assert_allclose(getattr(own.outputs, output), values, rtol=0, atol=1e-9 * np.abs(values).max())
         if k in (10, 13, 25):
             for one, another in zip(own.rest(), expected.rest(), strict=True):
                 np.testing.assert_allclose(one.memory.mean, another.memory.mean, rtol=1e-9, atol=1e-9)
@@ -178,7 +177,7 @@ def test_readings_that_are_none_leave_their_tick_without_an_estimate():
         window.inputs.q[:], window.inputs.qd[:] = ticks.Q[k], ticks.Qd[k]
         window.inputs.y[:] = np.nan if k == 2 else ticks.Y[k]
         status = window.tick()
-        assert status.ok == (k >= LAG and k != 2 + LAG)
+        assert status.ok == (k >= LAG and k != 2 + LAG), status
         if k == 2 + LAG:
             assert "at 0.02 s: " in status.cause
             assert "not determined" in status.cause
