@@ -9,7 +9,7 @@ import numpy as np
 
 from nori_dyn.filtering.instants import GAP, Instant
 from nori_dyn.filtering.running import NO_SOLUTION, NOT_FINITE, NativeRunning, Running
-from nori_dyn.filtering.square_root import Updated
+from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.native_window import Kept, NativeWindowTick
 from nori_dyn.typing import Floats
@@ -69,7 +69,8 @@ class Held:
         if self._has_rates:
             self.u[:], self.nis, self.degrees, self.log_likelihood = of.u, of.nis, of.degrees, of.log_likelihood
         else:
-            self.u[:], self.nis, self.degrees, self.log_likelihood = np.nan, 0.0, 0, 0.0
+            self.nis, self.degrees, self.log_likelihood = 0.0, 0, 0.0
+            self.u[:] = Information(self.after.R, self.after.z).mean()
 
     @property
     def after(self) -> Updated:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
-from nori_dyn.program.native_filter import NativeTick
+from nori_dyn.program.native_filter import NOTHING, NativeTick
 from nori_dyn.typing import Floats
 
 NOT_FINITE, UNDETERMINED, NO_SOLUTION = 1, 2, 3
@@ -54,9 +54,11 @@ class Running(Protocol):
     Attributes:
         tick: its programs.
         state: what it reads: q, qd, y, weights, one after the other.
+        at: what a native step has to know of the one before.
     """
 
     tick: Tick
+    at: Any
     state: Floats
 
     def step(self, last: Running | None, dt: float) -> int:
@@ -83,6 +85,8 @@ class Running(Protocol):
 
 class NumpyRunning:
     """A tick through NumPy."""
+
+    at = None
 
     def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
         self.tick, self._shared, self._longest = tick, shared, longest
@@ -182,9 +186,11 @@ class NativeRunning:
             shared.totals,
             longest,
         )
+        self.at, self._step = self.native.at, self.native.step
 
     def step(self, last: Running | None, dt: float) -> int:
-        return self.native.step(last.native if isinstance(last, NativeRunning) else None, dt)
+        wrong: int = self._step(self.at, NOTHING if last is None else last.at, dt)
+        return wrong
 
     def found(self) -> Updated:
         native = self.native

@@ -132,8 +132,10 @@ class Ticking(OverTime):
 
     def _estimate(self, dt: float) -> int:
         """Estimate the state that was taken, a time [s] after the last; return why there is no estimate, or 0."""
-        wrong = self._now.step(self._last, dt)
-        self._time += 0.0 if self._last is None else dt
+        last = self._last
+        wrong = self._now.step(last, dt)
+        if last is not None:
+            self._time += dt
         self._last = self._now
         return wrong
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
-from nori_dyn.program.c_writer import Job, Notation, Writer
+from nori_dyn.program.c_writer import Job, Notation
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.repeated_writer import LARGE, writer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,16 @@ class CSource:
     first_pivot: int
 
 
-def c_source(job: Job, lanes: int) -> CSource:
-    """Return the C of a job, for single states and for batches of `lanes` states at a time."""
+def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
+    """Return the C of a job, for single states and for batches of `lanes` states at a time.
+
+    Args:
+        job: the job.
+        lanes: doubles of a vector.
+        large: statements from which on blocks that repeat become loops, see `repeated_writer`.
+    """
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
-    writer = Writer(job, Notation(inputs, [f"out[{k}]" for k in range(len(job.outputs))]))
+    writer = writer_of(job, Notation(inputs, [f"out[{k}]" for k in range(len(job.outputs))]), large)
     n_work = writer.n_work
     defines = {
         "N_ANGLES": len(writer.angles),

@@ -17,7 +17,7 @@ CHUNK = 1000
 EQUATIONS = 25
 """Equations a function of the residual, of six rows or fewer each."""
 
-_FORMATS = {
+FORMATS = {
     Op.ADD: "{0} + {1}",
     Op.SUB: "{0} - {1}",
     Op.MUL: "{0} * {1}",
@@ -121,7 +121,7 @@ class Writer:
         self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
         self._chunks: list[list[int]] = []
         for order in (first, second):
-            statements = [i for i in order if graph.ops[i] in _FORMATS]
+            statements = [i for i in order if graph.ops[i] in FORMATS]
             self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
             if order is first:
                 self._chunks = self._chunks or [[]]
@@ -204,7 +204,7 @@ class Writer:
             lines = [f"{rarely}static void chunk{chunk}({notation.parameters}) {{"]
             for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-                value = _FORMATS[graph.ops[i]].format(*operands, root=notation.root)
+                value = FORMATS[graph.ops[i]].format(*operands, root=notation.root)
                 lines.append(f"const {notation.real} {self._local(i)} = {value};")
                 lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
             if chunk == last:  # what is no statement: constants, inputs, sines and cosines

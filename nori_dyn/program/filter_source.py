@@ -59,7 +59,8 @@ class FilterShape:
     def n_work(self, lanes: int) -> int:
         """Return the length of the workspace in doubles; its C says whether that is enough."""
         blocks, of_memory, rows = self.blocks(lanes), -(-self.k // lanes), max(self.k + self.p, self.n)
-        vectors = (rows + self.n + self.n_v + 3) * blocks + (self.k + 2) * of_memory + 4
+        vectors = (rows + self.n + self.n_v + 3) * blocks + (self.n + 2) * of_memory + 5
+        vectors += self.n_s * -(-self.n_v // lanes)
         return lanes * (vectors + 1) + rows + self.n + self.p + 3
 
 
@@ -80,6 +81,8 @@ def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:
     place = {(kind, i): at for at, (_, kind, i) in enumerate(leads)}
     width = lanes * shape.blocks(lanes)
     moving = n_s + shape.n_v if n_s and shape.n_v else 0
+    of_s = {row for row, column in shape.A if column < n_s}
+    of_v = {row for row, column in shape.A if n_s <= column < n_s + shape.n_v}
     tables = {
         "memory_row": [place[0, i] for i in range(k)],
         "sensor_row": [place[1, i] for i in range(p)],
@@ -99,6 +102,7 @@ def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:
         "P": p,
         "N_A": len(shape.A),
         "N_X": len(shape.X),
+        "S_APART": int(not of_s & of_v),
         "N_WORK": shape.n_work(lanes),
         "ZERO_PIVOT": ZERO_PIVOT,
         "SMALLEST_DECAY": SMALLEST_DECAY,

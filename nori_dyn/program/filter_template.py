@@ -21,6 +21,7 @@ FILTER = r"""
 #define WIDTH (BLOCKS * LANES)
 #define M_BLOCKS ((K + LANES - 1) / LANES)
 #define M_WIDTH (M_BLOCKS * LANES)
+#define V_BLOCKS ((N_V + LANES - 1) / LANES)
 #define TILE 4
 #define PARTS (LANES < 8 ? 2 : 4)
 #ifdef __GNUC__
@@ -54,7 +55,7 @@ typedef struct {
 /* The workspace. */
 typedef struct {
     vec rows[ROOM * BLOCKS], moving[N * BLOCKS], rates[N_V * BLOCKS + 1], scale[BLOCKS], sizes[BLOCKS], sums[BLOCKS];
-    vec noise[K * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1], noise_column[M_BLOCKS + 1];
+    vec noise[N * M_BLOCKS + 1], noise_sums[M_BLOCKS + 1], noise_column[M_BLOCKS + 1], shares[N_S * V_BLOCKS + 1];
     double column[ROOM + 1], pivots[N + 1], roots[P + 1];
 } workspace;
 _Static_assert(sizeof(workspace) <= N_WORK * sizeof(double), "the workspace has room");
@@ -255,50 +256,97 @@ SEEN int update(filter *at) {
     return N - rank;
 }
 
-/* Writes the rows of u over s and m', which m+ would be without noise, and makes those of m' free of s. */
-INLINE void carry(filter *at) {
+/* The rows of v in `moving` are of v+ in place of v = (v+ - rates [s f -1]) / a then. */
+static void substitute(int first, int rows, workspace *w) {
+    for (int r = first; r < rows; ++r) {
+        const int i = r < N_S ? 0 : r - N_S;
+        sum_rows(N_V - i, (double *)w->moving + r * WIDTH + N_S + i, 1, w->rates + i * BLOCKS, BLOCKS, 0, BLOCKS,
+                 w->sums);
+        for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] -= w->sums[b];
+    }
+}
+
+/* Where rows of s say nothing of v: s = R_s^-1 (z_s - R_f f + e) with noise e of unit variance, so that the rates of v
+   have those of f and a noise, whose parts are columns of `shares`. */
+static void put_in_rates(const double *pivots, workspace *w) {
+    const double *const R = (double *)w->rows;
+    double *const rates = (double *)w->rates, *const shares = (double *)w->shares;
+    for (int j = 0; j < N_S; ++j) {
+        vec *const share = w->shares + j * V_BLOCKS;
+        for (int i = 0; i < N_V; ++i) {
+            shares[j * V_BLOCKS * LANES + i] = rates[i * WIDTH + j];
+            rates[i * WIDTH + j] = 0;
+        }
+        for (int b = 0; b < V_BLOCKS; ++b) {
+            for (int l = 0; l < j; ++l) share[b] -= R[l * WIDTH + j] * w->shares[l * V_BLOCKS + b];
+            share[b] *= pivots[j];
+        }
+    }
+    for (int i = 0; i < N_V; ++i)
+        for (int b = (N_S + N_V) / LANES; b < BLOCKS; ++b) {
+            vec sum = {0};
+            for (int j = 0; j < N_S; ++j) sum += shares[j * V_BLOCKS * LANES + i] * w->rows[j * BLOCKS + b];
+            w->rates[i * BLOCKS + b] -= sum * w->scale[b];
+        }
+}
+
+/* Writes the rows of u over s and m', which m+ would be without noise, and makes those of m' free of s. Where that may
+   be done apart, and is, v' has none of the noise of s either: returns how much of that is in `shares`. */
+INLINE int carry(filter *at, int apart) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
+    int more = 0;
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
     for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / (at->decay[i] > SMALLEST_DECAY ? at->decay[i] : SMALLEST_DECAY);
     for (int r = 0; r < N; ++r)
         for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] = w->rows[r * BLOCKS + b] * w->scale[b];
     if (N_V > 0) {
         double left;
-        /* v = (v+ - dt (X_s s + X_f f + x)) / a */
         memset(w->rates, 0, sizeof w->rates);
         if (at->dt > 0) { /* or they are not known */
             for (int e = 0; e < N_X; ++e) rates[rate_place[e]] = at->dt * at->X[e] * scale[rate_column[e]];
             for (int i = 0; i < N_V; ++i) rates[i * WIDTH + N] = -at->dt * at->x[i];
         }
-        for (int r = 0; r < N_S + N_V; ++r) {
-            const int i = r < N_S ? 0 : r - N_S;
-            sum_rows(N_V - i, M + r * WIDTH + N_S + i, 1, w->rates + i * BLOCKS, BLOCKS, 0, BLOCKS, w->sums);
-            for (int b = 0; b < BLOCKS; ++b) w->moving[r * BLOCKS + b] -= w->sums[b];
+        for (int j = 0; j < N_S; ++j) apart &= at->pivots[j] != 0;
+        if (N_S > 0 && apart) {
+            more = N_S;
+            put_in_rates(at->pivots, w);
+            substitute(N_S, N_S + N_V, w);
+        } else {
+            substitute(0, N_S + N_V, w);
+            if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
         }
-        if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
     }
+    return more;
 }
 
 /* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the rows
-   are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column. The same reflections turn
-   [1 | 0] into [spread | gain], which are kept column by column where there is room for them. */
-INLINE void add_noise(filter *at, vec *spread, vec *gain) {
+   are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column, and after these what v has
+   of the noise of s. Where that is nothing, the same reflections turn [1 | 0] into [spread | gain], which are kept
+   column by column where there is room for them. */
+INLINE void add_noise(filter *at, int more, vec *spread, vec *gain) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->moving, *const noise = (double *)w->noise;
     double *const sums = (double *)w->noise_sums, *const column = w->column;
-    memset(w->noise, 0, sizeof w->noise);
     if (spread) {
         memset(spread, 0, sizeof(vec) * K * M_BLOCKS);
         memset(gain, 0, sizeof(vec) * K * M_BLOCKS);
         for (int l = 0; l < K; ++l) ((double *)spread)[l * M_WIDTH + l] = 1;
     }
+    memset(w->noise, 0, sizeof w->noise);
+    for (int l = 0; l < K; ++l)
+        for (int i = 0; i <= l; ++i) noise[l * M_WIDTH + i] = M[(N_S + i) * WIDTH + N_S + l];
+    for (int j = 0; j < more; ++j)
+        for (int i = 0; i < N_V; ++i) {
+            const double share = ((double *)(w->shares + j * V_BLOCKS))[i];
+            for (int b = 0; b < V_BLOCKS; ++b) w->noise[(K + j) * M_BLOCKS + b] += share * w->noise[i * M_BLOCKS + b];
+        }
     for (int l = 0; l < K; ++l) {
         const double g = sqrt(at->Q[l]);
-        for (int i = 0; i <= l; ++i) noise[l * M_WIDTH + i] = g * M[(N_S + i) * WIDTH + N_S + l];
+        for (int b = 0; b < M_BLOCKS; ++b) w->noise[l * M_BLOCKS + b] *= g;
     }
     for (int i = K; i-- > 0;) {
-        const int n = K - i, end = i / LANES + 1, start = (N_S + i) / LANES;
+        const int n = K - i + (i < N_V ? more : 0), end = i / LANES + 1, start = (N_S + i) / LANES;
         vec *const from = w->noise + i * M_BLOCKS, *const row = w->moving + (N_S + i) * BLOCKS;
         for (int l = 0; l < n; ++l) column[l] = noise[(i + l) * M_WIDTH + i];
         sum_rows(n, noise + i * M_WIDTH + i, M_WIDTH, from, M_BLOCKS, 0, end, w->noise_sums);
@@ -327,7 +375,6 @@ INLINE void add_noise(filter *at, vec *spread, vec *gain) {
 
 /* What is known of the memory after dt. */
 SEEN void propagate(filter *at) {
-    carry(at);
-    add_noise(at, NULL, NULL);
+    add_noise(at, carry(at, S_APART), NULL, NULL);
 }
 """

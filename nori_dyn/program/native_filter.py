@@ -30,6 +30,9 @@ int update(filter *at);
 void propagate(filter *at);
 """
 
+NOTHING = cffi.FFI().NULL
+"""In place of a tick before the first."""
+
 
 @cache
 def _interface() -> Any:
@@ -133,6 +136,12 @@ class NativeSteps:
 class NativeTick(NativeSteps):
     """A whole tick of a filter in one foreign call. Not to be shared between threads.
 
+    Attributes:
+        at: the C struct of the tick.
+        step: the C function that estimates the state that there is: of `at`, the `at` of the tick before or `NOTHING`,
+            and the time since that [s]. It returns 0, or where there is no estimate 1: numbers that are not finite;
+            2: something is not determined; 3: exact rows have no solution.
+
     Args:
         shape: what its C has to know.
         compiler: the compiler.
@@ -171,16 +180,16 @@ class NativeTick(NativeSteps):
         self._exact = shape.n_motion + np.array(shape.exact, dtype=np.intp)
         self._programs = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
         self._arrays = state, values, totals
-        self._tick = ffi.new("tick *")
-        self._tick.steps = self._placed
+        self.at = ffi.new("tick *")
+        self.at.steps = self._placed
         for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
-            setattr(self._tick, name, ffi.cast("job *", kernel.address_of_run))
-            setattr(self._tick, f"{name}_at", ffi.cast("void *", kernel.address(at)))
-        self._tick.go_on = getattr(library, self._way_on)
+            setattr(self.at, name, ffi.cast("job *", kernel.address_of_run))
+            setattr(self.at, f"{name}_at", ffi.cast("void *", kernel.address(at)))
+        self.at.go_on = getattr(library, self._way_on)
         for name, array in (("state", state), ("free", self.free), ("totals", totals)):
-            setattr(self._tick, name, ffi.cast("double *", array.ctypes.data))
-        self._tick.dt, self._tick.longest = np.nan, longest
-        self._step, self._nothing = library.step, ffi.NULL
+            setattr(self.at, name, ffi.cast("double *", array.ctypes.data))
+        self.at.dt, self.at.longest = np.nan, longest
+        self.step = library.step
 
     @staticmethod
     def _source(shape: TickShape, compiler: Compiler) -> tuple[str, Any]:
@@ -190,17 +199,7 @@ class NativeTick(NativeSteps):
     @property
     def has_rates(self) -> bool:
         """Whether the last step told the rates of the memory."""
-        return bool(self._tick.has_rates)
-
-    def step(self, last: NativeTick | None, dt: float) -> int:
-        """Estimate the state that there is, a time [s] after the last tick, if there was one.
-
-        Returns:
-            0, or where there is no estimate 1: numbers that are not finite; 2: something is not determined; 3: exact
-            rows have no solution.
-        """
-        wrong: int = self._step(self._tick, self._nothing if last is None else last._tick, dt)
-        return wrong
+        return bool(self.at.has_rates)
 
     def conclude(self, state: Floats, u: Floats) -> bool:
         """Write the outputs of a state, given what is free (n,); return whether there are any."""

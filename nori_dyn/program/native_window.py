@@ -196,7 +196,7 @@ class NativeWindowTick(NativeTick):
     def keep(self, kept: Kept) -> None:
         """Keep the tick that was: at once, and when time goes on from it."""
         kept.rows[:] = self._rows
-        self._tick.kept = kept.place
+        self.at.kept = kept.place
 
     def back(self, kept: Kept, mean: Floats, covariance: Floats | None = None) -> bool:
         """Step back to a tick that was, and find `late`.

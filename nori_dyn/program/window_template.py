@@ -41,8 +41,7 @@ SEEN void go_on_and_keep(tick *now, double dt) {
     kept *const to = (kept *)now->kept;
     double is_whole = now->has_rates && dt <= now->longest;
     set_time(now, dt);
-    carry(at);
-    add_noise(at, to->spread, to->gain);
+    add_noise(at, carry(at, 0), to->spread, to->gain);
     memcpy(to->given, w->moving, sizeof(vec) * N_S * BLOCKS);
     memcpy(to->rates, w->rates, sizeof(vec) * N_V * BLOCKS);
     memcpy(to->scale, w->scale, sizeof to->scale);
