@@ -12,6 +12,8 @@ from tests.observers import observer
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 
 N = 40
+SLOW = {"quadruped": [pytest.mark.slow], "humanoid": [pytest.mark.slow], "arm": [], "arm_anywhere": []}
+
 AGREES = 1e-10
 """By how much they may be apart, as a share of the largest of their kind."""
 
@@ -60,6 +62,6 @@ CASES = {
 
 
 @pytest.mark.parametrize("causal", [True, False], ids=["filter", "smoother"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(name, marks=SLOW[of["name"]]) for name, of in CASES.items()])
 def test_native_and_numpy_agree(case, causal):
     assert_same(*(over(backend=backend, causal=causal, **CASES[case]) for backend in ("native", "numpy")))

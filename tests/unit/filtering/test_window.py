@@ -13,6 +13,8 @@ from tests.unit.filtering.recorded import DT, by_least_squares, columns, planned
 
 N, LAG = 9, 3
 
+SLOW = pytest.mark.slow
+
 
 def stepped(window, ticks, N=N):
     steps = np.diff(ticks.T, prepend=ticks.T[0] - DT)
@@ -126,7 +128,9 @@ def moved(name, backend, N=30, lag=4):
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
-@pytest.mark.parametrize("name", ["arm", "arm_anywhere", "quadruped", "humanoid"])
+@pytest.mark.parametrize(
+    "name", ["arm", "arm_anywhere", *(pytest.param(x, marks=SLOW) for x in ("quadruped", "humanoid"))]
+)
 def test_native_and_numpy_windows_know_the_same(name):
     windows = [moved(name, backend) for backend in ("native", "numpy")]
     few = np.where(np.arange(len(windows[0][0].inputs.weights)) % 9 == 4, 0.0, 1.0)
