@@ -93,8 +93,8 @@ class Window(core_window.Window):
     """Estimates some ticks late, each from all readings up to now: a smoother with a fixed lag.
 
     As `nd.Filter`, for what can wait: a few ticks of readings that came since make accelerations, pushes and contacts
-    surer. `step` returns the estimate of the tick `lag` ticks before it; `present` tells the last, as a filter does. `tick`
-    does it on arrays that stay where they are.
+    surer. `step` returns the estimate of the tick `lag` ticks before it; `present` tells the last, as a filter does.
+    `tick` does it on arrays that stay where they are.
 
     Attributes:
         plans: the plan of each contact state; one, of no contacts, where there are none.

@@ -175,6 +175,7 @@ class NativePass(Pass):
 
     def filtered(self) -> OfStates:
         for run, (start, _) in zip(self._runs, self._spans, strict=True):
+            self._native[int(self.instants.numbers[start])].covariances(run)
             for k in np.flatnonzero(run.lost).tolist():
                 run.covariance[k] = self.after(start + k).covariance()
         return self._by_state()

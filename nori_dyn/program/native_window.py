@@ -35,7 +35,7 @@ class Run:
     Attributes:
         u: the estimates (m, n); nan where they are not determined.
         rows: [R | z] of each (m, n, n + 1), see `Updated`; upper triangular.
-        covariance: those of u (m, n, n); of ticks at which something is not determined, zero.
+        covariance: those of u (m, n, n), once they have been computed; zero before, and where something is lost.
         nis, log_likelihood: see `Updated` (m,).
         degrees: degrees of freedom (m,).
         lost: how many pivots vanish (m,).
@@ -82,9 +82,9 @@ class NativeRuns(NativeSteps):
             weights: one over the variances of the weighed rows of each (m, p).
             steps: the time from each to the next (m,) [s]; 0 for the last where it is not known.
             longest: the longest time over which rates are known [s].
-            keeps: whether there will be steps back; the covariances are those of `backward` then.
+            keeps: whether there will be steps back.
         """
-        m, n, ffi = len(values), self.shape.n, self._ffi
+        m, n = len(values), self.shape.n
         size = n_kept(self.shape, self._lanes)
         found = Run(
             u=np.empty((m, n)),
@@ -100,12 +100,14 @@ class NativeRuns(NativeSteps):
         values, weights, steps = (np.ascontiguousarray(each, dtype=float) for each in (values, weights, steps))
         run = self._placed_run(found, slice(0, m))
         run.values, run.weights, run.steps = (self._at(each) for each in (values, weights, steps))
-        if keeps:
-            run.covariance = ffi.NULL
         self._tick.dt, self._tick.longest = np.nan, longest
         self._library.forward(self._tick, run)
         known[0][:], known[1][:] = self.R, self.z
         return found
+
+    def covariances(self, run: Run) -> None:
+        """Compute the covariances of a run, by the readings up to each tick."""
+        self._library.covariances(self._placed_run(run, slice(0, len(run.u))))
 
     def backward(self, run: Run, part: slice, mean: Floats, covariance: Floats | None = None) -> int:
         """Go back over some ticks of a run: their estimates and covariances become those by all readings.

@@ -30,6 +30,7 @@ typedef struct {
 } run;
 void go_on_and_keep(tick *now, double dt);
 void forward(const tick *now, const run *at);
+void covariances(const run *at);
 ptrdiff_t backward(const run *at, double *mean, double *covariance);
 """
 )
@@ -49,7 +50,7 @@ def n_room(shape: FilterShape, lanes: int) -> int:
 
 
 def window_source(shape: TickShape, lanes: int) -> str:
-    """Return the C of a tick that steps back, and of runs: what `tick_source` has, `forward`, `backward`.
+    """Return the C of a tick that steps back, and of runs: `forward`, `covariances`, `backward`, beside `tick_source`.
 
     Args:
         shape: what it has to know.

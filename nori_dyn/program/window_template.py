@@ -23,8 +23,8 @@ typedef struct {
 _Static_assert(sizeof(room) <= N_ROOM * sizeof(double), "there is room");
 
 /* Ticks that follow each other. Of each: what its readings say, the weights of its rows, the time to the next, 0 where
-   there is none; then what is found: the estimate, rows [R | z], the covariance where it is wanted, the chi-square,
-   the log likelihood, degrees of freedom, how many pivots vanish; and what steps back need, where there will be any. */
+   there is none; then what is found: the estimate, rows [R | z], the covariance, the chi-square, the log likelihood,
+   degrees of freedom, how many pivots vanish; and what steps back need, where there will be any. */
 typedef struct {
     ptrdiff_t n;
     double *values, *weights;
@@ -173,7 +173,6 @@ SEEN void forward(const tick *now, const run *at) {
     tick here = *now;
     workspace *const work = (workspace *)steps->work;
     const double *const M = (const double *)work->rows;
-    room *const w = (room *)at->room;
     here.steps = steps;
     here.has_rates = 1;
     for (ptrdiff_t t = 0; t < at->n; ++t) {
@@ -190,10 +189,6 @@ SEEN void forward(const tick *now, const run *at) {
         memcpy(at->u + t * N, steps->u, sizeof(double) * N);
         for (int i = 0; i < N; ++i)
             for (int j = i; j <= N; ++j) rows[i * (N + 1) + j] = M[i * WIDTH + j];
-        if (at->covariance && !at->lost[t]) {
-            solve_rows(N, work->rows, w->W, w->sums);
-            symmetric(w->W, w->W, w->other, w->sums, at->covariance + t * N * N);
-        }
         if (at->steps[t] == 0) continue;
         if (at->kept) {
             here.kept = (kept *)at->kept + t;
@@ -201,6 +196,20 @@ SEEN void forward(const tick *now, const run *at) {
         } else {
             go_on(&here, at->steps[t]);
         }
+    }
+}
+
+/* The covariances of a run's ticks by the readings up to each, but where something is not determined. */
+SEEN void covariances(const run *at) {
+    room *const w = (room *)at->room;
+    memset(w->F, 0, sizeof w->F);
+    for (ptrdiff_t t = 0; t < at->n; ++t) {
+        const double *const rows = at->rows + t * N * (N + 1);
+        if (at->lost[t]) continue;
+        for (int i = 0; i < N; ++i)
+            memcpy((double *)w->F + i * WIDTH + i, rows + i * (N + 1) + i, sizeof(double) * (N - i));
+        solve_rows(N, w->F, w->W, w->sums);
+        symmetric(w->W, w->W, w->other, w->sums, at->covariance + t * N * N);
     }
 }
 
