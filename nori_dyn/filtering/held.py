@@ -82,15 +82,20 @@ class Held:
         R, z = self._kept.rows[:, :n], self._kept.rows[:, n]
         return Updated(R, z, self.nis, self.degrees, self.log_likelihood, (), self.u)
 
-    def mean_back(self, mean: Floats) -> Floats | None:
-        """Return the estimate (n,) by all readings, given that of the memory at the next tick (k,).
+    def mean_back(self, following: Held, mean: Floats, usual: float) -> Floats | None:
+        """Return the estimate (n,) by all readings, which stays until the next step back.
 
-        It stays until the next step back. None where NumPy has to look: something is not determined, or the motion
-        is not known; or there is no other way.
+        None where NumPy has to look: something is not determined, or there is no other way.
+
+        Args:
+            following: the next tick.
+            mean: the estimate of the memory there (k,), by all readings.
+            usual: the usual time between ticks [s].
         """
-        if self._native is None or self._kept is None or not self._native.back(self._kept, mean):
+        native, kept = self._native, self._kept
+        if native is None or kept is None or not native.back(kept, self._is_gap(following, usual), mean):
             return None
-        return self._native.late
+        return native.late
 
     def known_back(self, following: Held, mean: Floats, covariance: Floats, usual: float) -> tuple[Floats, Floats]:
         """Return the estimate (n,) and its covariance (n, n) by all readings.
@@ -101,11 +106,14 @@ class Held:
             covariance: that of the same (k, k).
             usual: the usual time between ticks [s].
         """
-        native = self._native
-        if native is not None and self._kept is not None and native.back(self._kept, mean, covariance):
+        native, kept, is_gap = self._native, self._kept, self._is_gap(following, usual)
+        if native is not None and kept is not None and native.back(kept, is_gap, mean, covariance):
             return native.late.copy(), native.late_covariance.copy()
-        is_gap = not (self._has_rates and following._has_rates) or following.dt > GAP * usual
         return self._instant().returned(self.after, following.dt, is_gap, mean, covariance)
+
+    def _is_gap(self, following: Held, usual: float) -> bool:
+        """Return whether the motion to the next tick is not known."""
+        return not (self._has_rates and following._has_rates) or following.dt > GAP * usual
 
     def _instant(self) -> Instant:
         tick = self.tick

@@ -218,7 +218,7 @@ class Window(Ticking):
         """Return the estimate of what is free at the first tick of the window, by all readings."""
         mean, k = self._held[-1].u, len(self.memory_names)
         for number in range(len(self._held) - 2, -1, -1):
-            before = self._held[number].mean_back(mean[-k:])
+            before = self._held[number].mean_back(self._held[number + 1], mean[-k:], self.dt)
             if before is None:
                 return looked_back(self._held, self.dt)[0][0]
             mean = before

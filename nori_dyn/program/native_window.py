@@ -200,11 +200,12 @@ class NativeWindowTick(NativeTick):
         kept.rows[:] = self._rows
         self.at.kept = kept.place
 
-    def back(self, kept: Kept, mean: Floats, covariance: Floats | None = None) -> bool:
+    def back(self, kept: Kept, is_gap: bool, mean: Floats, covariance: Floats | None = None) -> bool:
         """Step back to a tick that was, and find `late`.
 
         Args:
             kept: what it left.
+            is_gap: whether the motion since is not known.
             mean: the estimate of the memory at the next (k,), by all readings.
             covariance: that of the same (k, k); none is computed when None.
 
@@ -212,6 +213,7 @@ class NativeWindowTick(NativeTick):
             Whether it was found; otherwise a step back of `square_root` is needed.
         """
         self._mean[:] = mean
+        self._back.is_gap = is_gap
         self._back.kept, self._back.covariance = kept.place, self._ffi.NULL
         place, given, found = self._places
         if covariance is None:

@@ -27,6 +27,7 @@ typedef struct {
     double *u, *rows, *covariance, *nis, *log_likelihood;
     int *degrees, *lost;
     void *kept, *room;
+    int is_gap;
 } run;
 void go_on_and_keep(tick *now, double dt);
 void forward(const tick *now, const run *at);
@@ -40,7 +41,7 @@ ptrdiff_t backward(const run *at, double *mean, double *covariance);
 def n_kept(shape: FilterShape, lanes: int) -> int:
     """Return how many doubles are kept of a tick."""
     blocks, of_memory = shape.blocks(lanes), -(-shape.k // lanes)
-    return lanes * ((shape.n_s + shape.n_v + 1) * blocks + 2 + (3 * shape.k + 2) * of_memory + 1)
+    return lanes * ((shape.n_s + 2 * shape.n_v + 1) * blocks + 2 + (3 * shape.k + 2) * of_memory + 2)
 
 
 def n_room(shape: FilterShape, lanes: int) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 WINDOW = r"""
-/* What a step back to a tick needs, once time has gone on from it: rows of s over m', what m+ would be without noise;
+/* What a step back to a tick needs, once time has gone on from it: rows of [s | m'], m' what m+ would be without noise;
    v = scale (v' - rates [s | m' | -1]), f = scale f'; what is known of m+ by then; m' = m+ - walk e, with
-   e = gain (R m+ - z) + spread n, n of unit variance; whether all of that is so: it is not where something vanishes, or
-   the motion is not known. Gain and spread lie column by column. */
+   e = gain (R m+ - z) + spread n, n of unit variance. Gain and spread lie column by column. Whether all of that is so:
+   it is not where something vanishes, or the motion is not known. Through a gap f alone comes back: of s and v' rows
+   tell as much as there is; whether it began with readings. */
 typedef struct {
-    vec given[N_S * BLOCKS + 1], rates[N_V * BLOCKS + 1], scale[BLOCKS];
+    vec given[(N_S + N_V) * BLOCKS + 1], rates[N_V * BLOCKS + 1], scale[BLOCKS];
     vec R[K * M_BLOCKS], z[M_BLOCKS], gain[K * M_BLOCKS], spread[K * M_BLOCKS], walk[M_BLOCKS];
-    vec is_whole[1];
+    vec is_whole[1], has_readings[1];
 } kept;
 _Static_assert(sizeof(kept) == N_KEPT * sizeof(double), "what is kept is as large as is said");
 
@@ -24,7 +25,8 @@ _Static_assert(sizeof(room) <= N_ROOM * sizeof(double), "there is room");
 
 /* Ticks that follow each other. Of each: what its readings say, the weights of its rows, the time to the next, 0 where
    there is none; then what is found: the estimate, rows [R | z], the covariance, the chi-square, the log likelihood,
-   degrees of freedom, how many pivots vanish; and what steps back need, where there will be any. */
+   degrees of freedom, how many pivots vanish; and what steps back need, where there will be any. Whether the motion after
+   each is not known, for steps back. */
 typedef struct {
     ptrdiff_t n;
     double *values, *weights;
@@ -32,6 +34,7 @@ typedef struct {
     double *u, *rows, *covariance, *nis, *log_likelihood;
     int *degrees, *lost;
     void *kept, *room;
+    int is_gap;
 } run;
 
 /* Time goes on by dt, and what steps back need is kept. */
@@ -41,8 +44,9 @@ SEEN void go_on_and_keep(tick *now, double dt) {
     kept *const to = (kept *)now->kept;
     double is_whole = now->has_rates && dt <= now->longest;
     set_time(now, dt);
-    add_noise(at, carry(at, 0), to->spread, to->gain);
-    memcpy(to->given, w->moving, sizeof(vec) * N_S * BLOCKS);
+    const int more = carry(at, 0);
+    memcpy(to->given, w->moving, sizeof(vec) * (N_S + N_V) * BLOCKS);
+    add_noise(at, more, to->spread, to->gain);
     memcpy(to->rates, w->rates, sizeof(vec) * N_V * BLOCKS);
     memcpy(to->scale, w->scale, sizeof to->scale);
     memset(to->R, 0, sizeof to->R);
@@ -55,6 +59,7 @@ SEEN void go_on_and_keep(tick *now, double dt) {
         ((double *)to->walk)[i] = sqrt(at->Q[i]);
     }
     *(double *)to->is_whole = is_whole;
+    *(double *)to->has_readings = now->has_rates;
     forget(now, dt);
 }
 
@@ -95,25 +100,32 @@ INLINE void symmetric(const vec *A, const vec *W, vec *other, vec *sums, double 
     }
 }
 
-/* The estimate u of a tick, given that of m+ from all readings. */
-static void mean_back(const kept *at, const double *later, double *u, room *w) {
+/* The estimate u of a tick, given that of m+ from all readings, its numbers from `first` on. Returns whether it could
+   be found. */
+static int mean_back(const kept *at, int first, const double *later, double *u, room *w) {
     const double *const walk = (const double *)at->walk, *const scale = (const double *)at->scale;
     double *const x = (double *)w->x, *const m = (double *)w->m;
     memset(w->m, 0, sizeof w->m);
     memset(w->x, 0, sizeof w->x);
-    for (int i = 0; i < K; ++i) m[i] = later[i];
-    for (int i = 0; i < K; ++i) w->b[i] = dot(M_BLOCKS, at->R + i * M_BLOCKS, w->m) - ((const double *)at->z)[i];
-    sum_rows(K, w->b, 1, at->gain, M_BLOCKS, 0, M_BLOCKS, w->e);
-    for (int i = 0; i < K; ++i) x[N_S + i] = m[i] - walk[i] * ((double *)w->e)[i];
+    for (int i = first; i < K; ++i) {
+        if (!is_finite(later[i])) return 0;
+        m[i] = later[i];
+    }
+    for (int i = first; i < K; ++i) w->b[i] = dot(M_BLOCKS, at->R + i * M_BLOCKS, w->m) - ((const double *)at->z)[i];
+    sum_rows(K - first, w->b + first, 1, at->gain + first * M_BLOCKS, M_BLOCKS, 0, M_BLOCKS, w->e);
+    for (int i = first; i < K; ++i) x[N_S + i] = m[i] - walk[i] * ((double *)w->e)[i];
     x[N] = -1;
-    for (int i = N_S; i-- > 0;) {
+    for (int i = N_S + first; i-- > 0;) {
         const vec *const row = at->given + i * BLOCKS;
-        x[i] = -dot(BLOCKS, row, w->x) / ((const double *)row)[i];
+        const double pivot = ((const double *)row)[i];
+        if (pivot == 0 && *(const double *)at->has_readings) return 0;
+        x[i] = pivot == 0 ? NAN : -dot(BLOCKS, row, w->x) / pivot;
     }
     for (int i = 0; i < N_S; ++i) u[i] = x[i];
     for (int i = 0; i < N_V; ++i)
         u[N_S + i] = scale[N_S + i] * (x[N_S + i] - dot(BLOCKS, at->rates + i * BLOCKS, w->x));
     for (int i = N_S + N_V; i < N; ++i) u[i] = scale[i] * x[i];
+    return 1;
 }
 
 /* The covariance of m', given that of m+. */
@@ -214,16 +226,15 @@ SEEN void covariances(const run *at) {
 }
 
 /* Ticks of a run by all readings, from the last back: mean (K,) and, where it is wanted, covariance (K, K) are those of
-   the memory at the tick after it first, and at the last that was done in the end. Returns how many are left, the next
-   of which has a step that is not whole, or follows what is not finite. */
+   the memory at the tick after it first, and at the last that was done in the end. Through gaps means alone are told.
+   Returns how many are left, the next of which has a step that is not whole, or follows what is not finite. */
 SEEN ptrdiff_t backward(const run *at, double *mean, double *covariance) {
     room *const w = (room *)at->room;
     for (ptrdiff_t t = at->n; t-- > 0;) {
         const kept *const from = (const kept *)at->kept + t;
         double *const u = at->u + t * N;
-        if (!*(const double *)from->is_whole) return t + 1;
-        for (int i = 0; i < K; ++i) if (!is_finite(mean[i])) return t + 1;
-        mean_back(from, mean, u, w);
+        if (at->is_gap ? covariance != NULL : !*(const double *)from->is_whole) return t + 1;
+        if (!mean_back(from, at->is_gap ? N_V : 0, mean, u, w)) return t + 1;
         memcpy(mean, u + N_S, sizeof(double) * K);
         if (!covariance) continue;
         double *const P_u = at->covariance + t * N * N;
