@@ -17,10 +17,10 @@ from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
 from nori_dyn.filtering.instants import checked_time
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
-from nori_dyn.filtering.running import UNDETERMINED
+from nori_dyn.filtering.running import GOOD, UNDETERMINED
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Updated
-from nori_dyn.filtering.ticking import GOOD, Ticking
+from nori_dyn.filtering.ticking import Ticking
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan

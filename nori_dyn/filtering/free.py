@@ -247,7 +247,10 @@ def _others(system: System, kept: Indices) -> Indices:
     lost = np.setdiff1d(kept, split.sources)
     candidates = np.flatnonzero(~np.isin(split.sources, kept))
     of_candidates = E[:, candidates]
-    R, order = la.qr(of_candidates, mode="r", pivoting=True) if of_candidates.size else (np.zeros((0, 0)), candidates)
+    if of_candidates.size:
+        R, order = la.qr(of_candidates, mode="r", pivoting=True)
+    else:
+        R, order = np.zeros((0, 0)), np.arange(len(candidates))
     pivots = np.abs(np.diagonal(R))
     told = int(np.sum(pivots > NULL_TOLERANCE * pivots.max(initial=0.0)))
     if len(lost) or told < len(E):

@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nori_dyn.filtering.consistency import Consistency
-from nori_dyn.filtering.instants import GAP, OverTime, undetermined
+from nori_dyn.filtering.instants import GAP, OverTime
 from nori_dyn.filtering.knowledge import MemoryState
-from nori_dyn.filtering.running import NO_SOLUTION, NOT_FINITE, NativeRunning, NumpyRunning, Running, Shared
+from nori_dyn.filtering.running import NativeRunning, NumpyRunning, Running, Shared, cause_of
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.program.native_filter import NativeTick
 from nori_dyn.solve.contact_numbers import Closed
@@ -23,9 +22,6 @@ from nori_dyn.solve.estimate import Layout
 from nori_dyn.solve.solver import Inputs, Outputs
 from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.typing import Floats
-
-GOOD = Status()
-"""That of a tick that went as it should."""
 
 
 class Ticking(OverTime):
@@ -141,8 +137,4 @@ class Ticking(OverTime):
 
     def _cause(self, wrong: int) -> str:
         """Return why the last tick has no estimate."""
-        if wrong == NOT_FINITE:
-            return "a number of the state is not finite, or the exact rows have no solution at this pose"
-        if wrong == NO_SOLUTION:
-            return "the exact rows have no unique solution at this pose"
-        return undetermined([self.free_names[k] for k in self._now.lost])
+        return cause_of(wrong, [self.free_names[k] for k in self._now.lost])

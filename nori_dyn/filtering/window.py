@@ -17,8 +17,8 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.held import Held, looked_back
 from nori_dyn.filtering.instants import checked_time, undetermined
 from nori_dyn.filtering.knowledge import MemoryState
-from nori_dyn.filtering.running import NO_SOLUTION, NOT_FINITE, Running
-from nori_dyn.filtering.ticking import GOOD, Ticking
+from nori_dyn.filtering.running import GOOD, NO_SOLUTION, NOT_FINITE, Running
+from nori_dyn.filtering.ticking import Ticking
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan

@@ -20,7 +20,7 @@ from nori_dyn.algebra.counting import Cost
 from nori_dyn.planning.elimination import Elimination, ZeroPivotError
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
-from nori_dyn.planning.orderings.problem import Ordering, OrderingProblem, ordering_problem
+from nori_dyn.planning.orderings.problem import STABILITY_STATES, Ordering, OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.recursive import recursive
 from nori_dyn.planning.orderings.registry import OrderingMethod
 from nori_dyn.planning.static_elimination import static_elimination
@@ -38,6 +38,14 @@ DECADE = 0.1
 
 MOST_UPDATES = 2.0
 """An order is given up when it updates this many times the entries that the order of the recursions does."""
+
+
+LARGE = 30_000
+"""Rows of D, some 1,500 links, above which memory counts: inertia is then not moved across joints for comparison, and
+stability is sampled at fewer states. What makes a pivot small is local, and there are many pivots of each kind."""
+
+FEW_STATES = 16
+"""Number of sampled configurations of large systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +120,13 @@ class Search:
         self._columns = columns.tolist()
         self._rng = np.random.default_rng(seed)
         self._refinements: list[tuple[bool, RefinedSystem, OrderingProblem]] = []
-        for regrouped in (False, True) if can_regroup(system) else (False,):
+        is_large = system.shape[0] > LARGE
+        n_samples = FEW_STATES if is_large else STABILITY_STATES
+        for regrouped in (False, True) if can_regroup(system) and not is_large else (False,):
             refined = refine(system, seed, regrouped)
-            problem = ordering_problem(system, refined.symbolic, seed, definitions=refined.definitions)
+            problem = ordering_problem(system, refined.symbolic, seed, n_samples, refined.definitions)
             self._refinements.append((regrouped, refined, problem))
-        self.problem = ordering_problem(system, self.original, seed)
+        self.problem = ordering_problem(system, self.original, seed, n_samples)
         self._known: dict[tuple[int, bytes], LiftedProgram | None] = {}
         self._orders: dict[OrderingMethod, Ordering] = {}
         self._limits = [math.inf] * len(self._refinements)

@@ -12,9 +12,11 @@ import cffi
 import numpy as np
 
 from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.contact_template import DECLARED_CONTACTS
 from nori_dyn.program.filter_source import FilterShape, filter_source
 from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
 from nori_dyn.program.kernel.native import NativeKernel, aligned
+from nori_dyn.program.window_source import DECLARED_RUN
 from nori_dyn.typing import Floats
 
 DECLARED_STEPS = """
@@ -35,10 +37,16 @@ NOTHING = cffi.FFI().NULL
 
 
 @cache
-def _interface() -> Any:
+def interface() -> Any:
+    """Return the cffi interface that the libraries of filters are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(DECLARED_STEPS + DECLARED_TICK)
+    ffi.cdef(DECLARED_STEPS + DECLARED_TICK + DECLARED_CONTACTS + DECLARED_RUN)
     return ffi
+
+
+def doubles(array: Floats) -> Any:
+    """Return where C finds an array."""
+    return interface().cast("double *", array.ctypes.data)
 
 
 class NativeSteps:
@@ -56,6 +64,7 @@ class NativeSteps:
         u: the estimate (n,); nan where it is not determined.
         pivots: one over each pivot (n,); 0 where it vanishes.
         R_u, z_u: what is known of u after the sensors (n, n), (n,).
+        library: the library.
 
     Args:
         shape: sizes and patterns.
@@ -63,7 +72,6 @@ class NativeSteps:
         values: where A, c, X and x are to be read; an array of its own when None.
         known: where R and z are; arrays of its own when None.
         source: the C; that of the steps when None.
-        ffi: the cffi interface that declares what the C holds; that of a tick when None.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
@@ -76,10 +84,9 @@ class NativeSteps:
         values: Floats | None = None,
         known: tuple[Floats, Floats] | None = None,
         source: str | None = None,
-        ffi: Any = None,
     ) -> None:
         self.shape = shape
-        self._ffi = ffi = ffi or _interface()
+        ffi = interface()
         library = load_library(ffi, source or filter_source(shape, compiler.lanes), compiler)
         n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
         sizes = (len(shape.A), p, len(shape.X), shape.n_v)
@@ -92,13 +99,9 @@ class NativeSteps:
         self._rows = self._work[: n * width].reshape(n, width)
         self.R_u, self.z_u = self._rows[:, :n], self._rows[:, n]
         read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
-        parts = [(self._at(self.R), self._at(self.z)), *map(self._at, (*read, self.u, self.pivots, self._work))]
+        parts = [(doubles(self.R), doubles(self.z)), *map(doubles, (*read, self.u, self.pivots, self._work))]
         self._placed = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
-        self._update, self._propagate, self._library = library.update, library.propagate, library
-
-    def _at(self, array: Floats) -> Any:
-        """Return where C finds an array."""
-        return self._ffi.cast("double *", array.ctypes.data)
+        self._update, self._propagate, self.library = library.update, library.propagate, library
 
     def update(self) -> int:
         """Take in the sensors of a tick; return how many pivots vanish."""
@@ -152,6 +155,8 @@ class NativeTick(NativeSteps):
         known: where what is known of the memory is, R (k, k) and z (k,); those of several ticks may be the same.
         totals: where sums of chi-squares, of degrees of freedom and of ticks go (3,).
         longest: the longest time over which rates are known [s].
+        entries: where the program of its rows writes, see `NativeSteps.values`; an array of its own when None.
+        source: the C; that of a tick when None.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
@@ -171,9 +176,11 @@ class NativeTick(NativeSteps):
         known: tuple[Floats, Floats],
         totals: Floats,
         longest: float,
+        entries: Floats | None = None,
+        source: str | None = None,
     ) -> None:
-        super().__init__(shape.steps, compiler, None, known, *self._source(shape, compiler))
-        ffi, library = self._ffi, self._library
+        super().__init__(shape.steps, compiler, entries, known, source or tick_source(shape, compiler.lanes))
+        ffi, library = interface(), self.library
         self.free = aligned(shape.n_motion + len(shape.exact) + shape.steps.n)
         inputs = state[: shape.n_motion + shape.n_y]
         self._outputs, self._n_motion = outputs, shape.n_motion
@@ -190,11 +197,6 @@ class NativeTick(NativeSteps):
             setattr(self.at, name, ffi.cast("double *", array.ctypes.data))
         self.at.dt, self.at.longest = np.nan, longest
         self.step = library.step
-
-    @staticmethod
-    def _source(shape: TickShape, compiler: Compiler) -> tuple[str, Any]:
-        """Return its C, and the interface that declares it."""
-        return tick_source(shape, compiler.lanes), _interface()
 
     @property
     def has_rates(self) -> bool:

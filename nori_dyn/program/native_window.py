@@ -6,26 +6,17 @@ Source: see `filtering.square_root`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
-import cffi
 import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.program.compiler import Compiler
 from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.kernel.native import NativeKernel, aligned
-from nori_dyn.program.native_filter import DECLARED_STEPS, NativeSteps, NativeTick
-from nori_dyn.program.window_source import DECLARED_RUN, n_kept, n_room, window_source
+from nori_dyn.program.native_filter import NativeSteps, NativeTick, doubles, interface
+from nori_dyn.program.window_source import n_kept, n_room, window_source
 from nori_dyn.typing import Floats
-
-
-@cache
-def _interface() -> Any:
-    ffi = cffi.FFI()
-    ffi.cdef(DECLARED_STEPS + DECLARED_RUN)
-    return ffi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,10 +55,10 @@ class NativeRuns(NativeSteps):
     """
 
     def __init__(self, shape: TickShape, compiler: Compiler) -> None:
-        super().__init__(shape.steps, compiler, source=window_source(shape, compiler.lanes), ffi=_interface())
+        super().__init__(shape.steps, compiler, source=window_source(shape, compiler.lanes))
         self._lanes = compiler.lanes
         self._room = aligned(n_room(shape.steps, compiler.lanes))
-        self._tick = self._ffi.new("tick *")
+        self._tick = interface().new("tick *")
         self._tick.steps = self._placed
 
     def forward(
@@ -99,15 +90,15 @@ class NativeRuns(NativeSteps):
         self.R[:], self.z[:] = known
         values, weights, steps = (np.ascontiguousarray(each, dtype=float) for each in (values, weights, steps))
         run = self._placed_run(found, slice(0, m))
-        run.values, run.weights, run.steps = (self._at(each) for each in (values, weights, steps))
+        run.values, run.weights, run.steps = (doubles(each) for each in (values, weights, steps))
         self._tick.dt, self._tick.longest = np.nan, longest
-        self._library.forward(self._tick, run)
+        self.library.forward(self._tick, run)
         known[0][:], known[1][:] = self.R, self.z
         return found
 
     def covariances(self, run: Run) -> None:
         """Compute the covariances of a run, by the readings up to each tick."""
-        self._library.covariances(self._placed_run(run, slice(0, len(run.u))))
+        self.library.covariances(self._placed_run(run, slice(0, len(run.u))))
 
     def backward(self, run: Run, part: slice, mean: Floats, covariance: Floats | None = None) -> int:
         """Go back over some ticks of a run: their estimates and covariances become those by all readings.
@@ -121,20 +112,20 @@ class NativeRuns(NativeSteps):
         Returns:
             How many of the ticks are left, for the last of which a step back of `square_root` is needed.
         """
-        variances = self._ffi.NULL if covariance is None else self._at(covariance)
-        left: int = self._library.backward(self._placed_run(run, part), self._at(mean), variances)
+        variances = interface().NULL if covariance is None else doubles(covariance)
+        left: int = self.library.backward(self._placed_run(run, part), doubles(mean), variances)
         return left
 
     def _placed_run(self, run: Run, part: slice) -> Any:
         """Return the C struct of some ticks of a run."""
-        found = self._ffi.new("run *")
+        found = interface().new("run *")
         found.n = part.stop - part.start
         for name in ("u", "rows", "covariance", "nis", "log_likelihood"):
-            setattr(found, name, self._at(getattr(run, name)[part]))
+            setattr(found, name, doubles(getattr(run, name)[part]))
         for name in ("degrees", "lost"):
-            setattr(found, name, self._ffi.cast("int *", getattr(run, name)[part].ctypes.data))
-        found.kept = self._ffi.NULL if run.kept is None else self._at(run.kept[part])
-        found.room = self._at(self._room)
+            setattr(found, name, interface().cast("int *", getattr(run, name)[part].ctypes.data))
+        found.kept = interface().NULL if run.kept is None else doubles(run.kept[part])
+        found.room = doubles(self._room)
         return found
 
 
@@ -177,23 +168,20 @@ class NativeWindowTick(NativeTick):
         totals: Floats,
         longest: float,
     ) -> None:
-        super().__init__(shape, compiler, rows, outputs, state, values, known, totals, longest)
+        source = window_source(shape, compiler.lanes)
+        super().__init__(shape, compiler, rows, outputs, state, values, known, totals, longest, source=source)
         n, k, lanes = shape.steps.n, shape.steps.k, compiler.lanes
         self._n_kept = n_kept(shape.steps, lanes)
         self._room, self.late, self.late_covariance = aligned(n_room(shape.steps, lanes)), np.zeros(n), np.zeros((n, n))
         self._mean, self._covariance = np.zeros(k), np.zeros((k, k))
-        self._places = self._at(self._mean), self._at(self._covariance), self._at(self.late_covariance)
-        self._back = self._ffi.new("run *")
-        self._back.n, self._back.u, self._back.room = 1, self._at(self.late), self._at(self._room)
-
-    @staticmethod
-    def _source(shape: TickShape, compiler: Compiler) -> tuple[str, Any]:
-        return window_source(shape, compiler.lanes), _interface()
+        self._places = doubles(self._mean), doubles(self._covariance), doubles(self.late_covariance)
+        self._back = interface().new("run *")
+        self._back.n, self._back.u, self._back.room = 1, doubles(self.late), doubles(self._room)
 
     def room(self) -> Kept:
         """Return room for what a tick leaves."""
         step = aligned(self._n_kept)
-        return Kept(np.empty_like(self._rows), step, self._at(step))
+        return Kept(np.empty_like(self._rows), step, doubles(step))
 
     def keep(self, kept: Kept) -> None:
         """Keep the tick that was: at once, and when time goes on from it."""
@@ -214,10 +202,10 @@ class NativeWindowTick(NativeTick):
         """
         self._mean[:] = mean
         self._back.is_gap = is_gap
-        self._back.kept, self._back.covariance = kept.place, self._ffi.NULL
+        self._back.kept, self._back.covariance = kept.place, interface().NULL
         place, given, found = self._places
         if covariance is None:
-            return not self._library.backward(self._back, place, self._ffi.NULL)
+            return not self.library.backward(self._back, place, interface().NULL)
         self._covariance[:] = covariance
         self._back.covariance = found
-        return not self._library.backward(self._back, place, given)
+        return not self.library.backward(self._back, place, given)

@@ -140,7 +140,7 @@ def _phrases(tokens: Indices, edges: Sequence[int]) -> tuple[Indices, Indices, I
         if not len(chosen):
             return text, starts, lengths
         number = np.minimum(np.searchsorted(chosen, pairs), len(chosen) - 1)
-        joined = np.flatnonzero(chosen[number] == pairs)
+        joined = _without_overlaps(np.flatnonzero(chosen[number] == pairs))
         text = text.copy()
         text[joined] = len(lengths) + number[joined]
         left = np.ones(len(text), dtype=bool)
@@ -150,24 +150,32 @@ def _phrases(tokens: Indices, edges: Sequence[int]) -> tuple[Indices, Indices, I
         lengths = np.concatenate([lengths, lengths[first] + lengths[second]])
 
 
+def _without_overlaps(places: Indices) -> Indices:
+    """Return every other one of the places that follow one on the other: there a symbol is joined with itself."""
+    begins = np.diff(places, prepend=-2) > 1
+    run = np.maximum.accumulate(np.where(begins, np.arange(len(places)), 0))
+    return places[(np.arange(len(places)) - run) % 2 == 0]
+
+
 def _pairs_to_join(pairs: Indices, counts: Indices, lengths: Indices) -> Indices:
     """Return the pairs of neighbours, sorted, that become one symbol in one round.
 
-    No symbol is the first of one and the second of another, so that none overlap.
+    No symbol is the first of one and the second of another, so that none overlap but those of a symbol with itself.
     """
     found, times = np.unique(pairs, return_counts=True)
     first, second = np.divmod(found, len(lengths))
     together = lengths[first] + lengths[second]
     most = np.maximum(counts[first], counts[second])
-    good = (found >= 0) & (first != second) & (times >= LEAST) & (together <= LONGEST)
-    good &= (together <= SHORT) | (2 * times >= most)
+    good = (found >= 0) & (times >= LEAST) & (together <= LONGEST)
+    good &= (together <= SHORT) | ((first != second) & (2 * times >= most))
     found, times, first, second = found[good], times[good], first[good], second[good]
     side: dict[int, int] = {}
     chosen = []
     for k in np.lexsort((found, -times)).tolist():
         one, other = int(first[k]), int(second[k])
-        if side.get(one, 0) == 0 and side.get(other, 1) == 1:
-            side[one], side[other] = 0, 1
+        alone = one == other and one not in side
+        if alone or (one != other and side.get(one, 0) == 0 and side.get(other, 1) == 1):
+            side[one], side[other] = (2, 2) if alone else (0, 1)
             chosen.append(int(found[k]))
     return np.array(sorted(chosen), dtype=np.intp)
 

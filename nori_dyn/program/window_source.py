@@ -14,12 +14,10 @@ Source: see `filtering.square_root`, whose `smoothed` it agrees with (tests/unit
 from __future__ import annotations
 
 from nori_dyn.program.filter_source import FilterShape
-from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
+from nori_dyn.program.filter_step import TickShape, tick_source
 from nori_dyn.program.window_template import WINDOW
 
-DECLARED_RUN = (
-    DECLARED_TICK
-    + """
+DECLARED_RUN = """
 typedef struct {
     ptrdiff_t n;
     double *values, *weights;
@@ -34,8 +32,7 @@ void forward(const tick *now, const run *at);
 void covariances(const run *at);
 ptrdiff_t backward(const run *at, double *mean, double *covariance);
 """
-)
-"""What a caller sees beside `filter`."""
+"""What a caller sees beside `tick`."""
 
 
 def n_kept(shape: FilterShape, lanes: int) -> int:

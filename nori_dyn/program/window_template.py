@@ -25,8 +25,8 @@ _Static_assert(sizeof(room) <= N_ROOM * sizeof(double), "there is room");
 
 /* Ticks that follow each other. Of each: what its readings say, the weights of its rows, the time to the next, 0 where
    there is none; then what is found: the estimate, rows [R | z], the covariance, the chi-square, the log likelihood,
-   degrees of freedom, how many pivots vanish; and what steps back need, where there will be any. Whether the motion after
-   each is not known, for steps back. */
+   degrees of freedom, how many pivots vanish; and what steps back need, where there will be any. Whether the
+   motion after each is not known, for steps back. */
 typedef struct {
     ptrdiff_t n;
     double *values, *weights;
@@ -78,7 +78,7 @@ INLINE void transpose(int n, int width, const vec *from, vec *to) {
 }
 
 /* The first n rows of W become those of R^-1 [1 | -M], for rows [R | M] of which the last number is not looked at. */
-INLINE void solve_rows(int n, const vec *rows, vec *W, vec *sums) {
+INLINE void invert_rows(int n, const vec *rows, vec *W, vec *sums) {
     const double *const M = (const double *)rows;
     double *const to = (double *)W;
     for (int i = n; i-- > 0;) {
@@ -162,7 +162,7 @@ static void covariance_back(const kept *at, const double *later, double *found, 
     for (int i = 0; i < K; ++i)
         for (int j = 0; j < K; ++j) F[(N_S + i) * WIDTH + N_S + j] = ((double *)w->of_memory)[i * M_WIDTH + j];
     memset(w->W + N_S * BLOCKS, 0, sizeof(vec) * K * BLOCKS);
-    solve_rows(N_S, at->given, w->W, w->sums);
+    invert_rows(N_S, at->given, w->W, w->sums);
     for (int i = 0; i < N_V; ++i) {
         const double *const rates = (const double *)at->rates + i * WIDTH;
         double *const row = W + (N_S + i) * WIDTH;
@@ -220,7 +220,7 @@ SEEN void covariances(const run *at) {
         if (at->lost[t]) continue;
         for (int i = 0; i < N; ++i)
             memcpy((double *)w->F + i * WIDTH + i, rows + i * (N + 1) + i, sizeof(double) * (N - i));
-        solve_rows(N, w->F, w->W, w->sums);
+        invert_rows(N, w->F, w->W, w->sums);
         symmetric(w->W, w->W, w->other, w->sums, at->covariance + t * N * N);
     }
 }
