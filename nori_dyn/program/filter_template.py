@@ -107,9 +107,9 @@ RARE void put_in_place(int rank, int n, int blocks, const double *pivots, vec *M
     for (int j = n; j-- > 0;) {
         if (pivots[j]) {
             --rank;
-            if (rank < j) memcpy(M + j * blocks, M + rank * blocks, sizeof(vec) * blocks);
+            if (rank < j) memcpy(M + j * blocks, M + rank * blocks, sizeof(vec) * (size_t)blocks);
         } else {
-            memset(M + j * blocks, 0, sizeof(vec) * blocks);
+            memset(M + j * blocks, 0, sizeof(vec) * (size_t)blocks);
         }
     }
 }
@@ -301,7 +301,7 @@ static void put_in_rates(const double *pivots, workspace *w) {
    be done apart, and is, v' has none of the noise of s either: returns how much of that is in `shares`. */
 INLINE int carry(filter *at, int apart) {
     workspace *const w = (workspace *)at->work;
-    double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
+    double *const scale = (double *)w->scale, *const rates = (double *)w->rates;
     int more = 0;
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
     for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / (at->decay[i] > SMALLEST_DECAY ? at->decay[i] : SMALLEST_DECAY);
