@@ -105,7 +105,7 @@ def times(ratio: float) -> str:
 
 
 def against_cpp(suites: Suites, of: Record) -> str:
-    """Return how many times as long as exported C the quicker of Pinocchio's compilations takes on a record's case."""
+    """Return how many times as long as exported C Pinocchio's C++ takes on a record's case."""
     record = next((record for record in suites["cpp"] if record.own and record.case == of.case), None)
     name = run_of(record, CPP) if record is not None else None
     return times(record.ratio(name)[1]) if record is not None and name is not None else "–"
@@ -115,7 +115,10 @@ def overview(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a way to call and a width of vectors: how many times as long Pinocchio takes, from robot to robot."""
     yield "Pinocchio takes, from robot to robot", "inverse dynamics", "forward dynamics"
     for one in (suites, suites.narrow):
-        for suite, start, title in (("cpp", CPP, "C++, beside exported C"), ("tick", "Pinocchio", "from Python")):
+        for suite, start, title in (
+            ("cpp", CPP, "C++ of its wheel, beside exported C"),
+            ("tick", "Pinocchio", "from Python"),
+        ):
             if one is not None and one[suite]:
                 vectors = one.machines[suite].get("vectors", "vectors not noted")
                 yield f"{title}; {vectors}", *(extent(one[suite], problem, start) for problem in list(SHORT)[:2])
@@ -132,17 +135,18 @@ def extent(records: Sequence[Record], problem: str, start: str) -> str:
 
 
 def cpp(suites: Suites) -> Iterable[Sequence[str]]:
-    """Yield a row a robot and problem: exported C, and both compilations of Pinocchio's C++."""
-    yield "robot, base", "", "exported C [µs]", "Pinocchio's headers, compiled here", "the library of its wheel"
+    """Yield a row a robot and problem: exported C, and how many times as long Pinocchio's C++ takes, with quartiles."""
+    yield "robot, base", "", "exported C [µs]", "Pinocchio C++ [µs]", "times", "times, both for any processor"
     for record in suites["cpp"]:
         if record.own:
+            names = record.own, CPP
+            own = [number(1e6 * record.time(name)[1]) if name in record.seconds else "–" for name in names]
             ratios = []
-            for start in (f"{CPP}, compiled here", f"{CPP}, its wheel"):
-                name = run_of(record, start)
-                low, middle, high = record.ratio(name) if name is not None else (0.0, 0.0, 0.0)
-                ratios.append(f"{times(middle)} ({low:.2g} to {high:.2g})" if name is not None else "–")
-            own = number(1e6 * record.time(record.own)[1])
-            yield robot(record), SHORT[str(record.case["problem"])], own, *ratios
+            for base in (record.own, f"{record.own} for any processor"):
+                known = CPP in record.seconds and base in record.seconds
+                low, middle, high = record.ratio(CPP, base) if known else (0.0, 0.0, 0.0)
+                ratios.append(f"{times(middle)} ({low:.2g} to {high:.2g})" if known else "–")
+            yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
 
 
 def cpp_narrow(suites: Suites) -> Iterable[Sequence[str]]:

@@ -1,6 +1,6 @@
 """Filters: the time of a tick, beside textbook Kalman filters of the same size in NumPy and in C.
 
-python -m benchmarks.filtering [--rounds 11] [--data ../shared/data]
+python -m benchmarks.filtering [--rounds 11] [--data ../shared/data] [--only contacts]
 
 Ours is the whole tick: from q, qd and readings to the outputs, dynamics included. Others are given the rows of the tick
 for nothing, with what is no memory eliminated: they predict and update mean and covariance of the memory, in covariance
@@ -8,6 +8,8 @@ form, with dense matrices. All run in one thread, in turns, and times are of the
 
 Then the tick of a window of eight ticks on a quadruped, beside that of its filter; and samples of a Panda's log by a
 filter and by a smoother, with all standard deviations, where the log is.
+
+Filters that recognise contacts run over recorded walks, each tick timed by itself, beside the same in NumPy.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import argparse
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 import cffi
@@ -27,10 +30,13 @@ import nori_dyn as nd
 from benchmarks.real.recording import beside
 from nori_dyn.bench.machine import machine
 from nori_dyn.bench.records import quartiles
+from nori_dyn.filtering.contacts import ContactFilter
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats
 from tests.observers import observer
+from tests.unit.filtering.test_contacts import DT, STATES, TOUCH, readings, sensors
+from tests.walking import LEGS, walk
 
 FINGERS = "panda_finger_joint1", "panda_finger_joint2"
 
@@ -224,33 +230,81 @@ def per_call(run: Callable[[], object], seconds: float = 0.05) -> float:
         n *= 2
 
 
+WALKERS = {"biped": STATES["biped"], "quadruped": [state for n in range(5) for state in combinations(LEGS, n)]}
+"""The contact states of robots that walk."""
+
+WALKED = {"biped": range(800, 1200), "quadruped": range(300, 700)}
+"""The ticks of the records that are timed: feet are lifted or put down in them."""
+
+
+def walked(of: ContactFilter, name: str) -> Floats:
+    """Return the time of each tick of a walk [us]."""
+    record = walk(name)
+    qd, y = readings(record, np.zeros((2, 6)) if name == "biped" else None)
+    of.reset()
+    times = []
+    for k in WALKED[name]:
+        of.inputs.q[:], of.inputs.qd[:], of.inputs.y[:] = record.q[k], qd[k], y[k]
+        start = time.perf_counter()
+        of.tick()
+        times.append(1e6 * (time.perf_counter() - start))
+    return np.array(times)
+
+
+def print_contacts(rounds: int) -> None:
+    """Print the times of filters that recognise contacts."""
+    for name, states in WALKERS.items():
+        ways = {
+            backend: ContactFilter(
+                walk(name).tree, sensors(name), states, DT, ["fx"], acceleration=TOUCH, backend=backend
+            )
+            for backend in ("native", "numpy")
+        }
+        found = {way: np.min([walked(of, name) for _ in range(rounds)], axis=0) for way, of in ways.items()}
+        ours = ways["native"]
+        n_memory = len(ours.memory_names)
+        n_others = len(ours.free_names) - n_memory
+        print(f"\n{name}, {len(states)} contact states: {n_memory} numbers persist, {n_others} more are free")
+        for way, times in found.items():
+            low, middle, high = quartiles(times)
+            least, most = np.percentile(times, [5, 95])
+            print(f"  {way:8} {middle:8.1f} us ({low:.1f} to {high:.1f}; {least:.1f} to {most:.1f} of nine in ten)")
+
+
 def main() -> None:
     """Print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11, help="how often each is timed")
+    parser.add_argument("--only", choices=["contacts"], help="what to time; all when it is not given")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the logs")
-    arguments = parser.parse_args()
-    rounds = arguments.rounds
+    given = parser.parse_args()
     print(machine())
     with threadpool_limits(1):
-        for name, make in {"Panda, external torques": panda, "iCub, offsets and pushes": icub}.items():
-            one = make()
-            q = next(iter(one.plans.values())).system.tree.random_configuration(0)
-            one.inputs.q[:] = q
-            ways = {"ours, all of it": one.tick, **dict(zip(("NumPy", "C"), peers(one, q), strict=True))}
-            n_memory = len(one.memory_names)
-            n_others = len(one.free_names) - n_memory
-            told(f"{name}: {n_memory} numbers persist, {n_others} more are free", ways, rounds)
-        for name, filter_, window in windows():
-            told(f"{name}: windows of 8 ticks", {"filter": filter_.tick, "window": window.tick}, rounds)
-        log = logged(arguments.data)
-        if log is not None:
-            one, arrays = log
-            over = {
-                "filter": partial(one.over, *arrays, causal=True),
-                "smoother": partial(one.over, *arrays, causal=False),
-            }
-            told("a sample of the Panda's log, with its standard deviations", over, rounds, len(arrays[0]))
+        if given.only is None:
+            print_filters(given.rounds, given.data)
+        print_contacts(min(given.rounds, 3))
+
+
+def print_filters(rounds: int, data: Path) -> None:
+    """Print the times of filters of which the contacts are told, of windows, and of samples of a log."""
+    for name, make in {"Panda, external torques": panda, "iCub, offsets and pushes": icub}.items():
+        one = make()
+        q = next(iter(one.plans.values())).system.tree.random_configuration(0)
+        one.inputs.q[:] = q
+        ways = {"ours, all of it": one.tick, **dict(zip(("NumPy", "C"), peers(one, q), strict=True))}
+        n_memory = len(one.memory_names)
+        n_others = len(one.free_names) - n_memory
+        told(f"{name}: {n_memory} numbers persist, {n_others} more are free", ways, rounds)
+    for name, filter_, window in windows():
+        told(f"{name}: windows of 8 ticks", {"filter": filter_.tick, "window": window.tick}, rounds)
+    log = logged(data)
+    if log is not None:
+        one, arrays = log
+        over = {
+            "filter": partial(one.over, *arrays, causal=True),
+            "smoother": partial(one.over, *arrays, causal=False),
+        }
+        told("a sample of the Panda's log, with its standard deviations", over, rounds, len(arrays[0]))
 
 
 if __name__ == "__main__":

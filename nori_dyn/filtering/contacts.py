@@ -69,7 +69,10 @@ class ContactFilter:
         measurement_names: the name of each number of y (ny), the readings of all states.
         dt: usual time between ticks [s].
         rate: how often a contact switches on average [1/s].
-        probabilities: of each state, given all readings so far (n_states,).
+        inputs: the arrays that `tick` reads: q, qd, y and weights of all states.
+        outputs: the arrays that `tick` writes, by the names of the outputs: those of the most likely state.
+        probabilities: of each state, given all readings so far (n_states,); the array stays, its numbers change.
+        backend: name of the backend.
         switches: the last changes of the most likely state, the newest last.
     """
 
@@ -125,6 +128,11 @@ class ContactFilter:
     def memory_names(self) -> tuple[str, ...]:
         """The name of each number that persists."""
         return self._tick.memory_names
+
+    @property
+    def free_names(self) -> tuple[str, ...]:
+        """The name of each number that exact rows leave free, those that persist last."""
+        return self._tick.freed.names
 
     @property
     def contacts(self) -> ContactState:
@@ -275,7 +283,7 @@ class ContactFilter:
 
     def _cause(self, wrong: int) -> str:
         """Return why the last tick has no estimate."""
-        best, names = self._judging.found(self._best), self._tick.freed.names
+        best, names = self._judging.found(self._best), self.free_names
         return cause_of(wrong, [names[k] for k in (best.undetermined if best else ())])
 
     def _beginning(self, probabilities: Mapping[ContactState, float] | None) -> Floats:

@@ -1,4 +1,4 @@
-"""A tick that judges contact states and runs: on arrays that stay where they are, in one foreign call, or through NumPy.
+"""A tick that judges contact states and runs: on arrays that stay where they are, natively in one call, or by NumPy.
 
 See `contacts` for the equations.
 """

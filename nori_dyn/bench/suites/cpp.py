@@ -15,14 +15,7 @@ from nori_dyn.bench.peers.pinocchio import Prepared, prepared
 from nori_dyn.bench.records import Record
 from nori_dyn.bench.robots import Robot, States, random_states
 from nori_dyn.bench.suites.base import Options, Suite
-from nori_dyn.bench.suites.cpp_build import (
-    NATIVE,
-    TITLES,
-    WHEEL,
-    driver_program,
-    find_pinocchio,
-    peer_library,
-)
+from nori_dyn.bench.suites.cpp_build import PEER_NAME, driver_program, find_pinocchio, peer_library
 from nori_dyn.bench.suites.cpp_sources import ENDS, driver
 from nori_dyn.bench.suites.tick import PROBLEMS, QUICK, REAL, planned
 from nori_dyn.bench.urdf import urdf_of
@@ -34,29 +27,28 @@ from nori_dyn.typing import Floats
 STATES = 32
 """States that a run goes through: few enough that they stay in the first caches, with the code."""
 
-OWN = "nori_dyn, exported C"
+OWN, ANYWHERE = "nori_dyn, exported C", "nori_dyn, exported C for any processor"
+PEER = "Pinocchio C++"
 NAME = "ours"
 
 
 def measure(options: Options, progress: Progress) -> list[Record]:
     """Return a record a robot and problem."""
     robots, records = options.load(options.cases(QUICK, REAL))
-    kinds = (WHEEL,) if options.quick else (NATIVE, WHEEL)
     try:
         progress("Pinocchio's C++ is compiled, the first time", 0.0)
-        pinocchio = find_pinocchio()
-        peers = {kind: peer_library(kind, pinocchio) for kind in kinds}
+        peer = peer_library(find_pinocchio())
     except CompilerError as error:
-        return [*records, Record({}, skipped={"Pinocchio C++": str(error)})]
+        return [*records, Record({}, skipped={PEER: str(error)})]
     for k, robot in enumerate(robots):
         states = random_states(robot.tree, STATES, options.seed)
         for problem in PROBLEMS:
             progress(f"C++, {robot.name}, {problem}", k / len(robots))
             made, case = planned(robot, problem), {**robot.case, "problem": problem}
             try:
-                records.append(_record(case, robot, problem, made, states, peers, options.budget))
+                records.append(_record(case, robot, problem, made, states, peer, options.budget))
             except (NoriError, OSError, ValueError) as error:
-                records.append(Record(case, skipped={"Pinocchio C++": " ".join(str(error).split())[:300]}))
+                records.append(Record(case, skipped={PEER: " ".join(str(error).split())[:300]}))
     return records
 
 
@@ -66,17 +58,17 @@ def _record(
     problem: str,
     made: Plan,
     states: States,
-    peers: dict[str, Path],
+    peer: Path,
     budget: Budget,
 ) -> Record:
     """Return what was found on a robot: answers that differ are not timed."""
     tree, at = robot.tree, prepared(robot.tree)
     export = c_export(made, NAME)
     sizes = (len(states.q), tree.nq, tree.nv)
-    source = driver(NAME, tuple(peers), is_floating(tree), problem == "forward_dynamics", sizes)
+    source = driver(NAME, (PEER_NAME,), is_floating(tree), problem == "forward_dynamics", sizes)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        program = driver_program(source, export, tuple(peers.values()), folder)
+        program = driver_program(source, export, peer, folder)
         (folder / "robot.urdf").write_text(urdf_of(tree))
         (folder / "states").write_bytes(numbers_of(states, at))
         paths = (folder / file for file in ("robot.urdf", "states", "answers"))
@@ -85,9 +77,10 @@ def _record(
         if done.returncode:
             why = ENDS.get(done.returncode, f"it ends with status {done.returncode}")
             raise CompilerError(f"the driver does not run: {why}. {done.stderr}")
-        answers = np.fromfile(folder / "answers").reshape(1 + len(peers), len(states.q), tree.nv)
-    names = (OWN, *(TITLES[kind] for kind in peers))
-    differences = {n: difference(at.back(a), answers[0]) for n, a in zip(names[1:], answers[1:], strict=True)}
+        answers = np.fromfile(folder / "answers").reshape(3, len(states.q), tree.nv)
+    names = (OWN, ANYWHERE, PEER)
+    found = dict(zip(names, (*answers[:2], at.back(answers[2])), strict=True))
+    differences = {n: difference(found[n], found[OWN]) for n in names[1:]}
     wrong = {n: off for n, off in differences.items() if not off <= TOLERANCE}
     seconds = {n: times for n, times in zip(names, times_of(done.stdout), strict=True) if n not in wrong}
     return Record(case, {"operations": made.cost.total}, seconds, OWN, differences=differences, wrong=wrong)
@@ -111,7 +104,7 @@ SUITE = Suite(
     "Exported C, and Pinocchio's C++: one process, one compiler",
     measure,
     notes=(
-        f"{STATES} states in turns; ours with all its checks. Pinocchio is measured twice: its headers compiled here with "
-        "the flags that ours has, and as the library of its wheel has it, for any processor.",
+        f"{STATES} states in turns; ours with all its checks, compiled for this processor and for any. Pinocchio's is "
+        "the library of its wheel, which is compiled for any.",
     ),
 )

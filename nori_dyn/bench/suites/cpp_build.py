@@ -20,8 +20,11 @@ from nori_dyn.program.cache_files import partial_folder, put_entry
 from nori_dyn.program.compiler import needed_compiler, usable_folder
 from nori_dyn.program.export.files import CExport
 
-FLAGS = ("-O3", "-march=native", "-DNDEBUG")
+FLAGS = ("-O3", "-DNDEBUG")
 """Flags that both have."""
+
+HERE = "-march=native"
+"""What compiles for this processor."""
 
 HEADERS = {
     "libpinocchio": ("include", "pinocchio/algorithm/rnea.hpp"),
@@ -38,13 +41,11 @@ EXTRA = "pip install 'pin[build]'"
 
 LIBRARIES = ("pinocchio_parsers", "pinocchio_default")
 
-NATIVE, WHEEL = "pinocchio_native", "pinocchio_wheel"
-"""The two compilations of Pinocchio: of its headers for this processor, and as its library has it."""
-
-TITLES = {NATIVE: "Pinocchio C++, compiled here", WHEEL: "Pinocchio C++, its wheel's library"}
+PEER_NAME = "pinocchio"
+"""How the names of the functions begin by which a driver calls it."""
 
 SKIPPED = ("PINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION", "PINOCCHIO_WITH_COLLISION", "PINOCCHIO_WITH_HPP_FCL")
-"""Definitions that are not taken over: the first has the library's code used instead of that of the headers."""
+"""Definitions that are not taken over."""
 
 
 class MissingHeadersError(CompilerError):
@@ -121,18 +122,16 @@ def cpp_command() -> tuple[str, ...]:
 PLUS = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
 
 
-def peer_library(kind: str, pinocchio: Pinocchio) -> Path:
-    """Return one of the two compilations of Pinocchio, from the cache, or made now, which takes minutes.
+def peer_library(pinocchio: Pinocchio) -> Path:
+    """Return what calls Pinocchio's library, from the cache, or made now: its headers take minutes.
 
     Raises:
         CompilerError: it cannot be compiled.
     """
     command = cpp_command()
     flags = [*FLAGS, "-std=c++17", "-fPIC", "-shared", "-w", "-fvisibility=hidden", "-Wl,-Bsymbolic"]
-    flags += ["-DEIGEN_MAX_ALIGN_BYTES=16"]  # as in its library, which reads the URDF and is compiled for any processor
-    if kind == WHEEL:
-        flags += ["-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION"]
-    flags += [f"-DPEER_{part}={kind}_{part}" for part in ("open", "run", "answer")]
+    flags += ["-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION"]  # the library's code, instead of that of the headers
+    flags += [f"-DPEER_{part}={PEER_NAME}_{part}" for part in ("open", "run", "answer")]
     flags += [f"-D{definition}" for definition in pinocchio.definitions]
     flags += [word for folder in pinocchio.include for word in ("-isystem", folder)]
     links = [f"-L{pinocchio.library}", f"-Wl,-rpath,{pinocchio.library}", *(f"-l{name}" for name in LIBRARIES)]
@@ -141,7 +140,7 @@ def peer_library(kind: str, pinocchio: Pinocchio) -> Path:
     folder = usable_folder()
     if isinstance(folder, OSError):
         raise CompilerError(f"what is compiled cannot be kept: {folder}")
-    entry = folder / f"{kind}-{key}.so"
+    entry = folder / f"{PEER_NAME}-{key}.so"
     if not entry.is_file():
         with partial_folder(folder) as work:
             source, made = Path(work) / "peer.cpp", Path(work) / "peer.so"
@@ -151,8 +150,8 @@ def peer_library(kind: str, pinocchio: Pinocchio) -> Path:
     return entry
 
 
-def driver_program(source: str, export: CExport, peers: Sequence[Path], folder: Path) -> Path:
-    """Return a driver, compiled in a folder with the exported C and the compilations of Pinocchio.
+def driver_program(source: str, export: CExport, peer: Path, folder: Path) -> Path:
+    """Return a driver, compiled in a folder with the exported C, for this processor and for any, and with Pinocchio.
 
     Raises:
         CompilerError: it cannot be compiled.
@@ -162,12 +161,11 @@ def driver_program(source: str, export: CExport, peers: Sequence[Path], folder: 
     command, program = cpp_command(), folder / "driver"
     own = needed_compiler("the comparison with C++").command
     parts = []
-    for routine in export.routines:
-        parts.append(str(folder / f"{routine.file}.o"))
-        flags = ("-std=gnu11", *FLAGS)
-        _compiled([*own, *flags, "-c", "-o", parts[-1], str(folder / routine.file)])
-    libraries = [str(peer) for peer in peers]
-    links = [*libraries, *(f"-Wl,-rpath,{peer.parent}" for peer in peers), "-lm"]
+    anywhere = [f"-D{export.name}_{part}={export.name}_{part}_anywhere" for part in ("solve", "init", "status_text")]
+    for title, flags in {"here": [HERE], "anywhere": anywhere}.items():
+        parts.append(str(folder / f"{title}.o"))
+        _compiled([*own, "-std=gnu11", *FLAGS, *flags, "-c", "-o", parts[-1], str(folder / f"{export.name}.c")])
+    links = [str(peer), f"-Wl,-rpath,{peer.parent}", "-lm"]
     main = ["-std=c++17", *FLAGS, str(folder / "main.cpp")]
     _compiled([*command, *main, *parts, "-o", str(program), *links])
     return program

@@ -73,12 +73,15 @@ void PEER_answer(void *opened, int forward, int k, double *answer) {
 DRIVER = r"""
 #include "{name}.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 extern "C" {{
+/* The exported C, compiled a second time for any processor. */
+{name}_status {name}_solve_anywhere(const {name}_inputs *, {name}_workspace *, {name}_outputs *);
 {declared}
 }}
 
@@ -102,23 +105,23 @@ constexpr int FLOATING = {floating}, FORWARD = {forward}, N = {n}, NQ = {nq}, NV
 {name}_outputs out;
 {name}_workspace work;
 
-bool run(const Peer *peer, long repeats) {{
-    if (peer) return peer->run(peer->opened, FORWARD, repeats), true;
-    int failed = 0;
-    for (long k = 0; k < repeats; ++k)
-        for (const auto &at : in) failed |= {name}_solve(&at, &work, &out);
-    return !failed;
-}}
+/* What takes turns: a peer, or one of the compilations of the exported C. */
+struct Run {{
+    decltype(&{name}_solve) solve;
+    const Peer *peer;
+}};
 
-double seconds(const Peer *peer, long repeats) {{
+double seconds(const Run &run, long repeats) {{
     const auto start = std::chrono::steady_clock::now();
-    run(peer, repeats);
+    if (run.peer) run.peer->run(run.peer->opened, FORWARD, repeats);
+    for (long k = 0; run.solve && k < repeats; ++k)
+        for (const auto &at : in) (void)run.solve(&at, &work, &out);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }}
 
-long repeats_within(const Peer *peer, double limit) {{
+long repeats_within(const Run &run, double limit) {{
     for (long count = 1;; count *= 4) {{
-        const double took = seconds(peer, count);
+        const double took = seconds(run, count);
         if (took >= limit / 4) return std::max(1L, static_cast<long>(static_cast<double>(count) * limit / took));
     }}
 }}
@@ -138,11 +141,12 @@ int main(int argc, char **argv) {{
     std::fclose(file);
     file = std::fopen(argv[3], "wb");
     if (!file) return 3;
-    for (const auto &at : in) {{
-        if ({name}_solve(&at, &work, &out)) return 4;
-        std::fwrite(&out, sizeof out, 1, file);
-    }}
-    std::vector<const Peer *> runs{{nullptr}};
+    std::vector<Run> runs{{{{{name}_solve, nullptr}}, {{{name}_solve_anywhere, nullptr}}}};
+    for (const Run &run : runs)
+        for (const auto &at : in) {{
+            if (run.solve(&at, &work, &out)) return 4;
+            std::fwrite(&out, sizeof out, 1, file);
+        }}
     for (Peer &peer : peers) {{
         peer.opened = peer.open(argv[1], FLOATING, NQ, NV, N, theirs.data());
         if (!peer.opened) return 5;
@@ -150,11 +154,11 @@ int main(int argc, char **argv) {{
             peer.answer(peer.opened, FORWARD, k, answer.data());
             std::fwrite(answer.data(), sizeof(double), answer.size(), file);
         }}
-        runs.push_back(&peer);
+        runs.push_back({{nullptr, &peer}});
     }}
     if (std::fclose(file)) return 3;
     std::vector<long> counts;
-    for (const Peer *peer : runs) counts.push_back(repeats_within(peer, limit));
+    for (const Run &run : runs) counts.push_back(repeats_within(run, limit));
     for (long round = 0; round < rounds; ++round)
         for (std::size_t k = 0; k < runs.size(); ++k)
             std::printf("%.6e%c", seconds(runs[k], counts[k]) / static_cast<double>(counts[k] * N),

@@ -63,8 +63,9 @@ class Solution(NamedTuple):
         """Return it with a number for each of N states, where there is one for all; that of one state as it is."""
         if self.values.ndim == 1:
             return self
-        N = len(self.values)
-        return Solution(self.values, *(field if np.ndim(field) else np.full(N, field) for field in self[1:]))
+        values, *others = self
+        fields: list[Any] = [field if np.ndim(field) else np.full(len(values), field) for field in others]
+        return Solution(values, *fields)
 
 
 Found: TypeAlias = tuple[Floats, Floats | float, Booleans | bool, Floats | float]

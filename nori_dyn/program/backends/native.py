@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy import ndarray
 
+from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import CompilerError
 from nori_dyn.planning.outputs import output_columns
@@ -123,7 +124,8 @@ class NativeBackend:
 
     @cached_property
     def _source(self) -> CSource:
-        return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
+        with collector_at_rest():
+            return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
         """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""

@@ -41,11 +41,8 @@ typedef struct {
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
 """
 
-PART = 8
-"""Least number of vectors of states that a thread is given: half a microsecond of work, for the smallest programs."""
-
-SHARES = 8
-"""Into how many parts the states of each thread are cut, so that a late one leaves its share to the others."""
+LEAST = 4
+"""Vectors of states that a thread takes at a time, at least: half a microsecond of work, for the smallest programs."""
 
 ALIGNMENT = 64
 """Bytes of the widest vector."""
@@ -128,6 +125,10 @@ class NativeKernel:
     def _run_batch(self) -> Any:
         return self._open_batch().run_batch
 
+    @cached_property
+    def _run_parts(self) -> Any:
+        return pool(self._ffi, self._compiler).run_parts
+
     def place(self, state: Floats, values: Floats) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
         at = self._pointer
@@ -162,10 +163,9 @@ class NativeKernel:
         except IndexError:
             call = _Call(self._ffi, self._limits, self._residual_limit, self._step_limit)
         kept = call.describe([*inputs, *outputs], len(outputs), N, residuals)
-        if threads > 1 and PART * lanes < N:
-            part = max(PART, -(-N // (lanes * threads * SHARES))) * lanes
-            run_parts = pool(self._ffi, self._compiler).run_parts
-            found = run_parts(self._run_batch, call.at, N, part, call.workspace(n_work * threads), n_work, threads)
+        if threads > 1 and LEAST * lanes < N:
+            w = call.workspace(n_work * threads)
+            found = self._run_parts(self._run_batch, call.at, N, LEAST * lanes, w, n_work, threads)
         else:
             found = self._run_batch(call.at, 0, N, call.workspace(n_work))
         del kept

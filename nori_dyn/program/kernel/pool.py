@@ -16,7 +16,7 @@ from nori_dyn.program.compiler import Compiler, load_library
 
 PARTS = """
 ptrdiff_t run_parts(ptrdiff_t (*run)(const batch *, ptrdiff_t, ptrdiff_t, double *), const batch *job, ptrdiff_t n,
-                    ptrdiff_t part, double *w, ptrdiff_t n_work, int threads);
+                    ptrdiff_t least, double *w, ptrdiff_t n_work, int threads);
 void forget_threads(void);
 """
 
@@ -45,7 +45,7 @@ typedef ptrdiff_t routine(const void *, ptrdiff_t, ptrdiff_t, double *);
 typedef struct {
     routine *run;
     const void *job;
-    ptrdiff_t n, part, next, found, n_work;
+    ptrdiff_t n, least, threads, next, found, n_work;
     double *w;
 } task;
 
@@ -90,10 +90,16 @@ static void await(worker *one, int state) {
     pthread_mutex_unlock(&one->lock);
 }
 
+/* Takes what is left part by part: half of what is even for all, but no less than the least. */
 static void share(task *t, int number) {
-    ptrdiff_t found = 0;
-    for (ptrdiff_t from; (from = ADD(t->next, t->part)) < t->n;)
-        found += t->run(t->job, from, from + t->part < t->n ? from + t->part : t->n, t->w + t->n_work * number);
+    ptrdiff_t found = 0, from = READ(t->next);
+    while (from < t->n) {
+        const ptrdiff_t even = (t->n - from) / (2 * t->threads * t->least) * t->least;
+        const ptrdiff_t part = even > t->least ? even : t->least, to = from + part < t->n ? from + part : t->n;
+        if (!__atomic_compare_exchange_n(&t->next, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) continue;
+        found += t->run(t->job, from, to, t->w + t->n_work * number);
+        from = READ(t->next);
+    }
     ADD(t->found, found);
 }
 
@@ -139,14 +145,14 @@ static worker *take(int *place) {
     return one;
 }
 
-/* Runs n states part by part, with a workspace of n_work doubles for each thread in w; returns the sum of what the
-   parts return. */
-ptrdiff_t run_parts(routine *run, const void *job, ptrdiff_t n, ptrdiff_t part, double *w, ptrdiff_t n_work,
+/* Runs n states in parts of a multiple of the least, with a workspace of n_work doubles for each thread in w; returns
+   the sum of what the parts return. */
+ptrdiff_t run_parts(routine *run, const void *job, ptrdiff_t n, ptrdiff_t least, double *w, ptrdiff_t n_work,
                     int threads) {
-    task t = {run, job, n, part, 0, 0, n_work, w};
+    task t = {run, job, n, least, threads, 0, 0, n_work, w};
     worker *helpers[MOST];
     int n_helpers = 0, place = 0;
-    while (n_helpers < threads - 1 && n_helpers < MOST && (n_helpers + 1) * part < n) {
+    while (n_helpers < threads - 1 && n_helpers < MOST && (n_helpers + 1) * least < n) {
         worker *const one = take(&place);
         if (!one) break;
         one->number = n_helpers + 1;

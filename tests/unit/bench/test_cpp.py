@@ -103,5 +103,5 @@ def test_exported_c_answers_as_pinocchios_cpp(tmp_path):
         assert record.wrong == {}
         assert all(off < TOLERANCE / 1000 for off in record.differences.values())
         assert {name: len(times) for name, times in record.seconds.items()} == dict.fromkeys(
-            (cpp.OWN, cpp.TITLES[cpp.WHEEL]), 2
+            (cpp.OWN, cpp.ANYWHERE, cpp.PEER), 2
         )

@@ -189,6 +189,7 @@ def test_a_tick_that_is_not_finite_goes_on_without_readings():
 
 def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> ContactFilter:
     """Return an arm of two joints whose last link may touch; what pushes its first link is nobody's reading."""
+    rest = {"type": "joint_acceleration", "joints": "joint1", "sigma": 0.5, "name": "rest"}
     content = {
         "name": "arm",
         "measurements": [
@@ -197,7 +198,7 @@ def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> ContactFilter:
         ],
         "contacts": {
             "tip": {"closed": closed, "open": [{"type": "external_wrench", "links": "all", "value": 0, "sigma": 0.3}]},
-            "off": {"closed": [], "open": [{"type": "joint_acceleration", "joints": "joint1", "sigma": 0.5, "name": "rest"}]},
+            "off": {"closed": [], "open": [rest]},
         },
         "memory": memory,
     }
@@ -213,7 +214,7 @@ PUSH = {"push": NEW_PUSH["push"] | {"sigma": 5}}
 
 @pytest.mark.parametrize("memory", [SPEED | OFFSET, OFFSET | PUSH, OFFSET | NEW_PUSH])
 def test_states_that_leave_something_undetermined_are_judged_alike(memory):
-    """What pushes an arm that touches is not determined, and neither is one that goes on, of which nothing was known."""
+    """What pushes an arm that touches is not determined, and neither is what goes on if nothing was known of it."""
     of = arm(memory, [{"type": "external_wrench", "links": "all", "components": ["mx", "fz"], "value": 0}])
     other = by_numpy(of)
     rng = np.random.default_rng(3)
