@@ -148,7 +148,11 @@ class EliminationPlan(Shown):
 
         So its program is the same whatever else was made of the plan before, and fits what is cached of it.
         """
-        return replace(self, traced=None, written=None) if "solved" in self.__dict__ else self
+        return self.traced_anew() if "solved" in self.__dict__ else self
+
+    def traced_anew(self) -> Self:
+        """Return this plan over expressions of its system only, without any of an elimination."""
+        return replace(self, traced=None, written=None)
 
     @property
     def program_order(self) -> Ordering:
