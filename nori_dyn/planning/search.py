@@ -223,12 +223,13 @@ class Search:
         return self._lowered(which, work)
 
     def _lowered(self, which: int, work: Elimination[int]) -> LiftedProgram:
-        """Return the program of an elimination."""
+        """Return the program of an elimination, which is then forgotten."""
         regrouped, refined, problem = self._refinements[which]
         self.updates += work.updates
         graph = refined.symbolic.graph
         size = len(graph)
-        chosen = Ordering.of(work)
+        chosen, stability = Ordering.of(work), Stability.of(work, problem, self._system)
+        work.forget()
         cost = static_elimination(refined, chosen).cost(self._columns)
         graph.forget(size)
-        return LiftedProgram(chosen, regrouped, cost, Stability.of(work, problem, self._system))
+        return LiftedProgram(chosen, regrouped, cost, stability)
