@@ -31,10 +31,11 @@ lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of import
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-figures: $(VENV)/.ready-dev ## measure the figures of the documents anew, and write them there (a quarter of an hour)
-	$(BIN)/nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --rounds 15 \
+figures: $(VENV)/.ready-dev ## measure the figures of the documents anew, and write them there (half an hour)
+	$(BIN)/nori-dyn bench --suite tick --suite cpp --suite estimation --suite recursions --suite counts --rounds 15 \
 		--out docs/bench --paper-counts tests/data/paper_counts
-	$(BIN)/python -m benchmarks.figures docs/bench/bench.json
+	CC="gcc -mno-avx512f" $(BIN)/nori-dyn bench --suite tick --suite cpp --rounds 15 --out docs/bench/avx2
+	$(BIN)/python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json
 
 DATA ?= ../shared/data
 real: $(VENV)/.ready-dev ## what logs of real robots tell, from the data in DATA=FOLDER: see docs/real_robots.md

@@ -1,7 +1,8 @@
-"""The figures of the documents, from a run: `make figures` measures, and writes them between their marks.
+"""The figures of the documents, from runs: `make figures` measures, and writes them between their marks.
 
-nori-dyn bench --suite tick --suite estimation --suite recursions --suite counts --out docs/bench
-python -m benchmarks.figures docs/bench/bench.json
+nori-dyn bench --suite tick --suite cpp --suite estimation --suite recursions --suite counts --out docs/bench
+CC="gcc -mno-avx512f" nori-dyn bench --suite tick --suite cpp --out docs/bench/avx2
+python -m benchmarks.figures docs/bench/bench.json docs/bench/avx2/bench.json
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,38 @@ from nori_dyn.tables import number
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-Suites = dict[str, list[Record]]
+README = "../README.md"
+
+CPP = "Pinocchio C++"
+"""How the runs of the suite `cpp` begin that are Pinocchio's."""
+
+Machine = Mapping[str, str | int]
+
+
+@dataclass(frozen=True)
+class Suites:
+    """What was measured.
+
+    Attributes:
+        records: the records by suite, of the first run that has it.
+        machines: where, by suite.
+        narrow: the same of a second run, with narrower vectors; None where there is none.
+    """
+
+    records: dict[str, list[Record]]
+    machines: dict[str, Machine]
+    narrow: Suites | None = None
+
+    def __getitem__(self, suite: str) -> list[Record]:
+        return self.records.get(suite, [])
+
+    def measured(self, suite: str) -> str:
+        """Return on what a suite was measured, for people; empty where nobody noted it."""
+        machine = self.machines.get(suite, {})
+        vectors = f"vectors: {machine['vectors']}" if "vectors" in machine else "vectors not noted"
+        parts = [machine.get("processor", ""), vectors, f"caches: {machine['caches']}" if "caches" in machine else ""]
+        return "; ".join(str(part) for part in parts if part)
+
 
 PEERS = {
     "Pinocchio": "Pinocchio",
@@ -71,18 +104,68 @@ def times(ratio: float) -> str:
     return f"{float(f'{ratio:.2g}'):,g}×"
 
 
+def against_cpp(suites: Suites, of: Record) -> str:
+    """Return how many times as long as exported C Pinocchio's C++ takes on a record's case."""
+    record = next((record for record in suites["cpp"] if record.own and record.case == of.case), None)
+    name = run_of(record, CPP) if record is not None else None
+    return times(record.ratio(name)[1]) if record is not None and name is not None else "–"
+
+
+def overview(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield a row a way to call and a width of vectors: how many times as long Pinocchio takes, from robot to robot."""
+    yield "Pinocchio takes, from robot to robot", "inverse dynamics", "forward dynamics"
+    for one in (suites, suites.narrow):
+        for suite, start, title in (
+            ("cpp", CPP, "C++ of its wheel, beside exported C"),
+            ("tick", "Pinocchio", "from Python"),
+        ):
+            if one is not None and one[suite]:
+                vectors = one.machines[suite].get("vectors", "vectors not noted")
+                yield f"{title}; {vectors}", *(extent(one[suite], problem, start) for problem in list(SHORT)[:2])
+
+
+def extent(records: Sequence[Record], problem: str, start: str) -> str:
+    """Return the least and the largest ratio, of all robots, to the quickest run that starts so."""
+    ratios = [
+        record.ratio(name)[1]
+        for record in records
+        if record.own and record.case["problem"] == problem and (name := run_of(record, start)) is not None
+    ]
+    return f"{times(min(ratios))} to {times(max(ratios))}" if ratios else "–"
+
+
+def cpp(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield a row a robot and problem: exported C, and how many times as long Pinocchio's C++ takes, with quartiles."""
+    yield "robot, base", "", "exported C [µs]", "Pinocchio C++ [µs]", "times", "times, both for any processor"
+    for record in suites["cpp"]:
+        if record.own:
+            names = record.own, CPP
+            own = [number(1e6 * record.time(name)[1]) if name in record.seconds else "–" for name in names]
+            ratios = []
+            for base in (record.own, f"{record.own} for any processor"):
+                known = CPP in record.seconds and base in record.seconds
+                low, middle, high = record.ratio(CPP, base) if known else (0.0, 0.0, 0.0)
+                ratios.append(f"{times(middle)} ({low:.2g} to {high:.2g})" if known else "–")
+            yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
+
+
+def cpp_narrow(suites: Suites) -> Iterable[Sequence[str]]:
+    """Yield the same rows, of the run with narrower vectors."""
+    return cpp(suites.narrow) if suites.narrow is not None else cpp(Suites({}, {}))
+
+
 def speed(suites: Suites) -> Iterable[Sequence[str]]:
     """Yield a row a robot and problem: our times, and how many times as long as our tick each peer takes."""
     records = [record for record in suites["tick"] if record.own]
     names = {start: title for start, title in PEERS.items() if any(run_of(record, start) for record in records)}
-    yield "robot, base", "", "our tick [µs]", "our solve [µs]", *names.values()
+    yield "robot, base", "", "our tick [µs]", "our solve [µs]", *names.values(), "C: Pinocchio C++"
     for record in records:
         ratios = []
         for start in names:
             name = run_of(record, start)
             ratios.append("–" if name is None else times(record.ratio(name)[1]))
         own = [number(1e6 * record.time(name)[1]) for name in (record.own, "nori_dyn solve")]
-        yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
+        yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios, against_cpp(suites, record)
 
 
 def algorithms(suites: Suites) -> Iterable[Sequence[str]]:
@@ -135,9 +218,25 @@ def tree_of(shape: str, n: int) -> str:
     return f"chain of {n}" if shape == "branching 1" else f"binary tree of {n}"
 
 
-TABLES: dict[str, dict[str, Callable[[Suites], Iterable[Sequence[str]]]]] = {
-    "performance.md": {"speed": speed, "estimation": estimation, "counts": counts},
-    "algorithms.md": {"recursions": algorithms},
+@dataclass(frozen=True)
+class Shown:
+    """A table of a document: its rows, and the suite whose machine is told below it; none where rows are counts."""
+
+    rows: Callable[[Suites], Iterable[Sequence[str]]]
+    suite: str = ""
+    is_narrow: bool = False
+
+
+TABLES: dict[str, dict[str, Shown]] = {
+    "performance.md": {
+        "speed": Shown(speed, "tick"),
+        "cpp": Shown(cpp, "cpp"),
+        "cpp, narrow": Shown(cpp_narrow, "cpp", is_narrow=True),
+        "estimation": Shown(estimation, "estimation"),
+        "counts": Shown(counts),
+    },
+    "algorithms.md": {"recursions": Shown(algorithms, "recursions")},
+    README: {"overview": Shown(overview)},
 }
 """Tables by document and the name of their marks: <!-- figures: speed --> and <!-- end -->."""
 
@@ -181,22 +280,38 @@ def markdown(rows: Iterable[Sequence[str]]) -> str:
 
 
 def with_tables(document: str, text: str, suites: Suites) -> str:
-    """Return the text of a document with its tables anew."""
+    """Return the text of a document with its tables anew; those of suites that were not measured stay."""
     for name, table in TABLES[document].items():
+        source = suites.narrow if table.is_narrow else suites
+        if table.suite and (source is None or not source[table.suite]):
+            continue
         pattern = re.compile(rf"(<!-- figures: {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-        content = markdown(table(suites))
+        content = markdown(table.rows(suites))
+        if table.suite and source is not None:
+            content += f"\n\n{source.measured(table.suite)}.\n"
         text, n = pattern.subn(lambda found, content=content: f"{found[1]}{content}\n{found[2]}", text)
         if n != 1:
             raise SystemExit(f"docs/{document} has {n} places marked 'figures: {name}', not one.")
     return text
 
 
+def read(reports: Sequence[Path]) -> Suites:
+    """Return what reports hold: of a suite that two have, the second is that of narrower vectors."""
+    found, second = Suites({}, {}), Suites({}, {})
+    for path in reports:
+        data = json.loads(path.read_text())
+        for name, records in data["suites"].items():
+            one = second if name in found.records else found
+            one.records[name] = [Record(**record) for record in records]
+            one.machines[name] = data["machine"]
+    return Suites(found.records, found.machines, second if second.records else None)
+
+
 def main() -> None:
-    """Write the figures of a run into the documents."""
+    """Write the figures of runs into the documents."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("report", type=Path, help="bench.json of `nori-dyn bench --out FOLDER`")
-    data = json.loads(parser.parse_args().report.read_text())
-    suites = {name: [Record(**record) for record in records] for name, records in data["suites"].items()}
+    parser.add_argument("reports", type=Path, nargs="+", help="bench.json of `nori-dyn bench --out FOLDER`, one or two")
+    suites = read(parser.parse_args().reports)
     for document in TABLES:
         path = DOCS / document
         path.write_text(with_tables(document, path.read_text(), suites))

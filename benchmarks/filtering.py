@@ -1,10 +1,12 @@
 """Filters: the time of a tick, beside textbook Kalman filters of the same size in NumPy and in C.
 
-python -m benchmarks.filtering [--rounds 11]
+python -m benchmarks.filtering [--rounds 11] [--only contacts]
 
 Ours is the whole tick: from q, qd and readings to the outputs, dynamics included. Others are given the rows of the tick
 for nothing, with what is no memory eliminated: they predict and update mean and covariance of the memory, in covariance
 form, with dense matrices. All run in one thread, in turns, and times are of the processor.
+
+Filters that recognise contacts run over recorded walks, each tick timed by itself, beside the same in NumPy.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from itertools import combinations
 
 import cffi
 import numpy as np
@@ -21,9 +24,12 @@ from threadpoolctl import threadpool_limits
 import nori_dyn as nd
 from nori_dyn.bench.machine import machine
 from nori_dyn.bench.records import quartiles
+from nori_dyn.filtering.contacts import ContactFilter
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats
+from tests.unit.filtering.test_contacts import DT, STATES, TOUCH, readings, sensors
+from tests.walking import LEGS, walk
 
 FINGERS = "panda_finger_joint1", "panda_finger_joint2"
 
@@ -169,30 +175,79 @@ def per_call(run: Callable[[], object], seconds: float = 0.05) -> float:
         n *= 2
 
 
+WALKERS = {"biped": STATES["biped"], "quadruped": [state for n in range(5) for state in combinations(LEGS, n)]}
+"""The contact states of robots that walk."""
+
+WALKED = {"biped": range(800, 1200), "quadruped": range(300, 700)}
+"""The ticks of the records that are timed: feet are lifted or put down in them."""
+
+
+def walked(of: ContactFilter, name: str) -> Floats:
+    """Return the time of each tick of a walk [us]."""
+    record = walk(name)
+    qd, y = readings(record, np.zeros((2, 6)) if name == "biped" else None)
+    of.reset()
+    times = []
+    for k in WALKED[name]:
+        of.inputs.q[:], of.inputs.qd[:], of.inputs.y[:] = record.q[k], qd[k], y[k]
+        start = time.perf_counter()
+        of.tick()
+        times.append(1e6 * (time.perf_counter() - start))
+    return np.array(times)
+
+
+def print_contacts(rounds: int) -> None:
+    """Print the times of filters that recognise contacts."""
+    for name, states in WALKERS.items():
+        ways = {
+            backend: ContactFilter(
+                walk(name).tree, sensors(name), states, DT, ["fx"], acceleration=TOUCH, backend=backend
+            )
+            for backend in ("native", "numpy")
+        }
+        found = {way: np.min([walked(of, name) for _ in range(rounds)], axis=0) for way, of in ways.items()}
+        ours = ways["native"]
+        n_memory = len(ours.memory_names)
+        n_others = len(ours.free_names) - n_memory
+        print(f"\n{name}, {len(states)} contact states: {n_memory} numbers persist, {n_others} more are free")
+        for way, times in found.items():
+            low, middle, high = quartiles(times)
+            least, most = np.percentile(times, [5, 95])
+            print(f"  {way:8} {middle:8.1f} us ({low:.1f} to {high:.1f}; {least:.1f} to {most:.1f} of nine in ten)")
+
+
 def main() -> None:
     """Print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11, help="how often each is timed")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only", choices=["contacts"], help="what to time; all when it is not given")
+    given = parser.parse_args()
     print(machine())
     with threadpool_limits(1):
-        for name, make in {"Panda, external torques": panda, "iCub, offsets and pushes": icub}.items():
-            observer = make()
-            q = next(iter(observer.plans.values())).system.tree.random_configuration(0)
-            observer.inputs.q[:] = q
-            ways = {"ours, all of it": observer.tick, **dict(zip(("NumPy", "C"), peers(observer, q), strict=True))}
-            found: dict[str, list[float]] = {way: [] for way in ways}
-            for _ in range(rounds):
-                for way, run in ways.items():
-                    found[way].append(per_call(run))
-            ours = np.array(found[next(iter(ways))])
-            n_memory = len(observer.memory_names)
-            n_others = len(observer.free_names) - n_memory
-            print(f"\n{name}: {n_memory} numbers persist, {n_others} more are free")
-            for way, times in found.items():
-                low, middle, high = quartiles(times)
-                ratio = quartiles(np.array(times) / ours)
-                print(f"  {way:16} {middle:8.2f} us ({low:.2f} to {high:.2f}), {ratio[1]:.1f} times ours")
+        if given.only is None:
+            print_filters(given.rounds)
+        print_contacts(min(given.rounds, 3))
+
+
+def print_filters(rounds: int) -> None:
+    """Print the times of filters of which the contacts are told."""
+    for name, make in {"Panda, external torques": panda, "iCub, offsets and pushes": icub}.items():
+        observer = make()
+        q = next(iter(observer.plans.values())).system.tree.random_configuration(0)
+        observer.inputs.q[:] = q
+        ways = {"ours, all of it": observer.tick, **dict(zip(("NumPy", "C"), peers(observer, q), strict=True))}
+        found: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(rounds):
+            for way, run in ways.items():
+                found[way].append(per_call(run))
+        ours = np.array(found[next(iter(ways))])
+        n_memory = len(observer.memory_names)
+        n_others = len(observer.free_names) - n_memory
+        print(f"\n{name}: {n_memory} numbers persist, {n_others} more are free")
+        for way, times in found.items():
+            low, middle, high = quartiles(times)
+            ratio = quartiles(np.array(times) / ours)
+            print(f"  {way:16} {middle:8.2f} us ({low:.2f} to {high:.2f}), {ratio[1]:.1f} times ours")
 
 
 if __name__ == "__main__":

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nori_dyn.errors import InputError
 from nori_dyn.typing import Floats
+
+DOUBLE = np.dtype(np.float64)
 
 REAL = "iuf"
 """Kinds of NumPy's types that are real numbers."""
@@ -54,6 +56,11 @@ def is_masked(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(map(is_masked, value))
     return isinstance(value, np.ma.MaskedArray)
+
+
+def is_plain(value: object, ndim: int, size: int) -> bool:
+    """Return whether a value is an array of doubles with so many axes, the last of a size, wherever it lies."""
+    return type(value) is np.ndarray and value.dtype == DOUBLE and value.ndim == ndim and value.shape[-1] == size
 
 
 def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
@@ -144,6 +151,36 @@ def check_in_place(name: str, array: object, size: int, is_written: bool) -> Non
         found += [] if flags.aligned else ["not aligned"]
         found += ["read-only"] if is_written and not flags.writeable else []
         raise InputError(f"{name} has {', '.join(found)}; expected {wanted}: it is used where it lies.")
+
+
+def checked_out(name: str, array: object, shape: tuple[int, ...], read: Mapping[str, object]) -> Floats:
+    """Return an array that results are written to, wherever its numbers lie.
+
+    Args:
+        name: what it is, for messages.
+        array: the array.
+        shape: its shape.
+        read: what is read meanwhile, by name, arrays or not.
+
+    Raises:
+        InputError: it is not what results can be written to, or shares a number with what is read, or with itself, as
+            `np.broadcast_to` makes them.
+    """
+    wanted = f"a writeable array {shape} of doubles"
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+        raise InputError(f"{name} is a {type(array).__name__}, expected {wanted}: results are written there.")
+    flags = array.flags
+    if array.dtype != DOUBLE or array.shape != shape or not (flags.aligned and flags.writeable):
+        found = [f"shape {array.shape} of {array.dtype}"]
+        found += [] if flags.aligned else ["not aligned"]
+        found += [] if flags.writeable else ["read-only"]
+        raise InputError(f"{name} has {', '.join(found)}; expected {wanted}: results are written there.")
+    if 0 in array.strides and array.size > 1:
+        raise InputError(f"{name} has several results in one place, by steps of {array.strides} bytes: give a copy.")
+    for other, given in read.items():
+        if isinstance(given, np.ndarray) and np.may_share_memory(array, given) and np.shares_memory(array, given):
+            raise InputError(f"{name} and {other} share memory: what is written would change what is read. Copy one.")
+    return array
 
 
 def counted(name: str, value: object) -> int:

@@ -54,6 +54,9 @@ class Op(IntEnum):
     OPAQUE = 10
 
 
+_CONSTANT, _INPUT, _ADD, _SUB, _MUL, _NEG = Op.CONSTANT, Op.INPUT, Op.ADD, Op.SUB, Op.MUL, Op.NEG
+"""By their own names they are found sooner than as members of a class."""
+
 _UFUNCS: dict[Op, Callable[..., Any]] = {
     Op.SIN: np.sin,
     Op.COS: np.cos,
@@ -95,6 +98,7 @@ class Graph:
 
     __slots__ = (
         "_by_fingerprint",
+        "_numbers",
         "_rng",
         "_roots",
         "_sines",
@@ -117,11 +121,12 @@ class Graph:
         self.fingerprints: list[int] = []
         self.labels: dict[int, str] = {}
         self._by_fingerprint: dict[int, Expr] = {}
+        self._numbers: dict[float, Expr] = {}
         self._sines: dict[int, tuple[Expr, Expr]] = {}
         self._roots: dict[int, Expr] = {}
-        self.zero = self._node(Op.CONSTANT, 0, value=0.0)
-        self.one = self._node(Op.CONSTANT, 1, value=1.0)
-        self._node(Op.CONSTANT, PRIME - 1, value=-1.0)
+        self.zero = self._node(_CONSTANT, 0, value=0.0)
+        self.one = self._node(_CONSTANT, 1, value=1.0)
+        self._node(_CONSTANT, PRIME - 1, value=-1.0)
 
     def __len__(self) -> int:
         return len(self.ops)
@@ -131,8 +136,10 @@ class Graph:
 
     def _node(self, op: Op, fingerprint: int, left: int = -1, right: int = -1, value: float = 0.0) -> Expr:
         found = self._by_fingerprint.get(fingerprint)
-        if found is not None:
-            return found
+        return self._new(op, fingerprint, left, right, value) if found is None else found
+
+    def _new(self, op: Op, fingerprint: int, left: int = -1, right: int = -1, value: float = 0.0) -> Expr:
+        """Return a node of a function that has none yet."""
         index = len(self.ops)
         self.ops.append(op)
         self.left.append(left)
@@ -147,6 +154,7 @@ class Graph:
         """Forget all nodes but the first `size`; expressions that refer to later ones must not be used any more."""
         for fingerprint in self.fingerprints[size:]:
             del self._by_fingerprint[fingerprint]
+        self._numbers = {value: node for value, node in self._numbers.items() if node.index < size}
         self._roots = {i: root for i, root in self._roots.items() if root.index < size}
         self._sines = {i: pair for i, pair in self._sines.items() if max(x.index for x in pair) < size}
         self.labels = {i: label for i, label in self.labels.items() if i < size}
@@ -177,9 +185,9 @@ class Graph:
         left, right = self.left, self.right
         for i in self.reachable(outputs):
             op = self.ops[i]
-            if op is Op.CONSTANT:
+            if op is _CONSTANT:
                 values[i] = np.asarray(self.values[i])
-            elif op is not Op.INPUT:
+            elif op is not _INPUT:
                 operands = (values[left[i]],) if right[i] < 0 else (values[left[i]], values[right[i]])
                 values[i] = _UFUNCS[op](*operands)
         shape = np.broadcast_shapes(*(x.shape for x in inputs.values()))
@@ -195,8 +203,14 @@ class Graph:
                 raise ValueError("expressions of two graphs cannot be mixed")
             return operand
         value = float(operand)
-        node = self._node(Op.CONSTANT, field_value(value), value=value)
-        return self._made_constant(node, value) if self.values[node.index] != value else node
+        known = self._numbers.get(value)
+        if known is not None:
+            return known
+        node = self._node(_CONSTANT, field_value(value), value=value)
+        if self.values[node.index] != value:
+            node = self._made_constant(node, value)
+        self._numbers[value] = node
+        return node
 
     def _made_constant(self, node: Expr, value: float) -> Expr:
         """Return a node that is found to equal a number as that number.
@@ -204,7 +218,7 @@ class Graph:
         It was made as an expression, or as a fold of constants that is rounded in doubles.
         """
         i = node.index
-        self.ops[i], self.left[i], self.right[i], self.values[i] = Op.CONSTANT, -1, -1, value
+        self.ops[i], self.left[i], self.right[i], self.values[i] = _CONSTANT, -1, -1, value
         return node
 
     def input(self, label: str) -> Expr:
@@ -221,7 +235,7 @@ class Graph:
         return x, y, z, w
 
     def _labelled(self, label: str, fingerprint: int) -> Expr:
-        node = self._node(Op.INPUT, fingerprint)
+        node = self._node(_INPUT, fingerprint)
         if node.index in self.labels:
             raise RuntimeError(f"two inputs drew the same random point: {self.labels[node.index]}, {label}")
         self.labels[node.index] = label
@@ -229,9 +243,9 @@ class Graph:
 
     def sin_cos(self, angle: Expr) -> tuple[Expr, Expr]:
         """Return the sine and cosine of an input (of inputs only: no angle is a sum in the equations)."""
-        if self.ops[angle.index] is Op.CONSTANT:
+        if self.ops[angle.index] is _CONSTANT:
             raise TypeError("take the sine of a constant with math.sin")
-        if self.ops[angle.index] is not Op.INPUT:
+        if self.ops[angle.index] is not _INPUT:
             raise TypeError("sines and cosines are defined for inputs only")
         pair = self._sines.get(angle.index)
         if pair is None:
@@ -252,8 +266,8 @@ class Graph:
         """
         sine, cosine = turn_point(field_value(s / (1 + abs(c))))
         return (
-            self._node(Op.CONSTANT, cosine if c >= 0 else PRIME - cosine, value=float(c)),
-            self._node(Op.CONSTANT, sine, value=float(s)),
+            self._node(_CONSTANT, cosine if c >= 0 else PRIME - cosine, value=float(c)),
+            self._node(_CONSTANT, sine, value=float(s)),
         )
 
     def add(self, x: Expr, y: Expr) -> Expr:
@@ -264,17 +278,19 @@ class Graph:
         if j == 0:
             return x
         fingerprint = (self.fingerprints[i] + self.fingerprints[j]) % PRIME
-        found = self._found(fingerprint)
-        if found is not None:
-            return found
+        known = self._by_fingerprint
+        if fingerprint in known:
+            return known[fingerprint]
+        if PRIME - fingerprint in known:
+            return self.neg(known[PRIME - fingerprint])
         ops = self.ops
-        if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
-            return self._node(Op.CONSTANT, fingerprint, value=self.values[i] + self.values[j])
-        if ops[j] is Op.NEG:
+        if ops[i] is _CONSTANT and ops[j] is _CONSTANT:
+            return self._new(_CONSTANT, fingerprint, value=self.values[i] + self.values[j])
+        if ops[j] is _NEG:
             return self.sub(x, Expr(self, self.left[j]))
-        if ops[i] is Op.NEG:
+        if ops[i] is _NEG:
             return self.sub(y, Expr(self, self.left[i]))
-        return self._node(Op.ADD, fingerprint, i, j)
+        return self._new(_ADD, fingerprint, i, j)
 
     def sub(self, x: Expr, y: Expr) -> Expr:
         """Return x - y."""
@@ -284,17 +300,19 @@ class Graph:
         if i == 0:
             return self.neg(y)
         fingerprint = (self.fingerprints[i] - self.fingerprints[j]) % PRIME
-        found = self._found(fingerprint)
-        if found is not None:
-            return found
+        known = self._by_fingerprint
+        if fingerprint in known:
+            return known[fingerprint]
+        if PRIME - fingerprint in known:
+            return self.neg(known[PRIME - fingerprint])
         ops = self.ops
-        if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
-            return self._node(Op.CONSTANT, fingerprint, value=self.values[i] - self.values[j])
-        if ops[j] is Op.NEG:
+        if ops[i] is _CONSTANT and ops[j] is _CONSTANT:
+            return self._new(_CONSTANT, fingerprint, value=self.values[i] - self.values[j])
+        if ops[j] is _NEG:
             return self.add(x, Expr(self, self.left[j]))
-        if ops[i] is Op.NEG:
+        if ops[i] is _NEG:
             return self.neg(self.add(Expr(self, self.left[i]), y))
-        return self._node(Op.SUB, fingerprint, i, j)
+        return self._new(_SUB, fingerprint, i, j)
 
     def neg(self, x: Expr) -> Expr:
         """Return -x: what reads it takes the sign over, so that only an output ever computes one."""
@@ -303,34 +321,27 @@ class Graph:
         found = self._by_fingerprint.get(fingerprint)
         if found is not None:
             return found
-        if self.ops[i] is Op.CONSTANT:
-            return self._node(Op.CONSTANT, fingerprint, value=-self.values[i])
-        return self._node(Op.NEG, fingerprint, i)
+        if self.ops[i] is _CONSTANT:
+            return self._new(_CONSTANT, fingerprint, value=-self.values[i])
+        return self._new(_NEG, fingerprint, i)
 
     def mul(self, x: Expr, y: Expr) -> Expr:
         """Return x y; factors 0, 1 and -1 cost nothing."""
         i, j = x.index, y.index
         fingerprint = self.fingerprints[i] * self.fingerprints[j] % PRIME
-        found = self._found(fingerprint)
-        if found is not None:
-            return found
+        known = self._by_fingerprint
+        if fingerprint in known:
+            return known[fingerprint]
+        if PRIME - fingerprint in known:
+            return self.neg(known[PRIME - fingerprint])
         ops = self.ops
-        if ops[i] is Op.CONSTANT and ops[j] is Op.CONSTANT:
-            return self._node(Op.CONSTANT, fingerprint, value=self.values[i] * self.values[j])
-        if ops[i] is Op.NEG:
+        if ops[i] is _CONSTANT and ops[j] is _CONSTANT:
+            return self._new(_CONSTANT, fingerprint, value=self.values[i] * self.values[j])
+        if ops[i] is _NEG:
             return self.neg(self.mul(Expr(self, self.left[i]), y))
-        if ops[j] is Op.NEG:
+        if ops[j] is _NEG:
             return self.neg(self.mul(x, Expr(self, self.left[j])))
-        return self._node(Op.MUL, fingerprint, i, j)
-
-    def _found(self, fingerprint: int) -> Expr | None:
-        """Return the node of a function, or the sign of the node of its opposite, where there is one."""
-        found = self._by_fingerprint.get(fingerprint)
-        if found is None:
-            opposite = self._by_fingerprint.get(PRIME - fingerprint)
-            if opposite is not None:
-                return self.neg(opposite)
-        return found
+        return self._new(_MUL, fingerprint, i, j)
 
     def reciprocal(self, x: Expr) -> Expr:
         """Return 1 / x.
@@ -342,9 +353,9 @@ class Graph:
         if i == 0:
             raise ZeroDivisionError("the divisor is zero for every value of the inputs")
         fingerprint = pow(self.fingerprints[i], -1, PRIME)
-        if self.ops[i] is Op.CONSTANT:
-            return self._node(Op.CONSTANT, fingerprint, value=1.0 / self.values[i])
-        if self.ops[i] is Op.NEG:
+        if self.ops[i] is _CONSTANT:
+            return self._node(_CONSTANT, fingerprint, value=1.0 / self.values[i])
+        if self.ops[i] is _NEG:
             return self.neg(self.reciprocal(Expr(self, self.left[i])))
         return self._node(Op.RECIPROCAL, fingerprint, i)
 
@@ -355,7 +366,7 @@ class Graph:
         """
         root = self._roots.get(x.index)
         if root is None:
-            if self.ops[x.index] is Op.CONSTANT:
+            if self.ops[x.index] is _CONSTANT:
                 return self.expr(math.sqrt(self.values[x.index]))
             root = self._roots[x.index] = self._node(Op.SQRT, self._rng.randrange(2, PRIME), x.index)
         return root
@@ -365,7 +376,7 @@ class Graph:
 
         So it is with what only rounding makes differ from zero; that is not so of a constant, which stays what it is.
         """
-        if self.ops[x.index] is Op.CONSTANT:
+        if self.ops[x.index] is _CONSTANT:
             return x
         return self._node(Op.OPAQUE, self._rng.randrange(2, PRIME), x.index)
 
@@ -427,19 +438,22 @@ class Expr:
         return self.graph.sqrt(self)
 
     def __add__(self, other: Operand) -> Expr:
-        return self.graph.add(self, self.graph.expr(other))
+        graph = self.graph
+        return graph.add(self, other if isinstance(other, Expr) and other.graph is graph else graph.expr(other))
 
     def __radd__(self, other: Operand) -> Expr:
         return self.graph.add(self.graph.expr(other), self)
 
     def __sub__(self, other: Operand) -> Expr:
-        return self.graph.sub(self, self.graph.expr(other))
+        graph = self.graph
+        return graph.sub(self, other if isinstance(other, Expr) and other.graph is graph else graph.expr(other))
 
     def __rsub__(self, other: Operand) -> Expr:
         return self.graph.sub(self.graph.expr(other), self)
 
     def __mul__(self, other: Operand) -> Expr:
-        return self.graph.mul(self, self.graph.expr(other))
+        graph = self.graph
+        return graph.mul(self, other if isinstance(other, Expr) and other.graph is graph else graph.expr(other))
 
     def __rmul__(self, other: Operand) -> Expr:
         return self.graph.mul(self.graph.expr(other), self)

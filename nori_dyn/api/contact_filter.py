@@ -22,7 +22,10 @@ class ContactFilter(core.ContactFilter):
         measurement_names: the name of each number of y (ny), the readings of all states.
         dt: usual time between ticks [s].
         rate: how often a contact switches on average [1/s].
-        probabilities: of each state, given all readings so far (n_states,).
+        inputs: the arrays that `tick` reads: q, qd, y and weights of all states.
+        outputs: the arrays that `tick` writes, by the names of the outputs: those of the most likely state.
+        probabilities: of each state, given all readings so far (n_states,); the array stays, its numbers change.
+        backend: name of the backend.
         switches: the last changes of the most likely state, the newest last.
 
     Args:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nori_dyn.api.system import System
 from nori_dyn.api.verification import verify
 from nori_dyn.errors import NoriError, NoriWarning, PlanError
-from nori_dyn.io.export import export
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
     VERSION,
@@ -33,11 +33,13 @@ from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import determined_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
-from nori_dyn.program.export.files import CExport
 from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_system
 from nori_dyn.tables.progress import Watched, progress_bar
+
+if TYPE_CHECKING:
+    from nori_dyn.program.export.files import CExport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +107,8 @@ class Plan(EliminationPlan):
             >>> sorted(exported.files), exported.inputs
             (['CMakeLists.txt', 'arm.c', 'arm.h', 'arm.hpp', 'main.c'], {'q': 2, 'qd': 2, 'y': 2})
         """
+        from nori_dyn.io.export import export  # and with it all of filters, which few plans need
+
         return export(self, folder, lang, name, monitor)
 
     def save(self, path: str | Path) -> None:

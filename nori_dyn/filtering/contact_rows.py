@@ -212,6 +212,15 @@ class CaseReadings:
             parts.append(part)
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    def places_in(self, sizes: Mapping[str, int]) -> Indices:
+        """Return where each number of q, qd, y and the weights of the system is among q, qd, readings and weights.
+
+        Args:
+            sizes: those of q, qd, y and the weights of the system.
+        """
+        motion, ny, n_weights = sizes["q"] + sizes["qd"], len(self.names), sizes["weights"]
+        return np.concatenate([np.arange(motion), motion + self._places, motion + ny + np.arange(n_weights)])
+
     @cached_property
     def _places(self) -> Indices:
         place = {name: k for k, name in enumerate(self.names)}

@@ -22,34 +22,33 @@ model filter: Blom and Bar-Shalom, IEEE Trans. Automatic Control 33, 1988.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnplannedStateError, named_contacts
-from nori_dyn.filtering.contact_rows import CaseReadings, counting, everything, exact_where_counted, of_cases
-from nori_dyn.filtering.free import Freed
-from nori_dyn.filtering.instants import GAP, checked_time, undetermined
+from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
+from nori_dyn.filtering.contact_rows import CaseReadings, everything
+from nori_dyn.filtering.hypotheses import Hypotheses
+from nori_dyn.filtering.instants import checked_time
+from nori_dyn.filtering.judging import Judging, NativeJudging, NumpyJudging
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
-from nori_dyn.filtering.markov import NO_PART, distances, looked_back, mixed, transitions, weighed
+from nori_dyn.filtering.markov import NO_PART, looked_back
 from nori_dyn.filtering.recognised import Recognised, Switch
-from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, updated
-from nori_dyn.filtering.tick import Said, Tick
+from nori_dyn.filtering.running import GOOD, UNDETERMINED, cause_of
+from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.tick import Tick
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState, contact_state
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
-from nori_dyn.program.kernel.choice import NATIVE
-from nori_dyn.program.native_filter import NativeSteps
+from nori_dyn.solve.estimate import Layout
+from nori_dyn.solve.solver import Inputs, Outputs
 from nori_dyn.system.inputs import Missing, Weights, checked_state
-from nori_dyn.system.sources import NULL_TOLERANCE, natural_sizes
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.typing import Floats
 
 RATE = 3.0
 """How often a contact switches unless told [1/s]: a walking robot's foot does some times a second."""
@@ -57,16 +56,8 @@ RATE = 3.0
 ACCELERATION = 1.0
 """How large accelerations are unless told [m/s^2, rad/s^2]: a foot stands from a tenth of the robot's weight on."""
 
-LIKELY = 0.01
-"""From which probability on a state counts as likely, where only states near those are judged."""
-
 KEPT_SWITCHES = 1000
 """How many switches a filter remembers."""
-
-AS_GOOD_AS_EXACT = 1e-7
-"""Share of the wide density's size that what holds exactly in a case of a contact is off by at most."""
-
-HALF_LOG_TWO_PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 class ContactFilter:
@@ -78,7 +69,10 @@ class ContactFilter:
         measurement_names: the name of each number of y (ny), the readings of all states.
         dt: usual time between ticks [s].
         rate: how often a contact switches on average [1/s].
-        probabilities: of each state, given all readings so far (n_states,).
+        inputs: the arrays that `tick` reads: q, qd, y and weights of all states.
+        outputs: the arrays that `tick` writes, by the names of the outputs: those of the most likely state.
+        probabilities: of each state, given all readings so far (n_states,); the array stays, its numbers change.
+        backend: name of the backend.
         switches: the last changes of the most likely state, the newest last.
     """
 
@@ -100,40 +94,30 @@ class ContactFilter:
         self.states, self.contact_names, self.dt = tuple(states), sensors.contact_names, checked_time("dt", dt)
         self.rate = _positive("rate", rate, "how often a contact switches in a second")
         acceleration = _positive("acceleration", acceleration, "how large accelerations are")
-        self._reach = len(self.contact_names) if reach is None else _count("reach", reach, 1)
-        self._lag = _count("lag", lag, 0)
-        self._tick = Tick(everything(tree, sensors, outputs, seed), backend, watch)
-        self._readings = CaseReadings(self._tick.system)
-        self.measurement_names = self._readings.names
-        weighed_rows = self._tick.freed.weighed
-        self._counting = [np.flatnonzero(counting(weighed_rows, state)) for state in self.states]
-        self._exact, self._of_cases = exact_where_counted(weighed_rows), of_cases(weighed_rows)
-        self._sizes = WideSizes.of(self._tick.freed, acceleration)
-        self._steps: NativeSteps | None = None
-        if self._tick.rows.backend == NATIVE:
-            freed = self._tick.freed
-            shape = FilterShape(*freed.sizes, len(freed.row_names), freed.rows.A, freed.rows.X)
-            self._steps = NativeSteps(shape, needed_compiler("the native filter"))
-        self._check_exact_rows()
-        self._apart = distances(self.states)
+        reach = len(self.contact_names) if reach is None else _count("reach", reach, 1)
+        lag = _count("lag", lag, 0)
+        self._tick = tick = Tick(everything(tree, sensors, outputs, seed), backend, watch)
+        system = tick.system
+        self._readings = CaseReadings(system)
+        self.measurement_names, self.backend = self._readings.names, tick.solver.backend
+        of = Hypotheses(self.states, len(self.contact_names), tick.freed, acceleration, self.rate, reach, self.dt)
+        of.check_exact_rows(tick)
+        self._hypotheses = of
+        layout = Layout(tick.freed.plan.system, tick.freed.plan.outputs)
+        self._values = np.full(layout.size, np.nan)
+        kind: type[NativeJudging | NumpyJudging] = NumpyJudging if tick.solver.native is None else NativeJudging
+        self._judging: Judging = kind(tick, of, self._values)
+        self.probabilities = self._judging.probabilities
+        self._places = self._readings.places_in(system.input_sizes)
+        is_same = np.array_equal(self._places, np.arange(len(self._judging.state)))
+        self._state = self._judging.state if is_same else np.zeros(int(self._places.max()) + 1)
+        self.inputs = Inputs.of(self._state, tree, len(self.measurement_names))
+        self.inputs.q[:], self.inputs.weights[:] = tree.neutral_configuration(), system.weights
+        self.outputs = Outputs(**layout.views(self._values))
+        turns = layout.turns and kind is NativeJudging  # that of NumPy turns what it writes
+        self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
+        self._past, self._past_dt = np.zeros((lag, len(self.states))), np.zeros(lag)
         self.reset()
-
-    def _check_exact_rows(self) -> None:
-        """Check that no state says the same twice by rows that hold exactly.
-
-        Raises:
-            PlanError: one does.
-        """
-        tree = self._tick.system.tree
-        q = tree.random_configurations(1, np.random.default_rng(0))[0]
-        A = self._tick.said(q, np.zeros(tree.nv), np.zeros(self._tick.system.ny)).A / self._sizes.rows[:, None]
-        for state, rows in zip(self.states, self._counting, strict=True):
-            exact = A[rows[self._exact[rows]]] * self._sizes.free
-            if len(exact) and np.linalg.matrix_rank(exact, tol=NULL_TOLERANCE * len(exact)) < len(exact):
-                raise PlanError(
-                    f"sensors '{self._tick.system.sensors.name}': with {named_contacts(state)} rows that hold exactly "
-                    "say the same twice, or what other exact rows say. Take one of them out, or give it a `sigma`."
-                )
 
     @property
     def weight_names(self) -> tuple[str, ...]:
@@ -146,15 +130,20 @@ class ContactFilter:
         return self._tick.memory_names
 
     @property
+    def free_names(self) -> tuple[str, ...]:
+        """The name of each number that exact rows leave free, those that persist last."""
+        return self._tick.freed.names
+
+    @property
     def contacts(self) -> ContactState:
         """The contacts that are closed in the most likely state."""
-        return self.states[int(np.argmax(self.probabilities))]
+        return self.states[self._best]
 
     @property
     def state(self) -> MemoryState:
         """What persists as known after the last tick, in the most likely state; before the first, at the beginning."""
-        best = self._after.get(int(np.argmax(self.probabilities)))
-        known = self._before if best is None else best.memory(len(self.memory_names))
+        after = self._judging.found(self._best) if self._ticks else None
+        known = self._before if after is None else after.memory(len(self.memory_names))
         return self._state_of(known, self._time)
 
     def reset(
@@ -172,13 +161,32 @@ class ContactFilter:
             UnplannedStateError: a state has no plan.
         """
         before = self._tick.beginning(state)
-        self.probabilities = self._beginning(probabilities)
-        self._before = before
-        self._after: dict[int, Updated] = {}
-        self._motion: Callable[[float], Motion] | None = None
+        self.probabilities[:] = self._beginning(probabilities)
+        self._best = int(np.argmax(self.probabilities))
+        self._before, self._ticks = before, 0
+        self._judging.begin(before)
         self._time = 0.0 if state is None else state.time
-        self._past: deque[tuple[Floats, Floats]] = deque(maxlen=self._lag)
         self.switches: deque[Switch] = deque(maxlen=KEPT_SWITCHES)
+        self._n_switches = 0
+
+    def tick(self, dt: float | None = None) -> Status:
+        """Judge all states by the tick in `inputs`, write `outputs` of the most likely one, and return a status.
+
+        It checks nothing of what it is given. `probabilities` and `contacts` tell the states. Where there is no
+        estimate, see `Filter.tick`; states go on by themselves, too, where a number is not finite.
+
+        Args:
+            dt: time since the last tick [s], positive; the usual one when None.
+        """
+        if self._state is not self._judging.state:
+            np.take(self._state, self._places, out=self._judging.state, mode="clip")
+        wrong = self._judge(self.dt if dt is None else dt)
+        if wrong:
+            self._values[:] = np.nan
+            return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=self._cause(wrong))
+        if self._turn is not None:
+            self._turn()
+        return GOOD
 
     def step(
         self,
@@ -206,43 +214,36 @@ class ContactFilter:
                 rest.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
-        tick = self._tick
-        q, qd, y, w = checked_state(tick.system, q, qd, self._readings.of(y), weights, missing)
-        T = self._transitions(dt)
-        expected = self.probabilities @ T
-        judged = self._judged(expected)
-        befores = self._mixed(judged, T, expected, dt)
-        values = np.asarray(tick.rows(q, qd, y))
-        said = tick.formed(values)
-        of_rows = w[tick.freed.weight_of_rows]
-        of_rows = np.where(self._exact & (of_rows > 0), (AS_GOOD_AS_EXACT * self._sizes.rows) ** -2.0, of_rows)
-        afters: dict[int, Updated] = {}
-        logs = np.full(len(self.states), -np.inf)
-        for h in judged:
-            rows = self._counting[h]
-            after = afters[h] = self._updated(befores[h], values, said, of_rows, rows)
-            replaced = rows[self._of_cases[rows] & (of_rows[rows] > 0)]
-            lost = [k for k in after.undetermined if k < tick.sizes[0]]
-            logs[h] = after.log_likelihood + self._sizes.log_heights(self._sizes.rows[replaced])
-            logs[h] += self._sizes.log_heights(self._sizes.free[lost])
-        probabilities, _ = weighed(expected, logs)
-        best, last = int(np.argmax(probabilities)), int(np.argmax(self.probabilities))
-        time = self._time + (dt if self._after else 0.0)
-        switch = None
-        if self._after and best != last:
-            switch = Switch(time, self.states[last], self.states[best], float(probabilities[best]))
-            self.switches.append(switch)
-        if self._after:
-            self._past.append((self.probabilities, T))
-        self.probabilities, self._after, self._time = probabilities, afters, time
-        self._motion = partial(tick.motion, said)
-        if afters[best].undetermined:
-            raise SingularSystemError(undetermined([tick.freed.names[k] for k in afters[best].undetermined]))
+        q, qd, y, w = checked_state(self._tick.system, q, qd, self._readings.of(y), weights, missing)
+        self._judging.state[:] = np.concatenate([q, qd, y, w])
+        n_switches = self._n_switches
+        wrong = self._judge(dt)
+        if wrong:
+            raise SingularSystemError(self._cause(wrong))
+        likely = np.flatnonzero(self.probabilities >= NO_PART).tolist()
+        afters = {self.states[h]: self._judging.found(h) for h in {self._best, *likely}}
         return Recognised(
-            dict(zip(self.states, probabilities.tolist(), strict=True)),
-            switch,
-            lambda state: self._tracked(q, qd, y, afters[self.states.index(state)], time),
+            dict(zip(self.states, self.probabilities.tolist(), strict=True)),
+            self.switches[-1] if self._n_switches > n_switches else None,
+            partial(self._tracked, q, qd, y, afters, self._time),
         )
+
+    def _judge(self, dt: float) -> int:
+        """Judge the state that there is; return 0, or why there is no estimate."""
+        if self._ticks:
+            self._time += dt
+            if len(self._past):
+                row = self._ticks % len(self._past)
+                self._past[row], self._past_dt[row] = self.probabilities, dt
+        wrong = self._judging.step(dt)
+        best = self._judging.best
+        if self._ticks and best != self._best:
+            before, after = self.states[self._best], self.states[best]
+            self.switches.append(Switch(self._time, before, after, float(self.probabilities[best])))
+            self._n_switches += 1
+        self._best = best
+        self._ticks += 1
+        return wrong
 
     def smoothed(self, ticks: int) -> dict[ContactState, float]:
         """Return the probability of each state so many ticks ago, given all readings since.
@@ -250,72 +251,40 @@ class ContactFilter:
         Raises:
             InputError: the filter was not made with as large a `lag`, or has not run as long.
         """
-        if not 0 <= ticks <= len(self._past):
+        passed = min(max(self._ticks - 1, 0), len(self._past))
+        if not 0 <= ticks <= passed:
             raise InputError(
-                f"ticks is {ticks!r}: this filter looks back at most {self._lag} ticks, by `lag`, and "
-                f"{len(self._past)} have passed so far."
+                f"ticks is {ticks!r}: this filter looks back at most {len(self._past)} ticks, by `lag`, and "
+                f"{passed} have passed so far."
             )
         found = self.probabilities
-        for p, T in list(self._past)[len(self._past) - ticks :][::-1]:
-            found = looked_back(p, T, found)
+        for tick in range(self._ticks - 1, self._ticks - 1 - ticks, -1):
+            row = tick % len(self._past)
+            found = looked_back(self._past[row], self._hypotheses.transitions(float(self._past_dt[row])), found)
         return dict(zip(self.states, found.tolist(), strict=True))
 
-    def _updated(self, before: Information, values: Floats, said: Said, weights: Floats, rows: Indices) -> Updated:
-        """Return what is known after the rows of a state."""
-        steps = self._steps
-        if steps is None:
-            return updated(before, said.A[rows], said.c[rows], weights[rows], self._tick.sizes[0])
-        steps.R[:], steps.z[:], steps.values[:] = before.R, before.z, values
-        steps.weights[:] = 0.0
-        steps.weights[rows] = weights[rows]
-        lost = tuple(np.flatnonzero(steps.pivots == 0).tolist()) if steps.update() else ()
-        told = steps.nis, steps.degrees, steps.log_likelihood
-        return Updated(steps.R_u.copy(), steps.z_u.copy(), *told, lost, steps.u.copy())
-
-    def _tracked(self, q: Floats, qd: Floats, y: Floats, after: Updated, time: float) -> Tracked:
+    def _tracked(
+        self,
+        q: Floats,
+        qd: Floats,
+        y: Floats,
+        afters: Mapping[ContactState, Updated | None],
+        time: float,
+        state: ContactState,
+    ) -> Tracked:
+        after, tick = afters[state], self._tick
+        assert after is not None
         known = after.memory(len(self.memory_names))
-        estimate = self._tick.outputs(q, qd, y, after.u)
-        tick = self._tick
+        estimate = tick.outputs(q, qd, y, after.u)
         return Tracked(estimate, after, partial(self._state_of, known, time), lambda: tick.deviations(q, after.root()))
 
     def _state_of(self, known: Information, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, known, time)
 
-    def _transitions(self, dt: float) -> Floats:
-        if not self._after:
-            return np.eye(len(self.states))
-        return self._usual if dt == self.dt else transitions(self._apart, len(self.contact_names), self.rate, dt)
-
-    @cached_property
-    def _usual(self) -> Floats:
-        return transitions(self._apart, len(self.contact_names), self.rate, self.dt)
-
-    def _judged(self, expected: Floats) -> list[int]:
-        """Return the states that are judged: those near a likely one."""
-        likely = expected >= min(LIKELY, expected.max())
-        near = (self._apart[likely] <= self._reach).any(axis=0) & (expected > 0)
-        return [int(h) for h in np.flatnonzero(near)]
-
-    def _mixed(self, judged: Sequence[int], T: Floats, expected: Floats, dt: float) -> dict[int, Information]:
-        """Return what is known of the memory before the readings, if it has come to each of the states."""
-        if self._motion is None:
-            return dict.fromkeys(judged, self._before)
-        motion = self._motion(dt)
-        shares = {h: self.probabilities * T[:, h] / expected[h] for h in judged}
-        used = {g for share in shares.values() for g in np.flatnonzero(share >= NO_PART).tolist()}
-        carried = {g: self._carried(g, motion, dt) for g in sorted(used)}
-        mixtures: dict[tuple[float, ...], Information] = {}
-        found = {}
-        for h, share in shares.items():
-            parts = [g for g in carried if share[g] >= NO_PART]
-            key = (*parts, *share[parts]) if len(parts) > 1 else (parts[0],)
-            if key not in mixtures:
-                mixtures[key] = mixed([(float(share[g]), carried[g]) for g in parts])
-            found[h] = mixtures[key]
-        return found
-
-    def _carried(self, h: int, motion: Motion, dt: float) -> Information:
-        return propagated(self._after[h], motion, dt <= GAP * self.dt)
+    def _cause(self, wrong: int) -> str:
+        """Return why the last tick has no estimate."""
+        best, names = self._judging.found(self._best), self.free_names
+        return cause_of(wrong, [names[k] for k in (best.undetermined if best else ())])
 
     def _beginning(self, probabilities: Mapping[ContactState, float] | None) -> Floats:
         n = len(self.states)
@@ -332,31 +301,6 @@ class ContactFilter:
                 f"probabilities are {list(probabilities.values())}: give numbers of at least 0, some above it."
             )
         return np.asarray(found / found.sum())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WideSizes:
-    """Standard deviations of the wide density, see the module.
-
-    Attributes:
-        free: of each number of u (n,).
-        rows: of what each weighed row reads (p,).
-    """
-
-    free: Floats
-    rows: Floats
-
-    @staticmethod
-    def of(freed: Freed, acceleration: float) -> WideSizes:
-        """Return those of a system, where accelerations are as large as that."""
-        sizes = natural_sizes(freed.system, touched=True)
-        rows = np.concatenate([sizes.rows[row.slice] for row in freed.weighed])
-        return WideSizes(acceleration * sizes.unknowns[freed.columns], acceleration * rows)
-
-    @staticmethod
-    def log_heights(sizes: Floats) -> float:
-        """Return minus the logarithm of the height of a normal density with these standard deviations."""
-        return float(np.log(sizes).sum()) + len(sizes) * HALF_LOG_TWO_PI
 
 
 def _positive(name: str, value: float, what: str) -> float:

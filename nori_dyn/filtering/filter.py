@@ -16,17 +16,9 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import GAP, OverTime, checked_time, undetermined
+from nori_dyn.filtering.instants import GAP, OverTime, checked_time
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
-from nori_dyn.filtering.running import (
-    NO_SOLUTION,
-    NOT_FINITE,
-    UNDETERMINED,
-    NativeRunning,
-    NumpyRunning,
-    Running,
-    Shared,
-)
+from nori_dyn.filtering.running import GOOD, UNDETERMINED, NativeRunning, NumpyRunning, Running, Shared, cause_of
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.tick import Tick
@@ -40,9 +32,6 @@ from nori_dyn.solve.estimate import Layout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
 from nori_dyn.system.inputs import Missing, Weights, checked_state, configuration
 from nori_dyn.typing import Floats
-
-GOOD = Status()
-"""That of a tick that went as it should."""
 
 
 class Filter(OverTime):
@@ -287,11 +276,7 @@ class Filter(OverTime):
 
     def _cause(self, wrong: int) -> str:
         """Return why the last tick has no estimate."""
-        if wrong == NOT_FINITE:
-            return "a number of the state is not finite, or the exact rows have no solution at this pose"
-        if wrong == NO_SOLUTION:
-            return "the exact rows have no unique solution at this pose"
-        return undetermined([self.free_names[k] for k in self._now.lost])
+        return cause_of(wrong, [self.free_names[k] for k in self._now.lost])
 
 
 def increasing(T: Floats) -> Floats:

@@ -44,6 +44,12 @@ from nori_dyn.typing import Array, Floats, Indices
 FREE = "free"
 """What readings of u belong to in messages that count rows."""
 
+PREFERRED = 30.0
+"""How much worse exact rows may tell accelerations than wrenches, and still are asked for them.
+
+Accelerations follow by an inertia, which is positive definite at every pose; a wrench from others as the pose has it.
+"""
+
 SEED = 0
 """Seed of the configuration at which exact rows choose what they tell."""
 
@@ -246,8 +252,13 @@ def _others(system: System, kept: Indices) -> Indices:
     E = at.M[is_exact[at.rows]]
     lost = np.setdiff1d(kept, split.sources)
     candidates = np.flatnonzero(~np.isin(split.sources, kept))
-    of_candidates = E[:, candidates]
-    R, order = la.qr(of_candidates, mode="r", pivoting=True) if of_candidates.size else (np.zeros((0, 0)), candidates)
+    accelerations = [k for v in system.variables if v.kind == "qdd" for k in numbers(v.slice)]
+    is_acceleration = np.isin(split.sources[candidates], accelerations)
+    of_candidates = E[:, candidates] * np.where(is_acceleration, PREFERRED, 1.0)
+    if of_candidates.size:
+        R, order = la.qr(of_candidates, mode="r", pivoting=True)
+    else:
+        R, order = np.zeros((0, 0)), np.arange(len(candidates))
     pivots = np.abs(np.diagonal(R))
     told = int(np.sum(pivots > NULL_TOLERANCE * pivots.max(initial=0.0)))
     if len(lost) or told < len(E):

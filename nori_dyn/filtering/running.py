@@ -5,14 +5,17 @@ Both know the same: what is known of the memory is in arrays that the ticks of a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from nori_dyn.filtering.instants import undetermined
 from nori_dyn.filtering.square_root import Information, Motion, Updated, forgotten, propagated, updated
 from nori_dyn.filtering.tick import Said, Tick
+from nori_dyn.program.backends.base import Status
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.native import NativeKernel
@@ -21,6 +24,9 @@ from nori_dyn.typing import Floats
 
 NOT_FINITE, UNDETERMINED, NO_SOLUTION = 1, 2, 3
 """Why a tick has no estimate."""
+
+GOOD = Status()
+"""The status of one that has."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +86,38 @@ class Running(Protocol):
         """The places in u of what the last step did not determine."""
 
 
+def without_readings(tick: Tick, before: Information) -> tuple[Updated, Callable[[float], Motion]]:
+    """Return what is known after a tick without readings, and so without rates, and how it goes on.
+
+    What is known of v is not known any more.
+
+    Args:
+        tick: its programs.
+        before: what was known of the memory.
+    """
+    n_s, n_v, n_f = tick.sizes
+    known = forgotten(before, n_v)
+    n = n_s + n_v + n_f
+    R, z = np.zeros((n, n)), np.zeros(n)
+    R[n_s:, n_s:], z[n_s:] = known.R, known.z
+    still = Said(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
+    return Updated(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan)), partial(tick.motion, still)
+
+
+def cause_of(wrong: int, lost: Sequence[str]) -> str:
+    """Return why a tick has no estimate, in words.
+
+    Args:
+        wrong: what `step` returned.
+        lost: the names of what is not determined.
+    """
+    if wrong == NOT_FINITE:
+        return "a number of the state is not finite, or the exact rows have no solution at this pose"
+    if wrong == NO_SOLUTION:
+        return "the exact rows have no unique solution at this pose"
+    return undetermined(lost)
+
+
 class NumpyRunning:
     """A tick through NumPy."""
 
@@ -109,26 +147,15 @@ class NumpyRunning:
             after = updated(shared.information, said.A, said.c, weights[tick.freed.weight_of_rows], tick.sizes[0])
             wrong = NOT_FINITE if not np.isfinite(after.nis) else UNDETERMINED if after.undetermined else 0
             self._lost = after.undetermined
-            self._after, self._motion = after, lambda time: tick.motion(said, time)
+            self._after, self._motion = after, partial(tick.motion, said)
         if not wrong:
             tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], after.u])
             wrong = 0 if self._tick().ok else NO_SOLUTION
         if wrong in (NOT_FINITE, NO_SOLUTION):
-            self._coast()
+            self._after, self._motion = without_readings(tick, shared.information)
         else:
             shared.totals[:] += after.nis, after.degrees, 1
         return wrong
-
-    def _coast(self) -> None:
-        """Go on without readings, and so without rates: what is known of v is not known any more."""
-        n_s, n_v, n_f = self.tick.sizes
-        known = forgotten(self._shared.information, n_v)
-        n = n_s + n_v + n_f
-        R, z = np.zeros((n, n)), np.zeros(n)
-        R[n_s:, n_s:], z[n_s:] = known.R, known.z
-        self._after = Updated(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan))
-        still = Said(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
-        self._motion = lambda time: self.tick.motion(still, time)
 
     def found(self) -> Updated:
         assert self._after is not None

@@ -84,7 +84,7 @@ class Information:
 
     def mean(self) -> Floats:
         """Return the estimate (k,); nan where it is not determined."""
-        return _estimate(self.R, self.z)
+        return estimate(self.R, self.z)
 
     def covariance(self) -> Floats:
         """Return the covariance (k, k); nan in the rows and columns of what is not determined."""
@@ -197,7 +197,7 @@ def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int
         - (nis + degrees * np.log(2 * np.pi)) / 2
     )
     undetermined = tuple(np.flatnonzero(~determined).tolist())
-    return Updated(R, z, nis, degrees, float(log_likelihood), undetermined, _estimate(R, z))
+    return Updated(R, z, nis, degrees, float(log_likelihood), undetermined, estimate(R, z))
 
 
 def propagated(after: Updated, motion: Motion, knows_rates: bool = True) -> Information:
@@ -323,7 +323,7 @@ def _inverse(R: Floats) -> tuple[Floats, Floats]:
     return T, unseen
 
 
-def _estimate(R: Floats, z: Floats) -> Floats:
+def estimate(R: Floats, z: Floats) -> Floats:
     """Return u of rows R u = z (n,); nan where it is not determined."""
     if np.diag(R).all():
         u: Floats = solve_triangular(R, z)

@@ -9,11 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.algebra.expressions import PRIME
-from nori_dyn.planning.elimination import Elimination
-
-UNITS = (1, PRIME - 1)
-"""Fingerprints of the constants 1 and -1: a factor that costs nothing."""
+from nori_dyn.planning.elimination import UNITS, Elimination
 
 Rule: TypeAlias = Callable[[Elimination[int]], Cost]
 

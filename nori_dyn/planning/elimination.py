@@ -22,6 +22,9 @@ from nori_dyn.typing import Floats
 
 T = TypeVar("T")
 
+UNITS = (1, PRIME - 1)
+"""Fingerprints of the constants 1 and -1: a factor that costs nothing."""
+
 
 class ZeroPivotError(ZeroDivisionError):
     """A pivot that is zero for all q, or no other pivot left.
@@ -63,6 +66,9 @@ class Scalars(Protocol[T]):
     def minus_product(self, old: T, x: T, y: T) -> T:
         """Return old - x y."""
 
+    def subtract(self, target: dict[int, T], x: T, source: Mapping[int, T]) -> tuple[list[int], list[int]]:
+        """Take x times a row from another, nothing of them zero; return where entries came, and where they went."""
+
 
 class PrimeField:
     """Elements of the field: values of expressions at the random point."""
@@ -79,16 +85,30 @@ class PrimeField:
         return x == 0
 
     def is_unit(self, x: int) -> bool:
-        return x in (1, PRIME - 1)
+        return x in UNITS
 
     def reciprocal(self, x: int) -> int:
-        return x if x in (1, PRIME - 1) else pow(x, -1, PRIME)
+        return x if x in UNITS else pow(x, -1, PRIME)
 
     def times(self, x: int, y: int) -> int:
         return x * y % PRIME
 
     def minus_product(self, old: int, x: int, y: int) -> int:
         return (old - x * y) % PRIME
+
+    def subtract(self, target: dict[int, int], x: int, source: Mapping[int, int]) -> tuple[list[int], list[int]]:
+        came, went = [], []
+        for j, y in source.items():
+            old = target.get(j)
+            if old is None:
+                target[j] = -x * y % PRIME
+                came.append(j)
+            elif new := (old - x * y) % PRIME:
+                target[j] = new
+            else:
+                del target[j]
+                went.append(j)
+        return came, went
 
 
 FIELD = PrimeField()
@@ -121,6 +141,20 @@ class Expressions:
 
     def minus_product(self, old: Expr, x: Expr, y: Expr) -> Expr:
         return self._sub(old, self._mul(x, y))
+
+    def subtract(self, target: dict[int, Expr], x: Expr, source: Mapping[int, Expr]) -> tuple[list[int], list[int]]:
+        came, went, sub, mul = [], [], self._sub, self._mul
+        for j, y in source.items():
+            old = target.get(j)
+            if old is None:
+                target[j] = sub(self.zero, mul(x, y))
+                came.append(j)
+            elif (new := sub(old, mul(x, y))).index:
+                target[j] = new
+            else:
+                del target[j]
+                went.append(j)
+        return came, went
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,17 +304,12 @@ class Elimination(Generic[T]):
             if not is_zero(rhs):
                 rhs_fill_in += is_zero(self.rhs[i])
                 self.rhs[i] = minus_product(self.rhs[i], l, rhs)
-            for j, u in pivot_row.items():
-                old = target.get(j)
-                if old is None:
-                    fill_in += 1
-                new = minus_product(zero if old is None else old, l, u)
-                if not is_zero(new):
-                    target[j] = new
-                    self.columns[j].add(i)
-                elif old is not None:
-                    del target[j]
-                    self.columns[j].discard(i)
+            came, went = scalars.subtract(target, l, pivot_row)
+            fill_in += len(came)
+            for j in came:
+                self.columns[j].add(i)
+            for j in went:
+                self.columns[j].discard(i)
         smallest = 1.0 if self.samples is None else self._pivot_samples(row, column, multipliers)
         units = self._units
         is_unit = (row, column) in units

@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.errors import PlanError
 from nori_dyn.planning.cost import RULES, engine_rule
@@ -94,6 +95,7 @@ class EliminationPlan(Shown):
         undetermined: columns of d that no sensor tells, and no output may show: forces in loops whose rows repeat
             others, see `settle`.
         traced: the refined system, where planning has left it: it need not be traced again. No file holds it.
+        written: its elimination in the planned order over expressions, where planning has left that, too.
     """
 
     system: System
@@ -108,6 +110,7 @@ class EliminationPlan(Shown):
     seed: int
     undetermined: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     traced: RefinedSystem | None = None
+    written: StaticElimination | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.system!r}, ordering='{self.ordering}', {self.cost.total} operations)"
@@ -145,7 +148,7 @@ class EliminationPlan(Shown):
 
         So its program is the same whatever else was made of the plan before, and fits what is cached of it.
         """
-        return replace(self, traced=None) if "solved" in self.__dict__ else self
+        return replace(self, traced=None, written=None) if "solved" in self.__dict__ else self
 
     @property
     def program_order(self) -> Ordering:
@@ -155,13 +158,14 @@ class EliminationPlan(Shown):
     @cached_property
     def solved(self) -> StaticElimination:
         """Every unknown as an expression."""
-        return static_elimination(self.refined, self.program_order)
+        return self.written or static_elimination(self.refined, self.program_order)
 
     def elimination(self) -> Elimination[int]:
         """Return the elimination of D in the planned order, step by step."""
         return Elimination(self.symbolic, FIELD).run(self.row_permutation, self.column_permutation)
 
 
+@collector_at_rest()
 def make_plan(
     system: System,
     outputs: Sequence[str] | None = None,
@@ -227,6 +231,7 @@ def make_plan(
         raise PlanError(f"ordering '{ordering}' finds no nonzero pivots for {system!r}. Use another one, or 'auto'.")
     found.sort(key=lambda item: (item[0].burden, item[0].cost.total))  # of equal programs, what suits UMFPACK best
     best, order, program = found[0]
+    traced, written = search.written(program)
     return kind(
         system=system,
         outputs=resolved,
@@ -239,7 +244,8 @@ def make_plan(
         tried=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
         undetermined=_freeze(settled.undetermined),
-        traced=search.refined(program),
+        traced=traced,
+        written=written,
     )
 
 

@@ -23,7 +23,7 @@ from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.problem import STABILITY_STATES, Ordering, OrderingProblem, ordering_problem
 from nori_dyn.planning.orderings.recursive import recursive
 from nori_dyn.planning.orderings.registry import OrderingMethod
-from nori_dyn.planning.static_elimination import static_elimination
+from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.system.builder import System
 from nori_dyn.system.refined import RefinedSystem, can_regroup, refine
 from nori_dyn.system.trace import SymbolicSystem
@@ -130,6 +130,8 @@ class Search:
         self._known: dict[tuple[int, bytes], LiftedProgram | None] = {}
         self._orders: dict[OrderingMethod, Ordering] = {}
         self._limits = [math.inf] * len(self._refinements)
+        self._sizes = [len(refined.symbolic.graph) for _, refined, _ in self._refinements]
+        self._last: dict[int, tuple[LiftedProgram, StaticElimination]] = {}
         self.updates = 0
 
     @property
@@ -137,9 +139,17 @@ class Search:
         """The system as given."""
         return self._refinements[0][1].original
 
-    def refined(self, program: LiftedProgram) -> RefinedSystem:
-        """Return the refined system that a program eliminates."""
-        return next(refined for regrouped, refined, _ in self._refinements if regrouped == program.regrouped)
+    def written(self, program: LiftedProgram) -> tuple[RefinedSystem, StaticElimination | None]:
+        """Return the refined system that a program eliminates, and its elimination where that was the last one there.
+
+        Nothing else is left of what was written down while searching.
+        """
+        which = next(k for k, (regrouped, _, _) in enumerate(self._refinements) if regrouped == program.regrouped)
+        last, solved = self._last.get(which, (None, None))
+        if last is not program:
+            self._forget(which)
+            solved = None
+        return self._refinements[which][1], solved
 
     def order(self, method: OrderingMethod) -> Ordering:
         """Return the order of the original system that a method finds, which is asked once.
@@ -226,10 +236,15 @@ class Search:
         """Return the program of an elimination, which is then forgotten."""
         regrouped, refined, problem = self._refinements[which]
         self.updates += work.updates
-        graph = refined.symbolic.graph
-        size = len(graph)
+        self._forget(which)
         chosen, stability = Ordering.of(work), Stability.of(work, problem, self._system)
         work.forget()
-        cost = static_elimination(refined, chosen).cost(self._columns)
-        graph.forget(size)
-        return LiftedProgram(chosen, regrouped, cost, stability)
+        solved = static_elimination(refined, chosen)
+        program = LiftedProgram(chosen, regrouped, solved.cost(self._columns), stability)
+        self._last[which] = program, solved
+        return program
+
+    def _forget(self, which: int) -> None:
+        """Forget what the last elimination of a refined system has written, so that the next one finds none of it."""
+        self._last.pop(which, None)
+        self._refinements[which][1].symbolic.graph.forget(self._sizes[which])

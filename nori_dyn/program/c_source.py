@@ -43,7 +43,8 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         large: statements from which on blocks that repeat become loops, see `repeated_writer`.
     """
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
-    writer = writer_of(job, Notation(inputs, [f"out[{k}]" for k in range(len(job.outputs))]), large)
+    outputs = [f"out[{k}]" for k in range(len(job.outputs))]
+    writer = writer_of(job, Notation(inputs, outputs, straight="STRAIGHT "), large)
     n_work = writer.n_work
     defines = {
         "N_ANGLES": len(writer.angles),
@@ -65,13 +66,14 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    body = "\n".join([*writer.chunks(), writer.constants(), *writer.residual_chunks()])
+    body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
 
     def unit(real: str, entry: str, place: str, indent: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
-        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n" + body
+        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
+        text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
         calls, more = ("\n".join(f"{indent}chunk{k}({place});" for k in part) for part in writer.chunk_numbers)
-        checks = "\n".join(f"{indent}check{k}({place}, &worst, &taint);" for k in range(writer.n_residual_chunks))
+        checks = f"{indent}check({place}, &worst, &taint);" if job.equations else ""
         return text + entry.format(calls=calls, more_calls=more, residual_calls=checks, transpose=_transpose(lanes))
 
     return CSource(

@@ -23,25 +23,37 @@ typedef {real} real;
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){{__VA_ARGS__}})
 #endif
 
-/* What is called at few states need not be quick, but quick to compile. */
+/* Statements without a branch need few passes of GCC, and come out the same without the others, which take half of its
+   time. What is called at few states need not be quick, but quick to compile. */
 #if defined(__GNUC__) && !defined(__clang__)
+#define STRAIGHT __attribute__((optimize("O1", "expensive-optimizations", "no-tree-dse", "no-dse")))
 #define RARELY __attribute__((cold, optimize("O1")))
 #else
+#define STRAIGHT
 #define RARELY
 #endif
+#define SMALL static inline __attribute__((always_inline))
 
-static inline double mag_double(double x) {{ return fabs(x); }}
-static inline vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
-static inline double root_double(double x) {{ return sqrt(x); }}
-static inline vec root_vec(vec x) {{
+SMALL double mag_double(double x) {{ return fabs(x); }}
+SMALL vec mag_vec(vec x) {{ return (vec)((ivec)x & 0x7fffffffffffffffLL); }}
+SMALL double root_double(double x) {{ return sqrt(x); }}
+SMALL vec root_vec(vec x) {{
     for (int l = 0; l < LANES; ++l) x[l] = sqrt(x[l]);
     return x;
 }}
-static inline double max_double(double x, double y) {{ return x > y ? x : y; }}
-static inline vec max_vec(vec x, vec y) {{
+SMALL double max_double(double x, double y) {{ return x > y ? x : y; }}
+SMALL vec max_vec(vec x, vec y) {{
     const ivec first = x > y;
     return (vec)(((ivec)x & first) | ((ivec)y & ~first));
 }}
+
+/* What of numbers is not finite, gathered; and nan where anything is. */
+typedef int flag_double;
+typedef ivec flag_vec;
+SMALL flag_double strange_double(double x) {{ return !(fabs(x) <= DBL_MAX); }}
+SMALL flag_vec strange_vec(vec x) {{ return ~(mag_vec(x) <= DBL_MAX); }}
+SMALL double taint_double(flag_double strange) {{ return strange ? NAN : 0.0; }}
+SMALL vec taint_vec(flag_vec strange) {{ return (vec)(strange & 0x7ff8000000000000LL); }}
 
 /* Sine and cosine of LANES angles: x = k pi/2 + r with |r| <= pi/4, pi/2 in three parts. */
 static void sin_cos(const vec x, vec *s, vec *c) {{
@@ -217,18 +229,41 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *to, ptrdiff_t step
             for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[k][l];
 }}
 
-/* As `run`, for n states. Of each input array: how many numbers a state has in n_in, what lies between states in step
-   (0: all have the same), and between the numbers of one in across; of the outputs likewise. wrong: what `run` returns
-   of each state; what is not finite, of inputs or outputs, counts as one. */
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step,
-               const ptrdiff_t *across, vec *w, double *out, ptrdiff_t out_step, ptrdiff_t out_across,
-               const double *limits, double step_limit, int *wrong, double *residuals) {{
-    const double *const sizes = limits + N_PIVOTS;
+/* How an array of a batch lies: how many numbers a state has, what lies between states (0: all have the same), and
+   between the numbers of one. */
+typedef struct {{ ptrdiff_t n, step, across; }} block;
+
+/* n states: where inputs and, after them, n_out arrays of outputs are, how they lie, and what is wrong with each state,
+   as `solve` returns it; residuals may be none. */
+typedef struct {{
+    ptrdiff_t n, n_out;
+    double *const *arrays;
+    const block *blocks;
+    const double *limits;
+    double residual_limit, step_limit, *residuals;
+    int *wrong;
+}} batch;
+
+/* As `solve`, for the states from one, a multiple of LANES, up to another; returns with how many something is wrong. */
+ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
+    const double *const limits = at->limits, *const sizes = limits + N_PIVOTS, step_limit = at->step_limit;
+    const ptrdiff_t n = at->n;
     vec *const x = w + N_WORK, *const o = x + N_INPUTS;
+    ptrdiff_t found = 0;
     constants(x, w, o);
-    for (ptrdiff_t base = 0; base < n; base += LANES) {{
-        for (int a = 0, first = 0; a < N_ARRAYS; first += n_in[a], ++a)
-            gather(n_in[a], in[a] + step[a] * base, step[a], across[a], n - base, x + first);
+    for (ptrdiff_t base = from; base < to; base += LANES) {{
+        for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {{
+            const block b = at->blocks[a];
+            gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, n - base, x + first);
+        }}
+        vec finite = {{0}};
+        for (int k = 0; k < N_INPUTS; ++k) finite += x[k] * 0.0;
+        ivec refused = ~(finite == 0.0);
+        for (int k = 0; k < N_QUATERNIONS; ++k) {{
+            vec *const p = x + quaternions[k], norm = ROOT(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
+            refused |= ~(MAG(norm - 1.0) <= QUATERNION_TOLERANCE);
+            for (int l = 0; l < 4; ++l) p[l] /= norm;
+        }}
         for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
 {calls}
         ivec count = {{0}}, again = {{0}};
@@ -241,8 +276,6 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
             for (int k = 0; k < N_STEPS; ++k)
                 count -= ~(mag_vec(steps[N_STEPS + k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
         }}
-        vec finite = {{0}};
-        for (int k = 0; k < N_INPUTS; ++k) finite += x[k] * 0.0;
         for (int k = 0; k < N_OUTPUTS; ++k) finite += o[k] * 0.0;
         count -= ~(finite == 0.0);
         for (int k = 0; k < N_PIVOTS; ++k) {{
@@ -260,11 +293,18 @@ void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, cons
         count -= ~(largest <= WEIGHT_SPREAD * least);
         vec worst = {{0}}, taint = {{0}};
 {residual_calls}
-        scatter(N_OUTPUTS, o, out + out_step * base, out_step, out_across, n - base);
+        for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {{
+            const block b = at->blocks[a];
+            scatter(b.n, o + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
+        }}
+        if (HAS_RESIDUAL) count -= ~(worst + taint <= at->residual_limit);
         for (int l = 0; l < LANES && base + l < n; ++l) {{
-            wrong[base + l] = (int)count[l];
-            residuals[base + l] = worst[l] + taint[l];
+            const int wrong = refused[l] ? REFUSED : (int)count[l];
+            at->wrong[base + l] = wrong;
+            found += wrong != 0;
+            if (at->residuals) at->residuals[base + l] = worst[l] + taint[l];
         }}
     }}
+    return found;
 }}
 """

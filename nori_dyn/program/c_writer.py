@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.program.residual import NUMBERS, Row, residual_source
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
-
-EQUATIONS = 25
-"""Equations a function of the residual, of six rows or fewer each."""
 
 FORMATS = {
     Op.ADD: "{0} + {1}",
@@ -26,8 +23,6 @@ FORMATS = {
     Op.SQRT: "{root}({0})",
     Op.OPAQUE: "{0}",
 }
-
-Row: TypeAlias = tuple[Expr, tuple[tuple[Expr, int], ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +73,7 @@ class Notation:
         fill: a number of that type from a double, `{0}`.
         rarely: what stands before functions that are called where steps are not small.
         root: the function that takes square roots of such numbers.
+        straight: what stands before the other functions of statements.
     """
 
     inputs: Sequence[str]
@@ -87,6 +83,7 @@ class Notation:
     fill: str = "(real){{0}} + {0}"
     rarely: str = "RARELY "
     root: str = "ROOT"
+    straight: str = ""
 
 
 class Writer:
@@ -99,7 +96,6 @@ class Writer:
         n_work: length of the workspace.
         chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
             those to be called where steps are not small.
-        n_residual_chunks: number of functions of the residual: `check0`, ...
 
     Args:
         job: what to compute.
@@ -128,7 +124,6 @@ class Writer:
                 n_first = len(self._chunks)
         self.n_chunks = len(self._chunks)
         self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
-        self.n_residual_chunks = -(-len(job.equations) // EQUATIONS)
         self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
         self._place = {i: place for place, i in enumerate(self._chunk)}
 
@@ -200,8 +195,8 @@ class Writer:
                 kept.setdefault(i, []).append(f"w[{slot}]")
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
-            rarely = notation.rarely if chunk > last else ""
-            lines = [f"{rarely}static void chunk{chunk}({notation.parameters}) {{"]
+            before = notation.rarely if chunk > last else notation.straight
+            lines = [f"{before}static void chunk{chunk}({notation.parameters}) {{"]
             for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
                 value = FORMATS[graph.ops[i]].format(*operands, root=notation.root)
@@ -229,24 +224,16 @@ class Writer:
         value = self._notation.fill.format(self._name(i, None))
         return [f"{place} = {value};" for place in places]
 
-    def residual_chunks(self) -> Iterator[str]:
-        """Yield the functions that compare each equation of D d + b with the size of its terms."""
-        for k in range(self.n_residual_chunks):
-            lines = [
-                f"static void check{k}(const real *restrict in, const real *restrict w, const real *restrict out,",
-                "    real *worst, real *taint) {",
-                "real r, m, p, error, size, most = *worst, bad = *taint;",
-            ]
-            for equation in self.job.equations[k * EQUATIONS : (k + 1) * EQUATIONS]:
-                lines.append("error = (real){0}; size = (real){0} + DBL_MIN;")
-                for b, terms in equation:
-                    lines.append(f"r = (real){{0}} + {self._name(b.index, None)}; m = MAG(r);")
-                    for entry, place in terms:
-                        lines.append(f"p = {self._name(entry.index, None)} * out[{place}]; r += p; m += MAG(p);")
-                    lines.append("error = MAX(MAG(r), error); size = MAX(m, size); bad += r * 0.0;")
-                lines.append("most = MAX(error / size, most);")
-            lines.append("*worst = most; *taint = bad; (void)in; (void)w; (void)out;\n}")
-            yield "\n".join(lines)
+    def residual(self) -> str:
+        """Return the function that compares each equation of D d + b with the size of its terms."""
+        return residual_source(self.job.equations, self._where)
+
+    def _where(self, node: Expr) -> tuple[str, float]:
+        """Return the array that a node's value is in after the last chunk, and its place there; or a number."""
+        if node.is_constant:
+            return NUMBERS, node.value
+        array, _, place = self._name(node.index, None).rstrip("]").partition("[")
+        return array, int(place)
 
 
 def _schedule(graph: Graph, targets: Sequence[Expr], before: Sequence[int] = ()) -> list[int]:

@@ -99,13 +99,14 @@ def library_key(source: str, compiler: Compiler) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def load_library(ffi: Any, source: str, compiler: Compiler) -> Any:
+def load_library(ffi: Any, source: str, compiler: Compiler, flags: int = 0) -> Any:
     """Return the library of a source, compiled unless it is in the cache.
 
     Args:
         ffi: the cffi interface that declares what the library holds.
         source: C source.
         compiler: the compiler.
+        flags: how to load it, as dlopen has them.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
@@ -117,7 +118,7 @@ def load_library(ffi: Any, source: str, compiler: Compiler) -> Any:
             _compile(source, compiler, folder, library, seal)
     except OSError as error:
         raise CompilerError(f"the compiled program cannot be written: {error}.") from None
-    return _opened(ffi, library)
+    return _opened(ffi, library, flags)
 
 
 def cached_library(ffi: Any, key: str) -> Any | None:
@@ -133,9 +134,9 @@ def _entry(folder: Path, key: str) -> tuple[Path, Path]:
     return folder / f"{key}.so", folder / f"{key}.sha256"
 
 
-def _opened(ffi: Any, library: Path) -> Any:
+def _opened(ffi: Any, library: Path, flags: int = 0) -> Any:
     try:
-        return ffi.dlopen(str(library))
+        return ffi.dlopen(str(library), flags)
     except OSError as error:
         raise CompilerError(f"the compiled library cannot be loaded: {error}") from None
 

@@ -85,12 +85,20 @@ SEEN void coast(tick *now) {
     now->has_rates = 0;
 }
 
+/* The outputs of an estimate; returns whether there are none. */
+static int tell(tick *now, const double *u) {
+    double *const free = now->free;
+    for (int i = 0; i < N_MOTION; ++i) free[i] = now->state[i];
+    for (int i = 0; i < N_EXACT; ++i) free[N_MOTION + i] = now->state[N_MOTION + exact[i]];
+    for (int i = 0; i < N; ++i) free[N_MOTION + N_EXACT + i] = u[i];
+    return now->outputs(now->outputs_at);
+}
+
 /* One tick, a time dt after the last, which may be of other contacts; none before the first. Returns 0, or a number
    above 0 where it has no estimate: 1, numbers that are not finite; 2, something is not determined; 3, exact rows have
    no solution. What is known goes on as without its readings then, but for 2, where they tell what they can. */
 SEEN int step(tick *now, tick *last, double dt) {
     filter *const at = now->steps;
-    double *const free = now->free;
     double *const weights = at->weights;
     int wrong = 0;
     if (last) last->go_on(last, dt);
@@ -102,12 +110,7 @@ SEEN int step(tick *now, tick *last, double dt) {
         const int lost = update(at);
         wrong = is_finite(at->nis) ? lost ? 2 : 0 : 1;
     }
-    if (!wrong) {
-        for (int i = 0; i < N_MOTION; ++i) free[i] = now->state[i];
-        for (int i = 0; i < N_EXACT; ++i) free[N_MOTION + i] = now->state[N_MOTION + exact[i]];
-        for (int i = 0; i < N; ++i) free[N_MOTION + N_EXACT + i] = at->u[i];
-        if (now->outputs(now->outputs_at)) wrong = 3;
-    }
+    if (!wrong && tell(now, at->u)) wrong = 3;
     if (wrong == 1 || wrong == 3) {
         coast(now);
     } else {

@@ -213,6 +213,18 @@ RARE void blot(int n, const double *R, double *unseen, double *u, double mark) {
     }
 }
 
+/* The estimate of the rows of u, of so many pivots. */
+static void solve_rows(filter *at, int rank) {
+    workspace *const w = (workspace *)at->work;
+    const double *const M = (double *)w->rows;
+    for (int j = 0; j < N; ++j) at->u[j] = M[j * WIDTH + N];
+    for (int j = N; j-- > 0;) {
+        const double u = at->u[j] *= at->pivots[j];
+        for (int i = 0; i < j; ++i) at->u[i] -= M[i * WIDTH + j] * u;
+    }
+    if (rank < N) blot(N, M, w->column, at->u, NAN);
+}
+
 /* What is known after the sensors; returns how many pivots vanish. */
 SEEN int update(filter *at) {
     workspace *const w = (workspace *)at->work;
@@ -247,12 +259,7 @@ SEEN int update(filter *at) {
     for (int j = 0; j < N; ++j) if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
     at->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - at->nis
                           - at->degrees * 1.8378770664093454836) / 2;
-    for (int j = 0; j < N; ++j) at->u[j] = M[j * WIDTH + N];
-    for (int j = N; j-- > 0;) {
-        const double u = at->u[j] *= at->pivots[j];
-        for (int i = 0; i < j; ++i) at->u[i] -= M[i * WIDTH + j] * u;
-    }
-    if (rank < N) blot(N, M, w->column, at->u, NAN);
+    solve_rows(at, rank);
     return N - rank;
 }
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import checked, counted
+from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
@@ -106,34 +106,63 @@ class CompiledFunction:
             raise SingularSystemError(f"{self._function.name} is not finite at this state.")
         return self._formed(self._single.values.copy())
 
-    def batch(self, *args: Any, threads: int = 1, order: Literal["C", "F"] = "C", **kwargs: Any) -> Any:
+    def batch(
+        self, *args: Any, threads: int = 1, order: Literal["C", "F"] = "C", out: Any = None, **kwargs: Any
+    ) -> Any:
         """Return what the function returns, for N states: inputs and outputs with a leading N.
 
         Args:
             args: inputs by position.
-            threads: number of threads, where the backend can use them.
+            threads: number of threads, where the backend can use them; what is returned does not depend on it.
             order: how the outputs lie in memory: "C" state by state, "F" number by number.
+            out: where to write, so that no memory is asked for: what an earlier call returned, or arrays of doubles of
+                the same shapes. It is returned. What it held is lost, even where the batch is refused.
             kwargs: inputs by name.
 
         Raises:
             InputError: a wrong shape, a number that is not finite, an input missing or too many, no whole number of
-                threads.
+                threads; `out` does not have what the function returns, cannot be written, or shares memory with what is
+                read.
             SingularSystemError: the result is not finite at one of the states; names the first.
 
         Example:
-            >>> nd.compile(nd.crba, nd.autotree(2)).batch(np.zeros((100, 2))).shape
-            (100, 2, 2)
+            >>> inertia = nd.compile(nd.crba, nd.autotree(2))
+            >>> H = inertia.batch(np.zeros((100, 2)))
+            >>> H.shape, inertia.batch(np.ones((100, 2)), out=H) is H
+            ((100, 2, 2), True)
         """
         given = self._named(args, kwargs)
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
         N = len(given[0])
-        arrays = self._check(given, (N,))
-        values = np.empty((N, len(self._flat)), order=order)
-        wrong, _ = self.kernel.batch([array.reshape(N, -1) for array in arrays], values, counted("threads", threads))
-        if wrong.any():
+        arrays = (self._shape if self.kernel.sees_bad_input else self._check)(given, (N,))
+        values = np.empty((N, len(self._flat)), order=order) if out is None else None
+        results = [values] if values is not None else self._places(out, given, N)
+        flat = [array.reshape(N, -1) for array in arrays]
+        wrong, _ = self.kernel.batch(flat, results, counted("threads", threads))
+        if wrong is not None:
+            self._check(given, (N,))  # what is no state is refused here
             raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
-        return self._formed(values)
+        return out if values is None else self._formed(values)
+
+    def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
+        """Return the arrays of an `out` as rows (N, size), one an output.
+
+        Raises:
+            InputError: they do not have what the function returns, cannot be written, or share memory.
+        """
+        one = self._kind is None
+        if not one and (not isinstance(out, tuple) or len(out) != len(self._outputs)):
+            raise InputError(f"out is a {type(out).__name__}, expected a tuple of {len(self._outputs)} arrays.")
+        read, found = dict(zip(self._shapes, given, strict=True)), []
+        for k, ((_, shape), given_out) in enumerate(zip(self._outputs, (out,) if one else out, strict=True)):
+            name = "out" if one else f"out[{k}]"
+            read[name] = array = checked_out(name, given_out, (N, *shape), read)
+            rows = array.reshape(N, -1)
+            if rows.size and not np.may_share_memory(rows, array):
+                raise InputError(f"{name} has its numbers at uneven steps, {array.strides} bytes: give a copy.")
+            found.append(rows)
+        return found
 
     def derivative(self, *wrt: str, mode: Mode = "auto") -> CompiledFunction:
         """Return the function whose outputs are the derivatives of this one's by one of its inputs, or by several.
@@ -171,6 +200,15 @@ class CompiledFunction:
             array = checked(name, value, batch + shape)
             found.append(self._function.tree.normalised(array) if name == "q" else array)
         return found
+
+    def _shape(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Floats]:
+        """Return inputs as arrays; whether their numbers are finite, and quaternions of unit length, is not looked at.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        shapes = self._shapes.items()
+        return [shaped(name, value, batch + shape) for value, (name, shape) in zip(given, shapes, strict=True)]
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         names = list(self._shapes)

@@ -12,6 +12,7 @@ import cffi
 import numpy as np
 
 from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.contact_template import DECLARED_CONTACTS
 from nori_dyn.program.filter_source import FilterShape, filter_source
 from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
 from nori_dyn.program.kernel.native import NativeKernel, aligned
@@ -35,9 +36,10 @@ NOTHING = cffi.FFI().NULL
 
 
 @cache
-def _interface() -> Any:
+def interface() -> Any:
+    """Return the cffi interface that the libraries of filters are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(DECLARED_STEPS + DECLARED_TICK)
+    ffi.cdef(DECLARED_STEPS + DECLARED_TICK + DECLARED_CONTACTS)
     return ffi
 
 
@@ -56,6 +58,7 @@ class NativeSteps:
         u: the estimate (n,); nan where it is not determined.
         pivots: one over each pivot (n,); 0 where it vanishes.
         R_u, z_u: what is known of u after the sensors (n, n), (n,).
+        library: the library.
 
     Args:
         shape: sizes and patterns.
@@ -77,7 +80,7 @@ class NativeSteps:
         source: str | None = None,
     ) -> None:
         self.shape = shape
-        ffi = _interface()
+        ffi = interface()
         library = load_library(ffi, source or filter_source(shape, compiler.lanes), compiler)
         n, k, p, width = shape.n, shape.k, shape.p, compiler.lanes * shape.blocks(compiler.lanes)
         sizes = (len(shape.A), p, len(shape.X), shape.n_v)
@@ -96,7 +99,7 @@ class NativeSteps:
         read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
         parts = [(at(self.R), at(self.z)), *map(at, (*read, self.u, self.pivots, self._work))]
         self._placed = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
-        self._update, self._propagate, self._library = library.update, library.propagate, library
+        self._update, self._propagate, self.library = library.update, library.propagate, library
 
     def update(self) -> int:
         """Take in the sensors of a tick; return how many pivots vanish."""
@@ -150,6 +153,8 @@ class NativeTick(NativeSteps):
         known: where what is known of the memory is, R (k, k) and z (k,); those of several ticks may be the same.
         totals: where sums of chi-squares, of degrees of freedom and of ticks go (3,).
         longest: the longest time over which rates are known [s].
+        entries: where the program of its rows writes, see `NativeSteps.values`; an array of its own when None.
+        source: the C; that of a tick when None.
 
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
@@ -166,9 +171,11 @@ class NativeTick(NativeSteps):
         known: tuple[Floats, Floats],
         totals: Floats,
         longest: float,
+        entries: Floats | None = None,
+        source: str | None = None,
     ) -> None:
-        super().__init__(shape.steps, compiler, None, known, tick_source(shape, compiler.lanes))
-        ffi, library = _interface(), self._library
+        super().__init__(shape.steps, compiler, entries, known, source or tick_source(shape, compiler.lanes))
+        ffi, library = interface(), self.library
         self.free = aligned(shape.n_motion + len(shape.exact) + shape.steps.n)
         inputs = state[: shape.n_motion + shape.n_y]
         self._kept = placed = rows.place(inputs, self.values), outputs.place(self.free, values)

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Op
-from nori_dyn.program.c_writer import CHUNK, EQUATIONS, FORMATS, Job, Notation, Writer
+from nori_dyn.program.c_writer import CHUNK, FORMATS, Job, Notation, Writer
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
 from nori_dyn.typing import Floats, Indices
 
@@ -128,7 +128,6 @@ class RepeatedWriter(Writer):
         self._chunk: dict[int, int] = {}
         self.chunk_numbers = range(1), range(1, 1 + bool(second))
         self.n_chunks = 1 + bool(second)
-        self.n_residual_chunks = -(-len(job.equations) // EQUATIONS)
         self._given_places = self._places_given()
         self._find_loops()
         self._place_values([node.index for node in kept])
@@ -297,8 +296,8 @@ class RepeatedWriter(Writer):
     def _piece_text(self, number: int, piece: Indices) -> str:
         """Return the function of statements that do not repeat."""
         graph, statements = self.job.graph, self._statements
-        rarely = self._notation.rarely if piece[0] >= self._n_first else ""
-        lines = [f"{rarely}static void piece{number}({self._notation.parameters}) {{"]
+        before = self._notation.rarely if piece[0] >= self._n_first else self._notation.straight
+        lines = [f"{before}static void piece{number}({self._notation.parameters}) {{"]
         here = {s: k for k, s in enumerate(piece.tolist())}
         for s, k in here.items():
             i = self._nodes[s]
@@ -333,8 +332,10 @@ class RepeatedWriter(Writer):
                 part.append(f"piece{number}(in, w, out);")
                 continue
             end = number + 1
-            while at < len(steps) and steps[at][1:] == (form, end) and (steps[at][0] >= self._n_first) == (
-                start >= self._n_first
+            while (
+                at < len(steps)
+                and steps[at][1:] == (form, end)
+                and (steps[at][0] >= self._n_first) == (start >= self._n_first)
             ):
                 at, end = at + 1, end + 1
             part.append(f"loop{form}({number}, {end}, in, w, out);")

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nori_dyn.errors import NotRequestedError
+from nori_dyn.algebra.arrays import checked_out
+from nori_dyn.errors import InputError, NotRequestedError
 from nori_dyn.model.closure import gaps
 from nori_dyn.model.kinematics import positions
 from nori_dyn.planning.outputs import Output
@@ -56,6 +57,12 @@ class Estimate(Shown):
         self.backend = backend
         self._q = q
 
+    def become(self, found: Found, q: Floats | None) -> Estimate:
+        """Become the estimate of other states, that a backend found where this one has its values; return itself."""
+        self._found, self._q = found, q
+        self._values = self._layout.read(found[0]) if self._layout.turns else None
+        return self
+
     def __repr__(self) -> str:
         n = np.count_nonzero(self.singular)
         found = f", {n} of {np.size(self.singular)} states singular" if n else ""
@@ -77,19 +84,23 @@ class Estimate(Shown):
     @property
     def residual(self) -> Floats | float:
         """See `Estimate`."""
-        return Solution(*self._found).residual
+        return self._solution.residual
 
     @property
     def fell_back(self) -> Booleans | bool:
         """See `Estimate`."""
-        return Solution(*self._found).fell_back
+        return self._solution.fell_back
 
     @property
     def rcond(self) -> Floats | float:
         """See `Estimate`."""
-        rcond = np.asarray(Solution(*self._found).rcond)
+        rcond = np.asarray(self._solution.rcond)
         found: Floats | float = np.where(rcond == 1.0, np.nan, rcond)[()]  # 1 where no factorisation found any
         return found
+
+    @property
+    def _solution(self) -> Solution:
+        return Solution(*self._found).of_each()
 
     @property
     def singular(self) -> Booleans | np.bool_:
@@ -125,7 +136,7 @@ class Estimate(Shown):
             places: for each part the numbers of its states; all of them together are 0..N-1.
         """
         order = np.argsort(np.concatenate(places))
-        fields = [np.concatenate(each)[order] for each in zip(*(part._found for part in parts), strict=True)]
+        fields = [np.concatenate(each)[order] for each in zip(*(part._solution for part in parts), strict=True)]
         q = np.concatenate([part._q for part in parts if part._q is not None] or [np.zeros((len(order), 0))])[order]
         return Estimate(parts[0]._layout, Solution(*fields), parts[0].backend, turned=True, q=q if q.size else None)
 
@@ -204,6 +215,36 @@ class Layout:
         self._parts = {part.output.name: (part.slice, part.shape) for part in parts}
         self._turns = {part.output.name: part.matrix for part in parts if part.matrix is not None}
         self.turns = bool(self._turns)
+
+    def values_of(self, out: object, N: int, read: Mapping[str, object]) -> Floats:
+        """Return the array of an `out`, an estimate of N states or the array itself.
+
+        Args:
+            out: what is to be written.
+            N: number of states.
+            read: what is read meanwhile, by name.
+
+        Raises:
+            InputError: it is of other outputs or another number of states, cannot be written, or shares memory with
+                what is read.
+        """
+        if not isinstance(out, Estimate):
+            values: object = out
+        elif self.is_like(out._layout):
+            values = out._found[0]
+        else:
+            raise InputError(
+                f"out is an estimate of {', '.join(out.kinds)} of '{out.system.tree.name}', and here are "
+                f"{', '.join(self.kinds)} of '{self.system.tree.name}': give one that this solver has returned."
+            )
+        return checked_out("out", values, (N, self.size), read)
+
+    def is_like(self, other: Layout) -> bool:
+        """Return whether another layout is of the same outputs of the same system."""
+        return self is other or (
+            [output.name for output in self.outputs] == [output.name for output in other.outputs]
+            and self.system.fingerprint == other.system.fingerprint
+        )
 
     def view(self, name: str, values: Floats) -> Floats:
         """Return one output as `views` does."""

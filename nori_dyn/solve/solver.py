@@ -116,6 +116,7 @@ class Solver(Shown):
             self._backend = make_backend(backend, plan, check_residual)
         self._quick = self._backend.quick
         self._is_ranged = plan.system.ranges is not None
+        self._sees_bad_input = self._backend.sees_bad_input and not self._is_ranged
         self._closes = bool(plan.system.tree.closing_parts)
         self._name = self._backend.name
         self._layout = Layout(plan.system, plan.outputs)
@@ -203,10 +204,12 @@ class Solver(Shown):
         found = self._quick(q, qd, y) if weights is None and missing in MISSING else None
         if found is None or (self._is_ranged and self.system.saturated(np.asarray(y)).any()):
             found = self._backend.solve(*checked_state(self.system, q, qd, y, weights, missing))
-        if not found[-1] >= RCOND_LIMIT:
-            state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[-1])
+        if found[2] and not found[3] >= RCOND_LIMIT:  # the planned order, where it holds, has no rcond
+            state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[3])
             raise singular_at(self.system, state[0], rcond, weights=state[3] if state[3:] else None)
-        return Estimate(self._layout, found, self._name, q=np.array(q, dtype=float) if self._closes else None)
+        if self._closes:
+            return Estimate(self._layout, found, self._name, False, np.array(q, dtype=float))
+        return Estimate(self._layout, found, self._name)
 
     def solve_batch(
         self,
@@ -217,6 +220,7 @@ class Solver(Shown):
         missing: Missing = "refuse",
         threads: int = 1,
         singular: Singular = "refuse",
+        out: Estimate | Floats | None = None,
     ) -> Estimate:
         """Solve N states.
 
@@ -226,15 +230,19 @@ class Solver(Shown):
             Y: readings (N, ny) in the order of `system.measurement_names`.
             weights: see `solve`; for all states, or (N, n_weights).
             missing: see `solve`.
-            threads: number of threads, where the backend can use them.
+            threads: number of threads, where the backend can use them; the estimates do not depend on it.
             singular: what to do with states that have no unique solution: "refuse" the batch, or give "nan" for all
                 that they have, and name them in `Estimate.singular`.
+            out: where to write, so that no memory is asked for: the estimate that an earlier call returned, of as many
+                states, which is returned again, or an array of doubles (N, size), which the estimate is then a view of:
+                the outputs one after the other. What it held is lost, even where the batch is refused.
 
         Returns:
             The same names as `solve`, each with a leading N.
 
         Raises:
-            InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero.
+            InputError: a wrong shape, a value that is not finite, a saturated sensor, a weight below zero; `out` is not
+                of these states and outputs, cannot be written, or shares memory with what is read.
             SingularSystemError: no unique solution at one of the states; names the first.
 
         Example:
@@ -244,18 +252,33 @@ class Solver(Shown):
         """
         system, threads = self.system, counted("threads", threads)
         check_singular(singular)
-        if self._backend.sees_bad_input and weights is None and missing == "refuse" and system.ranges is None:
+        if self._sees_bad_input and weights is None and missing == "refuse":
             states = shaped_states(system, Q, Qd, Y)  # some passes over the memory less
         else:
             states = checked_states(system, Q, Qd, Y, weights, missing)
-        solution = self._backend.solve_batch(*states, threads=threads)
-        rcond = np.asarray(solution.rcond)
+        values = None
+        if out is not None:
+            values = self._layout.values_of(out, len(states[0]), {"Q": Q, "Qd": Qd, "Y": Y, "weights": weights})
+        found = self._backend.solve_batch(*states, threads=threads, out=values)
+        if found.rcond.__class__ is not float:  # one for all: nothing is wrong with any
+            self._refuse(np.asarray(found.rcond), (Q, Qd, Y, weights, missing), singular)
+        q = np.array(Q, dtype=float) if self._closes else None
+        return out.become(found, q) if isinstance(out, Estimate) else Estimate(self._layout, found, self._name, q=q)
+
+    def _refuse(self, rcond: Floats, given: tuple[Any, ...], singular: Singular) -> None:
+        """Refuse a batch with states that have no unique solution, or that are no states.
+
+        Args:
+            rcond: what was found for each (N,).
+            given: all that `checked_states` takes.
+            singular: whether singular ones are let pass.
+        """
         without = np.flatnonzero(~(rcond >= RCOND_LIMIT))
-        if len(without):
-            states = checked_states(system, Q, Qd, Y, weights, missing)  # a state that is not finite is refused here
-            if singular == "refuse":
-                k, more = int(without[0]), len(without) - 1
-                where = f"state {k} of {len(rcond)}" + (f", and at {more} more" if more else "")
-                each = states[3][k] if states[3:] else None
-                raise singular_at(system, states[0][k], float(rcond[k]), where, each)
-        return Estimate(self._layout, solution, self._name, q=np.array(Q, dtype=float) if self._closes else None)
+        if not len(without):
+            return
+        states = checked_states(self.system, *given)  # what is no state is refused here
+        if singular == "refuse":
+            k, more = int(without[0]), len(without) - 1
+            where = f"state {k} of {len(rcond)}" + (f", and at {more} more" if more else "")
+            each = states[3][k] if states[3:] else None
+            raise singular_at(self.system, states[0][k], float(rcond[k]), where, each)

@@ -125,10 +125,12 @@ class FrameBuilder:
         return tuple(column - self._first_new + self.system.shape[0] for column in columns)
 
     def _put(self, rows: Columns, columns: Columns, block: Array) -> None:
-        for (r, c), value in np.ndenumerate(block):
-            entry = self.state.graph.expr(value)
-            if not entry.is_zero:
-                accumulate(self.entries, (rows[r], columns[c]), entry)
+        expr = self.state.graph.expr
+        for row, values in zip(rows, block.tolist(), strict=True):
+            for column, value in zip(columns, values, strict=True):
+                entry = expr(value)
+                if entry.index:
+                    accumulate(self.entries, (row, column), entry)
 
     def _set_bias(self, rows: Columns, value: Array) -> None:
         for row, x in zip(rows, value, strict=True):

@@ -164,7 +164,7 @@ COMPILED = ("inverse-massless", "forward-three_children", "forward-one_body", "s
     + [(s, "auto", "native") for s in SYSTEMS],
 )
 def test_all_agree_with_extended_precision(name, ordering, backend):
-    solution = made(backend, name, ordering).solve_batch(*states(name))
+    solution = made(backend, name, ordering).solve_batch(*states(name)).of_each()
     columns = output_columns(planned(name, ordering).system, planned(name, ordering).outputs)
     assert_close(solution.values, exact_states(name)[:, columns], SOLVED)
     assert (solution.residual <= 1e-9).all()
@@ -177,10 +177,10 @@ def test_all_agree_with_extended_precision(name, ordering, backend):
 def test_one_state_is_a_batch_of_one(name, backend):
     run = made(backend, name)
     Q, Qd, Y = states(name)
-    batch = run.solve_batch(Q, Qd, Y)
+    batch = run.solve_batch(Q, Qd, Y).of_each()
     for k in range(3):
         one = run.solve(Q[k], Qd[k], Y[k])
-        alone = run.solve_batch(Q[k : k + 1], Qd[k : k + 1], Y[k : k + 1])
+        alone = run.solve_batch(Q[k : k + 1], Qd[k : k + 1], Y[k : k + 1]).of_each()
         assert one.values.shape == batch.values[k].shape
         for other in (batch.values[k], alone.values[0]):
             assert_close(one.values, other, SOLVED)
@@ -246,7 +246,7 @@ def test_a_singular_state_gives_nan_and_never_numbers(angle, outputs, backend):
     solution = run.solve(Q[2], Qd[2], Y[2])
     assert solution.rcond < RCOND_LIMIT
     assert np.isnan(solution.values).all()
-    batch = run.solve_batch(Q, Qd, Y)
+    batch = run.solve_batch(Q, Qd, Y).of_each()
     assert np.isnan(batch.values[2]).all()
     assert batch.rcond[2] < RCOND_LIMIT
     others = np.arange(N_STATES) != 2
@@ -295,8 +295,12 @@ def test_many_states(backend):
     batch = run.solve_batch(truth.q, truth.qd, Y)
     for k in (0, 7, 255, 256, 511, 512, 530):
         assert_close(batch.values[k], run.solve(truth.q[k], truth.qd[k], Y[k]).values, SOLVED)
-    threaded = run.solve_batch(truth.q, truth.qd, Y, threads=2)
-    assert_close(threaded.values, batch.values, SOLVED)
+    for threads in (2, 5):
+        threaded = run.solve_batch(truth.q, truth.qd, Y, threads=threads)
+        np.testing.assert_array_equal(threaded.values, batch.values)  # to the last digit
+    out = np.full((5, 2 + batch.values.shape[1], 531), np.nan)[2, 1:-1].T  # any steps
+    assert run.solve_batch(truth.q, truth.qd, Y, out=out).values is out
+    np.testing.assert_array_equal(out, batch.values)
 
 
 def test_sensors_of_test_are_square():

@@ -6,6 +6,7 @@ from nori_dyn.bench.suites import (
     batch,
     coriolis,
     counts,
+    cpp,
     estimation,
     jitter,
     loops,
@@ -16,6 +17,6 @@ from nori_dyn.bench.suites import (
 )
 from nori_dyn.bench.suites.base import Suite
 
-MODULES = (tick, batch, estimation, recursions, coriolis, planning, scaling, jitter, loops, counts)
+MODULES = (tick, cpp, batch, estimation, recursions, coriolis, planning, scaling, jitter, loops, counts)
 
 SUITES: dict[str, Suite] = {module.SUITE.name: module.SUITE for module in MODULES}

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
+from nori_dyn.planning.elimination import FIELD, UNITS, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.problem import OrderingProblem
 from nori_dyn.typing import Indices
 
@@ -57,18 +57,17 @@ def greedy(
     def allowed(row: int, column: int) -> bool:
         return defined_by[column] == row if column in defined_by else row not in defining
 
+    rows, columns = work.rows, work.columns
+    tie = [0] * work.n if ties is None else ties.tolist()
+
     def key(row: int, column: int) -> Key:
-        cost = work.markowitz(row, column)
-        free = cost == 0
-        return (
-            -1 if free else classes[column],
-            cost,
-            free and len(work.rows[row]) > 1,
-            not work.is_unit(row, column),
-            0 if ties is None else int(ties[column]),
-            row,
-            column,
-        )
+        entries = rows[row]
+        others = len(entries) - 1
+        cost = others * (len(columns[column]) - 1)
+        is_other = entries[column] not in UNITS
+        if cost:
+            return classes[column], cost, False, is_other, tie[column], row, column
+        return -1, 0, others > 0, is_other, tie[column], row, column
 
     def cannot_vanish(row: int, column: int) -> bool:
         """Return whether an entry is on the diagonal of optimality conditions.
@@ -79,12 +78,11 @@ def greedy(
         return is_symmetric and row == column and not (has_noise and work.is_negative(row))
 
     has_noise = is_symmetric and any(map(work.is_negative, range(work.n)))
-    heap: list[Key] = [key(i, j) for i, row in enumerate(work.rows) for j in row if allowed(i, j)]
-    heapq.heapify(heap)
+    heap = Heap(key, [(i, j) for i, row in enumerate(rows) for j in row if allowed(i, j)])
     waiting: dict[tuple[int, int], float] = {}
     mirror: tuple[int, int] | None = None
     while len(work.pivots) < work.n:
-        found = mirror or _next_stable(work, heap, waiting, key, cannot_vanish)
+        found = mirror or _next_stable(work, heap, waiting, cannot_vanish)
         if found is None:
             raise ZeroPivotError("the system is singular for all q", rank=len(work.pivots))
         row, column = found
@@ -93,33 +91,67 @@ def greedy(
         if work.updates > limit:
             raise CostlyOrderError(f"more than {limit:.0f} updates")
         for i in step.l:
-            for j in work.rows[i]:
+            for j in rows[i]:
                 if allowed(i, j):
-                    heapq.heappush(heap, key(i, j))
+                    heap.put(i, j)
         for j in step.u:
-            for i in work.columns[j]:
+            for i in columns[j]:
                 if i not in step.l and allowed(i, j):
-                    heapq.heappush(heap, key(i, j))
+                    heap.put(i, j)
     return work
+
+
+class Heap:
+    """Entries of an active matrix, the one of least key first; keys change while they wait.
+
+    An entry waits under one key at most, no more than the present one: it is put back when that comes and it has grown.
+
+    Args:
+        key: returns the present key of an entry by row and column, with these at the end.
+        places: the entries.
+    """
+
+    def __init__(self, key: Callable[[int, int], Key], places: Sequence[tuple[int, int]]) -> None:
+        self._key = key
+        self._least = {place: key(*place) for place in places}
+        self._items = list(self._least.values())
+        heapq.heapify(self._items)
+
+    def put(self, row: int, column: int) -> None:
+        """Have an entry come up, or come up earlier where its key is less than it was."""
+        key = self._key(row, column)
+        least = self._least.get((row, column))
+        if least is None or key < least:
+            self._least[row, column] = key
+            heapq.heappush(self._items, key)
+
+    def pop(self, rows: Sequence[Mapping[int, int]]) -> tuple[int, int] | None:
+        """Take the entry of least key that is still there; None where there is none."""
+        while self._items:
+            item = heapq.heappop(self._items)
+            place = row, column = item[-2:]
+            if self._least.get(place) != item:
+                continue
+            del self._least[place]
+            if column not in rows[row]:
+                continue
+            now = self._key(row, column)
+            if now == item:
+                return place
+            self._least[place] = now
+            heapq.heappush(self._items, now)
+        return None
 
 
 def _next_stable(
     work: Elimination[int],
-    heap: list[Key],
+    heap: Heap,
     waiting: dict[tuple[int, int], float],
-    key: Callable[[int, int], Key],
     cannot_vanish: Callable[[int, int], bool],
 ) -> tuple[int, int] | None:
     """Return the cheapest entry that keeps away from zero, or the least bad where none does; None when all are 0."""
-    while heap:
-        item = heapq.heappop(heap)
-        row, column = item[-2:]
-        if column not in work.rows[row]:
-            continue
-        if (now := key(row, column)) != item:
-            if now > item:
-                heapq.heappush(heap, now)
-            continue
+    while place := heap.pop(work.rows):
+        row, column = place
         if work.is_unit(row, column):
             return row, column
         if work.changes_sign(row, column):

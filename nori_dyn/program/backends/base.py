@@ -42,7 +42,7 @@ PIVOT_STATES = 32
 
 
 class Solution(NamedTuple):
-    """The unknowns of one state, or of N states with a leading N in every field.
+    """The unknowns of one state, or of N states with a leading N in every field, or one number for all of them.
 
     Attributes:
         values: the unknowns that the plan was asked for (n_outputs,), in the order of `output_columns`; nan where the
@@ -58,6 +58,14 @@ class Solution(NamedTuple):
     residual: Floats | float
     fell_back: Booleans | bool
     rcond: Floats | float
+
+    def of_each(self) -> Solution:
+        """Return it with a number for each of N states, where there is one for all; that of one state as it is."""
+        if self.values.ndim == 1:
+            return self
+        values, *others = self
+        fields: list[Any] = [field if np.ndim(field) else np.full(len(values), field) for field in others]
+        return Solution(values, *fields)
 
 
 Found: TypeAlias = tuple[Floats, Floats | float, Booleans | bool, Floats | float]
@@ -152,8 +160,11 @@ class Backend(Protocol):
     def solve(self, *state: Floats) -> Solution:
         """Solve one state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any."""
 
-    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
-        """Solve N states: the same arrays with a leading N, on some threads where the backend can."""
+    def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
+        """Solve N states: the same arrays with a leading N, on some threads where the backend can.
+
+        The unknowns are written to `out` (N, n_outputs) where that is given.
+        """
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         """Return a function that solves the state in one array (q, qd, y, weights) and writes the unknowns."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy import ndarray
 
+from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import CompilerError
 from nori_dyn.planning.outputs import output_columns
@@ -100,7 +101,8 @@ class NativeBackend:
                 raise CompilerError(f"the cached program is of another trace of the plan: remove '{cache_root()}'.")
             return load_library(interface(), source.batch, self._compiler)
 
-        return NativeKernel(library, open_batch, self._compiler, n_work, limits, RESIDUAL_LIMIT, STEP_LIMIT)
+        limiting = limits, RESIDUAL_LIMIT, STEP_LIMIT, self._checked
+        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting)
 
     @property
     def kernel(self) -> NativeKernel:
@@ -122,7 +124,8 @@ class NativeBackend:
 
     @cached_property
     def _source(self) -> CSource:
-        return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
+        with collector_at_rest():
+            return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
         """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""
@@ -166,19 +169,22 @@ class NativeBackend:
             return _afresh(self._fallback, state)
         return Solution(single.values.copy(), single.at.residual, False, 1.0)
 
-    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
-        N = len(states[0])
-        values = np.empty_like(states[0], shape=(N, len(self._columns)))  # they lie as the states do
-        wrong, residual = self._kernel.batch(states, values, threads)
-        suspicious = wrong > 0
-        if self._checked:
-            suspicious |= ~(residual <= RESIDUAL_LIMIT)
-        else:
-            residual[:] = np.nan
-        rcond = np.ones(N)
-        for k in np.flatnonzero(suspicious):
-            values[k], residual[k], rcond[k] = self._fallback.solve(*(array[k] for array in states))
-        return Solution(values, residual, suspicious, rcond)
+    def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
+        values = out
+        if values is None:  # they lie as the states do
+            order: Literal["C", "F"] = "F" if states[0].flags.fnc else "C"
+            values = np.empty((len(states[0]), len(self._columns)), order=order)
+        wrong, residual = self._kernel.batch(states, (values,), threads)
+        if wrong is None:
+            return Solution(values, nan if residual is None else residual, False, 1.0)
+        residual = np.full(len(wrong), nan) if residual is None else residual
+        rcond = np.ones(len(wrong))
+        refused = wrong == REFUSED
+        values[refused] = residual[refused] = rcond[refused] = nan
+        for k in np.flatnonzero(wrong > 0):
+            q, *others = (array[k] if array.ndim > 1 else array for array in states)
+            values[k], residual[k], rcond[k] = self._fallback.solve(self._plan.system.tree.normalised(q), *others)
+        return Solution(values, residual, wrong != 0, rcond)
 
     def _find_cause(self, parts: list[Floats], values: Floats) -> str:
         """Return what `run` found wrong with a state and with what it left in `values` and in the workspace."""

@@ -67,9 +67,10 @@ class NumpyBackend:
         one = self._judged(self._kernel.single(*state)[:, None], [array[None] for array in state])
         return Solution(*(np.asarray(field)[0] for field in one))
 
-    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
-        parts = [self._judged(out, [array[part] for array in states]) for part, out in self._kernel.chunks(*states)]
-        return Solution(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+    def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
+        parts = [self._judged(rows, [array[part] for array in states]) for part, rows in self._kernel.chunks(*states)]
+        values, *others = zip(*parts, strict=True)
+        return Solution(np.concatenate(values, out=out), *(np.concatenate(fields) for fields in others))
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
         return copying_ticker(self, self._plan, state, values)

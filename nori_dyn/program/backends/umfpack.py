@@ -70,12 +70,12 @@ class UmfpackBackend:
     def solve(self, *state: Floats) -> Solution:
         return self._solve_assembled(self._assembly.single(*state), state)
 
-    def solve_batch(self, *states: Floats, threads: int = 1) -> Solution:
+    def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
         N = len(states[0])
-        values = np.empty((N, len(self._columns)))
+        values = np.empty((N, len(self._columns))) if out is None else out
         residual, fell_back, rcond = np.empty(N), np.empty(N, dtype=bool), np.empty(N)
-        for part, out in self._assembly.chunks(*states):
-            for k, assembled in enumerate(out.T, part.start):
+        for part, rows in self._assembly.chunks(*states):
+            for k, assembled in enumerate(rows.T, part.start):
                 state = tuple(array[k] for array in states)
                 found = self._solve_assembled(np.ascontiguousarray(assembled), state)
                 values[k], residual[k], fell_back[k], rcond[k] = found

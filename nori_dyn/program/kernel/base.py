@@ -40,11 +40,15 @@ class Kernel(Protocol):
     def solve(self, at: Any) -> int:
         """Compute the outputs with all checks, quaternions brought to unit length."""
 
-    def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
-        """Run N states; return how many things are wrong with each (N,), and their residuals (N,), where it has any.
+    def batch(
+        self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1
+    ) -> tuple[NDArray[np.int32] | None, Floats | None]:
+        """Run N states with the checks of `solve`; return what is wrong with each (N,), and their residuals (N,).
+
+        The first is None where nothing is wrong with any, the second where the job has none.
 
         Args:
-            inputs: arrays (N, size), in the order of the job.
-            values: where the outputs go (N, n_outputs).
-            threads: number of threads, where the kernel can use them.
+            inputs: arrays (N, size), or (size,) that all states have, in the order of the job.
+            outputs: where the outputs go, one array (N, size) after the other.
+            threads: number of threads, where the kernel can use them; what is computed does not depend on it.
         """

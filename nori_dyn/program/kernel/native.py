@@ -6,10 +6,8 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache, cached_property
-from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,6 +19,7 @@ from nori_dyn.program.c_source import c_source
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.kernel.choice import NATIVE
+from nori_dyn.program.kernel.pool import PARTS, pool
 from nori_dyn.typing import Floats
 
 SINGLE = """
@@ -30,10 +29,20 @@ int run(const state *at);
 int solve(state *at);
 """
 BATCH = """
-void run_batch(ptrdiff_t n, const double *const *in, const ptrdiff_t *n_in, const ptrdiff_t *step,
-               const ptrdiff_t *across, double *w, double *out, ptrdiff_t out_step, ptrdiff_t out_across,
-               const double *limits, double step_limit, int *wrong, double *residuals);
+typedef struct { ptrdiff_t n, step, across; } block;
+typedef struct {
+    ptrdiff_t n, n_out;
+    double *const *arrays;
+    const block *blocks;
+    const double *limits;
+    double residual_limit, step_limit, *residuals;
+    int *wrong;
+} batch;
+ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
 """
+
+LEAST = 4
+"""Vectors of states that a thread takes at a time, at least: half a microsecond of work, for the smallest programs."""
 
 ALIGNMENT = 64
 """Bytes of the widest vector."""
@@ -48,6 +57,7 @@ def interface() -> Any:
     ffi = cffi.FFI()
     ffi.cdef(SINGLE)
     ffi.cdef(BATCH)
+    ffi.cdef(PARTS)
     return ffi
 
 
@@ -66,6 +76,7 @@ class NativeKernel:
         limits: smallest size of each guarded pivot, then the usual size of each output that has a step.
         residual_limit: the residual above which `solve` finds a state suspicious.
         step_limit: the share of an output, or of its usual size, that its step may be.
+        has_residual: whether the job computes the residual.
     """
 
     name = NATIVE
@@ -80,12 +91,15 @@ class NativeKernel:
         limits: Sequence[float] = (),
         residual_limit: float = np.inf,
         step_limit: float = 0.0,
+        has_residual: bool = False,
     ) -> None:
         self._ffi, self._open_batch, self._compiler = interface(), open_batch, compiler
         self._single = single
         self.run, self.solve = single.run, single.solve
         self.work = aligned(n_work)
         self._limits, self._residual_limit, self._step_limit = np.array([*limits, 0.0]), residual_limit, step_limit
+        self._has_residual = has_residual
+        self._idle: list[_Call] = []
 
     @staticmethod
     def of(job: Job, compiler: Compiler, before_batch: Callable[[], AbstractContextManager[Any]]) -> NativeKernel:
@@ -108,8 +122,12 @@ class NativeKernel:
         return NativeKernel(load_library(interface(), source.single, compiler), open_batch, compiler, source.n_work)
 
     @cached_property
-    def _batch(self) -> Any:
-        return self._open_batch()
+    def _run_batch(self) -> Any:
+        return self._open_batch().run_batch
+
+    @cached_property
+    def _run_parts(self) -> Any:
+        return pool(self._ffi, self._compiler).run_parts
 
     def place(self, state: Floats, values: Floats) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
@@ -130,59 +148,92 @@ class NativeKernel:
         """Return the number of a pointer, such as what `place` returns, for C of another library."""
         return int(self._ffi.cast("uintptr_t", pointer))
 
-    def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
+    def batch(
+        self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1
+    ) -> tuple[NDArray[np.int32] | None, Floats | None]:
         """Run N states, see `Kernel`.
 
-        Inputs are not copied that lie state by state, or number by number, or of which all states are in one place, as
-        `np.broadcast_to` makes them.
+        Inputs are not copied that lie state by state, with or without something between, or number by number.
         """
-        N = len(values)
-        wrong, residuals = np.empty(N, dtype=np.int32), np.empty(N)
-        library = self._batch
-
-        def run(part: slice) -> None:
-            self._run_batch(library, [X[part] for X in inputs], values[part], wrong[part], residuals[part])
-
-        if 1 < threads < N:
-            edges = np.linspace(0, N, threads + 1).astype(int)
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(run, [slice(a, b) for a, b in pairwise(edges)]))
+        N, lanes = len(outputs[0]), self._compiler.lanes
+        n_work = len(self.work) * lanes
+        residuals = np.empty(N) if self._has_residual else None
+        try:
+            call = self._idle.pop()
+        except IndexError:
+            call = _Call(self._ffi, self._limits, self._residual_limit, self._step_limit)
+        kept = call.describe([*inputs, *outputs], len(outputs), N, residuals)
+        if threads > 1 and LEAST * lanes < N:
+            w = call.workspace(n_work * threads)
+            found = self._run_parts(self._run_batch, call.at, N, LEAST * lanes, w, n_work, threads)
         else:
-            run(slice(0, N))
+            found = self._run_batch(call.at, 0, N, call.workspace(n_work))
+        del kept
+        wrong = call.wrong[:N].copy() if found else None
+        self._idle.append(call)
         return wrong, residuals
-
-    def _run_batch(
-        self, library: Any, inputs: list[Floats], values: Floats, wrong: NDArray[np.int32], residuals: Floats
-    ) -> None:
-        ffi, at = self._ffi, self._pointer
-        inputs = [_in_doubles(X) for X in inputs]
-        work = aligned(len(self.work) * self._compiler.lanes)
-        starts = ffi.new("double *[]", [at(X) for X in inputs])
-        sizes = ffi.new("ptrdiff_t[]", [X.shape[1] for X in inputs])
-        steps, across = (ffi.new("ptrdiff_t[]", [X.strides[k] // X.itemsize for X in inputs]) for k in (0, 1))
-        library.run_batch(
-            len(values),
-            starts,
-            sizes,
-            steps,
-            across,
-            at(work),
-            at(values),
-            *(stride // values.itemsize for stride in values.strides),
-            at(self._limits),
-            self._step_limit,
-            ffi.cast("int *", wrong.ctypes.data),
-            at(residuals),
-        )
 
     def _pointer(self, array: Floats) -> Any:
         return self._ffi.cast("double *", array.ctypes.data)
 
 
+class _Call:
+    """What C is told of a batch, and room for what it works on and says; of one call at a time.
+
+    Attributes:
+        at: the C struct.
+        wrong: what is wrong with each state, of the last call's N the first.
+    """
+
+    def __init__(self, ffi: Any, limits: Floats, residual_limit: float, step_limit: float) -> None:
+        self._ffi, self._doubles = ffi, ffi.typeof("double[]")
+        self._lie: list[tuple[int, ...]] = []
+        self._work, self.wrong = aligned(0), np.zeros(0, dtype=np.int32)
+        self.at = ffi.new("batch *")
+        self.at.residual_limit, self.at.step_limit = residual_limit, step_limit
+        self.at.limits = self._kept = ffi.from_buffer(self._doubles, limits)
+
+    def workspace(self, size: int) -> Any:
+        """Return a pointer to so many doubles."""
+        if len(self._work) < size:
+            self._work = aligned(size)
+            self._w = self._ffi.from_buffer(self._doubles, self._work)
+        return self._w
+
+    def describe(self, arrays: list[Floats], n_out: int, N: int, residuals: Floats | None) -> list[Any]:
+        """Say where arrays are, the last of them outputs; return what to keep while C uses them."""
+        at, from_buffer, doubles = self.at, self._ffi.from_buffer, self._doubles
+        try:
+            kept = [from_buffer(doubles, X) for X in arrays]
+        except (BufferError, ValueError):  # not each in one piece
+            arrays = [_in_doubles(X) for X in arrays]
+            kept = [self._ffi.cast("double *", X.ctypes.data) for X in arrays]
+        lie = [X.strides for X in arrays]
+        if lie != self._lie:
+            self._lay(arrays, n_out)
+            self._lie = lie
+        self._arrays[0 : len(kept)] = kept
+        if len(self.wrong) < N:
+            self.wrong = np.empty(N, dtype=np.int32)
+            at.wrong = self._wrong = self._ffi.from_buffer("int[]", self.wrong)
+        at.n = N
+        if residuals is not None:
+            at.residuals = kept_too = from_buffer(doubles, residuals)
+            kept.append(kept_too)
+        return [arrays, kept]
+
+    def _lay(self, arrays: list[Floats], n_out: int) -> None:
+        """Say how arrays (N, size), or (size,) that all states have, lie."""
+        self._arrays, self._blocks = self._ffi.new("double *[]", len(arrays)), self._ffi.new("block[]", len(arrays))
+        self.at.arrays, self.at.blocks, self.at.n_out = self._arrays, self._blocks, n_out
+        for block, X in zip(self._blocks, arrays, strict=True):
+            block.n = X.shape[-1]
+            block.step, block.across = (stride // X.itemsize for stride in (0, *X.strides)[-2:])
+
+
 def _in_doubles(X: Floats) -> Floats:
-    """Return an array (N, size) as it lies, if that is state by state, number by number or all in one place."""
-    is_in_place = X.itemsize in X.strides and not any(stride % X.itemsize for stride in X.strides)
-    return X if is_in_place else np.ascontiguousarray(X)
+    """Return an array as it lies, if that is in steps of whole numbers."""
+    return np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X
 
 
 def aligned(size: int) -> Floats:

@@ -57,9 +57,15 @@ class NumpyKernel:
 
     solve = run
 
-    def batch(self, inputs: Sequence[Floats], values: Floats, threads: int = 1) -> tuple[NDArray[np.int32], Floats]:
+    def batch(
+        self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1
+    ) -> tuple[NDArray[np.int32] | None, Floats | None]:
         """Run N states, see `Kernel`; on one thread."""
-        for part, found in self.chunks(*inputs):
-            values[part] = found.T
-        wrong: NDArray[np.int32] = np.logical_not(np.isfinite(values).all(axis=1)).astype(np.int32)
-        return wrong, np.full(len(values), np.nan)
+        N = len(outputs[0])
+        ends = np.cumsum([values.shape[1] for values in outputs])[:-1]
+        wrong = np.zeros(N, dtype=np.int32)
+        for part, found in self.chunks(*(np.broadcast_to(X, (N, X.shape[-1])) for X in inputs)):
+            for values, rows in zip(outputs, np.split(found, ends), strict=True):
+                values[part] = rows.T
+            wrong[part] = ~np.isfinite(found).all(axis=0)
+        return wrong if wrong.any() else None, None

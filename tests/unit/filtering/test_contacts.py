@@ -11,7 +11,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from nori_dyn.errors import InputError, PlanError, UnknownReadingError, UnplannedStateError
-from nori_dyn.filtering.contacts import AS_GOOD_AS_EXACT, ContactFilter
+from nori_dyn.filtering.contacts import ContactFilter
+from nori_dyn.filtering.hypotheses import AS_GOOD_AS_EXACT
 from nori_dyn.filtering.markov import mixed
 from nori_dyn.filtering.square_root import Information
 from nori_dyn.measurements.sensor_set import SensorSet
@@ -68,10 +69,10 @@ def sensors(name: str) -> SensorSet:
     return SensorSet.from_dict(content)
 
 
-@lru_cache(maxsize=2)
-def recogniser(name: str) -> ContactFilter:
-    tree, set_ = walk(name).tree, sensors(name)
-    return ContactFilter(tree, set_, STATES[name], DT, ["fx"], acceleration=TOUCH, lag=5, backend="numpy")
+@lru_cache(maxsize=4)
+def recogniser(name: str, reach: int | None = None) -> ContactFilter:
+    options: dict[str, Any] = {"acceleration": TOUCH, "lag": 5, "backend": "numpy", "reach": reach}
+    return ContactFilter(walk(name).tree, sensors(name), STATES[name], DT, ["fx"], **options)
 
 
 def readings(record: Walk, offsets: np.ndarray | None, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +165,8 @@ def wheel(**options: Any) -> ContactFilter:
         "memory": {"speed": {"of": "qd", "rate": "qdd", "noise": WHEEL_NOISE["qd"]}},
     }
     states = options.pop("states", [("brake",), ()])
-    return ContactFilter(autotree(1), SensorSet.from_dict(content), states, 0.01, ["fx"], backend="numpy", **options)
+    options = {"backend": "numpy"} | options
+    return ContactFilter(autotree(1), SensorSet.from_dict(content), states, 0.01, ["fx"], **options)
 
 
 @pytest.mark.parametrize("torque", [0.0, 0.5, 1.5, 5.0])
@@ -215,13 +217,14 @@ def test_mixtures_have_the_mean_and_covariance_of_their_parts():
     np.testing.assert_array_equal(found.R, np.triu(found.R))
 
 
-def test_states_far_from_the_likely_one_are_not_judged(monkeypatch):
-    record, of = walk("quadruped"), recogniser("quadruped")
+def test_states_far_from_the_likely_one_are_not_judged():
+    record = walk("quadruped")
     qd, y = readings(record, None)
+    of = recogniser("quadruped")
     pairs = [of.states.index(state) for state in (("LF", "RH"), ("RF", "LH"))]
     k = int(np.flatnonzero((record.contact == [True, False, False, True]).all(axis=1))[20])
     for reach in (4, 1):
-        monkeypatch.setattr(of, "_reach", reach)
+        of = recogniser("quadruped", reach)
         of.reset(probabilities={("LF", "RH"): 1.0})
         for tick in (k, k + 1):
             of.step(record.q[tick], qd[tick], y[tick])

@@ -1,0 +1,107 @@
+"""The comparison with Pinocchio's C++: its sources, what it reads, and who is said to be missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nori_dyn.bench.measure import TOLERANCE
+from nori_dyn.bench.peers.pinocchio import prepared
+from nori_dyn.bench.robots import random_states
+from nori_dyn.bench.suites import cpp, cpp_build
+from nori_dyn.bench.suites.base import Options
+from nori_dyn.bench.suites.cpp_sources import DRIVER, ENDS, driver
+from nori_dyn.errors import CompilerError
+from tests.unit.bench.test_peers import TREES
+
+TARGETS = """
+set_target_properties(pinocchio::pinocchio_headers PROPERTIES
+  INTERFACE_COMPILE_DEFINITIONS "BOOST_MPL_LIMIT_LIST_SIZE=30;BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS"
+  INTERFACE_INCLUDE_DIRECTORIES "${_IMPORT_PREFIX}/include")
+set_target_properties(pinocchio::pinocchio_parsers PROPERTIES
+  INTERFACE_COMPILE_DEFINITIONS "PINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION;PINOCCHIO_WITH_URDFDOM;\\$<TARGET_PROPERTY:x>"
+)
+"""
+
+
+def there() -> bool:
+    try:
+        cpp_build.find_pinocchio()
+        cpp_build.cpp_command()
+    except CompilerError:
+        return False
+    return True
+
+
+def quiet(stage, share=None):
+    """Show nothing."""
+
+
+def test_definitions_are_those_of_the_targets_but_for_conditions_and_the_librarys_own_code():
+    expected = ("BOOST_MPL_LIMIT_LIST_SIZE=30", "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS", "PINOCCHIO_WITH_URDFDOM")
+    assert cpp_build.definitions(TARGETS) == expected
+    assert cpp_build.definitions("") == ()
+
+
+def test_a_driver_has_every_peer_and_size():
+    source = driver("panda", ("one", "two"), True, False, (32, 9, 8))
+    assert '#include "panda.h"' in source
+    assert "FLOATING = 1, FORWARD = 0, N = 32, NQ = 9, NV = 8" in source
+    for peer in ("one", "two"):
+        assert f'{{"{peer}", {peer}_open, {peer}_run, {peer}_answer, nullptr}}' in source
+    for status in ENDS:
+        assert f"return {status};" in DRIVER
+
+
+def test_times_are_read_by_run():
+    assert cpp.times_of("1e-6 2e-6\n3e-6 4e-6\n5e-6 6e-6\n") == [[1e-6, 3e-6, 5e-6], [2e-6, 4e-6, 6e-6]]
+
+
+@pytest.mark.parametrize("base", TREES)
+def test_states_are_written_as_we_have_them_and_as_pinocchio_has_them(base):
+    tree = TREES[base]
+    states, at = random_states(tree, 3, 0), prepared(tree)
+    numbers = np.frombuffer(cpp.numbers_of(states, at))
+    own, theirs = np.split(numbers, [3 * (tree.nq + 2 * tree.nv)])
+    np.testing.assert_array_equal(own.reshape(3, -1)[1], np.hstack([states.q[1], states.qd[1], states.y[1]]))
+    q, v, y = np.split(theirs.reshape(3, -1)[1], [at.model.nq, at.model.nq + at.model.nv])
+    np.testing.assert_array_equal(at.back(v), states.qd[1])
+    np.testing.assert_array_equal(at.back(at.pin.rnea(at.model, at.data, q, v, y)), at.back(at.data.tau))
+
+
+@pytest.mark.parametrize(
+    ("c", "cpp_name"), [("gcc", "g++"), ("/usr/bin/gcc-12", "/usr/bin/g++-12"), ("clang", "clang++"), ("cc", "c++")]
+)
+def test_the_cpp_compiler_is_that_of_the_c_compiler_with_its_flags(monkeypatch, c, cpp_name):
+    compiler = type("Compiler", (), {"command": (c, "-mno-avx512f")})()
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(cpp_build, "needed_compiler", lambda what: compiler)
+    monkeypatch.setattr(cpp_build.shutil, "which", lambda name: name)
+    assert cpp_build.cpp_command() == (cpp_name, "-mno-avx512f")
+    monkeypatch.setattr(cpp_build.shutil, "which", lambda name: None)
+    with pytest.raises(CompilerError, match="no C\\+\\+ compiler"):
+        cpp_build.cpp_command()
+    monkeypatch.setenv("CXX", "my++ -m64")
+    assert cpp_build.cpp_command() == ("my++", "-m64")
+
+
+def test_who_is_missing_is_said(monkeypatch):
+    monkeypatch.setitem(cpp_build.HEADERS, "no-such-distribution", ("include", "x.hpp"))
+    (record,) = cpp.measure(Options(quick=True, robots=("double_pendulum",)), quiet)[-1:]
+    assert "no-such-distribution is not installed" in record.skipped["Pinocchio C++"]
+    assert "pip install 'pin[build]'" in record.skipped["Pinocchio C++"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not there(), reason="Pinocchio's headers or a C++ compiler are missing")
+def test_exported_c_answers_as_pinocchios_cpp(tmp_path):
+    """The compilation of Pinocchio takes a minute or two, once for a cache."""
+    records = cpp.measure(Options(quick=True, robots=("panda",), rounds=2), quiet)
+    assert [record.case["problem"] for record in records] == ["inverse_dynamics", "forward_dynamics"]
+    for record in records:
+        assert record.skipped == {}
+        assert record.wrong == {}
+        assert all(off < TOLERANCE / 1000 for off in record.differences.values())
+        assert {name: len(times) for name, times in record.seconds.items()} == dict.fromkeys(
+            (cpp.OWN, cpp.ANYWHERE, cpp.PEER), 2
+        )

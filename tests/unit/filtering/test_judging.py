@@ -1,0 +1,248 @@
+"""Contact states judged in one foreign call: what NumPy says, and what extended precision says where rows are exact."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.filtering.contacts import ContactFilter
+from nori_dyn.filtering.judging import NativeJudging, NumpyJudging
+from nori_dyn.filtering.square_root import Updated
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.synthetic import autotree
+from tests.unit.filtering.test_contacts import DT, OFFSET_SIGMA, STATES, TOUCH, readings, sensors, wheel
+from tests.walking import LEGS, walk
+
+ALL_OF_QUADRUPED = [state for n in range(5) for state in combinations(LEGS, n)]
+OF_EXACT_ROWS = 1e-6
+"""By how much NumPy is off where rows hold exactly by a large weight: its reflections do not begin with these."""
+
+
+@lru_cache(maxsize=4)
+def native(name: str, reach: int | None = None) -> ContactFilter:
+    states = STATES[name] if name == "biped" else ALL_OF_QUADRUPED
+    options: dict[str, Any] = {"acceleration": TOUCH, "lag": 5, "backend": "native", "reach": reach}
+    return ContactFilter(walk(name).tree, sensors(name), states, DT, ["fx"], **options)
+
+
+def by_numpy(of: ContactFilter) -> ContactFilter:
+    """Return the filter with the same rows of each tick, judged by NumPy."""
+    found = object.__new__(ContactFilter)
+    vars(found).update(vars(of))
+    found._values = of._values.copy()
+    found._judging = NumpyJudging(of._tick, of._hypotheses, found._values)
+    found._state = found._judging.state
+    found.probabilities = found._judging.probabilities
+    found._past, found._past_dt = of._past.copy(), of._past_dt.copy()
+    found.reset()
+    return found
+
+
+def judged(of: ContactFilter) -> dict[int, Updated]:
+    found = {h: of._judging.found(h) for h in range(len(of.states))}
+    return {h: after for h, after in found.items() if after is not None}
+
+
+def check_same(of: ContactFilter, other: ContactFilter, tolerance: float) -> None:
+    """Check that two filters have judged the same states, and know the same."""
+    np.testing.assert_allclose(of.probabilities, other.probabilities, atol=tolerance)
+    assert of.contacts == other.contacts
+    ours, theirs = judged(of), judged(other)
+    assert list(ours) == list(theirs)
+    for h, after in theirs.items():
+        assert (ours[h].degrees, ours[h].undetermined) == (after.degrees, after.undetermined)
+        np.testing.assert_allclose(ours[h].nis, after.nis, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(ours[h].log_likelihood, after.log_likelihood, rtol=tolerance, atol=tolerance)
+        scale = np.nanmax(np.abs(after.u), initial=1.0)
+        np.testing.assert_allclose(ours[h].u, after.u, atol=tolerance * scale)
+    state, expected = of.state, other.state
+    assert state.time == expected.time
+    np.testing.assert_allclose(state.mean, expected.mean, atol=tolerance * np.abs(expected.mean).max())
+    np.testing.assert_allclose(state.deviations, expected.deviations, rtol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("name", "reach", "tolerance"),
+    [("biped", None, 1e-9), ("biped", 1, 1e-9), ("quadruped", None, OF_EXACT_ROWS), ("quadruped", 1, OF_EXACT_ROWS)],
+)
+def test_one_foreign_call_says_what_numpy_says(name, reach, tolerance):
+    """Over switches, a gap, readings that are missing, other weights, and from the beginning again."""
+    record, of = walk(name), native(name, reach)
+    other = by_numpy(of)
+    assert isinstance(of._judging, NativeJudging)
+    offsets = np.random.default_rng(5).normal(size=(2, 6)) * OFFSET_SIGMA if name == "biped" else None
+    qd, y = readings(record, offsets)
+    heavy = 2.0 * of._tick.system.weights
+    ticks = [*range(930, 1000), *range(1030, 1040)]
+    for filter_ in (of, other):
+        filter_.reset(probabilities={filter_.states[0]: 0.9, filter_.states[1]: 0.1})
+    switches = 0
+    for at, k in enumerate(ticks):
+        if k == 1035:
+            state = of.state
+            of.reset(state)
+            other.reset(state)
+        told = y[k].copy()
+        told[: at % 3] = np.nan
+        dt = {970: 0.004, 1030: 0.03}.get(k)
+        options: dict[str, Any] = {"dt": dt, "missing": "drop", "weights": heavy if k % 7 == 0 else None}
+        found = of.step(record.q[k], qd[k], told, **options)
+        expected = other.step(record.q[k], qd[k], told, **options)
+        check_same(of, other, tolerance)
+        switches += found.switch is not None
+        assert (found.switch is None) == (expected.switch is None)
+        largest = np.abs(expected["fx"]).max()
+        np.testing.assert_allclose(found["fx"], expected["fx"], atol=1e-6 * largest)
+    assert switches
+    ours, theirs = of.smoothed(4), other.smoothed(4)
+    np.testing.assert_allclose(list(ours.values()), list(theirs.values()), atol=tolerance)
+    assert len(judged(of)) < len(of.states) or reach is None
+
+
+def in_extended_precision(other: ContactFilter, h: int) -> tuple[float, float]:
+    """Return chi-square and log likelihood of a state at the first tick, by reflections that begin with large rows."""
+    of, judging, tick = other._hypotheses, other._judging, other._tick
+    assert isinstance(judging, NumpyJudging)
+    n_s, rows = tick.sizes[0], of.rows[h]
+    said = tick.formed(np.array(tick.rows.outputs))
+    weights = of.weights(judging._parts[3])[rows].astype(np.longdouble)
+    before, n = other._before, said.A.shape[1]
+    known = np.column_stack([np.zeros((n - n_s, n_s)), before.R, before.z]).astype(np.longdouble)
+    left = np.vstack([known, np.sqrt(weights)[:, None] * np.column_stack([said.A[rows], -said.c[rows]])])
+    log_determinant = np.log(np.abs(np.diag(known[:, n_s:]))).sum() + np.log(weights).sum() / 2
+    degrees = len(left) - n
+    for j in range(n):
+        left = left[np.argsort(-np.abs(left[:, j]))]
+        v = left[:, j].copy()
+        norm = np.sqrt(v @ v)
+        v[0] += np.copysign(norm, v[0])
+        left = (left - np.outer(v, (v @ left) * (2 / (v @ v))))[1:]
+        log_determinant -= np.log(norm)
+    nis = float(left[:, n] @ left[:, n])
+    return nis, float(log_determinant) - (nis + degrees * np.log(2 * np.pi)) / 2
+
+
+def test_exact_rows_cost_no_digits():
+    record, of = walk("quadruped"), native("quadruped")
+    other = by_numpy(of)
+    qd, y = readings(record, None)
+    of.reset()
+    for k in range(850, 853):
+        of.step(record.q[k], qd[k], y[k])
+    state, k = of.state, 853
+    for filter_ in (of, other):
+        filter_.reset(state)
+        filter_.step(record.q[k], qd[k], y[k])
+    for h, after in judged(of).items():
+        nis, log_likelihood = in_extended_precision(other, h)
+        assert after.nis == pytest.approx(nis, rel=1e-11)
+        assert after.log_likelihood == pytest.approx(log_likelihood, rel=1e-11)
+
+
+def test_a_tick_uses_its_arrays_where_they_lie():
+    record, of = walk("biped"), native("biped")
+    qd, y = readings(record, np.zeros((2, 6)))
+    arrays = of.probabilities, *vars(of.outputs).values(), *vars(of.inputs).values()
+    found = []
+    for way in ("step", "tick"):
+        of.reset()
+        of.inputs.weights[:] = of._tick.system.weights
+        for k in range(930, 980):
+            if way == "step":
+                found.append((of.step(record.q[k], qd[k], y[k])["fx"], of.contacts, of.probabilities.copy()))
+                continue
+            of.inputs.q[:], of.inputs.qd[:], of.inputs.y[:] = record.q[k], qd[k], y[k]
+            assert of.tick().ok
+            fx, contacts, probabilities = found[k - 930]
+            np.testing.assert_allclose(of.outputs.fx, fx, atol=1e-9)
+            np.testing.assert_array_equal(of.probabilities, probabilities)
+            assert of.contacts == contacts
+    assert len(of.switches) == 1
+    now = of.probabilities, *vars(of.outputs).values(), *vars(of.inputs).values()
+    assert all(one is other for one, other in zip(now, arrays, strict=True))
+
+
+def test_a_tick_that_is_not_finite_goes_on_without_readings():
+    record, of = walk("biped"), native("biped")
+    other = by_numpy(of)
+    qd, y = readings(record, np.zeros((2, 6)))
+    of.reset()
+    for k in range(930, 945):
+        for filter_ in (of, other):
+            state = filter_._judging.state
+            state[:] = np.concatenate([record.q[k], qd[k], y[k], of._tick.system.weights])
+            if k in (930, 940):
+                state[of._tick.system.tree.nq + 3] = np.nan
+            status = filter_.tick()
+            assert status.ok == (k not in (930, 940))
+            assert np.isnan(filter_._values).all() == (not status.ok)
+            assert status.ok or "not finite" in str(status.cause)
+        np.testing.assert_allclose(of.probabilities, other.probabilities, atol=1e-9)
+        np.testing.assert_allclose(of.state.mean, other.state.mean, atol=1e-9)
+        np.testing.assert_array_equal(np.isinf(of.state.deviations), np.isinf(other.state.deviations))
+
+
+def arm(memory: dict[str, Any], closed: list[dict[str, Any]]) -> ContactFilter:
+    """Return an arm of two joints whose last link may touch; what pushes its first link is nobody's reading."""
+    rest = {"type": "joint_acceleration", "joints": "joint1", "sigma": 0.5, "name": "rest"}
+    content = {
+        "name": "arm",
+        "measurements": [
+            {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 3}},
+            {"type": "joint_acceleration", "joints": "all", "sigma": 0.2},
+        ],
+        "contacts": {
+            "tip": {"closed": closed, "open": [{"type": "external_wrench", "links": "all", "value": 0, "sigma": 0.3}]},
+            "off": {"closed": [], "open": [rest]},
+        },
+        "memory": memory,
+    }
+    states = [("tip",), (), ("off", "tip"), ("off",)]
+    return ContactFilter(autotree(2), SensorSet.from_dict(content), states, 0.01, ["qdd"], backend="native")
+
+
+SPEED = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.01}}
+OFFSET = {"offset": {"of": "offset", "walk": 0.1}}
+NEW_PUSH = {"push": {"of": f"fx:{autotree(2).names[1]}", "walk": 1.0}}
+PUSH = {"push": NEW_PUSH["push"] | {"sigma": 5}}
+
+
+@pytest.mark.parametrize("memory", [SPEED | OFFSET, OFFSET | PUSH, OFFSET | NEW_PUSH])
+def test_states_that_leave_something_undetermined_are_judged_alike(memory):
+    """What pushes an arm that touches is not determined, and neither is what goes on if nothing was known of it."""
+    of = arm(memory, [{"type": "external_wrench", "links": "all", "components": ["mx", "fz"], "value": 0}])
+    other = by_numpy(of)
+    rng = np.random.default_rng(3)
+    lost = set()
+    for k in range(8):
+        q, qd, y = rng.normal(size=2), rng.normal(size=2), rng.normal(size=len(of.measurement_names))
+        causes = []
+        for filter_ in (of, other):
+            try:
+                filter_.step(q, qd, y, dt=0.2 if k == 5 else None)
+                causes.append("")
+            except SingularSystemError as error:
+                causes.append(str(error))
+        assert causes[0] == causes[1]
+        np.testing.assert_allclose(of.probabilities, other.probabilities, atol=1e-9)
+        ours, theirs = judged(of), judged(other)
+        for h, after in theirs.items():
+            assert (ours[h].degrees, ours[h].undetermined) == (after.degrees, after.undetermined)
+            lost |= set(after.undetermined)
+            np.testing.assert_allclose(ours[h].nis, after.nis, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(ours[h].u, after.u, rtol=1e-7, atol=1e-7)
+    assert lost
+
+
+def test_one_state_is_a_filter():
+    of = wheel(states=[()], backend="native")
+    other = by_numpy(of)
+    for _ in range(3):
+        of.step(np.zeros(1), np.zeros(1), [0.1, 0.2])
+        other.step(np.zeros(1), np.zeros(1), [0.1, 0.2])
+        check_same(of, other, 1e-9)

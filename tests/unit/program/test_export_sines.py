@@ -1,0 +1,86 @@
+"""Sines and cosines of exported code: those of the mathematics, with any flags, and of any angle."""
+
+from __future__ import annotations
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.program.c_templates import PRELUDE
+from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.export.files import c_export
+from nori_dyn.program.export.text import _environment
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+
+MAIN = r"""
+#include "arm.c"
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    (void)argc;
+    double from[ARM_NQ], w[2 * sizeof angles / sizeof *angles];
+    FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
+    while (fread(from, sizeof from, 1, in) == 1) {
+        sines(from, w);
+        fwrite(w, sizeof w, 1, out);
+    }
+    return fclose(in) | fclose(out);
+}
+"""
+N = 7
+
+
+@pytest.fixture(scope="module")
+def files():
+    plan = nd.plan(nd.System(nd.autotree(N), nd.sensors("inverse_dynamics")))
+    return {**c_export(plan, "arm").files, "main.c": MAIN}
+
+
+def sines(files, folder, flags, angles):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    angles.tofile(folder / "in")
+    command = [*find_compiler().command, *flags, "-o", str(folder / "it"), str(folder / "main.c"), "-lm"]
+    subprocess.run(command, check=True)
+    subprocess.run([folder / "it", folder / "in", folder / "out"], check=True)
+    found = np.fromfile(folder / "out").reshape(len(angles), 2, -1)
+    places = slice(angles.shape[1] - found.shape[2], None)  # that of a vertical first joint is not needed
+    return angles[:, places], found[:, 0], found[:, 1]
+
+
+@pytest.mark.parametrize("flags", [("-std=c11", "-O0"), ("-O3", "-march=native"), ("-O3", "-ffast-math")], ids=" ".join)
+def test_sines_and_cosines_are_right_to_two_units_of_the_last_place(files, flags, tmp_path):
+    rng = np.random.default_rng(0)
+    near = np.arange(-28, 28)[:, None] * np.pi / 4 + rng.normal(size=(56, N)) * 10.0 ** rng.uniform(-16, 0, (56, N))
+    angles = np.vstack([rng.uniform(-7, 7, (3000, N)), near, rng.uniform(-1e4, 1e4, (500, N)), np.zeros((1, N))])
+    angles, sine, cosine = sines(files, tmp_path, flags, angles)
+    allowed = 3e-16 if "-ffast-math" not in flags else 3e-16 + 3e-16 * np.abs(angles)
+    assert np.all(np.abs(sine - np.sin(angles)) <= allowed)
+    assert np.all(np.abs(cosine - np.cos(angles)) <= allowed)
+    if "-ffast-math" not in flags:
+        assert np.all(np.abs(sine - np.sin(angles)) <= 4e-16 * np.abs(np.sin(angles)))
+
+
+def test_angles_beyond_the_reduction_are_those_of_the_library(files, tmp_path):
+    angles = np.linspace(-3e6, 3e6, 50 * N).reshape(50, N)
+    angles, sine, cosine = sines(files, tmp_path, ("-O2",), angles)
+    assert np.all(np.abs(sine - np.sin(angles)) <= 3e-16)
+    assert np.all(np.abs(cosine - np.cos(angles)) <= 3e-16)
+
+
+def test_the_polynomials_are_those_of_native_code():
+    loader = _environment().loader
+    text, _, _ = loader.get_source(_environment(), "checks.c.jinja")
+    found = [
+        word for word in text.replace("(", " ").replace(")", " ").replace(";", " ").split() if is_coefficient(word)
+    ]
+    assert len(found) >= 15
+    assert all(word.rstrip(",").lstrip("-") in PRELUDE for word in found)
+
+
+def is_coefficient(word):
+    word = word.lstrip("-")
+    return word.startswith("0x1.") or (word.startswith(("0.0", "0.1", "1.", "2.", "7.")) and len(word) > 12)

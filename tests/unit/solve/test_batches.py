@@ -1,0 +1,170 @@
+"""Batches that write where they are told, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.program.compiler import find_compiler
+from tests.tolerances import SOLVED, assert_close
+from tests.trees import TREES
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+BACKENDS = [pytest.param("native", marks=needs_compiler), "numpy"]
+N = 41
+
+
+@pytest.fixture(scope="module")
+def plan():
+    tree = TREES["three_children"]
+    return nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau", f"f:{tree.names[1]}"])
+
+
+@pytest.fixture(params=BACKENDS)
+def solver(plan, request):
+    return plan.solver(request.param)
+
+
+def states(solver, seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    tree = solver.system.tree
+    return tree.random_configurations(n, rng), rng.normal(size=(n, tree.nv)), rng.normal(size=(n, solver.system.ny))
+
+
+def size(solver):
+    return sum(values.size for values in vars(solver.outputs).values())
+
+
+class TestOut:
+    def test_an_estimate_is_used_again(self, solver):
+        first = solver.solve_batch(*states(solver))
+        tau, expected = first.tau, solver.solve_batch(*states(solver, 1))
+        assert solver.solve_batch(*states(solver, 1), out=first) is first
+        assert np.shares_memory(first.tau, tau)
+        for name in expected.values:
+            np.testing.assert_array_equal(first[name], expected[name])
+
+    def test_what_was_wrong_before_is_forgotten(self, solver):
+        Q, Qd, Y = states(solver)
+        estimate = solver.solve_batch(Q, Qd, Y)
+        with pytest.raises(nd.InputError, match=r"Y\[3, 0\] .* is inf"):
+            solver.solve_batch(Q, Qd, np.where(np.arange(N)[:, None] == 3, np.inf, Y), out=estimate)
+        expected = solver.solve_batch(Q, Qd, Y)
+        np.testing.assert_array_equal(solver.solve_batch(Q, Qd, Y, out=estimate).tau, expected.tau)
+        assert not estimate.singular.any()
+        assert not estimate.fell_back.any()
+
+    @pytest.mark.parametrize("lie", ["C", "F", "between others", "backwards"])
+    def test_an_array_wherever_its_numbers_lie(self, solver, lie):
+        n = size(solver)
+        room = np.full((N, n + 5), np.nan)
+        out = {
+            "C": np.empty((N, n)),
+            "F": np.empty((N, n), order="F"),
+            "between others": room[:, 2 : n + 2],
+            "backwards": np.empty((N, n))[::-1, ::-1],
+        }[lie]
+        expected = solver.solve_batch(*states(solver))
+        estimate = solver.solve_batch(*states(solver), out=out)
+        for name in expected.values:
+            np.testing.assert_array_equal(estimate[name], expected[name])
+            assert np.shares_memory(estimate[name], out)
+        assert np.isnan(room[:, [0, 1, -1]]).all()
+
+    def test_it_may_lie_between_what_is_read(self, solver):
+        Q, Qd, Y = states(solver)
+        sizes = np.cumsum([Q.shape[1], Qd.shape[1], Y.shape[1]])
+        log = np.hstack([Q, Qd, Y, np.empty((N, size(solver)))])
+        q, qd, y, out = np.split(log, sizes, axis=1)
+        estimate = solver.solve_batch(q, qd, y, out=out)
+        assert_close(estimate.tau, solver.solve_batch(Q, Qd, Y).tau, SOLVED)
+        np.testing.assert_array_equal(log[:, : sizes[-1]], np.hstack([Q, Qd, Y]))
+
+    @pytest.mark.parametrize(
+        ("spoil", "words"),
+        [
+            (lambda out: out[:-1], r"out has shape \(40, 15\) of float64; expected a writeable array \(41, 15\)"),
+            (lambda out: out[:, :-1], r"out has shape \(41, 14\)"),
+            (lambda out: out.astype(np.float32), "of float32"),
+            (lambda out: out.astype(">f8"), "of >f8"),
+            (lambda out: np.frombuffer(out.tobytes()).reshape(out.shape), "read-only"),
+            (lambda out: np.ma.masked_array(out), "out is a MaskedArray"),
+            (lambda out: out.tolist(), "out is a list, expected a writeable array"),
+            (lambda out: np.lib.stride_tricks.as_strided(out, strides=(0, 8)), "several results in one place"),
+        ],
+    )
+    def test_what_cannot_be_written(self, solver, spoil, words):
+        with pytest.raises(nd.InputError, match=words):
+            solver.solve_batch(*states(solver), out=spoil(np.empty((N, size(solver)))))
+
+    @pytest.mark.parametrize("which", range(3))
+    def test_what_is_read_is_not_written(self, solver, which):
+        given = [*states(solver)]
+        room = np.empty((N, 40))
+        room[:, : given[which].shape[1]] = given[which]
+        given[which] = room[:, : given[which].shape[1]]
+        with pytest.raises(nd.InputError, match=f"out and {('Q', 'Qd', 'Y')[which]} share memory"):
+            solver.solve_batch(*given, out=room[:, 2 : 2 + size(solver)])
+
+    def test_an_estimate_of_something_else(self, solver, plan):
+        other = nd.plan(plan.system, outputs=["tau"]).solver("numpy")
+        with pytest.raises(nd.InputError, match=r"out is an estimate of tau of .*, and here are tau, f:.* of"):
+            solver.solve_batch(*states(solver), out=other.solve_batch(*states(other)))
+        with pytest.raises(nd.InputError, match=r"out has shape \(4, 15\)"):
+            solver.solve_batch(*states(solver), out=solver.solve_batch(*states(solver, n=4)))
+
+    def test_one_of_another_solver_of_the_plan(self, solver, plan):
+        estimate = plan.solver("numpy").solve_batch(*states(solver, 1))
+        expected = solver.solve_batch(*states(solver))
+        assert_close(solver.solve_batch(*states(solver), out=estimate).tau, expected.tau, SOLVED)
+
+
+class TestQuaternions:
+    def test_they_are_brought_to_unit_length_and_left_as_they_are(self, solver):
+        Q, Qd, Y = states(solver)
+        longer = Q.copy()
+        longer[:, solver.system.tree.quaternions[0]] *= 1 + 8e-4 * np.linspace(-1, 1, N)[:, None]
+        kept = longer.copy()
+        assert_close(solver.solve_batch(longer, Qd, Y).tau, solver.solve_batch(Q, Qd, Y).tau, SOLVED)
+        np.testing.assert_array_equal(longer, kept)
+
+    @pytest.mark.parametrize("singular", ["refuse", "nan"])
+    @pytest.mark.parametrize("length", [0.0, 0.99, 1.002, 1e3])
+    def test_others_are_refused(self, solver, singular, length):
+        Q, Qd, Y = states(solver)
+        Q[17, solver.system.tree.quaternions[0]] *= length
+        with pytest.raises(nd.InputError, match=rf"quaternion .* has length {length:.6g} instead of 1"):
+            solver.solve_batch(Q, Qd, Y, singular=singular)
+
+
+class TestOutOfFunctions:
+    @pytest.fixture(params=BACKENDS)
+    def both(self, request):
+        def function(tree, q, qd):
+            return nd.crba(tree, q), nd.rnea(tree, q, qd, 0 * qd)
+
+        return nd.compile(function, nd.autotree(3), backend=request.param)
+
+    def test_a_tuple(self, both):
+        q, qd = np.random.default_rng(0).normal(size=(2, N, 3))
+        expected = both.batch(q, qd)
+        for order in ("C", "F"):
+            out = both.batch(qd, q, order=order)
+            assert both.batch(q, qd, out=out) is out
+            for found, array in zip(out, expected, strict=True):
+                np.testing.assert_array_equal(found, array)
+
+    def test_what_cannot_be_written(self, both):
+        q, qd = np.random.default_rng(0).normal(size=(2, N, 3))
+        H, c = both.batch(q, qd)
+        for out, words in [
+            ((H,), "out is a tuple, expected a tuple of 2 arrays"),
+            (H, "out is a ndarray, expected a tuple of 2 arrays"),
+            ((H, H), r"out\[1\] has shape \(41, 3, 3\)"),
+            ((H, H[:, 0]), r"out\[1\] and out\[0\] share memory"),
+            ((H, qd), r"out\[1\] and qd share memory"),
+            ((np.empty((N, 3, 6))[:, :, ::2][:, ::-1], c), r"out\[0\] has its numbers at uneven steps"),
+        ]:
+            with pytest.raises(nd.InputError, match=words):
+                both.batch(q, qd, out=out)
