@@ -202,7 +202,8 @@ def make_plan(
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, resolved), seed)
     found: list[tuple[TriedOrdering, Ordering, LiftedProgram]] = []
-    one_does = system.is_weighted and ordering == AUTO  # the program goes from the leaves to the root, whatever it is
+    # where rows are weighed the program goes from the leaves to the root, whatever the order
+    one_does = (system.is_weighted or search.is_large) and ordering == AUTO
     for name, method in methods.items():
         if found and (one_does or search.updates > PATIENCE):
             break
