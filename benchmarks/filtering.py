@@ -1,10 +1,13 @@
 """Filters: the time of a tick, beside textbook Kalman filters of the same size in NumPy and in C.
 
-python -m benchmarks.filtering [--rounds 11] [--only contacts]
+python -m benchmarks.filtering [--rounds 11] [--data ../shared/data] [--only contacts]
 
 Ours is the whole tick: from q, qd and readings to the outputs, dynamics included. Others are given the rows of the tick
 for nothing, with what is no memory eliminated: they predict and update mean and covariance of the memory, in covariance
 form, with dense matrices. All run in one thread, in turns, and times are of the processor.
+
+Then the tick of a window of eight ticks on a quadruped, beside that of its filter; and samples of a Panda's log by a
+filter and by a smoother, with all standard deviations, where the log is.
 
 Filters that recognise contacts run over recorded walks, each tick timed by itself, beside the same in NumPy.
 """
@@ -13,8 +16,10 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import combinations
+from pathlib import Path
 
 import cffi
 import numpy as np
@@ -22,12 +27,14 @@ import scipy.linalg as la
 from threadpoolctl import threadpool_limits
 
 import nori_dyn as nd
+from benchmarks.real.recording import beside
 from nori_dyn.bench.machine import machine
 from nori_dyn.bench.records import quartiles
 from nori_dyn.filtering.contacts import ContactFilter
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.compiler import find_compiler, load_library
 from nori_dyn.typing import Floats
+from tests.observers import observer
 from tests.unit.filtering.test_contacts import DT, STATES, TOUCH, readings, sensors
 from tests.walking import LEGS, walk
 
@@ -120,9 +127,9 @@ def icub() -> nd.Filter:
     return nd.Filter(nd.plan(system, outputs=["tau", "fx:l_sole", "fx:r_sole"]), dt=0.01)
 
 
-def peers(observer: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callable[[], object]]:
+def peers(one: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callable[[], object]]:
     """Return a tick of the textbook's filter in NumPy, and in C, for the rows of a filter at a configuration (nq,)."""
-    tick = Tick(next(iter(observer.plans.values())))
+    tick = Tick(next(iter(one.plans.values())))
     n_s, n_v, n_f = tick.sizes
     k, system = n_v + n_f, tick.system
     said = tick.said(q, np.zeros(system.tree.nv), np.zeros(system.ny))
@@ -130,9 +137,9 @@ def peers(observer: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callabl
     left = la.null_space(rows[:, :n_s].T).T @ rows if n_s else rows
     H, z = np.ascontiguousarray(left[:, n_s:-1]), np.ascontiguousarray(-left[:, -1])
     given, *_ = np.linalg.lstsq(rows[:, :n_s], -rows[:, n_s:-1], rcond=None) if n_s else (np.zeros((0, k)),)
-    F = np.diag(tick.decay(observer.dt))
-    F[:n_v] += observer.dt * (said.X[:, n_s:] + said.X[:, :n_s] @ given)
-    Q, m = tick.gained(observer.dt), len(H)
+    F = np.diag(tick.decay(one.dt))
+    F[:n_v] += one.dt * (said.X[:, n_s:] + said.X[:, :n_s] @ given)
+    Q, m = tick.gained(one.dt), len(H)
     x, P = np.zeros(k), np.eye(k)
 
     def in_numpy() -> None:
@@ -160,6 +167,54 @@ def peers(observer: nd.Filter, q: Floats) -> tuple[Callable[[], object], Callabl
     if not np.allclose(P, arrays[-1], rtol=1e-6, atol=1e-9 * np.abs(P).max()):
         raise SystemExit("the two peers do not agree.")
     return in_numpy, in_c
+
+
+def windows() -> Iterator[tuple[str, nd.Filter, nd.Window]]:
+    """Yield robots, each with its filter and a window of eight ticks, at a state."""
+    arm, quadruped = panda(), observer("quadruped")
+    for name, plans, dt, state in (
+        ("Panda, external torques", next(iter(arm.plans.values())), arm.dt, ()),
+        ("quadruped, four feet", quadruped.plans, quadruped.dt, quadruped.states[0]),
+    ):
+        both = nd.Filter(plans, dt), nd.Window(plans, dt, lag=8)
+        for one in both:
+            one.switch(state)
+            one.inputs.q[:] = next(iter(one.plans.values())).system.tree.random_configuration(0)
+            for _ in range(20):
+                one.tick()
+        yield name, *both
+
+
+def logged(data: Path) -> tuple[nd.Filter, tuple[Floats, Floats, Floats, Floats]] | None:
+    """Return the observer of a Panda and the times, states and readings of its log; None where there is no log."""
+    path = data / "panda_log" / "beam_z_15cm_1khz.csv.gz"
+    if not path.exists():
+        return None
+    of, log = panda(), nd.read_log(path, beside("panda_log.log.yaml"))
+    found = nd.smooth(log, next(iter(of.plans.values())), dt=of.dt, causal=True)
+    samples = found.samples
+    return of, (found.t, samples.q, samples.qd, samples.y)
+
+
+def told(name: str, ways: Mapping[str, Callable[[], object]], rounds: int, calls: int = 1) -> None:
+    """Print the times of some ways, which run in turns, and how they compare with the first.
+
+    Args:
+        name: what they do.
+        ways: the ways by name.
+        rounds: how often each is timed.
+        calls: how much each does in a call.
+    """
+    found: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, run in ways.items():
+            found[way].append(per_call(run) / calls)
+    first = np.array(found[next(iter(ways))])
+    print(f"\n{name}")
+    for way, times in found.items():
+        low, middle, high = quartiles(times)
+        ratio = quartiles(np.array(times) / first)
+        print(f"  {way:16} {middle:8.2f} us ({low:.2f} to {high:.2f}), {ratio[1]:.1f} times the first")
 
 
 def per_call(run: Callable[[], object], seconds: float = 0.05) -> float:
@@ -221,33 +276,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11, help="how often each is timed")
     parser.add_argument("--only", choices=["contacts"], help="what to time; all when it is not given")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder of the logs")
     given = parser.parse_args()
     print(machine())
     with threadpool_limits(1):
         if given.only is None:
-            print_filters(given.rounds)
+            print_filters(given.rounds, given.data)
         print_contacts(min(given.rounds, 3))
 
 
-def print_filters(rounds: int) -> None:
-    """Print the times of filters of which the contacts are told."""
+def print_filters(rounds: int, data: Path) -> None:
+    """Print the times of filters of which the contacts are told, of windows, and of samples of a log."""
     for name, make in {"Panda, external torques": panda, "iCub, offsets and pushes": icub}.items():
-        observer = make()
-        q = next(iter(observer.plans.values())).system.tree.random_configuration(0)
-        observer.inputs.q[:] = q
-        ways = {"ours, all of it": observer.tick, **dict(zip(("NumPy", "C"), peers(observer, q), strict=True))}
-        found: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in range(rounds):
-            for way, run in ways.items():
-                found[way].append(per_call(run))
-        ours = np.array(found[next(iter(ways))])
-        n_memory = len(observer.memory_names)
-        n_others = len(observer.free_names) - n_memory
-        print(f"\n{name}: {n_memory} numbers persist, {n_others} more are free")
-        for way, times in found.items():
-            low, middle, high = quartiles(times)
-            ratio = quartiles(np.array(times) / ours)
-            print(f"  {way:16} {middle:8.2f} us ({low:.2f} to {high:.2f}), {ratio[1]:.1f} times ours")
+        one = make()
+        q = next(iter(one.plans.values())).system.tree.random_configuration(0)
+        one.inputs.q[:] = q
+        ways = {"ours, all of it": one.tick, **dict(zip(("NumPy", "C"), peers(one, q), strict=True))}
+        n_memory = len(one.memory_names)
+        n_others = len(one.free_names) - n_memory
+        told(f"{name}: {n_memory} numbers persist, {n_others} more are free", ways, rounds)
+    for name, filter_, window in windows():
+        told(f"{name}: windows of 8 ticks", {"filter": filter_.tick, "window": window.tick}, rounds)
+    log = logged(data)
+    if log is not None:
+        one, arrays = log
+        over = {
+            "filter": partial(one.over, *arrays, causal=True),
+            "smoother": partial(one.over, *arrays, causal=False),
+        }
+        told("a sample of the Panda's log, with its standard deviations", over, rounds, len(arrays[0]))
 
 
 if __name__ == "__main__":

@@ -94,12 +94,16 @@ class Window(core_window.Window):
 
     As `nd.Filter`, for what can wait: a few ticks of readings that came since make accelerations, pushes and contacts
     surer. `step` returns the estimate of the tick `lag` ticks before it; `present` tells the last, as a filter does.
+    `tick` does it on arrays that stay where they are.
 
     Attributes:
         plans: the plan of each contact state; one, of no contacts, where there are none.
         contact_names: all contacts.
         dt: usual time between ticks [s].
         lag: how many ticks late an estimate is.
+        inputs: the arrays that `tick` reads, as those of a filter.
+        outputs: the arrays that `tick` writes, by the names of the outputs.
+        backend: name of the backend.
         consistency: how well the readings of all ticks so far fit what is said of their noise.
 
     Args:

@@ -33,13 +33,13 @@ from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import determined_outputs
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
-from nori_dyn.solve.monitor import Monitor
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_system
 from nori_dyn.tables.progress import Watched, progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.program.export.files import CExport
+    from nori_dyn.solve.monitor import Monitor
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +84,8 @@ class Plan(EliminationPlan):
             PlanError: no row is weighed, or the equations of motion are.
             BackendError: there is no such backend.
         """
+        from nori_dyn.solve.monitor import Monitor  # and with it statistics, which few plans need
+
         return Monitor(self, backend, progress_bar)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:

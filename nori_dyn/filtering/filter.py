@@ -13,28 +13,26 @@ import numpy as np
 
 from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SingularSystemError
-from nori_dyn.filtering.consistency import Consistency
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History
-from nori_dyn.filtering.instants import GAP, OverTime, checked_time
+from nori_dyn.filtering.instants import checked_time
 from nori_dyn.filtering.knowledge import MemoryState, memory_state
-from nori_dyn.filtering.running import GOOD, UNDETERMINED, NativeRunning, NumpyRunning, Running, Shared, cause_of
+from nori_dyn.filtering.running import GOOD, UNDETERMINED
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Updated
-from nori_dyn.filtering.tick import Tick
+from nori_dyn.filtering.ticking import Ticking
 from nori_dyn.filtering.tracked import Tracked
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
-from nori_dyn.solve.estimate import Layout
-from nori_dyn.solve.solver import Inputs, Outputs, Singular, check_singular
-from nori_dyn.system.inputs import Missing, Weights, checked_state, configuration
+from nori_dyn.solve.solver import Singular, check_singular
+from nori_dyn.system.inputs import Missing, Weights, configuration
 from nori_dyn.typing import Floats
 
 
-class Filter(OverTime):
+class Filter(Ticking):
     """Estimates over time; not to be shared between threads.
 
     Attributes:
@@ -57,45 +55,7 @@ class Filter(OverTime):
         name: str = "contacts",
     ) -> None:
         super().__init__(plans, contact_names, dt, backend, watch, name)
-        self._all, first = self._ticks.all, self._ticks.first
-        k, tree = len(first.memory_names), first.system.tree
-        layout = Layout(first.freed.plan.system, first.freed.plan.outputs)
-        values = np.full(layout.size, np.nan)
-        self._shared = Shared(np.zeros((k, k)), np.zeros(k), np.zeros(3), values)
-        self.backend = first.solver.backend
-        kind: type[NativeRunning | NumpyRunning] = NumpyRunning if first.solver.native is None else NativeRunning
-        self._running: dict[ContactState, Running] = {
-            state: kind(tick, self._shared, GAP * self.dt) for state, tick in zip(plans, self._ticks.each, strict=True)
-        }
-        self._now = next(iter(self._running.values()))
-        is_one, zeros = len(self._running) == 1, np.zeros(tree.nv + self._all.ny)
-        self._places = None if is_one else [self._all.places(number) for number in range(len(self._running))]
-        self._state = self._now.state if is_one else np.zeros(tree.nq + len(zeros) + self._all.n_weights)
-        self._state[:] = np.concatenate([tree.neutral_configuration(), zeros, self._all.weights])
-        self.inputs = Inputs.of(self._state, tree, self._all.ny)
-        self.outputs = Outputs(**layout.views(values))
-        turns = layout.turns and kind is NativeRunning  # that of NumPy turns what it writes
-        self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
         self.reset()
-
-    def switch(self, closed: Closed) -> None:
-        super().switch(closed)
-        self._now = self._running[self.contacts]
-
-    @property
-    def ticks(self) -> Mapping[ContactState, Tick]:
-        """The programs of each contact state."""
-        return {state: running.tick for state, running in self._running.items()}
-
-    @property
-    def _tick(self) -> Tick:
-        """The programs of the present contact state."""
-        return self._now.tick
-
-    @property
-    def free_names(self) -> tuple[str, ...]:
-        """The name of each number that exact rows leave free, those that persist last."""
-        return self._tick.freed.names
 
     def reset(self, state: MemoryState | None = None) -> None:
         """Go back to the beginning, or to what is known at some time.
@@ -107,16 +67,7 @@ class Filter(OverTime):
         Raises:
             InputError: what is known is of other numbers, or its covariance is none.
         """
-        self._shared.put(self._ticks.beginning(state))
-        self._shared.totals[:] = 0.0
-        self._last: Running | None = None
-        self._time = 0.0 if state is None else state.time
-
-    @property
-    def consistency(self) -> Consistency:
-        """How well the readings of all ticks so far fit what is said of their noise."""
-        nis, degrees, ticks = self._shared.totals.tolist()
-        return Consistency(nis, int(degrees), int(ticks))
+        self._begin(state)
 
     @property
     def state(self) -> MemoryState:
@@ -154,14 +105,8 @@ class Filter(OverTime):
         Args:
             dt: time since the last tick [s], positive; the usual one when None.
         """
-        now = self._now
-        if self._places is not None:
-            now.state[:] = self._state[self._places[self._number]]
-        last, time = self._last, self.dt if dt is None else dt
-        wrong = now.step(last, time)
-        if last is not None:
-            self._time += time
-        self._last = now
+        self._read_inputs()
+        wrong = self._estimate(self.dt if dt is None else dt)
         if wrong:
             self._shared.values[:] = np.nan
             return Status(ok=False, rcond=0.0 if wrong == UNDETERMINED else np.nan, cause=self._cause(wrong))
@@ -194,16 +139,12 @@ class Filter(OverTime):
                 first: names it. What is known goes on with what the readings tell of the rest.
         """
         dt = self.dt if dt is None else checked_time("dt", dt)
-        now, tick = self._now, self._tick
-        own, weighting = self._all.reading(self._number, y), self._all.weighting(self._number, weights)
-        q, qd, y, w = checked_state(tick.system, q, qd, own, weighting, missing)
-        now.state[:] = np.concatenate([q, qd, y, w])
-        wrong = now.step(self._last, dt)
-        self._time += 0.0 if self._last is None else dt
-        self._last = now
+        tick = self._tick
+        q, qd, y = self._read(q, qd, y, weights, missing)
+        wrong = self._estimate(dt)
         if wrong:
             raise SingularSystemError(self._cause(wrong))
-        after = now.found()
+        after = self._now.found()
         estimate = tick.outputs(q, qd, y, after.u)
         return Tracked(
             estimate, after, partial(self._state_of, after, self._time), lambda: tick.deviations(q, after.root())
@@ -273,10 +214,6 @@ class Filter(OverTime):
 
     def _state_of(self, after: Updated, time: float) -> MemoryState:
         return memory_state(self.memory_names, self._tick.memory_units, after.memory(len(self.memory_names)), time)
-
-    def _cause(self, wrong: int) -> str:
-        """Return why the last tick has no estimate."""
-        return cause_of(wrong, [self.free_names[k] for k in self._now.lost])
 
 
 def increasing(T: Floats) -> Floats:

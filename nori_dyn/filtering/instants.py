@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +91,54 @@ class Instant:
         return smoothed(after, self.motion(dt, is_gap), mean[forgotten:], covariance[forgotten:, forgotten:])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """Ticks in one contact state, with their readings.
+
+    Attributes:
+        tick: their programs.
+        places: which they are among all (m,).
+        q, qd, y, weights: see `Instant`, each with a leading m.
+        values: what they say of what is free, see `Tick.said_each` (m, n_values).
+    """
+
+    tick: Tick
+    places: Indices
+    q: Floats
+    qd: Floats
+    y: Floats
+    weights: Floats
+    values: Floats
+
+    def __getitem__(self, k: int) -> Instant:
+        said = self.tick.formed(self.values[k])
+        return Instant(self.tick, self.q[k], self.qd[k], self.y[k], self.weights[k], said)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instants:
+    """Ticks that follow each other, of any contact states.
+
+    Attributes:
+        numbers: the numbers of their contact states (N,).
+        alike: those of each state, by its number.
+        places: which each is among those of its state (N,).
+    """
+
+    numbers: Indices
+    alike: Mapping[int, Alike]
+    places: Indices
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, k: int) -> Instant:
+        return self.alike[int(self.numbers[k])][int(self.places[k])]
+
+    def __iter__(self) -> Iterator[Instant]:
+        return (self[k] for k in range(len(self)))
+
+
 class Ticks:
     """The ticks of all contact states, of one robot.
 
@@ -167,7 +215,7 @@ class Ticks:
         weights: Weights = None,
         missing: Missing = "refuse",
         first: int = 0,
-    ) -> list[Instant]:
+    ) -> Instants:
         """Return N ticks, each in the contact state of its number (N,).
 
         Args:
@@ -182,9 +230,10 @@ class Ticks:
         Raises:
             InputError: as `instant`; says of which tick.
         """
-        found: list[Instant | None] = [None] * len(Q)
+        found, among = {}, np.zeros(len(Q), dtype=np.intp)
         for number in np.unique(numbers).tolist():
             places = np.flatnonzero(numbers == number)
+            among[places] = np.arange(len(places))
             tick = self.each[number]
             try:
                 weighting: Any = self.all.weighting(number, weights, (len(Q),))
@@ -194,10 +243,9 @@ class Ticks:
             except NoriError:
                 self._refuse(number, places, Q, Qd, Y, weights, missing, first)
                 raise
-            said, w = tick.said_each(q, qd, y), w[:, tick.freed.weight_of_rows]
-            for k, place in enumerate(places.tolist()):
-                found[place] = Instant(tick, q[k], qd[k], y[k], w[k], said[k])
-        return [one for one in found if one is not None]
+            of_rows = w[:, tick.freed.weight_of_rows]
+            found[number] = Alike(tick, places, q, qd, y, of_rows, tick.said_each(q, qd, y))
+        return Instants(numbers, found, among)
 
     def _refuse(
         self, number: int, places: Indices, Q: Floats, Qd: Floats, Y: Floats, weights: Any, missing: Missing, first: int

@@ -81,6 +81,9 @@ class Running(Protocol):
     def carried(self, dt: float) -> Information:
         """Return what is known of the memory a time [s] after the last step."""
 
+    def conclude(self, state: Floats, u: Floats) -> bool:
+        """Write the outputs of a state, given what is free (n,); return whether there are any."""
+
     @property
     def lost(self) -> tuple[int, ...]:
         """The places in u of what the last step did not determine."""
@@ -100,8 +103,7 @@ def without_readings(tick: Tick, before: Information) -> tuple[Updated, Callable
     n = n_s + n_v + n_f
     R, z = np.zeros((n, n)), np.zeros(n)
     R[n_s:, n_s:], z[n_s:] = known.R, known.z
-    still = Said(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
-    return Updated(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan)), partial(tick.motion, still)
+    return Updated(R, z, 0.0, 0, 0.0, (), np.full(n, np.nan)), partial(tick.motion, tick.nothing)
 
 
 def cause_of(wrong: int, lost: Sequence[str]) -> str:
@@ -149,13 +151,18 @@ class NumpyRunning:
             self._lost = after.undetermined
             self._after, self._motion = after, partial(tick.motion, said)
         if not wrong:
-            tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], after.u])
-            wrong = 0 if self._tick().ok else NO_SOLUTION
+            wrong = 0 if self.conclude(self.state, after.u) else NO_SOLUTION
         if wrong in (NOT_FINITE, NO_SOLUTION):
             self._after, self._motion = without_readings(tick, shared.information)
         else:
             shared.totals[:] += after.nis, after.degrees, 1
         return wrong
+
+    def conclude(self, state: Floats, u: Floats) -> bool:
+        tick = self.tick
+        q, qd, y, _ = np.split(state, np.cumsum([*tick.system.input_sizes.values()])[:-1])
+        tick.solver_state[:] = np.concatenate([q, qd, y[tick.freed.exact_readings], u])
+        return self._tick().ok
 
     def found(self) -> Updated:
         assert self._after is not None
@@ -173,18 +180,29 @@ class NumpyRunning:
 class NativeRunning:
     """A tick in one foreign call.
 
+    Attributes:
+        native: the call.
+
+    Args:
+        tick: its programs.
+        shared: what it shares with others.
+        longest: the longest time over which rates are known [s].
+        kind: of the call.
+
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
-    def __init__(self, tick: Tick, shared: Shared, longest: float) -> None:
+    def __init__(
+        self, tick: Tick, shared: Shared, longest: float, kind: Callable[..., NativeTick] = NativeTick
+    ) -> None:
         self.tick, self._longest = tick, longest
         self.state = np.zeros(sum(tick.system.input_sizes.values()))
         outputs = tick.solver.native
         rows = tick.rows.kernel
         assert isinstance(outputs, NativeBackend)
         assert isinstance(rows, NativeKernel)
-        self._native = NativeTick(
+        self.native = kind(
             tick.shape,
             needed_compiler("the native filter"),
             rows,
@@ -195,22 +213,25 @@ class NativeRunning:
             shared.totals,
             longest,
         )
-        self.at, self._step = self._native.at, self._native.step
+        self.at, self._step = self.native.at, self.native.step
 
     def step(self, last: Running | None, dt: float) -> int:
         wrong: int = self._step(self.at, NOTHING if last is None else last.at, dt)
         return wrong
 
     def found(self) -> Updated:
-        native = self._native
+        native = self.native
         parts = native.R_u.copy(), native.z_u.copy(), native.nis, native.degrees, native.log_likelihood
         return Updated(*parts, (), native.u.copy())
 
     def carried(self, dt: float) -> Information:
-        said, has_rates = self.tick.formed(self._native.values), self._native.has_rates
+        said, has_rates = self.tick.formed(self.native.values), self.native.has_rates
         rates = (said.X, said.x) if has_rates else (np.zeros_like(said.X), np.zeros_like(said.x))
         return propagated(self.found(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self._longest)
 
+    def conclude(self, state: Floats, u: Floats) -> bool:
+        return self.native.conclude(state, u)
+
     @property
     def lost(self) -> tuple[int, ...]:
-        return tuple(np.flatnonzero(self._native.pivots == 0).tolist())
+        return tuple(np.flatnonzero(self.native.pivots == 0).tolist())

@@ -10,9 +10,8 @@ ch. 8.6; own derivation of the square-root form (tests/unit/filtering/test_smoot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -20,8 +19,9 @@ import numpy as np
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.filtering.delays import Delays, delays
 from nori_dyn.filtering.history import History, MemoryHistory
-from nori_dyn.filtering.instants import GAP, Instant, Ticks, undetermined
-from nori_dyn.filtering.square_root import Information, Updated
+from nori_dyn.filtering.instants import GAP, Alike, Instant, Ticks, undetermined
+from nori_dyn.filtering.passes import Later, OfStates, Pass, passed
+from nori_dyn.filtering.square_root import Information
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.inputs import Missing, Weights
@@ -116,14 +116,12 @@ class Passed:
 
     Attributes:
         stretch: the ticks.
-        instants: these with what they say.
-        after: what is known after the readings of each.
+        found: the pass.
         variances: those that the memory's numbers would have without any reading (n, k).
     """
 
     stretch: Stretch
-    instants: Sequence[Instant]
-    after: Sequence[Updated]
+    found: Pass
     variances: Floats
 
 
@@ -166,10 +164,9 @@ class Recorded:
         for stretch in stretches:
             is_first = last is None
             before = before if last is None else self._following(last, stretch)
-            last = self._passed(stretch, before)
-            means = [after.u for after in last.after]
-            found = self._told(last, means, [after.covariance() for after in last.after], is_causal=True)
-            yield replace(found, delays=self._delays(last.instants[0])) if is_first else found
+            last = self._passed(stretch, before, keeps=False)
+            found = self._told(last, last.found.filtered(), is_causal=True)
+            yield replace(found, delays=self._delays(last.found.instants[0])) if is_first else found
 
     def smoothed(self, stretches: Stretches) -> Iterator[History]:
         """Yield the estimates of each stretch, from the last to the first, each tick's by all readings.
@@ -179,12 +176,12 @@ class Recorded:
             SingularSystemError: something is not determined by all readings, and that is refused; says what and when.
         """
         begins = self._begins(stretches)
-        later: tuple[Stretch, Floats, Floats] | None = None
+        later: Later | None = None
         for number in reversed(range(len(begins))):
-            passed = self._passed(stretches[number], begins[number])
-            means, covariances = self._back(passed, later)
-            yield self._told(passed, means, covariances, is_causal=False)
-            later = passed.stretch, self._of_memory(means[0]), self._of_memory(covariances[0])
+            passed = self._passed(stretches[number], begins[number], keeps=True)
+            found = passed.found.smoothed(later)
+            yield self._told(passed, found, is_causal=False)
+            later = Later(float(passed.stretch.steps[0]), *self._first_memory(passed, found))
 
     def _delays(self, instant: Instant) -> Delays | None:
         """Return how late a filter is at a tick's configuration, where that can be told."""
@@ -200,76 +197,61 @@ class Recorded:
         for number in range(len(stretches)):
             stretch = stretches[number]
             begins.append(self._beginning if last is None else self._following(last, stretch))
-            last = self._passed(stretch, begins[-1]) if number + 1 < len(stretches) else None
+            last = self._passed(stretch, begins[-1], keeps=False) if number + 1 < len(stretches) else None
         return begins
 
-    def _passed(self, stretch: Stretch, begin: Beginning) -> Passed:
+    def _passed(self, stretch: Stretch, begin: Beginning, keeps: bool) -> Passed:
         instants = self.ticks.instants(
             stretch.states, stretch.q, stretch.qd, stretch.y, stretch.weights, self._missing, stretch.first
         )
-        after = [instants[0].updated(begin.before)]
+        found = passed(instants, stretch.steps[1:], self.usual, begin.before, keeps)
         variances = [begin.variances]
-        for (one, following), dt in zip(pairwise(instants), stretch.steps[1:].tolist(), strict=True):
-            after.append(following.updated(one.carried(after[-1], dt, self._is_gap(dt))))
-            variances.append(self._without_readings(variances[-1], dt))
-        return Passed(stretch, instants, after, np.array(variances))
+        for decay, gained in zip(*self._laws(stretch.steps[1:]), strict=True):
+            variances.append(decay * variances[-1] + gained)
+        return Passed(stretch, found, np.array(variances))
 
     def _following(self, last: Passed, stretch: Stretch) -> Beginning:
         """Return what is known at the beginning of the stretch that follows."""
         dt = float(stretch.steps[0])
-        before = last.instants[-1].carried(last.after[-1], dt, self._is_gap(dt))
-        return Beginning(before, self._without_readings(last.variances[-1], dt))
+        decay, gained = self._laws(dt)
+        return Beginning(last.found.carried(dt), decay * last.variances[-1] + gained)
 
-    def _without_readings(self, variances: Floats, dt: float) -> Floats:
-        """Return the variances (k,) that the memory's numbers would have without any reading, a time [s] later."""
-        tick = self.ticks.first
-        found = np.square(tick.decay(dt)) * variances + tick.gained(dt)
-        found[: tick.sizes[1]] = np.inf  # their rates are not known
-        return found
-
-    def _back(
-        self, passed: Passed, later: tuple[Stretch, Floats, Floats] | None
-    ) -> tuple[Sequence[Floats], Sequence[Floats]]:
-        """Return the means and the covariances of what is free at each tick of a stretch, by all readings.
+    def _laws(self, dt: float | Floats) -> tuple[Floats, Floats]:
+        """Return what the variances of the memory's numbers are multiplied by, and gain, without any reading.
 
         Args:
-            passed: what the pass forward found.
-            later: the stretch that follows, with the mean and the covariance of the memory at its first tick.
-        """
-        means, covariances = [], []
-        steps = [*passed.stretch.steps[1:].tolist(), None if later is None else float(later[0].steps[0])]
-        mean, covariance = (None, None) if later is None else later[1:]
-        for instant, after, dt in zip(reversed(passed.instants), reversed(passed.after), reversed(steps), strict=True):
-            if dt is None or mean is None or covariance is None:
-                found = after.u, after.covariance()
-            else:
-                found = instant.returned(after, dt, self._is_gap(dt), mean, covariance)
-            means.append(found[0])
-            covariances.append(found[1])
-            mean, covariance = self._of_memory(found[0]), self._of_memory(found[1])
-        return means[::-1], covariances[::-1]
+            dt: over which times (...) [s].
 
-    def _is_gap(self, dt: float) -> bool:
-        return dt > GAP * self.usual
+        Returns:
+            Two arrays (..., k).
+        """
+        tick = self.ticks.first
+        gained = tick.gained(dt)
+        gained[..., : tick.sizes[1]] = np.inf  # their rates are not known
+        return np.square(tick.decay(dt)), gained
 
     def _of_memory(self, values: Floats) -> Floats:
-        """Return the part of the memory of a mean (n,) or a covariance (n, n)."""
-        k = len(self.ticks.first.memory_names)
-        return values[-k:] if values.ndim == 1 else values[-k:, -k:]
+        """Return the part of the memory of means (m, n)."""
+        return values[:, -len(self.ticks.first.memory_names) :]
 
-    def _told(self, passed: Passed, means: Sequence[Floats], covariances: Sequence[Floats], is_causal: bool) -> History:
+    def _first_memory(self, passed: Passed, found: OfStates) -> tuple[Floats, Floats]:
+        """Return the mean and the covariance of the memory at the first tick of a stretch."""
+        mean, covariance = (each[0] for each in found[int(passed.found.instants.numbers[0])])
+        k = len(self.ticks.first.memory_names)
+        return mean[-k:], covariance[-k:, -k:]
+
+    def _told(self, passed: Passed, found: OfStates, is_causal: bool) -> History:
         """Return what is known of the ticks of a stretch."""
-        stretch, first = passed.stretch, self.ticks.first
-        self._refuse_undetermined(passed, means)
-        parts, of_parts = [], []
-        for number in np.unique(stretch.states).tolist():
-            places = np.flatnonzero(stretch.states == number)
-            parts.append(self._outputs(number, passed, means, covariances, places))
-            of_parts.append(places)
-        order = np.argsort(np.concatenate(of_parts))
-        names = parts[0][1]
-        memory = np.array([self._of_memory(mean) for mean in means])
-        variances = np.array([np.diagonal(self._of_memory(covariance)) for covariance in covariances])
+        stretch, run, first = passed.stretch, passed.found, self.ticks.first
+        alike = run.instants.alike
+        self._refuse_undetermined(passed, found)
+        parts = [self._outputs(alike[number], *known) for number, known in found.items()]
+        of_parts = [alike[number].places for number in found]
+        order, names = np.argsort(np.concatenate(of_parts)), parts[0][1]
+        memory, variances = (np.zeros((len(stretch), len(first.memory_names))) for _ in range(2))
+        for places, (means, covariances) in zip(of_parts, found.values(), strict=True):
+            memory[places] = self._of_memory(means)
+            variances[places] = self._of_memory(np.diagonal(covariances, axis1=1, axis2=2))
         known = np.isfinite(variances)
         deviations = np.sqrt(np.where(known, np.maximum(variances, 0.0), np.inf))
         without = np.sqrt(passed.variances)
@@ -280,33 +262,23 @@ class Recorded:
             Estimate.joined([estimate for estimate, _ in parts], of_parts),
             {name: np.concatenate([one[name] for _, one in parts])[order] for name in names},
             MemoryHistory(first.memory_names, first.memory_units, memory, deviations, shares.min(axis=0)),
-            np.array([after.nis for after in passed.after]),
-            np.array([after.degrees for after in passed.after], dtype=np.intp),
-            np.array([after.log_likelihood for after in passed.after]),
+            run.nis,
+            run.degrees,
+            run.log_likelihood,
             np.flatnonzero((stretch.steps > GAP * self.usual) & (stretch.first + np.arange(len(stretch)) > 0)),
             is_causal,
         )
 
-    def _outputs(
-        self,
-        number: int,
-        passed: Passed,
-        means: Sequence[Floats],
-        covariances: Sequence[Floats],
-        places: Indices,
-    ) -> tuple[Estimate, dict[str, Floats]]:
-        """Return the outputs of the ticks of a contact state, and their standard deviations by name."""
-        tick = self.ticks.each[number]
-        chosen = [passed.instants[k] for k in places.tolist()]
-        q, qd, y = (np.array([getattr(one, name) for one in chosen]) for name in ("q", "qd", "y"))
-        u = np.array([means[k] for k in places.tolist()])
-        P = np.array([covariances[k] for k in places.tolist()])
-        lost = np.isnan(u).any(axis=1)
-        u[lost], P[lost] = 0.0, np.nan
-        estimate = tick.outputs(q, qd, y, u, self._singular)
+    def _outputs(self, alike: Alike, u: Floats, P: Floats) -> tuple[Estimate, dict[str, Floats]]:
+        """Return the outputs of ticks in one contact state, and their standard deviations by name."""
+        q, tick = alike.q, alike.tick
+        lost = np.asarray(np.isnan(u).any(axis=1))
+        if lost.any():
+            u, P = np.where(lost[:, None], 0.0, u), np.where(lost[:, None, None], np.nan, P)
+        estimate = tick.outputs(q, alike.qd, alike.y, u, self._singular)
         return estimate.without(lost), tick.deviations_of(q, P)
 
-    def _refuse_undetermined(self, passed: Passed, means: Sequence[Floats]) -> None:
+    def _refuse_undetermined(self, passed: Passed, found: OfStates) -> None:
         """Refuse ticks at which something is not determined.
 
         Raises:
@@ -314,9 +286,15 @@ class Recorded:
         """
         if self._singular == "nan":
             return
-        for k, (instant, mean) in enumerate(zip(passed.instants, means, strict=True)):
-            lost = np.flatnonzero(np.isnan(mean))
-            if len(lost):
-                names = [instant.tick.freed.names[place] for place in lost.tolist()]
-                where = f"tick {passed.stretch.first + k}, at {passed.stretch.t[k]:.6g} s"
-                raise SingularSystemError(f"{where}: {undetermined(names)} Or let such ticks be nan.")
+        alike = passed.found.instants.alike
+        lost = {
+            int(alike[number].places[k]): (number, means[k])
+            for number, (means, _) in found.items()
+            for k in np.flatnonzero(np.isnan(means).any(axis=1))[:1]
+        }
+        if lost:
+            k = min(lost)
+            number, mean = lost[k]
+            names = [alike[number].tick.freed.names[place] for place in np.flatnonzero(np.isnan(mean)).tolist()]
+            where = f"tick {passed.stretch.first + k}, at {passed.stretch.t[k]:.6g} s"
+            raise SingularSystemError(f"{where}: {undetermined(names)} Or let such ticks be nan.")

@@ -13,10 +13,13 @@ from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed
 from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
+from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
+from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.layout import output_parts
+from nori_dyn.program.native_window import NativeRuns
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.solver import Singular, Solver
@@ -27,21 +30,17 @@ from nori_dyn.typing import Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """What a tick, or each of N, says of what is free, u (n,).
+    """What a tick says of what is free, u (n,).
 
     Attributes:
-        A, c: weighed rows say A u + c = 0 (..., p, n), (..., p).
-        X, x: what persists with a rate changes by X u + x in a second (..., n_v, n), (..., n_v).
+        A, c: weighed rows say A u + c = 0 (p, n), (p,).
+        X, x: what persists with a rate changes by X u + x in a second (n_v, n), (n_v,).
     """
 
     A: Floats
     c: Floats
     X: Floats
     x: Floats
-
-    def __getitem__(self, k: int) -> Said:
-        """Return what one of N ticks says."""
-        return Said(self.A[k], self.c[k], self.X[k], self.x[k])
 
 
 class Tick:
@@ -110,25 +109,39 @@ class Tick:
             inverse_time=[0.0 if T is None else 1 / T for _, T in laws],
         )
 
+    @cached_property
+    def runs(self) -> NativeRuns | None:
+        """What runs over many ticks; None where not all runs natively."""
+        if self.solver.native is None or not isinstance(self.rows.kernel, NativeKernel):
+            return None
+        with self._watch(f"compiling runs of {self.system.tree.name}"):
+            return NativeRuns(self.shape, needed_compiler("the native filter"))
+
     def motion(self, said: Said, dt: float) -> Motion:
         """Return how the memory moves on from a tick, over a time [s]."""
         n_s, n_v, _ = self.sizes
         return Motion(dt, said.X[:, :n_s], said.X[:, n_s + n_v :], said.x, self.decay(dt), self.gained(dt))
 
+    @property
+    def nothing(self) -> Said:
+        """What a tick without readings says: nothing."""
+        n, n_v = sum(self.sizes), self.sizes[1]
+        return Said(np.zeros((0, n)), np.zeros(0), np.zeros((n_v, n)), np.zeros(n_v))
+
     def said(self, q: Floats, qd: Floats, y: Floats) -> Said:
         """Return what a state (nq,), (nv,) with its readings (ny,) says."""
         return self.formed(np.asarray(self.rows(q, qd, y)))
 
-    def said_each(self, Q: Floats, Qd: Floats, Y: Floats) -> Said:
-        """Return what each of N states says."""
-        return self.formed(np.asarray(self.rows.batch(Q, Qd, Y)))
+    def said_each(self, Q: Floats, Qd: Floats, Y: Floats) -> Floats:
+        """Return what each of N states says, as numbers (N, n) that `formed` takes."""
+        return np.asarray(self.rows.batch(Q, Qd, Y))
 
     def formed(self, values: Floats) -> Said:
-        """Return what the numbers (..., n) that `rows` computes say."""
+        """Return what the numbers (n_values,) that `rows` computes say."""
         rows, (_, n_v, _) = self.freed.rows, self.sizes
         n, p = len(self.freed.names), len(self.freed.row_names)
         ends = np.cumsum([len(rows.A), p, len(rows.X)])
-        A, c, X, x = np.split(values, ends, axis=-1)
+        A, c, X, x = np.split(values, ends)
         return Said(dense(rows.places_of_A, A, (p, n)), c, dense(rows.places_of_X, X, (n_v, n)), x)
 
     def beginning(self, state: MemoryState | None = None) -> Information:
@@ -146,13 +159,13 @@ class Tick:
         sigmas = [x for one in self.freed.memory for x in one.sigma or (np.inf,) * len(one.mean)]
         return Information.of(np.array(mean), np.array(sigmas))
 
-    def decay(self, dt: float) -> Floats:
-        """Return what each number of the memory is multiplied by over a time [s] (k,)."""
-        return np.array([one.decay(dt) for one in self.freed.memory for _ in one.mean])
+    def decay(self, dt: float | Floats) -> Floats:
+        """Return what each number of the memory is multiplied by over a time (...) [s] (..., k)."""
+        return np.stack([one.decay(dt) for one in self.freed.memory for _ in one.mean], axis=-1)
 
-    def gained(self, dt: float) -> Floats:
-        """Return the variance that each number of the memory gains over a time [s] (k,)."""
-        return np.concatenate([one.variance(dt) for one in self.freed.memory])
+    def gained(self, dt: float | Floats) -> Floats:
+        """Return the variance that each number of the memory gains over a time (...) [s] (..., k)."""
+        return np.concatenate([one.variance(dt) for one in self.freed.memory], axis=-1)
 
     def outputs(self, q: Floats, qd: Floats, y: Floats, u: Floats, singular: Singular = "refuse") -> Estimate:
         """Return the outputs of a state, or of N states with a leading N, given what is free.

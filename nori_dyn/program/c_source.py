@@ -16,6 +16,12 @@ from nori_dyn.program.c_writer import Job, Notation
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 
+GROUPS = 4
+"""Groups of lanes, at most, for which a batch calls each function of statements before it calls the next."""
+
+CACHE = 2**18
+"""Bytes in which their workspaces must lie: half a second-level cache, or all of an old one."""
+
 
 @dataclass(frozen=True, slots=True)
 class CSource:
@@ -24,7 +30,7 @@ class CSource:
     Attributes:
         single: source with `run` and `solve`.
         batch: source with `run_batch`.
-        n_work: length of the workspace of `run`, in doubles, and of `run_batch`, in vectors.
+        n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
     """
 
@@ -44,8 +50,10 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     """
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
-    writer = writer_of(job, Notation(inputs, outputs, straight="STRAIGHT "), large)
+    notation = Notation(inputs, outputs, straight="STRAIGHT ")
+    writer = writer_of(job, notation, large)
     n_work = writer.n_work
+    n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
@@ -58,6 +66,7 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
+        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * n_numbers))),
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
@@ -68,18 +77,22 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
     body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
 
-    def unit(real: str, entry: str, place: str, indent: str) -> str:
+    def unit(real: str, entry: str, call: str, place: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
         text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
         text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
-        calls, more = ("\n".join(f"{indent}chunk{k}({place});" for k in part) for part in writer.chunk_numbers)
-        checks = f"{indent}check({place}, &worst, &taint);" if job.equations else ""
-        return text + entry.format(calls=calls, more_calls=more, residual_calls=checks, transpose=_transpose(lanes))
+        always, rarely = writer.chunk_numbers
+        return text + entry.format(
+            calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
+            more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
+            residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
+            transpose=_transpose(lanes),
+        )
 
     return CSource(
-        unit("double", SINGLE_ENTRY, "in, w, out", "    "),
-        unit("vec", BATCH_ENTRY, "x, w, o", "        "),
-        n_work + len(job.inputs) + len(job.outputs),
+        unit("double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        unit("vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
+        n_numbers,
         writer.first_pivot,
     )
 

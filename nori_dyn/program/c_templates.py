@@ -55,15 +55,19 @@ SMALL flag_vec strange_vec(vec x) {{ return ~(mag_vec(x) <= DBL_MAX); }}
 SMALL double taint_double(flag_double strange) {{ return strange ? NAN : 0.0; }}
 SMALL vec taint_vec(flag_vec strange) {{ return (vec)(strange & 0x7ff8000000000000LL); }}
 
-/* Sine and cosine of LANES angles: x = k pi/2 + r with |r| <= pi/4, pi/2 in three parts. */
-static void sin_cos(const vec x, vec *s, vec *c) {{
-    for (int l = 0; l < LANES; ++l)
-        if (!(fabs(x[l]) < 1e6)) {{ /* beyond the reduction, or not a number */
-            for (int m = 0; m < LANES; ++m) {{ (*s)[m] = sin(x[m]); (*c)[m] = cos(x[m]); }}
-            return;
-        }}
-    const vec k = (x * 0x1.45f306dc9c883p-1 + 0x1.8p52) - 0x1.8p52;
-    const ivec quadrant = __builtin_convertvector(k, ivec);
+/* Whether anything is set in a lane. */
+static inline int any(ivec x) {{
+    long long found = 0;
+    for (int l = 0; l < LANES; ++l) found |= x[l];
+    return found != 0;
+}}
+
+/* Sine and cosine of LANES angles: x = k pi/2 + r with |r| <= pi/4, pi/2 in three parts. Returns the lanes that are
+   beyond the reduction, or not a number. */
+static inline ivec sin_cos(const vec x, vec *s, vec *c) {{
+    const vec shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52; /* the last bits of its fraction are those of k */
+    const vec k = shifted - 0x1.8p52;
+    const ivec quadrant = (ivec)shifted;
     const vec r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
     const vec z = r * r;
     const vec ps = 0.008333333333333333 + z * (-0.00019841269841268963 + z * (2.755731922232443e-06
@@ -72,9 +76,16 @@ static void sin_cos(const vec x, vec *s, vec *c) {{
         + z * (-2.7557317271145144e-07 + z * (2.087614614655861e-09 + z * -1.1382623647474604e-11))));
     const vec sine = r + r * z * (z * ps - 0.16666666666666666);
     const vec cosine = 1.0 - 0.5 * z + z * z * pc;
-    const ivec swap = -(quadrant & 1), s_sign = (quadrant & 2) << 62, c_sign = ((quadrant + 1) & 2) << 62;
-    *s = (vec)((((ivec)cosine & swap) | ((ivec)sine & ~swap)) ^ s_sign);
-    *c = (vec)((((ivec)sine & swap) | ((ivec)cosine & ~swap)) ^ c_sign);
+    const ivec swap = ((ivec)sine ^ (ivec)cosine) & -(quadrant & 1);
+    *s = (vec)((ivec)sine ^ swap ^ (quadrant & 2) << 62);
+    *c = (vec)((ivec)cosine ^ swap ^ (quadrant + 1 & 2) << 62);
+    return ~(mag_vec(x) < 1e6);
+}}
+
+/* The same of those lanes only. */
+RARELY static void far_sin_cos(const vec x, vec *s, vec *c) {{
+    for (int l = 0; l < LANES; ++l)
+        if (!(fabs(x[l]) < 1e6)) {{ (*s)[l] = sin(x[l]); (*c)[l] = cos(x[l]); }}
 }}
 """
 
@@ -112,7 +123,7 @@ int run(const state *at) {{
     for (int k = 0; k < N_ANGLES; k += LANES) {{
         vec x = {{0}}, s, c;
         for (int l = 0; l < LANES && k + l < N_ANGLES; ++l) x[l] = in[angles[k + l]];
-        sin_cos(x, &s, &c);
+        if (any(sin_cos(x, &s, &c))) far_sin_cos(x, &s, &c);
         for (int l = 0; l < LANES && k + l < N_ANGLES; ++l) {{
             w[k + l] = s[l];
             w[N_ANGLES + k + l] = c[l];
@@ -244,66 +255,98 @@ typedef struct {{
     int *wrong;
 }} batch;
 
-/* As `solve`, for the states from one, a multiple of LANES, up to another; returns with how many something is wrong. */
-ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
+/* Zero in the lanes in which n numbers are finite; four sums, as each waits for itself. */
+static inline vec taint_of(ptrdiff_t n, const vec *x) {{
+    vec sums[4] = {{{{0}}}};
+    ptrdiff_t k = 0;
+    for (; k + 4 <= n; k += 4)
+        for (int l = 0; l < 4; ++l) sums[l] += x[k + l] * 0.0;
+    for (; k < n; ++k) sums[0] += x[k] * 0.0;
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}}
+
+/* Fetches the inputs of LANES states from one on, brings quaternions to unit length, and takes sines and cosines.
+   Returns the lanes that have no state to compute with. */
+static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {{
+    for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {{
+        const block b = at->blocks[a];
+        gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, at->n - base, x + first);
+    }}
+    ivec refused = ~(taint_of(N_INPUTS, x) == 0.0), beyond = {{0}};
+    for (int k = 0; k < N_QUATERNIONS; ++k) {{
+        vec *const p = x + quaternions[k], norm = ROOT(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
+        refused |= ~(MAG(norm - 1.0) <= QUATERNION_TOLERANCE);
+        for (int l = 0; l < 4; ++l) p[l] /= norm;
+    }}
+    for (int k = 0; k < N_ANGLES; ++k) beyond |= sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
+    if (any(beyond))
+        for (int k = 0; k < N_ANGLES; ++k) far_sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
+    return refused;
+}}
+
+/* Checks LANES states from one on and puts away their outputs; returns with how many something is wrong. */
+static inline int finish(const batch *at, ptrdiff_t base, ivec refused, const vec *x, vec *w, vec *o) {{
     const double *const limits = at->limits, *const sizes = limits + N_PIVOTS, step_limit = at->step_limit;
     const ptrdiff_t n = at->n;
-    vec *const x = w + N_WORK, *const o = x + N_INPUTS;
-    ptrdiff_t found = 0;
-    constants(x, w, o);
-    for (ptrdiff_t base = from; base < to; base += LANES) {{
-        for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {{
-            const block b = at->blocks[a];
-            gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, n - base, x + first);
-        }}
-        vec finite = {{0}};
-        for (int k = 0; k < N_INPUTS; ++k) finite += x[k] * 0.0;
-        ivec refused = ~(finite == 0.0);
-        for (int k = 0; k < N_QUATERNIONS; ++k) {{
-            vec *const p = x + quaternions[k], norm = ROOT(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
-            refused |= ~(MAG(norm - 1.0) <= QUATERNION_TOLERANCE);
-            for (int l = 0; l < 4; ++l) p[l] /= norm;
-        }}
-        for (int k = 0; k < N_ANGLES; ++k) sin_cos(x[angles[k]], w + k, w + N_ANGLES + k);
-{calls}
-        ivec count = {{0}}, again = {{0}};
-        const vec *const steps = w + PIVOTS + N_PIVOTS;
-        for (int k = 0; k < N_STEPS; ++k) again -= ~(mag_vec(steps[k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
-        int any = 0;
-        for (int l = 0; l < LANES; ++l) any += again[l] != 0;
-        if (any) {{
+    ivec count = {{0}}, again = {{0}};
+    const vec *const steps = w + PIVOTS + N_PIVOTS;
+    for (int k = 0; k < N_STEPS; ++k) again -= ~(mag_vec(steps[k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
+    if (any(again)) {{
 {more_calls}
-            for (int k = 0; k < N_STEPS; ++k)
-                count -= ~(mag_vec(steps[N_STEPS + k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
-        }}
-        for (int k = 0; k < N_OUTPUTS; ++k) finite += o[k] * 0.0;
-        count -= ~(finite == 0.0);
-        for (int k = 0; k < N_PIVOTS; ++k) {{
-            const vec p = w[PIVOTS + k];
-            count -= ~((p >= limits[k]) | (-p >= limits[k]));
-        }}
-        vec least = (vec){{0}} + DBL_MAX, largest = {{0}};
-        for (int k = FIRST_WEIGHT; k < FIRST_SENSOR; ++k) count -= ~(x[k] >= 0.0);
-        for (int k = FIRST_SENSOR; k < N_INPUTS; ++k) {{
-            const ivec lighter = (x[k] > 0.0) & (x[k] < least);
-            count -= ~(x[k] >= 0.0);
-            largest = MAX(x[k], largest);
-            least = (vec)(((ivec)x[k] & lighter) | ((ivec)least & ~lighter));
-        }}
-        count -= ~(largest <= WEIGHT_SPREAD * least);
-        vec worst = {{0}}, taint = {{0}};
+        for (int k = 0; k < N_STEPS; ++k)
+            count -= ~(mag_vec(steps[N_STEPS + k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
+    }}
+    count -= ~(taint_of(N_OUTPUTS, o) == 0.0);
+    for (int k = 0; k < N_PIVOTS; ++k) {{
+        const vec p = w[PIVOTS + k];
+        count -= ~((p >= limits[k]) | (-p >= limits[k]));
+    }}
+    vec least = (vec){{0}} + DBL_MAX, largest = {{0}};
+    for (int k = FIRST_WEIGHT; k < FIRST_SENSOR; ++k) count -= ~(x[k] >= 0.0);
+    for (int k = FIRST_SENSOR; k < N_INPUTS; ++k) {{
+        const ivec lighter = (x[k] > 0.0) & (x[k] < least);
+        count -= ~(x[k] >= 0.0);
+        largest = MAX(x[k], largest);
+        least = (vec)(((ivec)x[k] & lighter) | ((ivec)least & ~lighter));
+    }}
+    count -= ~(largest <= WEIGHT_SPREAD * least);
+    vec worst = {{0}}, taint = {{0}};
 {residual_calls}
-        for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {{
-            const block b = at->blocks[a];
-            scatter(b.n, o + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
-        }}
-        if (HAS_RESIDUAL) count -= ~(worst + taint <= at->residual_limit);
-        for (int l = 0; l < LANES && base + l < n; ++l) {{
-            const int wrong = refused[l] ? REFUSED : (int)count[l];
-            at->wrong[base + l] = wrong;
-            found += wrong != 0;
-            if (at->residuals) at->residuals[base + l] = worst[l] + taint[l];
-        }}
+    for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {{
+        const block b = at->blocks[a];
+        scatter(b.n, o + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
+    }}
+    if (HAS_RESIDUAL) count -= ~(worst + taint <= at->residual_limit);
+    int found = 0;
+    for (int l = 0; l < LANES && base + l < n; ++l) {{
+        const int wrong = refused[l] ? REFUSED : (int)count[l];
+        at->wrong[base + l] = wrong;
+        found += wrong != 0;
+        if (at->residuals) at->residuals[base + l] = worst[l] + taint[l];
+    }}
+    return found;
+}}
+
+/* How many doubles `run_batch` works in. */
+const ptrdiff_t n_batch = (ptrdiff_t)GROUPS * LANES * (N_WORK + N_INPUTS + N_OUTPUTS);
+
+/* Calls a function of statements for some groups of LANES states: the processor fetches its code once. */
+#define EACH(chunk) for (int g = 0; g < groups; ++g) chunk(x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS)
+
+/* As `solve`, for the states from one, a multiple of LANES, up to another; returns with how many something is wrong. */
+ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
+    vec *const x = w + GROUPS * N_WORK, *const o = x + GROUPS * N_INPUTS;
+    ptrdiff_t found = 0;
+    int groups = GROUPS;
+    EACH(constants);
+    for (ptrdiff_t base = from; base < to; base += GROUPS * LANES) {{
+        ivec refused[GROUPS];
+        if (to - base < GROUPS * LANES) groups = (int)((to - base + LANES - 1) / LANES);
+        for (int g = 0; g < groups; ++g)
+            refused[g] = begin(at, base + g * LANES, x + g * N_INPUTS, w + g * N_WORK);
+{calls}
+        for (int g = 0; g < groups; ++g)
+            found += finish(at, base + g * LANES, refused[g], x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS);
     }}
     return found;
 }}

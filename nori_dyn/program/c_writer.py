@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
+from nori_dyn.program.schedule import schedule
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
@@ -111,15 +112,17 @@ class Writer:
         rows = [row for equation in job.equations for row in equation]
         kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
-        first = _schedule(graph, [*job.pivots, *job.steps, *job.outputs, *kept])
-        second = _schedule(graph, [x for part in job.again for x in part], first)
-        trigonometric = [i for i in (*first, *second) if graph.ops[i] in (Op.SIN, Op.COS)]
+        first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
+        trigonometric = [i for i in graph.reachable([*first, *again]) if graph.ops[i] in (Op.SIN, Op.COS)]
         self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
         self._chunks: list[list[int]] = []
-        for order in (first, second):
-            statements = [i for i in order if graph.ops[i] in FORMATS]
+        placed: set[int] = set()
+        for targets in (first, again):
+            needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS and i not in placed]
+            placed.update(needed)
+            statements = schedule(graph, needed, targets)
             self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
-            if order is first:
+            if targets is first:
                 self._chunks = self._chunks or [[]]
                 n_first = len(self._chunks)
         self.n_chunks = len(self._chunks)
@@ -234,26 +237,3 @@ class Writer:
             return NUMBERS, node.value
         array, _, place = self._name(node.index, None).rstrip("]").partition("[")
         return array, int(place)
-
-
-def _schedule(graph: Graph, targets: Sequence[Expr], before: Sequence[int] = ()) -> list[int]:
-    """Return the nodes that the targets need, but for those before, each after what it reads and close to a reader."""
-    done = bytearray(len(graph))
-    for i in before:
-        done[i] = 1
-    order: list[int] = []
-    for target in targets:
-        stack = [target.index]
-        while stack:
-            i = stack[-1]
-            if done[i]:
-                stack.pop()
-                continue
-            waiting = [s for s in (graph.right[i], graph.left[i]) if s >= 0 and not done[s]]
-            if waiting:
-                stack.extend(waiting)
-            else:
-                done[i] = 1
-                order.append(i)
-                stack.pop()
-    return order

@@ -25,6 +25,7 @@ struct tick {
     double *free, *totals;
     double dt, longest;
     int has_rates;
+    void *kept;
 };
 int step(tick *now, tick *last, double dt);
 void coast(tick *now);
@@ -36,7 +37,7 @@ STEP = r"""
 /* A tick: the steps; the programs of its rows, from state to A, c, X, x, and of its outputs, from `free` to them; how
    time goes on from it; the state q, qd, y, weights; q, qd, exact readings and the estimate of what is free; sums of
    chi-squares, of their degrees of freedom, and of ticks; the time for which decay and Q are; the longest time over
-   which rates are known; whether they are. */
+   which rates are known; whether they are; where what a step back needs is kept. */
 typedef int job(const void *);
 typedef struct tick tick;
 struct tick {
@@ -48,10 +49,11 @@ struct tick {
     double *free, *totals;
     double dt, longest;
     int has_rates;
+    void *kept;
 };
 
-/* What is known of the memory a time dt after this tick; where that is longer than rates are known, not of v. */
-SEEN void go_on(tick *now, double dt) {
+/* What is known of the memory goes on by a time dt. */
+INLINE void set_time(tick *now, double dt) {
     filter *const at = now->steps;
     if (dt != now->dt) {
         for (int i = 0; i < K; ++i) {
@@ -62,11 +64,22 @@ SEEN void go_on(tick *now, double dt) {
         now->dt = dt;
     }
     at->dt = now->has_rates ? dt : 0;
-    propagate(at);
+}
+
+/* Where that is longer than rates are known, nothing is of v. */
+INLINE void forget(tick *now, double dt) {
+    memory *const known = &now->steps->known;
     if (dt > now->longest) {
-        for (int i = 0; i < K * N_V; ++i) at->known.R[i] = 0;
-        for (int i = 0; i < N_V; ++i) at->known.z[i] = 0;
+        for (int i = 0; i < K * N_V; ++i) known->R[i] = 0;
+        for (int i = 0; i < N_V; ++i) known->z[i] = 0;
     }
+}
+
+/* What is known of the memory a time dt after this tick. */
+SEEN void go_on(tick *now, double dt) {
+    set_time(now, dt);
+    propagate(now->steps);
+    forget(now, dt);
 }
 
 /* What is known of the memory, from its number `first` on, and nothing else, becomes the rows of u. */

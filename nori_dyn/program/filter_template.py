@@ -107,9 +107,9 @@ RARE void put_in_place(int rank, int n, int blocks, const double *pivots, vec *M
     for (int j = n; j-- > 0;) {
         if (pivots[j]) {
             --rank;
-            if (rank < j) memcpy(M + j * blocks, M + rank * blocks, sizeof(vec) * blocks);
+            if (rank < j) memcpy(M + j * blocks, M + rank * blocks, sizeof(vec) * (size_t)blocks);
         } else {
-            memset(M + j * blocks, 0, sizeof(vec) * blocks);
+            memset(M + j * blocks, 0, sizeof(vec) * (size_t)blocks);
         }
     }
 }
@@ -297,10 +297,11 @@ static void put_in_rates(const double *pivots, workspace *w) {
         }
 }
 
-/* What is known of the memory after dt. */
-SEEN void propagate(filter *at) {
+/* Writes the rows of u over s and m', which m+ would be without noise, and makes those of m' free of s. Where that may
+   be done apart, and is, v' has none of the noise of s either: returns how much of that is in `shares`. */
+INLINE int carry(filter *at, int apart) {
     workspace *const w = (workspace *)at->work;
-    double *const M = (double *)w->moving, *const scale = (double *)w->scale, *const rates = (double *)w->rates;
+    double *const scale = (double *)w->scale, *const rates = (double *)w->rates;
     int more = 0;
     for (int j = 0; j < WIDTH; ++j) scale[j] = 1;
     for (int i = 0; i < K; ++i) scale[N_S + i] = 1 / (at->decay[i] > SMALLEST_DECAY ? at->decay[i] : SMALLEST_DECAY);
@@ -313,7 +314,6 @@ SEEN void propagate(filter *at) {
             for (int e = 0; e < N_X; ++e) rates[rate_place[e]] = at->dt * at->X[e] * scale[rate_column[e]];
             for (int i = 0; i < N_V; ++i) rates[i * WIDTH + N] = -at->dt * at->x[i];
         }
-        int apart = S_APART;
         for (int j = 0; j < N_S; ++j) apart &= at->pivots[j] != 0;
         if (N_S > 0 && apart) {
             more = N_S;
@@ -324,10 +324,22 @@ SEEN void propagate(filter *at) {
             if (N_S > 0) triangular(N, w->moving, moving_ends, w->pivots, &left, w);
         }
     }
-    /* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the
-       rows are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column, and after these
-       what v has of the noise of s. */
-    double *const noise = (double *)w->noise, *const sums = (double *)w->noise_sums, *const column = w->column;
+    return more;
+}
+
+/* U U^T = 1 + R Q R^T, U upper triangular, by reflections of columns of [R sqrt(Q) | 1] from the last row up; the rows
+   are multiplied by one over U as it comes about. `noise` holds R sqrt(Q) column by column, and after these what v has
+   of the noise of s. Where that is nothing, the same reflections turn [1 | 0] into [spread | gain], which are kept
+   column by column where there is room for them. */
+INLINE void add_noise(filter *at, int more, vec *spread, vec *gain) {
+    workspace *const w = (workspace *)at->work;
+    double *const M = (double *)w->moving, *const noise = (double *)w->noise;
+    double *const sums = (double *)w->noise_sums, *const column = w->column;
+    if (spread) {
+        memset(spread, 0, sizeof(vec) * K * M_BLOCKS);
+        memset(gain, 0, sizeof(vec) * K * M_BLOCKS);
+        for (int l = 0; l < K; ++l) ((double *)spread)[l * M_WIDTH + l] = 1;
+    }
     memset(w->noise, 0, sizeof w->noise);
     for (int l = 0; l < K; ++l)
         for (int i = 0; i <= l; ++i) noise[l * M_WIDTH + i] = M[(N_S + i) * WIDTH + N_S + l];
@@ -352,10 +364,24 @@ SEEN void propagate(filter *at) {
         take_rows(n, column, from, M_BLOCKS, 0, end, parts);
         for (int b = start; b < BLOCKS; ++b) row[b] *= inverse;
         take_rows(i, (double *)w->noise_column, w->moving + N_S * BLOCKS, BLOCKS, start, BLOCKS, row);
+        if (spread) {
+            vec *const turned = spread + i * M_BLOCKS;
+            sum_rows(n, column, 1, turned, M_BLOCKS, i / LANES, M_BLOCKS, parts);
+            for (int b = i / LANES; b < M_BLOCKS; ++b) {
+                gain[i * M_BLOCKS + b] = parts[b] * inverse;
+                parts[b] *= factor;
+            }
+            take_rows(n, column, turned, M_BLOCKS, i / LANES, M_BLOCKS, parts);
+        }
     }
     for (int i = 0; i < K; ++i) {
         for (int l = 0; l < K; ++l) at->known.R[K * i + l] = M[(N_S + i) * WIDTH + N_S + l];
         at->known.z[i] = M[(N_S + i) * WIDTH + N];
     }
+}
+
+/* What is known of the memory after dt. */
+SEEN void propagate(filter *at) {
+    add_noise(at, carry(at, S_APART), NULL, NULL);
 }
 """

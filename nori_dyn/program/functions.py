@@ -221,8 +221,9 @@ class CompiledFunction:
     def _formed(self, values: Floats) -> Any:
         """Return outputs (..., n) in the form that the function returns."""
         batch = values.shape[:-1]
-        parts = [values[..., part].reshape(batch + shape) for part, shape in self._outputs]
-        return parts[0] if self._kind is None else self._kind(parts)
+        if self._kind is None:
+            return values.reshape(batch + self._outputs[0][1])
+        return self._kind([values[..., part].reshape(batch + shape) for part, shape in self._outputs])
 
     def _native(self) -> NativeKernel:
         compiler = needed_compiler("a native function")

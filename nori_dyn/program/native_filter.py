@@ -6,7 +6,7 @@ Source: see `filtering.square_root`.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import cffi
 import numpy as np
@@ -16,6 +16,7 @@ from nori_dyn.program.contact_template import DECLARED_CONTACTS
 from nori_dyn.program.filter_source import FilterShape, filter_source
 from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
 from nori_dyn.program.kernel.native import NativeKernel, aligned
+from nori_dyn.program.window_source import DECLARED_RUN
 from nori_dyn.typing import Floats
 
 DECLARED_STEPS = """
@@ -39,8 +40,13 @@ NOTHING = cffi.FFI().NULL
 def interface() -> Any:
     """Return the cffi interface that the libraries of filters are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(DECLARED_STEPS + DECLARED_TICK + DECLARED_CONTACTS)
+    ffi.cdef(DECLARED_STEPS + DECLARED_TICK + DECLARED_CONTACTS + DECLARED_RUN)
     return ffi
+
+
+def doubles(array: Floats) -> Any:
+    """Return where C finds an array."""
+    return interface().cast("double *", array.ctypes.data)
 
 
 class NativeSteps:
@@ -90,14 +96,10 @@ class NativeSteps:
         self.R, self.z = known or (np.zeros((k, k)), np.zeros(k))
         self.u, self.pivots = np.zeros(n), np.zeros(n)
         self._work = aligned(shape.n_work(compiler.lanes))
-        rows = self._work[: n * width].reshape(n, width)
-        self.R_u, self.z_u = rows[:, :n], rows[:, n]
-
-        def at(array: Floats) -> Any:
-            return ffi.cast("double *", array.ctypes.data)
-
+        self._rows = self._work[: n * width].reshape(n, width)
+        self.R_u, self.z_u = self._rows[:, :n], self._rows[:, n]
         read = (self.A, self.c, self.X, self.x, self.weights, self.decay, self.Q)
-        parts = [(at(self.R), at(self.z)), *map(at, (*read, self.u, self.pivots, self._work))]
+        parts = [(doubles(self.R), doubles(self.z)), *map(doubles, (*read, self.u, self.pivots, self._work))]
         self._placed = ffi.new("filter *", (*parts, 0.0, 0.0, 0.0, 0))
         self._update, self._propagate, self.library = library.update, library.propagate, library
 
@@ -160,6 +162,9 @@ class NativeTick(NativeSteps):
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
 
+    _way_on: ClassVar[str] = "go_on"
+    """The function of its C by which time goes on."""
+
     def __init__(
         self,
         shape: TickShape,
@@ -178,14 +183,16 @@ class NativeTick(NativeSteps):
         ffi, library = interface(), self.library
         self.free = aligned(shape.n_motion + len(shape.exact) + shape.steps.n)
         inputs = state[: shape.n_motion + shape.n_y]
-        self._kept = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
+        self._outputs, self._n_motion = outputs, shape.n_motion
+        self._exact = shape.n_motion + np.array(shape.exact, dtype=np.intp)
+        self._programs = placed = rows.place(inputs, self.values), outputs.place(self.free, values)
         self._arrays = state, values, totals
         self.at = ffi.new("tick *")
         self.at.steps = self._placed
         for name, kernel, at in zip(("rows", "outputs"), (rows, outputs), placed, strict=True):
             setattr(self.at, name, ffi.cast("job *", kernel.address_of_run))
             setattr(self.at, f"{name}_at", ffi.cast("void *", kernel.address(at)))
-        self.at.go_on = library.go_on
+        self.at.go_on = getattr(library, self._way_on)
         for name, array in (("state", state), ("free", self.free), ("totals", totals)):
             setattr(self.at, name, ffi.cast("double *", array.ctypes.data))
         self.at.dt, self.at.longest = np.nan, longest
@@ -195,3 +202,9 @@ class NativeTick(NativeSteps):
     def has_rates(self) -> bool:
         """Whether the last step told the rates of the memory."""
         return bool(self.at.has_rates)
+
+    def conclude(self, state: Floats, u: Floats) -> bool:
+        """Write the outputs of a state, given what is free (n,); return whether there are any."""
+        n, end, free = self._n_motion, len(self.free) - len(u), self.free
+        free[:n], free[n:end], free[end:] = state[:n], state[self._exact], u
+        return not self._outputs.run(self._programs[1])

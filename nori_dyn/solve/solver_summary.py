@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nori_dyn.errors import named_contacts
 from nori_dyn.program.layout import output_parts
 from nori_dyn.system.summary import robot_in_words
-from nori_dyn.tables import Document, Facts, Table, listed, unbroken
+from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
     from nori_dyn.solve.solver import Solver
@@ -25,13 +25,20 @@ def solver_document(solver: Solver) -> Document:
         ("robot", robot_in_words(system)),
         ("sensors", unbroken(system.sensors.name)),
         ("backend", solver.backend),
-        ("operations", f"{solver.plan.cost.total:,} a tick"),
+        ("operations", f"{solver.plan.cost.total:,} a tick{_room(solver)}"),
         ("readings", listed(system.measurement_names, MOST_NAMES) or "none"),
     )
     arrays = [(name, "read", f"({n},)") for name, n in system.input_sizes.items()]
     arrays += [(name, "written", shape) for name, shape in _shapes(solver)]
     table = Table("Arrays", ("name", "a tick", "shape"), tuple(arrays), left=(0, 1, 2))
     return Document((Facts(facts), table))
+
+
+def _room(solver: Solver) -> str:
+    """Return what a compiled program reads and writes beside its code: more than a first-level cache is slow."""
+    return (
+        "" if solver.native is None else f", in a workspace of {number(solver.native.kernel.work.nbytes / 1000, 2)} kB"
+    )
 
 
 def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:

@@ -45,16 +45,17 @@ class Remembered:
     rate: VariableKey | None
     known_by: str
 
-    def decay(self, dt: float) -> float:
-        """Return a, by which it is multiplied over a time [s]."""
-        return 1.0 if self.time_constant is None else float(np.exp(-dt / self.time_constant))
+    def decay(self, dt: float | Floats) -> Floats:
+        """Return a, by which it is multiplied over a time [s], or over each of many."""
+        dt = np.asarray(dt, dtype=float)
+        return np.ones_like(dt) if self.time_constant is None else np.exp(-dt / self.time_constant)
 
-    def variance(self, dt: float) -> Floats:
-        """Return the variance that it gains over a time [s], a number a component.
+    def variance(self, dt: float | Floats) -> Floats:
+        """Return the variance that it gains over a time (...) [s], a number a component (..., n).
 
         With decay that of the Ornstein-Uhlenbeck process, which goes to walk^2 T / 2.
         """
-        T = self.time_constant
+        T, dt = self.time_constant, np.asarray(dt, dtype=float)[..., None]
         seconds = dt if T is None else -0.5 * T * np.expm1(-2.0 * dt / T)
         return np.square(self.walk) * seconds
 

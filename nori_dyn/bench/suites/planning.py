@@ -1,6 +1,8 @@
-"""What is done once: planning and compiling, beside the symbolic analysis of general sparse LU."""
+"""What is done once: planning and compiling, beside the symbolic analysis of general sparse LU; the first estimate."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import nori_dyn.bench.peers.registry as registry
 from nori_dyn.api.plan import Plan, plan
@@ -10,11 +12,13 @@ from nori_dyn.bench.fresh import fresh_cache
 from nori_dyn.bench.measure import timed_once
 from nori_dyn.bench.peers.base import runs_of
 from nori_dyn.bench.records import Record
-from nori_dyn.bench.robots import Robot, random_states
+from nori_dyn.bench.robots import Base, Robot, random_states, robot_file
+from nori_dyn.bench.stages import STAGES, ways
 from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.bench.suites.tick import PROBLEMS
 from nori_dyn.bench.tables import figure_tables
 from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.tables import Table
 from nori_dyn.tables.progress import Progress
 
 REAL: Cases = (
@@ -26,6 +30,13 @@ REAL: Cases = (
     ("iCubGenova04", "floating"),
 )
 QUICK: Cases = (("panda", "fixed"), ("anymal", "floating"))
+FIRST: Cases = (("panda", "fixed"), ("anymal", "floating"), ("talos_full", "floating"))
+FIRST_QUICK: Cases = FIRST[:1]
+
+
+FORWARD = "forward_dynamics"
+TO_ESTIMATE = "to the first estimate [s]"
+"""All stages together, the first batch left out."""
 
 
 def measure(options: Options, progress: Progress) -> list[Record]:
@@ -35,7 +46,30 @@ def measure(options: Options, progress: Progress) -> list[Record]:
         for problem in PROBLEMS:
             progress(f"planning, {robot.name}, {problem}", k / len(robots))
             records.append(_measured(robot, problem, options))
+    for name, base in options.cases(FIRST_QUICK, FIRST):
+        progress(f"first estimate, {name}")
+        records += _first(name, base, options)
     return records
+
+
+def _first(name: str, base: Base, options: Options) -> list[Record]:
+    """Return the records of the stages to a first estimate of forward dynamics, cold and warm."""
+    robots, _ = options.load(((name, base),))  # it is said above that it is missing
+    found = []
+    for robot in robots:
+        for cache, seconds in ways(robot_file(name), base, FORWARD).items():
+            figures = {f"{stage} [s]": x for stage, x in seconds.items()}
+            total = sum(x for stage, x in seconds.items() if stage != STAGES[-1])
+            case = {**robot.case, "problem": FORWARD, "cache": cache}
+            found.append(Record(case, figures={**figures, TO_ESTIMATE: total}))
+    return found
+
+
+def tables(title: str, records: Sequence[Record]) -> list[Table]:
+    """Return the table of what is done once, and that of the stages to a first estimate."""
+    stages = [record for record in records if TO_ESTIMATE in record.figures]
+    others = [record for record in records if TO_ESTIMATE not in record.figures]
+    return figure_tables(title, others) + figure_tables("To the first estimate, time of processors", stages)
 
 
 def _measured(robot: Robot, problem: str, options: Options) -> Record:
@@ -75,9 +109,10 @@ SUITE = Suite(
     "planning",
     "Once: planning, compiling",
     measure,
-    tables=figure_tables,
+    tables=tables,
     draw=draw_seconds,
     notes=(
-        "Nothing comes from a cache. KLU, UMFPACK: their symbolic analysis of D, which they would do once as well.",
+        "To the first estimate: a process of its own, all outputs asked for; cold with an empty cache, warm run again.",
+        "Else nothing comes from a cache. KLU, UMFPACK: their symbolic analysis of D, which they would do once, too.",
     ),
 )

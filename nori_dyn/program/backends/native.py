@@ -35,7 +35,7 @@ from nori_dyn.program.backends.base import (
 )
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.c_source import CSource, c_source
-from nori_dyn.program.c_writer import Job, Row
+from nori_dyn.program.c_writer import Job
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
@@ -44,6 +44,7 @@ from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
+from nori_dyn.program.residual import Row
 from nori_dyn.typing import Floats
 
 

@@ -38,6 +38,7 @@ typedef struct {
     double residual_limit, step_limit, *residuals;
     int *wrong;
 } batch;
+extern ptrdiff_t n_batch;
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
 """
 
@@ -122,8 +123,10 @@ class NativeKernel:
         return NativeKernel(load_library(interface(), source.single, compiler), open_batch, compiler, source.n_work)
 
     @cached_property
-    def _run_batch(self) -> Any:
-        return self._open_batch().run_batch
+    def _batch(self) -> tuple[Any, int]:
+        """The entry for batches, and how many doubles it works in."""
+        library = self._open_batch()
+        return library.run_batch, library.n_batch
 
     @cached_property
     def _run_parts(self) -> Any:
@@ -155,8 +158,7 @@ class NativeKernel:
 
         Inputs are not copied that lie state by state, with or without something between, or number by number.
         """
-        N, lanes = len(outputs[0]), self._compiler.lanes
-        n_work = len(self.work) * lanes
+        (run_batch, n_work), N, lanes = self._batch, len(outputs[0]), self._compiler.lanes
         residuals = np.empty(N) if self._has_residual else None
         try:
             call = self._idle.pop()
@@ -165,9 +167,9 @@ class NativeKernel:
         kept = call.describe([*inputs, *outputs], len(outputs), N, residuals)
         if threads > 1 and LEAST * lanes < N:
             w = call.workspace(n_work * threads)
-            found = self._run_parts(self._run_batch, call.at, N, LEAST * lanes, w, n_work, threads)
+            found = self._run_parts(run_batch, call.at, N, LEAST * lanes, w, n_work, threads)
         else:
-            found = self._run_batch(call.at, 0, N, call.workspace(n_work))
+            found = run_batch(call.at, 0, N, call.workspace(n_work))
         del kept
         wrong = call.wrong[:N].copy() if found else None
         self._idle.append(call)

@@ -373,3 +373,15 @@ def test_an_opaque_value_hides_what_it_is_but_for_constants():
     assert not (graph.opaque(x - x + x) - x).is_zero
     assert graph.opaque(graph.zero).is_zero
     assert graph.opaque(graph.expr(2.5)).value == 2.5
+
+
+def test_a_number_that_was_forgotten_is_a_node_again():
+    graph = Graph()
+    size = len(graph)
+    first = graph.expr(0.25)
+    graph.forget(size)
+    x = graph.input("x")
+    again = graph.expr(0.25)
+    assert (first.index, x.index, again.index) == (size, size, size + 1)
+    assert graph.expr(0.25) is again
+    assert (again.op, again.value) == (Op.CONSTANT, 0.25)

@@ -15,8 +15,8 @@ from nori_dyn.errors import (
     UnplannedStateError,
     WrongKindError,
 )
-from nori_dyn.filtering.filter import GAP
 from nori_dyn.filtering.filter import Filter as Core
+from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.knowledge import MemoryState
 
 DT = 0.01

@@ -246,3 +246,21 @@ def test_one_state_is_a_filter():
         of.step(np.zeros(1), np.zeros(1), [0.1, 0.2])
         other.step(np.zeros(1), np.zeros(1), [0.1, 0.2])
         check_same(of, other, 1e-9)
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_rows_do_not_jump_at_special_poses(name):
+    """A robot that stands has joints at zero, where pivots of a bad choice of what is free vanish."""
+    of, record = native(name), walk(name)
+    assert of._tick.freed.plan.stability.smallest_pivot > 0.1
+    rng, nothing = np.random.default_rng(0), (np.zeros(record.tree.nv), np.zeros(of._tick.system.ny))
+    q = record.tree.neutral_configuration()
+    near = q.copy()
+    near[7:] += 1e-7 * rng.normal(size=len(q) - 7)
+    for pose, other in (
+        (q, near),
+        (record.q[0], np.concatenate([record.q[0][:7], record.q[0][7:] + near[7:] - q[7:]])),
+    ):
+        said, beside = of._tick.said(pose, *nothing), of._tick.said(other, *nothing)
+        np.testing.assert_allclose(said.A, beside.A, atol=1e-5)
+        np.testing.assert_allclose(said.X, beside.X, atol=1e-5)

@@ -96,7 +96,7 @@ class TestOut:
     )
     def test_what_cannot_be_written(self, solver, spoil, words):
         with pytest.raises(nd.InputError, match=words):
-            solver.solve_batch(*states(solver), out=spoil(np.empty((N, size(solver)))))
+            solver.solve_batch(*states(solver), out=spoil(np.zeros((N, size(solver)))))
 
     @pytest.mark.parametrize("which", range(3))
     def test_what_is_read_is_not_written(self, solver, which):

@@ -1,0 +1,132 @@
+"""The order of statements: few numbers live at once, so that few are put away and fetched again.
+
+Two orders are tried, as traced and depth first, and that is taken in which fewer numbers are live; in it each statement
+moves up that is the last to read a number, as soon as it can be computed. Counts only: the same on every machine.
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Sequence
+
+from nori_dyn.algebra.expressions import Expr, Graph
+
+NEAR = 40
+"""Statements after which a number that was not read may have left the registers."""
+
+
+def schedule(graph: Graph, needed: Sequence[int], targets: Sequence[Expr]) -> list[int]:
+    """Return statements in an order in which each comes after those that it reads.
+
+    Args:
+        graph: the expressions.
+        needed: the nodes to be computed by statements, in topological order.
+        targets: what they are computed for.
+    """
+    orders = (needed, _depth_first(graph, needed, targets))
+    operands = [_operands(graph, order) for order in orders]
+    live = [_most_live(each) for each in operands]
+    k = live.index(min(live))
+    return [orders[k][place] for place in _freeing(operands[k])]
+
+
+def _depth_first(graph: Graph, needed: Collection[int], targets: Sequence[Expr]) -> list[int]:
+    """Return nodes so that each is close to a reader, the operand that takes more statements first."""
+    size = dict.fromkeys(needed, 0)
+    waiting: dict[int, tuple[int, ...]] = {}
+    for i in needed:
+        left, right = graph.left[i], graph.right[i]
+        a, b = size.get(left, 0), size.get(right, 0)
+        size[i] = 1 + a + b
+        found = (left, right) if b > a else (right, left)  # the last is computed first
+        waiting[i] = tuple(s for s in found if s in size)
+    order: list[int] = []
+    for target in targets:
+        stack = [target.index]
+        while stack:
+            i = stack[-1]
+            more = waiting.get(i)
+            if more:
+                waiting[i] = ()
+                stack.extend(more)
+                continue
+            stack.pop()
+            if more is not None:
+                del waiting[i]
+                order.append(i)
+    return order
+
+
+def _operands(graph: Graph, order: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return for each statement of an order the places in it of those that it reads."""
+    place = {i: k for k, i in enumerate(order)}
+    return [tuple({place[s] for s in (graph.left[i], graph.right[i]) if s in place}) for i in order]
+
+
+def _most_live(operands: Sequence[tuple[int, ...]]) -> int:
+    """Return how many numbers are live at most: computed, and still to be read."""
+    last = {s: k for k, sources in enumerate(operands) for s in sources}
+    ending = [0] * len(operands)
+    for k in last.values():
+        ending[k] += 1
+    most = live = 0
+    for k, ended in enumerate(ending):
+        live += (k in last) - ended
+        most = max(most, live)
+    return most
+
+
+def _freeing(operands: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the statements of an order, those moved up that leave no more numbers live than there were."""
+    n = len(operands)
+    readers: list[list[int]] = [[] for _ in range(n)]
+    for k, sources in enumerate(operands):
+        for s in sources:
+            readers[s].append(k)
+    unread, missing = [len(each) for each in readers], [len(each) for each in operands]
+    computed, touched, done = [-1] * n, [0] * n, bytearray(n)
+    free: list[tuple[int, int, int]] = []  # that can be computed: how many more are live after it, how old, which
+    order: list[int] = []
+
+    def growth(k: int) -> int:
+        return bool(readers[k]) - sum(unread[s] == 1 for s in operands[k])
+
+    def offer(k: int) -> None:
+        more = growth(k)
+        if more <= 0:
+            heapq.heappush(free, (more, -max(computed[s] for s in operands[k]), k))
+
+    def is_near(k: int) -> bool:
+        return all(now - touched[s] <= NEAR for s in operands[k])
+
+    def next_free() -> int:
+        while free:
+            more, _, k = heapq.heappop(free)
+            if not done[k] and more == growth(k) and (more < 0 or is_near(k)):
+                return k
+        return -1
+
+    turn = 0
+    for now in range(n):
+        k = next_free()
+        if k < 0:
+            while done[turn]:
+                turn += 1
+            k = turn
+        done[k] = 1
+        order.append(k)
+        computed[k] = touched[k] = now
+        for s in operands[k]:
+            touched[s] = now
+            unread[s] -= 1
+            if unread[s] == 1:
+                for reader in readers[s]:
+                    if not done[reader] and not missing[reader]:
+                        offer(reader)
+        for reader in readers[k]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                offer(reader)
+    return order

@@ -1,0 +1,58 @@
+"""Steps back to ticks that were, as C, and runs over many of them, with fixed sizes.
+
+A step forward leaves all that a step back needs: s given m', which m+ would be without noise, from the rows that the
+elimination of s leaves; and the reflections of [R sqrt(Q) | 1] to [0 | U], by which the noise is added, tell the noise
+itself. With b = U^-1 (R m+ - z) they are
+
+    e = gain b + spread n,   n of unit variance,   [spread | gain] = the rows of [1 | 0], reflected as well,
+
+so that nothing is eliminated once more, and nothing is subtracted from a covariance.
+
+Source: see `filtering.square_root`, whose `smoothed` it agrees with (tests/unit/filtering/test_back.py).
+"""
+
+from __future__ import annotations
+
+from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.filter_step import TickShape, tick_source
+from nori_dyn.program.window_template import WINDOW
+
+DECLARED_RUN = """
+typedef struct {
+    ptrdiff_t n;
+    double *values, *weights;
+    const double *steps;
+    double *u, *rows, *covariance, *nis, *log_likelihood;
+    int *degrees, *lost;
+    void *kept, *room;
+    int is_gap;
+} run;
+void go_on_and_keep(tick *now, double dt);
+void forward(const tick *now, const run *at);
+void covariances(const run *at);
+ptrdiff_t backward(const run *at, double *mean, double *covariance);
+"""
+"""What a caller sees beside `tick`."""
+
+
+def n_kept(shape: FilterShape, lanes: int) -> int:
+    """Return how many doubles are kept of a tick."""
+    blocks, of_memory = shape.blocks(lanes), -(-shape.k // lanes)
+    return lanes * ((shape.n_s + 2 * shape.n_v + 1) * blocks + 2 + (3 * shape.k + 2) * of_memory + 2)
+
+
+def n_room(shape: FilterShape, lanes: int) -> int:
+    """Return how many doubles a step back works with; its C says whether that is enough."""
+    blocks, of_memory = shape.blocks(lanes), -(-shape.k // lanes)
+    return lanes * ((3 * shape.n + 2) * blocks + (4 * shape.k + 2) * of_memory + 1) + shape.k
+
+
+def window_source(shape: TickShape, lanes: int) -> str:
+    """Return the C of a tick that steps back, and of runs: `forward`, `covariances`, `backward`, beside `tick_source`.
+
+    Args:
+        shape: what it has to know.
+        lanes: see `filter_source`.
+    """
+    sizes = {"N_KEPT": n_kept(shape.steps, lanes), "N_ROOM": n_room(shape.steps, lanes)}
+    return tick_source(shape, lanes) + "".join(f"#define {name} {size}\n" for name, size in sizes.items()) + WINDOW

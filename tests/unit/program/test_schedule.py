@@ -1,0 +1,73 @@
+"""The order of statements: each after what it reads, none left out, and few numbers live."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.algebra.expressions import Graph
+from nori_dyn.program.c_writer import FORMATS
+from nori_dyn.program.kernel.choice import NATIVE
+from nori_dyn.program.schedule import schedule
+from nori_dyn.program.tracing import traced
+
+
+def most_live(graph, order):
+    """Return how many numbers are live at most, by going through an order."""
+    last = {s: k for k, i in enumerate(order) for s in (graph.left[i], graph.right[i])}
+    live, most = set(), 0
+    for k, i in enumerate(order):
+        live.add(i)
+        live = {s for s in live if last.get(s, -1) > k}
+        most = max(most, len(live))
+    return most
+
+
+def scheduled(graph, targets):
+    needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS]
+    return needed, schedule(graph, needed, targets)
+
+
+@pytest.mark.parametrize("function", [nd.rnea, nd.aba, nd.minverse], ids=lambda f: f.__name__)
+def test_an_order_is_one_and_has_few_numbers_live(function):
+    found = traced(function, nd.autotree(12, branching=2.0, skew=1.0))
+    targets = [x for array in found.outputs.values() for x in array.flat]
+    needed, order = scheduled(found.graph, targets)
+    assert sorted(order) == needed
+    place = {i: k for k, i in enumerate(order)}
+    for i in order:
+        for source in (found.graph.left[i], found.graph.right[i]):
+            assert place.get(source, -1) < place[i]
+    assert most_live(found.graph, order) <= most_live(found.graph, needed)
+
+
+def test_sums_are_taken_one_after_the_other():
+    graph = Graph()
+    xs = [graph.input(f"x{k}") for k in range(8)]
+    ys = [graph.input(f"y{k}") for k in range(8)]
+    products = [x * y for x, y in zip(xs, ys, strict=True)]
+    total = sum(products[1:], products[0])
+    _, order = scheduled(graph, [total, products[0] * products[0]])
+    assert most_live(graph, order) <= 3
+
+
+def test_nothing_to_do():
+    graph = Graph()
+    x = graph.input("x")
+    assert scheduled(graph, [x, graph.one]) == ([], [])
+
+
+@pytest.mark.usefixtures("own_cache")
+@pytest.mark.parametrize("N", [1, 7, 8, 31, 33, 75])
+def test_groups_of_lanes_are_what_single_states_are(N):
+    """Whole groups, a part of one, states that are no states and angles beyond the reduction among them."""
+    solver = nd.plan(nd.System(nd.autotree(5, skew=1.0), "forward_dynamics"), outputs=["qdd"], cache=False).solver()
+    if solver.backend != NATIVE:
+        pytest.skip("there is no C compiler here")
+    rng = np.random.default_rng(N)
+    q, qd, y = rng.normal(size=(3, N, 5))
+    q[N // 2, 3] = 4e7
+    found = solver.solve_batch(q, qd, y).qdd
+    expected = [solver.solve(*state).qdd for state in zip(q, qd, y, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
