@@ -365,6 +365,11 @@ class Elimination(Generic[T]):
             self.pivot(int(row), int(column))
         return self
 
+    def forget(self) -> None:
+        """Forget the steps and what is left of the matrix, of which there is much in large systems; counts stay."""
+        self.pivots, self.rows, self.columns, self.rhs = [], [], [], []
+        self.samples = None
+
     def permuted(self, pivot: Pivot[T]) -> tuple[dict[int, T], dict[int, T]]:
         """Return the column of L and the row of U of a step by their places in the permuted matrix."""
         if self._places is None:

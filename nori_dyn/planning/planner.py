@@ -148,7 +148,11 @@ class EliminationPlan(Shown):
 
         So its program is the same whatever else was made of the plan before, and fits what is cached of it.
         """
-        return replace(self, traced=None, written=None) if "solved" in self.__dict__ else self
+        return self.traced_anew() if "solved" in self.__dict__ else self
+
+    def traced_anew(self) -> Self:
+        """Return this plan over expressions of its system only, without any of an elimination."""
+        return replace(self, traced=None, written=None)
 
     @property
     def program_order(self) -> Ordering:
@@ -202,7 +206,8 @@ def make_plan(
     progress("worst-case sparsity")
     search = Search(system, output_columns(system, resolved), seed)
     found: list[tuple[TriedOrdering, Ordering, LiftedProgram]] = []
-    one_does = system.is_weighted and ordering == AUTO  # the program goes from the leaves to the root, whatever it is
+    # where rows are weighed the program goes from the leaves to the root, whatever the order
+    one_does = (system.is_weighted or search.is_large) and ordering == AUTO
     for name, method in methods.items():
         if found and (one_does or search.updates > PATIENCE):
             break
@@ -212,6 +217,8 @@ def make_plan(
             work = Elimination(search.original, FIELD).run(order.rows, order.columns)
             search.updates += work.updates
             operations = engine_rule(work)
+            counted = (name, operations, RULES["published_fig1"](work), work.fill_in, work.nonzeros)
+            work.forget()
             least = min((candidate.cost.total for candidate, _, _ in found), default=operations.total)
             program = search.lifted(order) if operations.total <= PROMISING * least else search.recursions
         except (ZeroPivotError, RuntimeError) as error:  # a zero pivot here, or SciPy's "exactly singular"
@@ -219,8 +226,6 @@ def make_plan(
             if rank is not None:
                 raise singular_error(system, rank, seed) from None
             continue
-        published = RULES["published_fig1"](work)
-        counted = (name, operations, published, work.fill_in, work.nonzeros)
         found.append((TriedOrdering(*counted, program.cost, program.stability), order, program))
         if effort:
             found.extend(

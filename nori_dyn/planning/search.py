@@ -41,8 +41,9 @@ MOST_UPDATES = 2.0
 
 
 LARGE = 30_000
-"""Rows of D, some 1,500 links, above which memory counts: inertia is then not moved across joints for comparison, and
-stability is sampled at fewer states. What makes a pivot small is local, and there are many pivots of each kind."""
+"""Rows of D, some 1,500 links, above which memory counts: the order of the recursions is the only one tried then,
+inertia is not moved across joints for comparison, and stability is sampled at fewer states. What makes a pivot small is
+local, and there are many pivots of each kind."""
 
 FEW_STATES = 16
 """Number of sampled configurations of large systems."""
@@ -112,6 +113,7 @@ class Search:
     """Lifts orders to the refined systems, and counts the programs that they lead to.
 
     Attributes:
+        is_large: whether so much is to be searched that the first that is found has to do, see `LARGE`.
         updates: entries that eliminations have updated so far: the work done.
     """
 
@@ -120,9 +122,9 @@ class Search:
         self._columns = columns.tolist()
         self._rng = np.random.default_rng(seed)
         self._refinements: list[tuple[bool, RefinedSystem, OrderingProblem]] = []
-        is_large = system.shape[0] > LARGE
-        n_samples = FEW_STATES if is_large else STABILITY_STATES
-        for regrouped in (False, True) if can_regroup(system) and not is_large else (False,):
+        self.is_large = system.shape[0] > LARGE
+        n_samples = FEW_STATES if self.is_large else STABILITY_STATES
+        for regrouped in (False, True) if can_regroup(system) and not self.is_large else (False,):
             refined = refine(system, seed, regrouped)
             problem = ordering_problem(system, refined.symbolic, seed, n_samples, refined.definitions)
             self._refinements.append((regrouped, refined, problem))
@@ -233,13 +235,13 @@ class Search:
         return self._lowered(which, work)
 
     def _lowered(self, which: int, work: Elimination[int]) -> LiftedProgram:
-        """Return the program of an elimination."""
+        """Return the program of an elimination, which is then forgotten."""
         regrouped, refined, problem = self._refinements[which]
         self.updates += work.updates
         self._forget(which)
-        chosen = Ordering.of(work)
+        chosen, stability = Ordering.of(work), Stability.of(work, problem, self._system)
+        work.forget()
         solved = static_elimination(refined, chosen)
-        stability = Stability.of(work, problem, self._system)
         program = LiftedProgram(chosen, regrouped, solved.cost(self._columns), stability)
         self._last[which] = program, solved
         return program

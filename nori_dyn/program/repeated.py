@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.typing import Indices
@@ -154,7 +153,8 @@ def _without_overlaps(places: Indices) -> Indices:
     """Return every other one of the places that follow one on the other: there a symbol is joined with itself."""
     begins = np.diff(places, prepend=-2) > 1
     run = np.maximum.accumulate(np.where(begins, np.arange(len(places)), 0))
-    return places[(np.arange(len(places)) - run) % 2 == 0]
+    left: Indices = places[(np.arange(len(places)) - run) % 2 == 0]
+    return left
 
 
 def _pairs_to_join(pairs: Indices, counts: Indices, lengths: Indices) -> Indices:
@@ -189,9 +189,8 @@ def _forms(statements: Statements, roles: Indices, starts: Indices, length: int)
     far = int(statements.refs.max()) + 1
     keys = np.where(inside, places, length + far * kinds + refs)  # what is read last in the block comes last
     turned = _COMMUTES[statements.ops[numbers]] & (keys[0] > keys[1])
-    for array in (kinds, refs, inside, places, keys):
-        array[:] = np.where(turned, array[::-1], array)
-    kinds, refs, inside, places, keys = (_in_turn(x) for x in (kinds, refs, inside, places, keys))
+    kinds, refs, places, keys = (_in_turn(np.where(turned, x[::-1], x)) for x in (kinds, refs, places, keys))
+    inside = _in_turn(np.where(turned, inside[::-1], inside).astype(np.intp)) == 1
     outside = ~inside & (kinds != NONE)
     first = _first_places(np.where(outside, keys, -1 - np.arange(2 * length)))
     what = np.where(inside, places, np.where(outside, length + kinds * 2 * length + first, -1))
@@ -217,7 +216,7 @@ def _forms(statements: Statements, roles: Indices, starts: Indices, length: int)
     return forms
 
 
-def _in_turn(array: NDArray[np.generic]) -> NDArray[np.generic]:
+def _in_turn(array: Indices) -> Indices:
     """Return left and right operands (2, blocks, length) in turn (blocks, 2 length)."""
     return np.ascontiguousarray(np.moveaxis(array, 0, -1)).reshape(array.shape[1], -1)
 

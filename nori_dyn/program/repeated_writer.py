@@ -181,21 +181,21 @@ class RepeatedWriter(Writer):
         exported = np.zeros(len(unit), dtype=bool)
         exported[sources[unit[sources] != unit[readers]]] = True
         exported[[self._number[i] for i in kept if i in self._number]] = True
-        self._place = np.full(len(unit), -1, dtype=np.intp)
+        self._home = np.full(len(unit), -1, dtype=np.intp)
         for loop in self.loops:
             numbers = loop.form.numbers
             loop.exported, loop.arena = np.flatnonzero(exported[numbers].any(axis=0)), self.n_work
             n = len(loop.exported)
-            self._place[numbers[:, loop.exported]] = self.n_work + np.arange(n * len(numbers)).reshape(len(numbers), n)
+            self._home[numbers[:, loop.exported]] = self.n_work + np.arange(n * len(numbers)).reshape(len(numbers), n)
             self.n_work += n * len(numbers)
         self._copies: dict[int, list[int]] = {}  # further places of values of pieces
         for loop in self.loops:
             self._find_sources(loop)
-        for s in np.flatnonzero(exported & (self._place < 0)).tolist():
-            self._place[s] = self._copies[s].pop() if self._copies.get(s) else self.n_work
-            self.n_work += int(self._place[s] == self.n_work)
-        for s in np.flatnonzero(self._place >= 0).tolist():
-            self._slot[self._nodes[s]] = int(self._place[s])
+        for s in np.flatnonzero(exported & (self._home < 0)).tolist():
+            self._home[s] = self._copies[s].pop() if self._copies.get(s) else self.n_work
+            self.n_work += int(self._home[s] == self.n_work)
+        for s in np.flatnonzero(self._home >= 0).tolist():
+            self._slot[self._nodes[s]] = int(self._home[s])
 
     def _find_sources(self, loop: Loop) -> None:
         """Find what the blocks of a loop read and write at fixed distances, and name each number by it."""
@@ -205,7 +205,7 @@ class RepeatedWriter(Writer):
         for n, kind in enumerate(form.kinds.tolist()):
             nodes = form.reads[:, n].tolist()
             if kind == STATEMENT:
-                places[:, n] = self._place[form.reads[:, n]]
+                places[:, n] = self._home[form.reads[:, n]]
             elif kind == TURN:
                 places[:, n] = [self._slot[i] for i in nodes]
             elif kind == INPUT:
@@ -223,7 +223,8 @@ class RepeatedWriter(Writer):
     def _constant_names(self, loop: Loop) -> list[str]:
         """Return the names of the constants that a block reads, others left empty; keep those that differ."""
         form, values = loop.form, self.job.graph.values
-        names, differing = [""] * len(form.kinds), []
+        names = [""] * len(form.kinds)
+        differing: list[Floats] = []
         for n in np.flatnonzero(form.kinds == CONSTANT).tolist():
             column = np.array([values[i] for i in form.reads[:, n].tolist()])
             if (column == column[0]).all():
@@ -304,11 +305,11 @@ class RepeatedWriter(Writer):
             names = []
             for kind, ref in zip(statements.kinds[:, s].tolist(), statements.refs[:, s].tolist(), strict=True):
                 if kind == STATEMENT:
-                    names.append(f"t{here[ref]}" if ref in here else f"w[{self._place[ref]}]")
+                    names.append(f"t{here[ref]}" if ref in here else f"w[{self._home[ref]}]")
                 elif kind != NONE:
                     names.append(self._name(ref, None))
             lines.append(self._value(k, graph.ops[i], names))
-            places = [self._place[s], *self._copies.get(s, ())] if self._place[s] >= 0 else []
+            places = [self._home[s], *self._copies.get(s, ())] if self._home[s] >= 0 else []
             lines.extend(f"w[{place}] = t{k};" for place in places)
             lines.extend(f"{array}[{place}] = t{k};" for array, place in self._given_places.get(i, ()))
         lines.append("(void)in; (void)w; (void)out;\n}")

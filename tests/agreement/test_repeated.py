@@ -1,0 +1,50 @@
+"""Programs with loops for what repeats agree with Pinocchio on chains and trees of many links."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.planning.planner import make_plan
+from nori_dyn.program import repeated_writer
+from nori_dyn.program.backends import native as native_module
+from nori_dyn.program.backends.native import NativeBackend
+from nori_dyn.program.c_source import c_source
+from nori_dyn.program.compiler import find_compiler
+from tests.agreement.test_energy import in_pinocchio
+from tests.tolerances import RECURSION, SOLVED, assert_close
+
+pytestmark = [
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+    pytest.mark.usefixtures("own_cache"),
+]
+
+
+@pytest.mark.parametrize("branching", [1.0, 2.0])
+def test_many_links_agree_with_pinocchio(branching, monkeypatch):
+    monkeypatch.setattr(repeated_writer, "SHRINKS", np.inf)
+    monkeypatch.setattr(native_module, "c_source", partial(c_source, large=0))
+    tree = nd.autotree(80, branching, 1.5)
+    model, _, q_order, v_order = in_pinocchio(tree)
+    data = model.createData()
+    rng = np.random.default_rng(0)
+    q, qd, x = rng.uniform(-1, 1, 80), rng.normal(size=80) / 10, rng.normal(size=80)
+    there = pin.neutral(model)
+    there[q_order] = q
+    qd_there, x_there = np.zeros(80), np.zeros(80)
+    qd_there[v_order], x_there[v_order] = qd, x
+    cases = {
+        "inverse_dynamics": ("tau", pin.rnea(model, data, there, qd_there, x_there).copy(), RECURSION),
+        "forward_dynamics": ("qdd", pin.aba(model, data, there, qd_there, x_there).copy(), SOLVED),
+    }
+    for problem, (output, expected, tolerance) in cases.items():
+        plan = make_plan(nd.System(tree, nd.sensors(problem)), [output], ordering="recursive")
+        backend = NativeBackend(plan)
+        assert "loop0" in backend._source.single
+        solution = backend.solve(q, qd, x)
+        assert not solution.fell_back
+        assert_close(solution.values, expected[v_order], tolerance)
