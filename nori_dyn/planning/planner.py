@@ -162,7 +162,9 @@ class EliminationPlan(Shown):
     @cached_property
     def solved(self) -> StaticElimination:
         """Every unknown as an expression."""
-        return self.written or static_elimination(self.refined, self.program_order)
+        if self.written is not None and self.written.refined is self.refined:
+            return self.written
+        return static_elimination(self.refined, self.program_order)
 
     def elimination(self) -> Elimination[int]:
         """Return the elimination of D in the planned order, step by step."""
