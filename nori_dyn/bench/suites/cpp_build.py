@@ -27,7 +27,7 @@ HERE = "-march=native"
 """What compiles for this processor."""
 
 HEADERS = {
-    "libpinocchio": ("include", "pinocchio/algorithm/rnea.hpp"),
+    "libpinocchio": ("include", "pinocchio/multibody.hpp"),
     "cmeel-boost": ("include", "boost/variant.hpp"),
     "cmeel-eigen": ("include/eigen3", "Eigen/Core"),
 }
