@@ -27,6 +27,12 @@ README = "../README.md"
 CPP = "Pinocchio C++"
 """How the runs of the suite `cpp` begin that are Pinocchio's."""
 
+CPP_COLUMNS = {
+    f"{CPP}, library of its wheel": "its wheel [µs]",
+    f"{CPP}, headers for this processor": "its headers [µs]",
+}
+"""Pinocchio's runs of the suite `cpp`, and what to call them."""
+
 Machine = Mapping[str, str | int]
 
 
@@ -116,7 +122,7 @@ def overview(suites: Suites) -> Iterable[Sequence[str]]:
     yield "Pinocchio takes, from robot to robot", "inverse dynamics", "forward dynamics"
     for one in (suites, suites.narrow):
         for suite, start, title in (
-            ("cpp", CPP, "C++ of its wheel, beside exported C"),
+            ("cpp", CPP, "C++, the quicker of wheel and headers, beside exported C"),
             ("tick", "Pinocchio", "from Python"),
         ):
             if one is not None and one[suite]:
@@ -135,18 +141,33 @@ def extent(records: Sequence[Record], problem: str, start: str) -> str:
 
 
 def cpp(suites: Suites) -> Iterable[Sequence[str]]:
-    """Yield a row a robot and problem: exported C, and how many times as long Pinocchio's C++ takes, with quartiles."""
-    yield "robot, base", "", "exported C [µs]", "Pinocchio C++ [µs]", "times", "times, both for any processor"
+    """Yield a row a robot and problem: exported C, Pinocchio's C++, and how many times as long the quicker of it takes.
+
+    The last column is without code for this processor: its wheel's library beside exported C for any. With quartiles.
+    """
+    yield (
+        "robot, base",
+        "",
+        "exported C [µs]",
+        *CPP_COLUMNS.values(),
+        "times the quicker",
+        "wheel, both for any processor",
+    )
     for record in suites["cpp"]:
         if record.own:
-            names = record.own, CPP
-            own = [number(1e6 * record.time(name)[1]) if name in record.seconds else "–" for name in names]
-            ratios = []
-            for base in (record.own, f"{record.own} for any processor"):
-                known = CPP in record.seconds and base in record.seconds
-                low, middle, high = record.ratio(CPP, base) if known else (0.0, 0.0, 0.0)
-                ratios.append(f"{times(middle)} ({low:.2g} to {high:.2g})" if known else "–")
-            yield robot(record), SHORT[str(record.case["problem"])], *own, *ratios
+            names = record.own, *CPP_COLUMNS
+            shown = [number(1e6 * record.time(name)[1]) if name in record.seconds else "–" for name in names]
+            pairs = (run_of(record, CPP), record.own), (next(iter(CPP_COLUMNS)), f"{record.own} for any processor")
+            ratios = [spread(record, *pair) for pair in pairs]
+            yield robot(record), SHORT[str(record.case["problem"])], *shown, *ratios
+
+
+def spread(record: Record, name: str | None, own: str) -> str:
+    """Return how many times as long as one of ours a run takes, with quartiles; a dash where one was not timed."""
+    if name is None or name not in record.seconds or own not in record.seconds:
+        return "–"
+    low, middle, high = record.ratio(name, own)
+    return f"{times(middle)} ({low:.2g} to {high:.2g})"
 
 
 def cpp_narrow(suites: Suites) -> Iterable[Sequence[str]]:

@@ -148,7 +148,11 @@ class EliminationPlan(Shown):
 
         So its program is the same whatever else was made of the plan before, and fits what is cached of it.
         """
-        return replace(self, traced=None, written=None) if "solved" in self.__dict__ else self
+        return self.traced_anew() if "solved" in self.__dict__ else self
+
+    def traced_anew(self) -> Self:
+        """Return this plan over expressions of its system only, without any of an elimination."""
+        return replace(self, traced=None, written=None)
 
     @property
     def program_order(self) -> Ordering:
@@ -158,7 +162,9 @@ class EliminationPlan(Shown):
     @cached_property
     def solved(self) -> StaticElimination:
         """Every unknown as an expression."""
-        return self.written or static_elimination(self.refined, self.program_order)
+        if self.written is not None and self.written.refined is self.refined:
+            return self.written
+        return static_elimination(self.refined, self.program_order)
 
     def elimination(self) -> Elimination[int]:
         """Return the elimination of D in the planned order, step by step."""

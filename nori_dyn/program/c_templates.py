@@ -1,14 +1,18 @@
 """What is the same in the C of every job: sine and cosine, and the entries for single states and for batches.
 
-Templates of `str.format`: what varies stands in single braces. The sine and cosine are a Cody-Waite reduction by pi/2
-and polynomials fitted here (tests/unit/program/test_native.py).
+Templates of `str.format`: what varies stands in single braces.
 
 Source: docs/design.md, 4.8.
 """
 
 from __future__ import annotations
 
-PRELUDE = """\
+from textwrap import indent
+
+from nori_dyn.program.c_sines import LARGE, QUARTERS, sine_and_cosine
+
+PRELUDE = (
+    """\
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -65,29 +69,29 @@ static inline int any(ivec x) {{
 /* Sine and cosine of LANES angles: x = k pi/2 + r with |r| <= pi/4, pi/2 in three parts. Returns the lanes that are
    beyond the reduction, or not a number. */
 static inline ivec sin_cos(const vec x, vec *s, vec *c) {{
-    const vec shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52; /* the last bits of its fraction are those of k */
+"""
+    f"    const vec shifted = x * {QUARTERS} + 0x1.8p52;"
+    """ /* the last bits of its fraction are those of k */
     const vec k = shifted - 0x1.8p52;
     const ivec quadrant = (ivec)shifted;
-    const vec r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
-    const vec z = r * r;
-    const vec ps = 0.008333333333333333 + z * (-0.00019841269841268963 + z * (2.755731922232443e-06
-        + z * (-2.505210723603745e-08 + z * (1.6058684329175855e-10 + z * -7.595306678125121e-13))));
-    const vec pc = 0.041666666666666664 + z * (-0.0013888888888887398 + z * (2.480158729876456e-05
-        + z * (-2.7557317271145144e-07 + z * (2.087614614655861e-09 + z * -1.1382623647474604e-11))));
-    const vec sine = r + r * z * (z * ps - 0.16666666666666666);
-    const vec cosine = 1.0 - 0.5 * z + z * z * pc;
+""" + indent(sine_and_cosine("vec"), "    ") + """
     const ivec swap = ((ivec)sine ^ (ivec)cosine) & -(quadrant & 1);
     *s = (vec)((ivec)sine ^ swap ^ (quadrant & 2) << 62);
     *c = (vec)((ivec)cosine ^ swap ^ (quadrant + 1 & 2) << 62);
-    return ~(mag_vec(x) < 1e6);
+"""
+    f"    return ~(mag_vec(x) < {LARGE});"
+    """
 }}
 
 /* The same of those lanes only. */
 RARELY static void far_sin_cos(const vec x, vec *s, vec *c) {{
     for (int l = 0; l < LANES; ++l)
-        if (!(fabs(x[l]) < 1e6)) {{ (*s)[l] = sin(x[l]); (*c)[l] = cos(x[l]); }}
+"""
+    f"        if (!(fabs(x[l]) < {LARGE})) "
+    """{{ (*s)[l] = sin(x[l]); (*c)[l] = cos(x[l]); }}
 }}
 """
+)
 
 SINGLE_ENTRY = """
 /* Whether n numbers are finite, by their exponents: one that is all ones carries into the sign. */

@@ -30,7 +30,6 @@ HEADERS = {
     "libpinocchio": ("include", "pinocchio/algorithm/rnea.hpp"),
     "cmeel-boost": ("include", "boost/variant.hpp"),
     "cmeel-eigen": ("include/eigen3", "Eigen/Core"),
-    "cmeel-urdfdom-headers": ("include/urdfdom_headers", "urdf_model/model.h"),
 }
 """Distributions that bring headers: their folder, and one that is looked for."""
 
@@ -39,10 +38,14 @@ PREFIX = "cmeel.prefix"
 
 EXTRA = "pip install 'pin[build]'"
 
-LIBRARIES = ("pinocchio_parsers", "pinocchio_default")
+LIBRARY = "pinocchio_default"
 
-PEER_NAME = "pinocchio"
-"""How the names of the functions begin by which a driver calls it."""
+WHEEL, NATIVE = "pinocchio_wheel", "pinocchio_native"
+"""The peers: Pinocchio's library as its wheel has it, and its headers compiled for this processor, without its library,
+whose classes have another alignment. So begin the names of the functions by which a driver calls them."""
+
+FUNCTIONS = ("open", "run", "answer")
+"""What the names of a peer's functions end with."""
 
 SKIPPED = ("PINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION", "PINOCCHIO_WITH_COLLISION", "PINOCCHIO_WITH_HPP_FCL")
 """Definitions that are not taken over."""
@@ -122,35 +125,49 @@ def cpp_command() -> tuple[str, ...]:
 PLUS = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
 
 
-def peer_library(pinocchio: Pinocchio) -> Path:
-    """Return what calls Pinocchio's library, from the cache, or made now: its headers take minutes.
+def peer_library(pinocchio: Pinocchio, peer: str) -> Path:
+    """Return what calls Pinocchio, from the cache, or made now: its headers take minutes.
+
+    Args:
+        pinocchio: where it is.
+        peer: `WHEEL` or `NATIVE`.
 
     Raises:
         CompilerError: it cannot be compiled.
     """
     command = cpp_command()
-    flags = [*FLAGS, "-std=c++17", "-fPIC", "-shared", "-w", "-fvisibility=hidden", "-Wl,-Bsymbolic"]
-    flags += ["-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION"]  # the library's code, instead of that of the headers
-    flags += [f"-DPEER_{part}={PEER_NAME}_{part}" for part in ("open", "run", "answer")]
+    flags = [*FLAGS, "-std=c++17", "-fPIC", "-shared", "-w", "-fvisibility=hidden"]
+    flags += [f"-DPEER_{part}={peer}_{part}" for part in FUNCTIONS]
     flags += [f"-D{definition}" for definition in pinocchio.definitions]
     flags += [word for folder in pinocchio.include for word in ("-isystem", folder)]
-    links = [f"-L{pinocchio.library}", f"-Wl,-rpath,{pinocchio.library}", *(f"-l{name}" for name in LIBRARIES)]
+    links = []
+    if peer == NATIVE:
+        flags += [HERE]
+    else:  # the library's code, instead of that of the headers
+        flags += ["-DPINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION"]
+        links += [f"-L{pinocchio.library}", f"-Wl,-rpath,{pinocchio.library}", f"-l{LIBRARY}"]
     identity = needed_compiler("the comparison with C++").identity
     key = hashlib.sha256("\0".join([PEER, pinocchio.version, identity, *command, *flags]).encode()).hexdigest()[:32]
     folder = usable_folder()
     if isinstance(folder, OSError):
         raise CompilerError(f"what is compiled cannot be kept: {folder}")
-    entry = folder / f"{PEER_NAME}-{key}.so"
+    entry = folder / f"{peer}-{key}.so"
     if not entry.is_file():
         with partial_folder(folder) as work:
-            source, made = Path(work) / "peer.cpp", Path(work) / "peer.so"
+            source, exported, made = (Path(work) / name for name in ("peer.cpp", "exported", "peer.so"))
             source.write_text(PEER)
+            exported.write_text(EXPORTED.format(peer=peer))
+            links += [f"-Wl,--version-script={exported}"]
             _compiled([*command, *flags, "-o", str(made), str(source), *links])
             put_entry(made, entry)
     return entry
 
 
-def driver_program(source: str, export: CExport, peer: Path, folder: Path) -> Path:
+EXPORTED = "{{ global: {peer}_*; local: *; }};"
+"""A linker's list: peers in one process have functions of the same names, compiled for other processors."""
+
+
+def driver_program(source: str, export: CExport, peers: Sequence[Path], folder: Path) -> Path:
     """Return a driver, compiled in a folder with the exported C, for this processor and for any, and with Pinocchio.
 
     Raises:
@@ -165,7 +182,7 @@ def driver_program(source: str, export: CExport, peer: Path, folder: Path) -> Pa
     for title, flags in {"here": [HERE], "anywhere": anywhere}.items():
         parts.append(str(folder / f"{title}.o"))
         _compiled([*own, "-std=gnu11", *FLAGS, *flags, "-c", "-o", parts[-1], str(folder / f"{export.name}.c")])
-    links = [str(peer), f"-Wl,-rpath,{peer.parent}", "-lm"]
+    links = [*map(str, peers), *(f"-Wl,-rpath,{peer.parent}" for peer in peers), "-lm"]
     main = ["-std=c++17", *FLAGS, str(folder / "main.cpp")]
     _compiled([*command, *main, *parts, "-o", str(program), *links])
     return program

@@ -1,25 +1,56 @@
 """The C++ of the comparison with Pinocchio's C++: one process, in which both work on the same states in turns.
 
-The peer is compiled for itself, once a machine, and knows no robot; the driver with the exported C of each plan.
+The peer is compiled for itself, once a machine, and knows no robot; the driver with the exported C of each plan. The
+peer makes its model joint by joint from numbers, so that nothing but Pinocchio's headers is needed for it.
 """
 
 from __future__ import annotations
+
+JOINTS = ("RX", "RY", "RZ", "PX", "PY", "PZ", "RevoluteUnaligned", "PrismaticUnaligned", "FreeFlyer")
+"""Pinocchio's joints that a peer makes, by their places."""
+
+JOINT_NUMBERS = 30
+"""How many numbers a joint is given by: see `made_with` of the peer."""
 
 PEER = r"""
 #include <pinocchio/multibody.hpp>
 #include <pinocchio/algorithm/aba.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
-#include <pinocchio/parsers/urdf.hpp>
 
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace {
 
 struct State { Eigen::VectorXd q, v, y; };
+
+pinocchio::JointModel joint_of(int kind, const Eigen::Vector3d &axis) {
+    switch (kind) {
+@CASES@
+    }
+    throw std::invalid_argument("a joint of no kind that is known");
+}
+
+/* A joint and its body are 30 numbers: its kind, its parent, its axis (3), where it stands on its parent (a rotation's
+   9 columnwise, then 3), and the body's mass, centre of mass (3) and inertia about that (9). */
+pinocchio::Model made_with(int joints, const double *at) {
+    using pinocchio::SE3;
+    pinocchio::Model model;
+    for (int k = 0; k < joints; ++k, at += 30) {
+        const Eigen::Vector3d axis = Eigen::Vector3d::Map(at + 2), lever = Eigen::Vector3d::Map(at + 18);
+        const SE3 placement(Eigen::Matrix3d::Map(at + 5), Eigen::Vector3d::Map(at + 14));
+        const pinocchio::Inertia body(at[17], lever, Eigen::Matrix3d::Map(at + 21));
+        const auto parent = static_cast<pinocchio::JointIndex>(at[1]);
+        const auto joint = joint_of(static_cast<int>(at[0]), axis);
+        const auto made = model.addJoint(parent, joint, placement, "joint_" + std::to_string(k));
+        model.appendBodyToJoint(made, body, SE3::Identity());
+    }
+    return model;
+}
 
 struct Peer {
     pinocchio::Model model;
@@ -37,11 +68,9 @@ const Eigen::VectorXd &solved(Peer &peer, const State &at, int forward) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-/* A robot of a URDF with n states of q, v and y one after the other; 0 where it has not so many numbers. */
-void *PEER_open(const char *urdf, int floating, int nq, int nv, int n, const double *numbers) try {
-    std::unique_ptr<Peer> peer(new Peer);
-    if (floating) pinocchio::urdf::buildModel(std::string(urdf), pinocchio::JointModelFreeFlyer(), peer->model);
-    else pinocchio::urdf::buildModel(std::string(urdf), peer->model);
+/* A robot of so many joints, with n states of q, v and y one after the other; 0 where it has not so many numbers. */
+void *PEER_open(int joints, const double *robot, int nq, int nv, int n, const double *numbers) try {
+    std::unique_ptr<Peer> peer(new Peer{made_with(joints, robot), nullptr, {}});
     if (peer->model.nq != nq || peer->model.nv != nv) return nullptr;
     peer->data.reset(new pinocchio::Data(peer->model));
     for (int k = 0; k < n; ++k, numbers += nq + 2 * nv)
@@ -67,7 +96,13 @@ void PEER_answer(void *opened, int forward, int k, double *answer) {
 
 }
 #pragma GCC visibility pop
-"""
+""".replace(
+    "@CASES@",
+    "\n".join(
+        f"    case {k}: return pinocchio::JointModel{name}({'axis' if name.endswith('Unaligned') else ''});"
+        for k, name in enumerate(JOINTS)
+    ),
+)
 """Pinocchio's side; `PEER_...` are macros for the names by which a driver calls it."""
 
 DRIVER = r"""
@@ -89,7 +124,7 @@ namespace {{
 
 struct Peer {{
     const char *name;
-    void *(*open)(const char *, int, int, int, int, const double *);
+    void *(*open)(int, const double *, int, int, int, const double *);
     void (*run)(void *, int, long);
     void (*answer)(void *, int, int, double *);
     void *opened;
@@ -99,7 +134,7 @@ Peer peers[] = {{
 {listed}
 }};
 
-constexpr int FLOATING = {floating}, FORWARD = {forward}, N = {n}, NQ = {nq}, NV = {nv};
+constexpr int FORWARD = {forward}, JOINTS = {joints}, N = {n}, NQ = {nq}, NV = {nv};
 
 {name}_inputs in[N];
 {name}_outputs out;
@@ -128,14 +163,18 @@ long repeats_within(const Run &run, double limit) {{
 
 }}
 
-/* driver URDF STATES ANSWERS ROUNDS SECONDS: writes the answers to all states of one after the other; then prints, for
-   each round, the time of a state of one after the other. */
+/* driver JOINTS STATES ANSWERS ROUNDS SECONDS: writes the answers to all states of one after the other; then prints,
+   for each round, the time of a state of one after the other. */
 int main(int argc, char **argv) {{
     if (argc != 6) return 2;
     const long rounds = std::atol(argv[4]);
     const double limit = std::atof(argv[5]);
     std::vector<double> theirs(N * (NQ + 2 * NV)), answer(NV);
-    std::FILE *file = std::fopen(argv[2], "rb");
+    std::vector<double> robot(JOINTS * {numbers});
+    std::FILE *file = std::fopen(argv[1], "rb");
+    if (!file || std::fread(robot.data(), sizeof(double), robot.size(), file) != robot.size()) return 3;
+    std::fclose(file);
+    file = std::fopen(argv[2], "rb");
     if (!file || std::fread(in, sizeof in, 1, file) != 1) return 3;
     if (std::fread(theirs.data(), sizeof(double), theirs.size(), file) != theirs.size()) return 3;
     std::fclose(file);
@@ -148,7 +187,7 @@ int main(int argc, char **argv) {{
             std::fwrite(&out, sizeof out, 1, file);
         }}
     for (Peer &peer : peers) {{
-        peer.opened = peer.open(argv[1], FLOATING, NQ, NV, N, theirs.data());
+        peer.opened = peer.open(JOINTS, robot.data(), NQ, NV, N, theirs.data());
         if (!peer.opened) return 5;
         for (int k = 0; k < N; ++k) {{
             peer.answer(peer.opened, FORWARD, k, answer.data());
@@ -168,7 +207,7 @@ int main(int argc, char **argv) {{
 """
 
 DECLARED = """\
-void *{peer}_open(const char *, int, int, int, int, const double *);
+void *{peer}_open(int, const double *, int, int, int, const double *);
 void {peer}_run(void *, int, long);
 void {peer}_answer(void *, int, int, double *);"""
 
@@ -176,28 +215,28 @@ ENDS = {
     2: "it was called wrongly",
     3: "a file cannot be read or written",
     4: "a state is refused",
-    5: "Pinocchio does not take the URDF, or has other numbers of it",
+    5: "Pinocchio does not take the robot, or has other numbers of it",
 }
 """What the statuses mean by which a driver ends."""
 
 
-def driver(name: str, peers: tuple[str, ...], floating: bool, forward: bool, sizes: tuple[int, int, int]) -> str:
+def driver(name: str, peers: tuple[str, ...], forward: bool, sizes: tuple[int, int, int, int]) -> str:
     """Return the source of a driver.
 
     Args:
         name: what the exported C is called.
         peers: what each compilation of the peer is called: the start of its functions' names.
-        floating: whether the root link is free.
         forward: whether it is forward dynamics that is asked for.
-        sizes: numbers of states, of a configuration's numbers, and of freedoms.
+        sizes: numbers of Pinocchio's joints, of states, of a configuration's numbers, and of freedoms.
     """
-    n, nq, nv = sizes
+    joints, n, nq, nv = sizes
     return DRIVER.format(
         name=name,
         declared="\n".join(DECLARED.format(peer=peer) for peer in peers),
         listed="\n".join(f'    {{"{p}", {p}_open, {p}_run, {p}_answer, nullptr}},' for p in peers),
-        floating=int(floating),
         forward=int(forward),
+        joints=joints,
+        numbers=JOINT_NUMBERS,
         n=n,
         nq=nq,
         nv=nv,

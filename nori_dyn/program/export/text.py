@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from nori_dyn.program import c_sines
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -27,13 +29,15 @@ def rendered(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("nori_dyn.program.export"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.globals["c_sines"] = c_sines
+    return environment
 
 
 def comment(lines: Iterable[str]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nori_dyn.bench.measure import TOLERANCE
+from nori_dyn.bench.measure import TOLERANCE, difference
 from nori_dyn.bench.peers.pinocchio import prepared
 from nori_dyn.bench.robots import random_states
 from nori_dyn.bench.suites import cpp, cpp_build
 from nori_dyn.bench.suites.base import Options
-from nori_dyn.bench.suites.cpp_sources import DRIVER, ENDS, driver
+from nori_dyn.bench.suites.cpp_sources import DRIVER, ENDS, JOINTS, driver
 from nori_dyn.errors import CompilerError
 from tests.unit.bench.test_peers import TREES
 
@@ -44,9 +44,9 @@ def test_definitions_are_those_of_the_targets_but_for_conditions_and_the_library
 
 
 def test_a_driver_has_every_peer_and_size():
-    source = driver("panda", ("one", "two"), True, False, (32, 9, 8))
+    source = driver("panda", ("one", "two"), False, (7, 32, 9, 8))
     assert '#include "panda.h"' in source
-    assert "FLOATING = 1, FORWARD = 0, N = 32, NQ = 9, NV = 8" in source
+    assert "FORWARD = 0, JOINTS = 7, N = 32, NQ = 9, NV = 8" in source
     for peer in ("one", "two"):
         assert f'{{"{peer}", {peer}_open, {peer}_run, {peer}_answer, nullptr}}' in source
     for status in ENDS:
@@ -69,6 +69,31 @@ def test_states_are_written_as_we_have_them_and_as_pinocchio_has_them(base):
     np.testing.assert_array_equal(at.back(at.pin.rnea(at.model, at.data, q, v, y)), at.back(at.data.tau))
 
 
+@pytest.mark.parametrize("base", TREES)
+def test_a_model_that_is_made_of_the_joints_numbers_answers_as_the_model(base):
+    """Made anew with Pinocchio in Python, as the peer makes it in C++."""
+    tree = TREES[base]
+    states, at = random_states(tree, 1, 0), prepared(tree)
+    pin, model = at.pin, at.pin.Model()
+    for kind, parent, *numbers in cpp.joints_of(at):
+        axis, rotation, r, m, c, inertia = np.split(np.array(numbers), [3, 12, 15, 16, 19])
+        name = JOINTS[int(kind)]
+        joint = getattr(pin, f"JointModel{name}")(*([axis] if name.endswith("Unaligned") else []))
+        placement = pin.SE3(rotation.reshape(3, 3).T, r)
+        k = model.addJoint(int(parent), joint, placement, f"joint {model.njoints}")
+        model.appendBodyToJoint(k, pin.Inertia(float(m[0]), c, inertia.reshape(3, 3)), pin.SE3.Identity())
+    q, v, y = states.q[0, at.q_places], states.qd[0, at.v_places], states.y[0, at.v_places]
+    for solve in (pin.rnea, pin.aba):
+        expected = solve(at.model, at.data, q, v, y)
+        assert difference(solve(model, model.createData(), q, v, y), expected) < 1e-12
+
+
+def test_a_joint_that_a_peer_does_not_make_is_told(monkeypatch):
+    monkeypatch.setattr(cpp, "JOINTS", ("FreeFlyer",))
+    with pytest.raises(ValueError, match="makes no Pinocchio joint 'R"):
+        cpp.joints_of(prepared(TREES["fixed"]))
+
+
 @pytest.mark.parametrize(
     ("c", "cpp_name"), [("gcc", "g++"), ("/usr/bin/gcc-12", "/usr/bin/g++-12"), ("clang", "clang++"), ("cc", "c++")]
 )
@@ -86,7 +111,7 @@ def test_the_cpp_compiler_is_that_of_the_c_compiler_with_its_flags(monkeypatch, 
 
 
 def test_who_is_missing_is_said(monkeypatch):
-    monkeypatch.setitem(cpp_build.HEADERS, "no-such-distribution", ("include", "x.hpp"))
+    monkeypatch.setattr(cpp_build, "HEADERS", {"no-such-distribution": ("include", "x.hpp")})
     (record,) = cpp.measure(Options(quick=True, robots=("double_pendulum",)), quiet)[-1:]
     assert "no-such-distribution is not installed" in record.skipped["Pinocchio C++"]
     assert "pip install 'pin[build]'" in record.skipped["Pinocchio C++"]
@@ -103,5 +128,5 @@ def test_exported_c_answers_as_pinocchios_cpp(tmp_path):
         assert record.wrong == {}
         assert all(off < TOLERANCE / 1000 for off in record.differences.values())
         assert {name: len(times) for name, times in record.seconds.items()} == dict.fromkeys(
-            (cpp.OWN, cpp.ANYWHERE, cpp.PEER), 2
+            (cpp.OWN, cpp.ANYWHERE, *cpp.PEERS.values()), 2 * cpp.SHORTER
         )
