@@ -92,7 +92,8 @@ def tables(title: str, records: Sequence[Record]) -> list[Table]:
         n, figures = float(record.case["n"]), record.figures
         row = [record.label, f"{record.counts['operations'] / n:.0f}"]
         row += [number(figures[key]) if key in figures else "" for key in ("planning", "compiling", "megabytes")]
-        row.append(number(1e6 * record.time(record.own)[1]))
+        tick = record.time(record.own)[1]
+        row += [number(1e6 * tick), number(1e9 * tick / n)]
         row += [number(record.ratio(name)[1]) if name in record.seconds else "" for name in names]
         rows.append(tuple(row))
     columns = (
@@ -102,6 +103,7 @@ def tables(title: str, records: Sequence[Record]) -> list[Table]:
         "compile [s]",
         "MB",
         "tick [us]",
+        "a link [ns]",
         *(f"times, {name}" for name in names),
     )
     return [Table(title, columns, tuple(rows))] if rows else []
