@@ -31,6 +31,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.planning.static_elimination import static_elimination
+from nori_dyn.program.backends.base import pivot_ensemble
 from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, WithUnknowns
@@ -48,6 +49,13 @@ PREFERRED = 30.0
 """How much worse exact rows may tell accelerations than wrenches, and still are asked for them.
 
 Accelerations follow by an inertia, which is positive definite at every pose; a wrench from others as the pose has it.
+"""
+
+LEAST_PIVOT = 1e-7
+"""The share of its usual size that a pivot of the exact rows has at the least: below, a tick is as without readings.
+
+What is lost of digits above is less than sensors tell; nothing solves rows afresh, so that no tick is refused without
+need.
 """
 
 SEED = 0
@@ -321,7 +329,22 @@ def _traced_rows(of: Freed) -> TickRows:
     found = [*(slopes[place] for place in A), *c, *(slopes[row + p, k] for row, k in X), *x]
     inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": y}
     outputs = {"rows": array_of(found)}
-    return TickRows(A, X, Traced("rows of a tick", system.tree, graph, inputs, outputs, None, None))
+    guards = guards_of(plan, found)
+    return TickRows(A, X, Traced("what a tick says", system.tree, graph, inputs, outputs, None, None, guards))
+
+
+def guards_of(plan: EliminationPlan, outputs: Sequence[Expr]) -> tuple[tuple[Expr, float], ...]:
+    """Return the pivots that some expressions over an exact plan depend on, and the least size of each."""
+    symbolic = plan.symbolic
+    needed = set(symbolic.graph.reachable(outputs))
+    guards = [guard for guard in plan.solved.pivots if guard.value.index in needed]
+    if not guards:
+        return ()
+    states = zip((symbolic.q, symbolic.qd, symbolic.y), pivot_ensemble(plan), strict=True)
+    inputs = {x.index: values for scalars, X in states for x, values in zip(scalars, X.T, strict=True)}
+    sizes = np.abs(symbolic.graph.evaluate([guard.value for guard in guards], inputs))
+    usual = LEAST_PIVOT * np.median(sizes, axis=-1)
+    return tuple((guard.value, float(least)) for guard, least in zip(guards, usual, strict=True))
 
 
 def _evaluated(

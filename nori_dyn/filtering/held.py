@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from nori_dyn.filtering.instants import GAP, Instant
-from nori_dyn.filtering.running import NO_SOLUTION, NOT_FINITE, NativeRunning, Running
+from nori_dyn.filtering.running import NOT_FINITE, NativeRunning, Running
 from nori_dyn.filtering.square_root import Information, Updated
 from nori_dyn.filtering.tick import Tick
 from nori_dyn.program.native_window import Kept, NativeWindowTick
@@ -59,7 +59,7 @@ class Held:
         """
         self.state[:] = self._running.state
         self.dt, self.time = dt, time
-        self._has_rates = wrong not in (NOT_FINITE, NO_SOLUTION)
+        self._has_rates = wrong != NOT_FINITE
         of: Updated | NativeWindowTick
         if self._native is None or self._kept is None:
             of = self._after = self._running.found()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import InputError, NoriError, PlanError
+from nori_dyn.errors import InputError, NoriError, PlanError, SingularSystemError
 from nori_dyn.filtering.knowledge import MemoryState
 from nori_dyn.filtering.square_root import Information, Motion, Updated, propagated, smoothed, updated
 from nori_dyn.filtering.tick import Said, Tick
@@ -244,7 +244,11 @@ class Ticks:
                 self._refuse(number, places, Q, Qd, Y, weights, missing, first)
                 raise
             of_rows = w[:, tick.freed.weight_of_rows]
-            found[number] = Alike(tick, places, q, qd, y, of_rows, tick.said_each(q, qd, y))
+            try:
+                found[number] = Alike(tick, places, q, qd, y, of_rows, tick.said_each(q, qd, y))
+            except SingularSystemError:
+                _refuse_pose(tick, places + first, q, qd, y)
+                raise
         return Instants(numbers, found, among)
 
     def _refuse(
@@ -257,6 +261,18 @@ class Ticks:
             except InputError as error:
                 error.args = (f"tick {first + k}: {error.args[0]}",)
                 raise
+
+
+def _refuse_pose(tick: Tick, numbers: Indices, q: Floats, qd: Floats, y: Floats) -> None:
+    """Raise the error of the first of many ticks at whose pose the exact rows tell nothing, with its number."""
+    for k, number in enumerate(numbers.tolist()):
+        try:
+            tick.said(q[k], qd[k], y[k])
+        except SingularSystemError:
+            raise SingularSystemError(
+                f"tick {number}: the exact rows nearly have no unique solution at this pose, so that its readings tell "
+                "nothing. Leave it out."
+            ) from None
 
 
 class OverTime:

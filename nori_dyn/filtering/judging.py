@@ -77,7 +77,7 @@ class NumpyJudging:
         expected = self.probabilities @ T
         befores = self._mixed(of.judged(expected), T, expected, dt)
         wrong = self._judge(befores, expected)
-        if wrong in (NOT_FINITE, NO_SOLUTION):
+        if wrong == NOT_FINITE:
             coasting = {h: without_readings(tick, before) for h, before in befores.items()}
             self._after = {h: after for h, (after, _) in coasting.items()}
             self._motion = next(motion for _, motion in coasting.values())
@@ -168,18 +168,14 @@ class NativeJudging:
         shape = ContactShape(tick.shape, cases.tolist(), (of.exact_weights > 0).tolist())
         self._native = NativeContacts(shape, numbers, compiler, rows, outputs.kernel, self.state, values)
         self.probabilities = self._native.probabilities
-        self._outputs = tick.solver.ticker(self._native.free, values)
+        self._afresh = tick.solver.ticker(self._native.free, values)
 
     def begin(self, before: Information) -> None:
         self._native.begin(before.R, before.z)
 
     def step(self, dt: float) -> int:
         wrong = self._native.step(dt)
-        if wrong == NO_SOLUTION:
-            if self._outputs().ok:  # afresh, with pivots of its own
-                return 0
-            self._native.refuse()
-        return wrong
+        return 0 if wrong == NO_SOLUTION and self._afresh().ok else wrong
 
     @property
     def best(self) -> int:

@@ -71,8 +71,8 @@ class Running(Protocol):
         """Estimate the state that there is, a time [s] after the last tick, if there was one.
 
         Returns:
-            0, or why there is no estimate; what is known goes on as without the readings then, but for what is not
-            determined: there they tell what they can.
+            0, or why there is no estimate. Where a number is not finite what is known goes on as without the readings;
+            else these tell what they can.
         """
 
     def found(self) -> Updated:
@@ -114,7 +114,7 @@ def cause_of(wrong: int, lost: Sequence[str]) -> str:
         lost: the names of what is not determined.
     """
     if wrong == NOT_FINITE:
-        return "a number of the state is not finite, or the exact rows have no solution at this pose"
+        return "a number of the state is not finite, or the exact rows nearly have no unique solution at this pose"
     if wrong == NO_SOLUTION:
         return "the exact rows have no unique solution at this pose"
     return undetermined(lost)
@@ -152,7 +152,7 @@ class NumpyRunning:
             self._after, self._motion = after, partial(tick.motion, said)
         if not wrong:
             wrong = 0 if self.conclude(self.state, after.u) else NO_SOLUTION
-        if wrong in (NOT_FINITE, NO_SOLUTION):
+        if wrong == NOT_FINITE:
             self._after, self._motion = without_readings(tick, shared.information)
         else:
             shared.totals[:] += after.nis, after.degrees, 1
@@ -214,10 +214,11 @@ class NativeRunning:
             longest,
         )
         self.at, self._step = self.native.at, self.native.step
+        self._afresh = tick.solver.ticker(self.native.free, shared.values)
 
     def step(self, last: Running | None, dt: float) -> int:
         wrong: int = self._step(self.at, NOTHING if last is None else last.at, dt)
-        return wrong
+        return 0 if wrong == NO_SOLUTION and self._afresh().ok else wrong
 
     def found(self) -> Updated:
         native = self.native
@@ -230,7 +231,7 @@ class NativeRunning:
         return propagated(self.found(), self.tick.motion(Said(said.A, said.c, *rates), dt), dt <= self._longest)
 
     def conclude(self, state: Floats, u: Floats) -> bool:
-        return self.native.conclude(state, u)
+        return self.native.conclude(state, u) or self._afresh().ok
 
     @property
     def lost(self) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
 from nori_dyn.errors import InputError
-from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed
+from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed, guards_of
 from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
@@ -194,7 +194,8 @@ class Tick:
         places = tuple(sorted(slopes))
         inputs = {"q": array_of(symbolic.q)}
         numbers = {"slopes": array_of([slopes[place] for place in places])}
-        traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None)
+        guards = guards_of(plan, [*slopes.values()])
+        traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None, guards)
         return CompiledFunction(traced, self.backend, self._watch), places, len(columns)
 
     def slopes(self, q: Floats) -> Floats:

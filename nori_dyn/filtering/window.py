@@ -172,7 +172,7 @@ class Window(Ticking):
         dt = self.dt if dt is None else checked_time("dt", dt)
         self._read(q, qd, y, weights, missing)
         wrong = self._take(dt)
-        if wrong in (NOT_FINITE, NO_SOLUTION):
+        if wrong == NOT_FINITE:
             raise SingularSystemError(self._cause(wrong))
         return self._tracked(0, self._late().copy()) if len(self._held) > self.lag else None
 

@@ -19,7 +19,6 @@ struct contacts {
 };
 size_t contact_room(int n);
 int judge(contacts *at, double dt);
-void refuse(contacts *at);
 """
 """What a caller sees beside `tick`."""
 
@@ -328,7 +327,7 @@ static int weigh(contacts *at) {
 }
 
 /* The last tick goes on as one without readings: each state knows what it knew before, but for what has a rate. */
-SEEN void refuse(contacts *at) {
+static void refuse(contacts *at) {
     judging *const w = at->work;
     for (int h = 0; h < at->n; ++h) {
         at->logs[h] = at->prior_of[h] < 0 ? -INFINITY : 0;
@@ -342,8 +341,8 @@ SEEN void refuse(contacts *at) {
     weigh(at);
 }
 
-/* One tick, a time dt after the last. Returns 0, or why there is no estimate in the most likely state, see `step`. With
-   3 the readings have told what they can: whoever finds no outputs in another way refuses them. */
+/* One tick, a time dt after the last. Returns 0, or why there is no estimate in the most likely state, see
+   `step`. */
 SEEN int judge(contacts *at, double dt) {
     judging *const w = at->work;
     expect(at, dt);

@@ -109,7 +109,7 @@ static int tell(tick *now, const double *u) {
 
 /* One tick, a time dt after the last, which may be of other contacts; none before the first. Returns 0, or a number
    above 0 where it has no estimate: 1, numbers that are not finite; 2, something is not determined; 3, exact rows have
-   no solution. What is known goes on as without its readings then, but for 2, where they tell what they can. */
+   no solution. With 1 what is known goes on as without its readings; else they tell what they can. */
 SEEN int step(tick *now, tick *last, double dt) {
     filter *const at = now->steps;
     double *const weights = at->weights;
@@ -124,7 +124,7 @@ SEEN int step(tick *now, tick *last, double dt) {
         wrong = is_finite(at->nis) ? lost ? 2 : 0 : 1;
     }
     if (!wrong && tell(now, at->u)) wrong = 3;
-    if (wrong == 1 || wrong == 3) {
+    if (wrong == 1) {
         coast(now);
     } else {
         now->totals[0] += at->nis;

@@ -65,6 +65,7 @@ class CompiledFunction:
 
     def __init__(self, function: Traced, backend: str = "auto", watch: Watch = unwatched) -> None:
         self._function, self._watch = function, watch
+        self._no_result = "is not finite, or loses its digits," if function.guards else "is not finite"
         self._shapes = {name: array.shape for name, array in function.inputs.items()}
         self._kind = function.kind
         self._outputs = _parts(function.outputs)
@@ -72,7 +73,7 @@ class CompiledFunction:
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
         self.cost: Cost = program.cost
-        ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: partial(NumpyKernel, program)}
+        ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
         self.kernel = chosen(backend, ways, "The function")
         self.backend = self.kernel.name
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
@@ -103,7 +104,7 @@ class CompiledFunction:
         if wrong == REFUSED:
             wrong = self._single.solve(self._check(given))
         if wrong:
-            raise SingularSystemError(f"{self._function.name} is not finite at this state.")
+            raise SingularSystemError(f"{self._function.name} {self._no_result} at this state.")
         return self._formed(self._single.values.copy())
 
     def batch(
@@ -142,7 +143,8 @@ class CompiledFunction:
         wrong, _ = self.kernel.batch(flat, results, counted("threads", threads))
         if wrong is not None:
             self._check(given, (N,))  # what is no state is refused here
-            raise SingularSystemError(f"{self._function.name} is not finite at state {int(np.argmax(wrong))} of {N}.")
+            k = int(np.argmax(wrong != 0))
+            raise SingularSystemError(f"{self._function.name} {self._no_result} at state {k} of {N}.")
         return out if values is None else self._formed(values)
 
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
@@ -227,7 +229,12 @@ class CompiledFunction:
 
     def _native(self) -> NativeKernel:
         compiler = needed_compiler("a native function")
-        return NativeKernel.of(self._job(), compiler, partial(self._watch, "compiling for batches"))
+        limits = [least for _, least in self._function.guards]
+        return NativeKernel.of(self._job(), compiler, partial(self._watch, "compiling for batches"), limits)
+
+    def _numpy(self) -> NumpyKernel:
+        guarded, limits = zip(*self._function.guards, strict=True) if self._function.guards else ((), ())
+        return NumpyKernel(Program.of(self._inputs, (*self._flat, *guarded)), limits)
 
     def _job(self) -> Job:
         scalars = tuple(x for array in self._inputs.values() for x in array)
@@ -235,7 +242,14 @@ class CompiledFunction:
         q = self._function.inputs.get("q")
         quaternions = () if q is None else tuple(place[q[s.start].index] for s in self._function.tree.quaternions)
         return Job(
-            self._function.graph, scalars, self._flat, (), (), quaternions, len(self._inputs), constants_once=True
+            self._function.graph,
+            scalars,
+            self._flat,
+            tuple(guarded for guarded, _ in self._function.guards),
+            (),
+            quaternions,
+            len(self._inputs),
+            constants_once=True,
         )
 
 

@@ -131,10 +131,6 @@ class NativeContacts:
         wrong: int = self._judge(self._placed, dt)
         return wrong
 
-    def refuse(self) -> None:
-        """Let the last step be one without readings."""
-        self.library.refuse(self._placed)
-
     @property
     def free(self) -> Floats:
         """What the program of the outputs read."""

@@ -40,6 +40,7 @@ class Traced:
         outputs: each output array by name.
         kind: the type of tuple that the function returns; None where it returns one array.
         implicit: the equation that the function solves, where it is known.
+        guards: what must not be small where the outputs are to be trusted, and the least size of each.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Traced:
     outputs: dict[str, Array]
     kind: Callable[..., Any] | None
     implicit: Implicit | None
+    guards: tuple[tuple[Expr, float], ...] = ()
 
 
 def traced(
@@ -116,7 +118,7 @@ def jacobian(of: Traced, wrt: Sequence[str], mode: Mode = "auto") -> Traced:
     if not found:
         raise InputError(f"by which input? Those of '{of.name}' are {', '.join(of.inputs)}.")
     name, kind = f"d {of.name} / d {', '.join(wrt)}", of.kind if len(wrt) == 1 else tuple
-    return replace(of, name=name, outputs=found, kind=kind, implicit=None)
+    return replace(of, name=name, outputs=found, kind=kind, implicit=None, guards=())
 
 
 def _by_input(of: Traced, wrt: str, mode: Mode) -> dict[str, Array]:

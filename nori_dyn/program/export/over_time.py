@@ -210,12 +210,14 @@ def _state(
     """Return the files of a contact state."""
     name = interface.name
     head = f"{name}{suffix and '_state'}{suffix}"
+    pivots, least = [guarded for guarded, _ in of.rows.guards], [limit for _, limit in of.rows.guards]
     rows = _straight(
-        Job(of.rows.graph, _scalars(of.rows.inputs), _scalars(of.rows.outputs), (), ()),
+        Job(of.rows.graph, _scalars(of.rows.inputs), _scalars(of.rows.outputs), tuple(pivots), ()),
         interface,
         number,
         (f"{head}_rows.c", f"{name}_compute_rows{suffix}"),
         "What readings say of what is free.",
+        least,
     )
     fields = [field.part for field in interface.fields]
     solving = of.solving

@@ -103,13 +103,19 @@ class NativeKernel:
         self._idle: list[_Call] = []
 
     @staticmethod
-    def of(job: Job, compiler: Compiler, before_batch: Callable[[], AbstractContextManager[Any]]) -> NativeKernel:
+    def of(
+        job: Job,
+        compiler: Compiler,
+        before_batch: Callable[[], AbstractContextManager[Any]],
+        limits: Sequence[float] = (),
+    ) -> NativeKernel:
         """Return the kernel of a job, compiled unless it is in the cache.
 
         Args:
-            job: the job; without limits.
+            job: the job, without equations and steps.
             compiler: the compiler.
             before_batch: what to be in while its library for batches is compiled, when it is first needed.
+            limits: smallest size of each of its pivots.
 
         Raises:
             CompilerError: the compiler fails, or there is no room for what it makes.
@@ -120,7 +126,8 @@ class NativeKernel:
             with before_batch():
                 return load_library(interface(), source.batch, compiler)
 
-        return NativeKernel(load_library(interface(), source.single, compiler), open_batch, compiler, source.n_work)
+        single = load_library(interface(), source.single, compiler)
+        return NativeKernel(single, open_batch, compiler, source.n_work, limits)
 
     @cached_property
     def _batch(self) -> tuple[Any, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,14 @@ class NumpyKernel:
 
     Args:
         program: the program.
+        limits: the least sizes of its last outputs, which are looked at by `run` and `batch`, and not returned by them.
     """
 
     name = NUMPY
     sees_bad_input = False
 
-    def __init__(self, program: Program) -> None:
-        self._program = PythonProgram(program)
+    def __init__(self, program: Program, limits: Sequence[float] = ()) -> None:
+        self._program, self._limits = PythonProgram(program), np.array(limits)
         self._ends = np.cumsum([len(scalars) for scalars in program.inputs.values()])[:-1]
 
     def single(self, *inputs: Floats) -> Floats:
@@ -50,10 +51,16 @@ class NumpyKernel:
         return np.split(state, self._ends), values
 
     def run(self, at: Place) -> int:
-        """Compute the outputs of what is there; return whether some are not finite."""
+        """Compute the outputs of what is there; return whether some are not finite, or less than their limits."""
         inputs, values = at
-        values[:] = self.single(*inputs)
-        return int(not np.isfinite(values).all())
+        found = self.single(*inputs)
+        values[:] = found[: len(values)]
+        return int(not self._are_good(found))
+
+    def _are_good(self, found: Floats) -> Any:
+        """Return whether outputs (n_outputs, ...) are finite, and keep their limits."""
+        guarded = np.abs(found[len(found) - len(self._limits) :])
+        return np.isfinite(found).all(axis=0) & (self._limits <= guarded.T).all(axis=-1)
 
     solve = run
 
@@ -62,10 +69,10 @@ class NumpyKernel:
     ) -> tuple[NDArray[np.int32] | None, Floats | None]:
         """Run N states, see `Kernel`; on one thread."""
         N = len(outputs[0])
-        ends = np.cumsum([values.shape[1] for values in outputs])[:-1]
+        ends = np.cumsum([values.shape[1] for values in outputs])
         wrong = np.zeros(N, dtype=np.int32)
         for part, found in self.chunks(*(np.broadcast_to(X, (N, X.shape[-1])) for X in inputs)):
-            for values, rows in zip(outputs, np.split(found, ends), strict=True):
+            for values, rows in zip(outputs, np.split(found, ends)[:-1], strict=True):
                 values[part] = rows.T
-            wrong[part] = ~np.isfinite(found).all(axis=0)
+            wrong[part] = ~self._are_good(found)
         return wrong if wrong.any() else None, None
