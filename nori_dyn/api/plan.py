@@ -56,14 +56,17 @@ class Plan(EliminationPlan):
 
     system: System
 
-    def solver(self, backend: str = "auto", check_residual: bool = True) -> Solver:
+    def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> Solver:
         """Return a solver that runs the plan.
 
         Args:
             backend: "native", "numpy", "umfpack", or "auto" for the fastest that can run here.
             check_residual: whether `solve` and `solve_batch` check the residual, see `Solver`.
+            wait: whether to wait for the compiler. If not, the plan runs through NumPy until it is compiled, which is
+                slower, and natively from then on; `Solver.backend` tells.
 
         Raises:
+            InputError: not to wait for a backend that is not "auto".
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
 
@@ -72,7 +75,7 @@ class Plan(EliminationPlan):
             >>> plan.solver(backend="numpy").backend
             'numpy'
         """
-        return Solver(self, backend, check_residual, progress_bar)
+        return Solver(self, backend, check_residual, progress_bar, wait)
 
     def monitor(self, backend: str = "auto") -> Monitor:
         """Return what judges estimates and readings: deviations, residuals, tests, faults; see `Monitor`.

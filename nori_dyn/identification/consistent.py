@@ -120,7 +120,8 @@ def consistent(
     rows = np.vstack([R @ T, T[others] / deviations[others, None]])
     A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
     bodies = tuple(_body(link, start, T, corners.get(link.link)) for link in relative_inertias(parameters))
-    problem = Problem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], gamma, metric)
+    before = root @ (prior - start)
+    problem = Problem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], gamma, metric, before)
     answer, above = solved(problem)
     values = start + T @ answer.v
     values[bounded] = np.where(answer.at_bounds, least, np.maximum(values[bounded], least))

@@ -17,10 +17,12 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.linalg as la
+import scipy.optimize
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.physical import symmetric, ten_numbers
@@ -48,6 +50,15 @@ STEPS = 30
 
 NEAR = 0.25
 """Newton's decrement up to which a whole step is taken."""
+
+ENOUGH = 0.1
+"""Share of what a step of Newton gains at first that it has to gain in all."""
+
+SHORTEST = 1e-12
+"""Share of a step of Newton that is not halved any more."""
+
+IN_HULL = 1e-12
+"""By how much, of its size, a centre of mass may lie beside its hull."""
 
 SETTLED = 1e-9
 """Newton's decrement at which there is nothing left to gain."""
@@ -94,6 +105,7 @@ class Problem:
         lift: changes of v that move one of G v alone (n, n_bounds).
         gamma: weight of the distances.
         metric: which distance.
+        prior: the prior (n,), which all bodies can have.
     """
 
     A: Floats
@@ -104,6 +116,7 @@ class Problem:
     lift: Floats
     gamma: float
     metric: Metric
+    prior: Floats
 
     def objective(self, v: Floats) -> float:
         """Return what is minimised; infinite where it is not defined."""
@@ -157,8 +170,8 @@ def solved(problem: Problem) -> tuple[Answer, float]:
     Raises:
         InputError: nothing fulfils the constraints, or the solver does not find an answer that is close enough.
     """
-    for unit in UNITS:
-        answer = _answer(problem, unit)
+    for first in (*(partial(_answer, problem, unit) for unit in UNITS), partial(_prior, problem)):
+        answer = first()
         if answer is not None:
             polished = _polished(problem, answer)
             above, answer = min(
@@ -224,6 +237,14 @@ def _answer(problem: Problem, unit: float) -> Answer | None:
     )
 
 
+def _prior(problem: Problem) -> Answer | None:
+    """Return the prior, to start from where nothing else is an answer; None where constraints may exclude it."""
+    if problem.metric != "entropic" or any(body.corners is not None for body in problem.bodies):
+        return None
+    nothing = np.zeros(len(problem.g))
+    return Answer(_within(problem, problem.prior, nothing > 0), nothing, {}, {}, nothing > 0)
+
+
 def _within(problem: Problem, v: Floats, at_bounds: Booleans) -> Floats:
     """Return v where some bounds hold with equality, and the others at least."""
     distance = problem.G @ v - problem.g
@@ -232,11 +253,11 @@ def _within(problem: Problem, v: Floats, at_bounds: Booleans) -> Floats:
 
 
 def _polished(problem: Problem, answer: Answer) -> Answer:
-    """Return an answer after steps of Newton along the bounds at which it is; itself where there are other constraints.
+    """Return an answer after steps of Newton along the bounds at which it is; itself where other constraints hold it.
 
-    A step is damped where the decrement is not small: Boyd and Vandenberghe, 9.6.4.
+    Where the decrement is not small a step is halved until it gains enough: Boyd and Vandenberghe, 9.6.4.
     """
-    if problem.metric != "entropic" or answer.hulls:
+    if problem.metric != "entropic":
         return answer
     v, held = answer.v, problem.G[answer.at_bounds]
     bounds = np.zeros(len(answer.bounds))
@@ -247,14 +268,32 @@ def _polished(problem: Problem, answer: Answer) -> Answer:
             free, along = la.cho_solve(factor, slope), la.cho_solve(factor, held.T)
             y = np.linalg.solve(held @ along, held @ free)
             step = free - along @ y
-            decrement = math.sqrt(max(float(step @ H @ step), 0.0) / problem.gamma)
-            v = v - step / (1.0 + decrement * (decrement > NEAR))
+            square = max(float(step @ H @ step), 0.0)
+            decrement = math.sqrt(square / problem.gamma)
+            share, now = 1.0, problem.objective(v)
+            while decrement > NEAR and share > SHORTEST:
+                if problem.objective(v - share * step) <= now - ENOUGH * share * square:
+                    break
+                share /= 2.0
+            v = v - share * step
             bounds[answer.at_bounds] = np.maximum(y, 0.0)
             if decrement <= SETTLED:
                 break
     except (np.linalg.LinAlgError, ValueError):
         return answer
-    return replace(answer, v=_within(problem, v, answer.at_bounds), bounds=bounds)
+    if not all(_is_in_hull(body, v) for body in problem.bodies):
+        return answer
+    unused = {link: np.zeros(4) for link in answer.hulls}
+    return replace(answer, v=_within(problem, v, answer.at_bounds), bounds=bounds, hulls=unused)
+
+
+def _is_in_hull(body: Body, v: Floats) -> bool:
+    """Return whether a centre of mass is where it may be."""
+    if body.corners is None:
+        return True
+    moments = body.M @ v + body.m
+    _, off = scipy.optimize.nnls(body.corners, moments)
+    return bool(off <= IN_HULL * np.linalg.norm(moments))
 
 
 def excess(problem: Problem, answer: Answer) -> float:

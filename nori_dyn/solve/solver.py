@@ -93,8 +93,12 @@ class Solver(Shown):
         check_residual: whether `solve` and `solve_batch` check, and report, the residual where all of d is computed; a
             state with a large one falls back. `tick` never does: its guard is that on the pivots.
         watch: shows how far compiling is.
+        wait: whether to wait for the compiler. If not, and nothing is cached, the plan runs through NumPy at first, and
+            natively from the call on before which a thread has compiled it; `backend` tells. Estimates are the same to
+            rounding. That thread takes turns with the others: ticks are uneven until it has ended.
 
     Raises:
+        InputError: not to wait for a backend that is not "auto".
         BackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
 
@@ -108,17 +112,21 @@ class Solver(Shown):
     """
 
     def __init__(
-        self, plan: EliminationPlan, backend: str = "auto", check_residual: bool = True, watch: Watch = unwatched
+        self,
+        plan: EliminationPlan,
+        backend: str = "auto",
+        check_residual: bool = True,
+        watch: Watch = unwatched,
+        wait: bool = True,
     ) -> None:
         self.plan = plan
         with watch(f"preparing {plan.system.tree.name}") as stage:
             stage("compiling")
-            self._backend = make_backend(backend, plan, check_residual)
+            self._backend = make_backend(backend, plan, check_residual, wait)
         self._quick = self._backend.quick
         self._is_ranged = plan.system.ranges is not None
         self._sees_bad_input = self._backend.sees_bad_input and not self._is_ranged
         self._closes = bool(plan.system.tree.closing_parts)
-        self._name = self._backend.name
         self._layout = Layout(plan.system, plan.outputs)
         tree = plan.system.tree
         zeros, weights = np.zeros(tree.nv + plan.system.ny), plan.system.weights
@@ -142,7 +150,7 @@ class Solver(Shown):
     @property
     def backend(self) -> str:
         """Name of the backend."""
-        return self._name
+        return self._backend.name
 
     @property
     def native(self) -> NativeBackend | None:
@@ -208,8 +216,8 @@ class Solver(Shown):
             state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[3])
             raise singular_at(self.system, state[0], rcond, weights=state[3] if state[3:] else None)
         if self._closes:
-            return Estimate(self._layout, found, self._name, False, np.array(q, dtype=float))
-        return Estimate(self._layout, found, self._name)
+            return Estimate(self._layout, found, self._backend.name, False, np.array(q, dtype=float))
+        return Estimate(self._layout, found, self._backend.name)
 
     def solve_batch(
         self,
@@ -263,7 +271,9 @@ class Solver(Shown):
         if found.rcond.__class__ is not float:  # one for all: nothing is wrong with any
             self._refuse(np.asarray(found.rcond), (Q, Qd, Y, weights, missing), singular)
         q = np.array(Q, dtype=float) if self._closes else None
-        return out.become(found, q) if isinstance(out, Estimate) else Estimate(self._layout, found, self._name, q=q)
+        if isinstance(out, Estimate):
+            return out.become(found, q)
+        return Estimate(self._layout, found, self._backend.name, q=q)
 
     def _refuse(self, rcond: Floats, given: tuple[Any, ...], singular: Singular) -> None:
         """Refuse a batch with states that have no unique solution, or that are no states.

@@ -223,6 +223,14 @@ class NativeBackend:
         return tick
 
 
+def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
+    """Return whether the cache has what the backend would compile, so that it is there at once."""
+    columns = output_columns(plan.system, plan.outputs)
+    compiler = needed_compiler("the native backend")
+    record = recall(identity(plan, compiler, check_residual and computes_residual(plan, columns)))
+    return record is not None and cached_library(interface(), record.single) is not None
+
+
 def _afresh(fallback: Fallback, state: Sequence[Floats]) -> Solution:
     values, residual, rcond = fallback.solve(*state)
     return Solution(values, residual, True, rcond)

@@ -30,7 +30,7 @@ def random_problem(metric, seed: int, gamma: float = 0.5, hull: bool = False) ->
         bodies.append(Body(f"link{k}", C, ten_numbers(np.eye(4)), M, m, CORNERS if hull and k == 0 else None))
     G = np.eye(n)[20:]
     A = rng.normal(size=(15, n))
-    return Problem(A, 3 * rng.normal(size=15), tuple(bodies), G, np.zeros(3), G.T, gamma, metric)
+    return Problem(A, 3 * rng.normal(size=15), tuple(bodies), G, np.zeros(3), G.T, gamma, metric, np.zeros(A.shape[1]))
 
 
 def interior(problem: Problem, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,84 @@
+"""Solvers that do not wait for the compiler: NumPy first, native code when it is there, errors where they are seen."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import CompilerError, InputError, NoriWarning
+from nori_dyn.program.backends import meanwhile
+from nori_dyn.program.backends.native import NativeBackend
+from nori_dyn.program.compiler import find_compiler
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+
+
+@pytest.fixture
+def plan(own_cache) -> nd.Plan:
+    """A plan of which nothing is compiled yet."""
+    return nd.plan(nd.System(nd.autotree(3), "forward_dynamics"), outputs=["qdd"])
+
+
+@pytest.fixture
+def gate(monkeypatch) -> Event:
+    """What holds the compiler up until it is set."""
+    gate = Event()
+
+    class Held(NativeBackend):
+        def __init__(self, *args) -> None:
+            gate.wait()
+            super().__init__(*args)
+
+    monkeypatch.setattr(meanwhile, "NativeBackend", Held)
+    return gate
+
+
+def expected(plan: nd.Plan, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    return np.linalg.solve(nd.crba(plan.system.tree, q), tau - nd.rnea(plan.system.tree, q, np.zeros(3), np.zeros(3)))
+
+
+def test_numpy_serves_until_native_code_is_there(plan, gate):
+    solver, rng = plan.solver(wait=False), np.random.default_rng(0)
+    tick = solver.tick
+    for backend in ("numpy", "native"):
+        assert solver.backend == backend
+        for _ in range(3):
+            q, tau = rng.normal(size=3), rng.normal(size=3)
+            estimate = solver.solve(q, np.zeros(3), tau)
+            assert estimate.qdd == pytest.approx(expected(plan, q, tau), rel=1e-11, abs=1e-11)
+            many = solver.solve_batch(q[None], np.zeros((1, 3)), tau[None])
+            assert estimate.backend == many.backend == backend
+            assert many.qdd[0] == pytest.approx(estimate.qdd, rel=1e-12, abs=1e-12)
+            solver.inputs.q[:], solver.inputs.y[:] = q, tau
+            assert tick().ok
+            assert solver.outputs.qdd == pytest.approx(estimate.qdd, rel=1e-12, abs=1e-12)
+        with pytest.raises(InputError, match="q has shape"):
+            solver.solve(np.zeros(2), np.zeros(3), np.zeros(3))
+        gate.set()
+        solver._backend.join()
+
+
+def test_what_is_compiled_already_serves_at_once(plan, gate):
+    gate.set()
+    plan.solver()
+    assert plan.solver(wait=False).backend == "native"
+
+
+def test_a_compiler_that_fails_is_told_to_the_next_call(plan, monkeypatch):
+    def failing(*_) -> None:
+        raise CompilerError("the compiler 'cc' fails: no space left.")
+
+    monkeypatch.setattr(meanwhile, "NativeBackend", failing)
+    solver = plan.solver(wait=False)
+    solver._backend.join()
+    with pytest.warns(NoriWarning, match="The plan goes on through NumPy"):
+        estimate = solver.solve(np.zeros(3), np.zeros(3), np.ones(3))
+    assert estimate.backend == solver.backend == "numpy"
+
+
+def test_a_backend_that_is_named_is_waited_for(plan):
+    with pytest.raises(InputError, match="wait=False is for"):
+        plan.solver("native", wait=False)
