@@ -30,7 +30,7 @@ from nori_dyn.tables.progress import Progress
 SKEW = 1.5
 SIZES = (2, 5, 10, 20, 30, 50, 70, 100)
 QUICK = (2, 5, 10)
-NATIVE_LIMIT = 150_000
+NATIVE_LIMIT = 400_000
 """Operations up to which a program is compiled and timed; a larger one is counted."""
 COUNTED_LIMIT = 1_000_000
 """Operations up to which a program is made: straight-line code is for what fits a cache."""
