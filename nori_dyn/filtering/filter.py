@@ -22,10 +22,7 @@ from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.filtering.ticking import Ticking
 from nori_dyn.filtering.tracked import Tracked
-from nori_dyn.measurements.contacts import ContactState
-from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
-from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll
 from nori_dyn.solve.solver import Singular, check_singular
 from nori_dyn.system.inputs import Missing, Weights, configuration
@@ -44,18 +41,6 @@ class Filter(Ticking):
         backend: name of the backend.
         consistency: how well the readings of all ticks so far fit what is said of their noise.
     """
-
-    def __init__(
-        self,
-        plans: Mapping[ContactState, EliminationPlan],
-        contact_names: Sequence[str],
-        dt: float,
-        backend: str = "auto",
-        watch: Watch = unwatched,
-        name: str = "contacts",
-    ) -> None:
-        super().__init__(plans, contact_names, dt, backend, watch, name)
-        self.reset()
 
     def reset(self, state: MemoryState | None = None) -> None:
         """Go back to the beginning, or to what is known at some time.
@@ -100,7 +85,7 @@ class Filter(Ticking):
         """Estimate the tick in `inputs`, write `outputs`, and return a status. It checks nothing of what it is given.
 
         Where there is no estimate, as for a reading that is not a number, what is known goes on without the readings of
-        the tick; where it is only that something is not determined, with what they tell of the rest.
+        the tick; where something is not determined, or only the outputs cannot be had, with what they tell.
 
         Args:
             dt: time since the last tick [s], positive; the usual one when None.

@@ -43,8 +43,8 @@ class Judging(Protocol):
         """Judge the state that there is, a time [s] after the last tick, and estimate in the most likely one.
 
         Returns:
-            0, or why there is no estimate; the states and what is known go on as without the readings then, but for
-            what is not determined: there they tell what they can.
+            0, or why there is no estimate. Where a number is not finite the states and what is known go on as without
+            the readings; else these tell what they can.
         """
 
     def found(self, h: int) -> Updated | None:

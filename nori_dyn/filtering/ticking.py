@@ -56,8 +56,6 @@ class Ticking(OverTime):
             state: self._runs(tick, is_native) for state, tick in zip(plans, self._ticks.each, strict=True)
         }
         self._now = next(iter(self._running.values()))
-        self._last: Running | None = None
-        self._time = 0.0
         is_one, zeros = len(self._running) == 1, np.zeros(tree.nv + self._all.ny)
         self._places = None if is_one else [self._all.places(number) for number in range(len(self._running))]
         self._state = self._now.state if is_one else np.zeros(tree.nq + len(zeros) + self._all.n_weights)
@@ -66,6 +64,7 @@ class Ticking(OverTime):
         self.outputs = Outputs(**layout.views(values))
         turns = layout.turns and is_native  # that of NumPy turns what it writes
         self._turn = partial(layout.turn, vars(self.outputs)) if turns else None
+        self._begin(None)
 
     def _runs(self, tick: Tick, is_native: bool) -> Running:
         if is_native:
@@ -105,7 +104,7 @@ class Ticking(OverTime):
         """
         self._shared.put(self._ticks.beginning(state))
         self._shared.totals[:] = 0.0
-        self._last = None
+        self._last: Running | None = None
         self._time = 0.0 if state is None else state.time
 
     def _read(

@@ -110,7 +110,6 @@ class Window(Ticking):
         self.lag = int(lag)
         self._held: deque[Held] = deque()
         self._spare: dict[Running, list[Held]] = {running: [] for running in self._running.values()}
-        self.reset()
 
     def reset(self, state: MemoryState | None = None) -> None:
         """Go back to the beginning, or to what is known at some time.

@@ -5,7 +5,7 @@ It comes after the C of a tick, `filter_step`.
 
 from __future__ import annotations
 
-DECLARED_CONTACTS = """
+STRUCT = """\
 typedef struct contacts contacts;
 struct contacts {
     tick **each;
@@ -17,12 +17,20 @@ struct contacts {
     double rate, dt, part, likely;
     int n, n_contacts, reach, has_begun, best;
 };
+"""
+"""Of which `CONTACTS` says what its parts are."""
+
+DECLARED_CONTACTS = (
+    STRUCT
+    + """
 size_t contact_room(int n);
 int judge(contacts *at, double dt);
 """
+)
 """What a caller sees beside `tick`."""
 
-CONTACTS = r"""
+CONTACTS = (
+    r"""
 #define MEMORY_BLOCKS (K / LANES + 1)
 #define MEMORY_WIDTH (MEMORY_BLOCKS * LANES)
 #define COMMON_ROOM (COMMON > N ? COMMON : N)
@@ -37,18 +45,9 @@ CONTACTS = r"""
    state order: its rows by first column, below N those that hold in all states, from there on those of cases; counts:
    how many there are; ends: how many have begun by each column. prior_of: which prior each state had, or -1. part: the
    probability below which a state has no part in a mixture; likely: from which on those near a state are judged. */
-typedef struct contacts contacts;
-struct contacts {
-    tick **each;
-    void *work;
-    double *probabilities, *expected, *logs, *transitions;
-    const double *weights, *row_logs, *free_logs;
-    const int *apart, *order, *counts, *ends;
-    int *prior_of;
-    double rate, dt, part, likely;
-    int n, n_contacts, reach, has_begun, best;
-};
-
+"""
+    + STRUCT
+    + r"""
 /* What is known of the memory before the readings, and with the rows that hold in all states: triangular rows [R | z],
    what they leave, and what they add to the determinants. inverse: [R^-1 | R^-1 z]. Prior g < n is what state g told
    and has gone on to the tick, n + h the mixture for state h. */
@@ -367,3 +366,4 @@ SEEN int judge(contacts *at, double dt) {
     return wrong;
 }
 """
+)

@@ -179,7 +179,7 @@ class NativeTick(NativeSteps):
         entries: Floats | None = None,
         source: str | None = None,
     ) -> None:
-        super().__init__(shape.steps, compiler, entries, known, source or tick_source(shape, compiler.lanes))
+        super().__init__(shape.steps, compiler, entries, known, source or self._written(shape, compiler.lanes))
         ffi, library = interface(), self.library
         self.free = aligned(shape.n_motion + len(shape.exact) + shape.steps.n)
         inputs = state[: shape.n_motion + shape.n_y]
@@ -197,6 +197,11 @@ class NativeTick(NativeSteps):
             setattr(self.at, name, ffi.cast("double *", array.ctypes.data))
         self.at.dt, self.at.longest = np.nan, longest
         self.step = library.step
+
+    @staticmethod
+    def _written(shape: TickShape, lanes: int) -> str:
+        """Return its C."""
+        return tick_source(shape, lanes)
 
     @property
     def has_rates(self) -> bool:

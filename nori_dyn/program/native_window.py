@@ -6,14 +6,14 @@ Source: see `filtering.square_root`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.program.compiler import Compiler
 from nori_dyn.program.filter_step import TickShape
-from nori_dyn.program.kernel.native import NativeKernel, aligned
+from nori_dyn.program.kernel.native import aligned
 from nori_dyn.program.native_filter import NativeSteps, NativeTick, doubles, interface
 from nori_dyn.program.window_source import n_kept, n_room, window_source
 from nori_dyn.typing import Floats
@@ -154,22 +154,10 @@ class NativeWindowTick(NativeTick):
     Args, Raises: as `NativeTick`.
     """
 
-    _way_on: ClassVar[str] = "go_on_and_keep"
+    _way_on = "go_on_and_keep"
 
-    def __init__(
-        self,
-        shape: TickShape,
-        compiler: Compiler,
-        rows: NativeKernel,
-        outputs: NativeKernel,
-        state: Floats,
-        values: Floats,
-        known: tuple[Floats, Floats],
-        totals: Floats,
-        longest: float,
-    ) -> None:
-        source = window_source(shape, compiler.lanes)
-        super().__init__(shape, compiler, rows, outputs, state, values, known, totals, longest, source=source)
+    def __init__(self, shape: TickShape, compiler: Compiler, *others: Any) -> None:
+        super().__init__(shape, compiler, *others)
         n, k, lanes = shape.steps.n, shape.steps.k, compiler.lanes
         self._n_kept = n_kept(shape.steps, lanes)
         self._room, self.late, self.late_covariance = aligned(n_room(shape.steps, lanes)), np.zeros(n), np.zeros((n, n))
@@ -177,6 +165,10 @@ class NativeWindowTick(NativeTick):
         self._places = doubles(self._mean), doubles(self._covariance), doubles(self.late_covariance)
         self._back = interface().new("run *")
         self._back.n, self._back.u, self._back.room = 1, doubles(self.late), doubles(self._room)
+
+    @staticmethod
+    def _written(shape: TickShape, lanes: int) -> str:
+        return window_source(shape, lanes)
 
     def room(self) -> Kept:
         """Return room for what a tick leaves."""

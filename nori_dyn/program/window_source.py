@@ -15,23 +15,17 @@ from __future__ import annotations
 
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.filter_step import TickShape, tick_source
-from nori_dyn.program.window_template import WINDOW
+from nori_dyn.program.window_template import RUN, WINDOW
 
-DECLARED_RUN = """
-typedef struct {
-    ptrdiff_t n;
-    double *values, *weights;
-    const double *steps;
-    double *u, *rows, *covariance, *nis, *log_likelihood;
-    int *degrees, *lost;
-    void *kept, *room;
-    int is_gap;
-} run;
+DECLARED_RUN = (
+    RUN
+    + """
 void go_on_and_keep(tick *now, double dt);
 void forward(const tick *now, const run *at);
 void covariances(const run *at);
 ptrdiff_t backward(const run *at, double *mean, double *covariance);
 """
+)
 """What a caller sees beside `tick`."""
 
 
