@@ -23,6 +23,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from nori_dyn.algebra.scalars import cos, sin, sqrt
 from nori_dyn.typing import Floats
 
 PRIME = 170141179478027418735989940027532991339
@@ -58,14 +59,14 @@ _CONSTANT, _INPUT, _ADD, _SUB, _MUL, _NEG = Op.CONSTANT, Op.INPUT, Op.ADD, Op.SU
 """By their own names they are found sooner than as members of a class."""
 
 _UFUNCS: dict[Op, Callable[..., Any]] = {
-    Op.SIN: np.sin,
-    Op.COS: np.cos,
+    Op.SIN: sin,
+    Op.COS: cos,
     Op.ADD: np.add,
     Op.SUB: np.subtract,
     Op.MUL: np.multiply,
     Op.NEG: np.negative,
     Op.RECIPROCAL: np.reciprocal,
-    Op.SQRT: np.sqrt,
+    Op.SQRT: sqrt,
     Op.OPAQUE: np.positive,
 }
 

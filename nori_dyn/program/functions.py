@@ -174,7 +174,8 @@ class CompiledFunction:
 
         Args:
             wrt: names of the inputs; for several, the result is a tuple, of all outputs for the first, and so on.
-            mode: "forward" or "reverse" over the expressions, or "auto" for what needs fewer operations.
+            mode: "forward" or "reverse" over the expressions; "auto" takes the analytical derivatives of `rnea` and
+                `aba`, and of another function whichever of the two needs fewer operations.
 
         Raises:
             UnknownNameError: there is no such input.

@@ -26,25 +26,35 @@ class RootCoordinates:
         I: inertia of each body (6, 6, ...).
         v: velocity of each body (6, ...); empty when only positions were asked for.
         S_rate: derivative of S (6, n_i, ...), by the motion and by axes that move in their own frame; empty likewise.
+        X: transform from these coordinates to each body's own.
         X_root: transform from the coordinates of the world to those of each body's root.
+        fx: external wrench on each body (6, ...); empty when none were given.
     """
 
     S: tuple[Array, ...]
     I: tuple[Array, ...]
     v: tuple[Array, ...]
     S_rate: tuple[Array, ...]
+    X: tuple[Transform, ...]
     X_root: tuple[Transform, ...]
+    fx: tuple[Array, ...]
 
 
-def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> RootCoordinates:
-    """Return the bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given."""
-    at, inertias, _ = bodies(tree, q)
+def root_coordinates(
+    tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | None = None, regroup: bool = False
+) -> RootCoordinates:
+    """Return the bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given.
+
+    Wrenches fx and `regroup` are those of `bodies`.
+    """
+    at, inertias, turned = bodies(tree, q, fx=fx, regroup=regroup)
     X = root_transforms(at)
     X_root: list[Transform] = []
     S: list[Array] = []
     I: list[Array] = []
     v: list[Array] = []
     S_rate: list[Array] = []
+    wrenches = [X[i].force_to_parent(wrench) for i, wrench in enumerate(turned)]
     for i, (joint, parent) in enumerate(zip(tree.joints, tree.parents, strict=True)):
         root = tree.is_root(i)
         X_root.append(as_transform(at.X_up[i]) if root else X_root[parent])
@@ -57,7 +67,7 @@ def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> 
             v.append(v_J if root else v[parent] + v_J)
             turning = spread(joint.S_rate(q[tree.q_slices[i]], part), (6, joint.nv), q.shape[1:])
             S_rate.append(cross_motion(v[i][:, None], S[i]) + (turning if root else back.apply_motion(turning)))
-    return RootCoordinates(tuple(S), tuple(I), tuple(v), tuple(S_rate), tuple(X_root))
+    return RootCoordinates(tuple(S), tuple(I), tuple(v), tuple(S_rate), tuple(X), tuple(X_root), tuple(wrenches))
 
 
 def root_transforms(at: Kinematics) -> list[Transform]:

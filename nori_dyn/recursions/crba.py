@@ -13,7 +13,7 @@ from nori_dyn.algebra.spatial import matmul, transpose, zeros
 from nori_dyn.errors import NotPositiveDefiniteError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import no_inertia
-from nori_dyn.recursions.factorisation import ltdl, solve_ltdl
+from nori_dyn.recursions.factorisation import LTDL, ltdl, solve_ltdl
 from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.rnea import bias_force, inertial_force
 from nori_dyn.recursions.sparsity import expanded_parents
@@ -71,10 +71,23 @@ def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx:
     Source: RBDA ch. 6.1, algorithm of three steps.
     """
     q, qd, tau, fx = arguments(tree, q=q, qd=qd, tau=tau, fx=fx)
-    parents = expanded_parents(tree)
+    return solve_ltdl(factorised(tree, crba(tree, q)), expanded_parents(tree), tau - bias_force(tree, q, qd, fx))
+
+
+def factorised(tree: KinematicTree, H: Array, columns: bool = False) -> LTDL:
+    """Return the factors of the inertia matrix of a robot (nv, nv, ...).
+
+    Args:
+        tree: the robot.
+        H: its inertia matrix.
+        columns: whether the factors are for right-hand sides (nv, m, ...) of m columns.
+
+    Raises:
+        SingularSystemError: a joint moves no inertia: names it.
+    """
     try:
-        factors = ltdl(crba(tree, q), parents)
+        L, D = ltdl(H, expanded_parents(tree))
     except NotPositiveDefiniteError as error:
         joint = next(i for i, v in enumerate(tree.v_slices) if error.freedom < v.stop)
         raise no_inertia(tree.joint_names[joint], error.pivot) from None
-    return solve_ltdl(factors, parents, tau - bias_force(tree, q, qd, fx))
+    return LTDL(L[:, :, None], D[:, None]) if columns else LTDL(L, D)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.algebra.scalars import is_numeric, sqrt
+from nori_dyn.algebra.scalars import is_numeric, is_zero, sqrt
 from nori_dyn.algebra.spatial import transpose
 from nori_dyn.errors import InputError, NotPositiveDefiniteError
 from nori_dyn.model.paths import ancestors
@@ -245,6 +245,8 @@ def _copy(x: Array) -> Array:
 
 
 def _check_pivot(pivot: Any, k: int) -> None:
+    if is_zero(pivot):
+        raise NotPositiveDefiniteError(k, 0.0)
     if isinstance(pivot, np.ndarray | np.floating) and is_numeric(np.asarray(pivot)):
         smallest = np.min(pivot)
         if not smallest > 0:
