@@ -5,11 +5,14 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
+from nori_dyn.program.row_plan import BLOCK, RowPlan
+from nori_dyn.program.row_source import rows_source
 from nori_dyn.program.schedule import schedule
 
 CHUNK = 1000
@@ -45,6 +48,7 @@ class Job:
         constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
         steps: expressions that must be small beside the outputs, one of each, or none.
         again: where they are not, other outputs to return, and their steps.
+        rows: what single states compute as rows, where some is; such a job has no equations, and nothing to do again.
     """
 
     graph: Graph
@@ -60,6 +64,7 @@ class Job:
     constants_once: bool = False
     steps: tuple[Expr, ...] = ()
     again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
+    rows: RowPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,8 @@ class Writer:
         n_work: length of the workspace.
         chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
             those to be called where steps are not small.
+        calls: the functions to be called in any case, those of rows among them.
+        rows: the functions of rows.
 
     Args:
         job: what to compute.
@@ -107,24 +114,24 @@ class Writer:
     def __init__(self, job: Job, notation: Notation, reserved: int = 0) -> None:
         self.job = job
         self._notation = notation
+        rows = job.rows
         graph = job.graph
         self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
-        rows = [row for equation in job.equations for row in equation]
-        kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
+        equations = [row for equation in job.equations for row in equation]
+        kept = [b for b, _ in equations] + [entry for _, terms in equations for entry, _ in terms]
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
         first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
-        trigonometric = [i for i in graph.reachable([*first, *again]) if graph.ops[i] in (Op.SIN, Op.COS)]
+        given = rows.given if rows else graph.reachable([*first, *again])
+        trigonometric = [i for i in given if graph.ops[i] in (Op.SIN, Op.COS)]
         self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
         self._chunks: list[list[int]] = []
-        placed: set[int] = set()
-        for targets in (first, again):
-            needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS and i not in placed]
-            placed.update(needed)
-            statements = schedule(graph, needed, targets)
-            self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
-            if targets is first:
-                self._chunks = self._chunks or [[]]
-                n_first = len(self._chunks)
+        self._phase_chunks: list[range] = []
+        if rows:
+            self._add_phases(rows)
+        else:
+            self._add_chunks(graph.reachable(first), first)
+        n_first = len(self._chunks)
+        self._add_chunks(graph.reachable(again), again)
         self.n_chunks = len(self._chunks)
         self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
         self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
@@ -139,7 +146,61 @@ class Writer:
         for k, guarded in enumerate(self._guarded):
             self._slot.setdefault(guarded.index, self.first_pivot + k)
         self.n_work = self.first_pivot + len(self._guarded)
+        if rows:
+            self._place_rows(rows)
         self._allocate(self._last_readers(kept))
+        self.rows, self.calls = self._rows_source(rows) if rows else ("", [f"chunk{k}" for k in self.chunk_numbers[0]])
+
+    def _add_chunks(self, nodes: Iterable[int], targets: Sequence[Expr]) -> None:
+        """Add functions of those of some nodes that are statements, and in none yet."""
+        graph, placed = self.job.graph, {i for statements in self._chunks for i in statements}
+        needed = [i for i in nodes if graph.ops[i] in FORMATS and i not in placed]
+        statements = schedule(graph, needed, targets)
+        self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
+        self._chunks = self._chunks or [[]]
+
+    def _add_phases(self, rows: RowPlan) -> None:
+        """Add functions of statements, phase by phase, and between them those of rows."""
+        graph = self.job.graph
+        for phase in rows.phases:
+            before = len(self._chunks)
+            self._add_chunks(
+                phase.statements, [*self._guarded, *self.job.outputs, *(Expr(graph, i) for i in phase.wanted)]
+            )
+            self._phase_chunks.append(range(before, len(self._chunks)))
+
+    def _place_rows(self, rows: RowPlan) -> None:
+        """Give rows, and what they are multiplied by, places in the workspace that stay theirs."""
+        self._storage = -(-self.n_work // BLOCK) * BLOCK
+        self.n_work = self._storage + rows.size
+        for i, place in rows.where.items():
+            self._slot[i] = self._storage + place
+        for i in rows.coefficients:
+            if i not in self._slot:
+                self._slot[i] = self.n_work
+                self.n_work += 1
+
+    def _row_places(self) -> dict[int, list[str]]:
+        """Return where rows expect numbers that are no elements of rows made by them."""
+        if self.job.rows is None:
+            return {}
+        found = {i: [f"w[{self._storage + place}]" for place in places] for i, places in self.job.rows.filled.items()}
+        for i in self.job.rows.coefficients:
+            if self.job.graph.ops[i] in (Op.CONSTANT, Op.INPUT):
+                found.setdefault(i, []).append(f"w[{self._slot[i]}]")
+        return found
+
+    def _rows_source(self, rows: RowPlan) -> tuple[str, list[str]]:
+        """Return the functions of rows, and all that are to be called in any case, in order."""
+        outputs = {k: x.index for k, x in enumerate(self.job.outputs) if x.index in rows.where}
+        guarded = {self.first_pivot + k: x.index for k, x in enumerate(self._guarded) if x.index in rows.where}
+        text, names = rows_source(rows, self._storage, self._slot.__getitem__, outputs, guarded)
+        calls = [
+            name
+            for chunks, functions in zip_longest(self._phase_chunks, names, fillvalue=())
+            for name in (*(f"chunk{k}" for k in chunks), *functions)
+        ]
+        return text, calls
 
     def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
         """Return for each statement whose value is read outside its own chunk the last chunk that does."""
@@ -186,13 +247,16 @@ class Writer:
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
         graph, notation = self.job.graph, self._notation
-        kept: dict[int, list[str]] = {}
+        kept = self._row_places()
         for outputs in (self.job.outputs, self.job.again[0]):
             for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
                 if outputs is self.job.outputs or output.index in self._chunk:
                     kept.setdefault(output.index, []).append(name)
         for k, guarded in enumerate(self._guarded):
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
+        if self.job.rows:
+            kept = {i: places for i, places in kept.items() if i not in self.job.rows.where}
+        filled_in = 0 if self.job.rows else self.chunk_numbers[0][-1]
         for i, slot in self._slot.items():
             if i in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
@@ -205,7 +269,7 @@ class Writer:
                 value = FORMATS[graph.ops[i]].format(*operands, root=notation.root)
                 lines.append(f"const {notation.real} {self._local(i)} = {value};")
                 lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
-            if chunk == last:  # what is no statement: constants, inputs, sines and cosines
+            if chunk == filled_in:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
                     if i not in self._chunk and not self._is_written_once(i):
                         lines.extend(self._fills(i, places))
@@ -218,6 +282,9 @@ class Writer:
         for output, name in zip(self.job.outputs, self._notation.outputs, strict=True):
             if self._is_written_once(output.index):
                 lines.extend(self._fills(output.index, [name]))
+        for i, places in self._row_places().items():
+            if self._is_written_once(i):
+                lines.extend(self._fills(i, places))
         return "\n".join([*lines, "(void)in; (void)w; (void)out;\n}"])
 
     def _is_written_once(self, i: int) -> bool:

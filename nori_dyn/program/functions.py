@@ -27,6 +27,7 @@ from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
+from nori_dyn.program.row_plan import row_plan
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
 from nori_dyn.tables.progress import Progress
@@ -72,10 +73,12 @@ class CompiledFunction:
         self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
-        self.cost: Cost = program.cost
+        self._rows = row_plan(function.graph, [*self._flat, *(guarded for guarded, _ in function.guards)])
         ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
         self.kernel = chosen(backend, ways, "The function")
         self.backend = self.kernel.name
+        by_rows = self._rows if self.backend == NATIVE else None
+        self.cost: Cost = program.cost if by_rows is None else by_rows.cost
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
         if "q" in self._shapes:
@@ -250,6 +253,7 @@ class CompiledFunction:
             quaternions,
             len(self._inputs),
             constants_once=True,
+            rows=self._rows,
         )
 
 

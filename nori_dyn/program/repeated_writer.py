@@ -74,6 +74,8 @@ def writer_of(job: Job, notation: Notation, large: int = LARGE) -> Writer:
         notation: how statements refer to inputs, `in[0]`, ..., and outputs, `out[0]`, ...
         large: statements from which on blocks that repeat become loops.
     """
+    if job.rows is not None:
+        return Writer(job, notation)
     straight = sum(job.graph.ops[i] in FORMATS for i in job.graph.reachable(_targets(job)))
     if straight >= large:
         found = RepeatedWriter(job, notation)
@@ -127,6 +129,7 @@ class RepeatedWriter(Writer):
         self.n_work = self.first_pivot + len(self._guarded)
         self._chunk: dict[int, int] = {}
         self.chunk_numbers = range(1), range(1, 1 + bool(second))
+        self.rows, self.calls = "", ["chunk0"]
         self.n_chunks = 1 + bool(second)
         self._given_places = self._places_given()
         self._find_loops()
