@@ -45,6 +45,7 @@ from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.residual import Row
+from nori_dyn.system.limbs import corresponding_inputs
 from nori_dyn.typing import Floats
 
 
@@ -259,6 +260,7 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         equations=equations,
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
         n_arrays=len(symbolic.inputs),
+        limbs=corresponding_inputs(plan.system),
         n_weights=len(symbolic.weights),
         n_noise_weights=plan.system.n_noise_weights,
         weight_spread=WEIGHT_SPREAD,
