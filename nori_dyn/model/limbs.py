@@ -11,8 +11,7 @@ from typing import TypeAlias
 from nori_dyn.model.tree import KinematicTree
 
 Limbs: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
-"""For each group of isomorphic limbs, for each of its limbs, numbers that correspond: those of the first limb with those
-of the second and so on."""
+"""For each group of isomorphic limbs, for each of its limbs, numbers that correspond, place by place."""
 
 
 def isomorphic_limbs(tree: KinematicTree) -> Limbs:
@@ -71,10 +70,9 @@ def corresponding(limbs: Limbs, labelled: Iterable[tuple[int, int, Hashable]]) -
         found: list[list[int]] = [[] for _ in group]
         for links in zip(*group, strict=True):
             of_links = [by_link.get(link, {}) for link in links]
-            for what, number in of_links[0].items():
-                numbers = [known.get(what) for known in of_links]
-                if None not in numbers:
-                    for limb, one in zip(found, numbers, strict=True):
-                        limb.append(one)
+            for what in of_links[0]:
+                if all(what in known for known in of_links):
+                    for limb, known in zip(found, of_links, strict=True):
+                        limb.append(known[what])
         groups.append(tuple(map(tuple, found)))
     return tuple(groups)

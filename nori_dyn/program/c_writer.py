@@ -6,7 +6,9 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Self
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.model.limbs import Limbs
@@ -81,6 +83,7 @@ class Notation:
         root: the function that takes square roots of such numbers.
         straight: what stands before the other functions of statements.
         lanes: numbers of a vector in which statements of several limbs may be packed, at most.
+        has_vectors: whether the compiler knows vectors; for one that does not, packs are written lane by lane.
     """
 
     inputs: Sequence[str]
@@ -92,6 +95,7 @@ class Notation:
     root: str = "ROOT"
     straight: str = ""
     lanes: int = 1
+    has_vectors: bool = True
 
 
 class Writer:
@@ -154,6 +158,17 @@ class Writer:
                 self._slot.setdefault(node.index, self.n_work)
                 self.n_work = max(self.n_work, self._slot[node.index] + 1)
         self._allocate(self._last_readers(kept))
+
+    @property
+    def n_packed(self) -> int:
+        """How many statements are packed."""
+        return sum(len(pack.nodes) for pack in self._packing.packs if pack.op not in GIVEN)
+
+    def without_vectors(self) -> Self:
+        """Return a writer with the same layout for compilers that know no vectors: packs stand lane by lane."""
+        twin = copy(self)
+        twin._notation = replace(self._notation, has_vectors=False)
+        return twin
 
     def _limbs(self) -> Limbs:
         """Return the nodes of isomorphic limbs, as many limbs a group as a vector has lanes."""
@@ -263,13 +278,16 @@ class Writer:
         if i in self._slot and not is_here:
             return f"w[{self._slot[i]}]"
         lane = self._packing.places[i][1]
-        name = f"{self._local(head)}[{lane}]" if is_here else f"w[{self._pack_slot[head] + lane}]"
+        name = self._lane(head, lane) if is_here else f"w[{self._pack_slot[head] + lane}]"
         return f"(-{name})" if self._is_turned(i) else name
+
+    def _lane(self, head: int, lane: int) -> str:
+        return f"{self._local(head)}{f'[{lane}]' if self._notation.has_vectors else f'_{lane}'}"
 
     def _is_turned(self, i: int) -> bool:
         """Return whether a pack holds a value with the other sign."""
         number, lane = self._packing.places[i]
-        return self._packing.packs[number].signs[lane] < 0
+        return self._notation.has_vectors and self._packing.packs[number].signs[lane] < 0
 
     def _vector(self, number: int, chunk: int) -> str | None:
         """Return how a chunk refers to a pack; None where its numbers stand in no vector."""
@@ -286,15 +304,23 @@ class Writer:
         """Return the name of a statement's value: its place, so that where a graph has its nodes changes no source."""
         return f"t{self._place[i]}"
 
-    def _statement(self, head: int, chunk: int) -> str:
-        """Return the statement that computes a value, or a pack of values."""
-        graph, pack = self.job.graph, self._pack(head)
-        if pack is None:
-            operands = [self._name(s, chunk) for s in (graph.left[head], graph.right[head]) if s >= 0]
-            value = FORMATS[graph.ops[head]].format(*operands, root=self._notation.root)
-            return f"const {self._notation.real} {self._local(head)} = {value};"
-        value = pack_text(pack, lambda number: self._vector(number, chunk), lambda i: self._name(i, chunk))
-        return f"const v{len(pack.nodes)} {self._local(head)} = {value};"
+    def _written(self, head: int, chunk: int) -> Iterator[str]:
+        """Yield what computes a value, or a pack of values, and stores the pack where others read it."""
+        graph, pack, slot = self.job.graph, self._pack(head), self._pack_slot.get(head)
+        if pack is not None and self._notation.has_vectors:
+            name, n = self._local(head), len(pack.nodes)
+            value = pack_text(pack, lambda number: self._vector(number, chunk), lambda i: self._name(i, chunk))
+            yield f"const v{n} {name} = {value};"
+            if slot is not None:
+                yield f"*(u{n} *)(w + {slot}) = {name};"
+            return
+        for lane, i in enumerate(self._members(head)):
+            name = self._local(head) if pack is None else self._lane(head, lane)
+            operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
+            value = FORMATS[graph.ops[i]].format(*operands, root=self._notation.root)
+            yield f"const {self._notation.real} {name} = {value};"
+            if slot is not None:
+                yield f"w[{slot + lane}] = {name};"
 
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
@@ -314,9 +340,7 @@ class Writer:
             before = notation.rarely if chunk > last else notation.straight
             lines = [f"{before}static void chunk{chunk}({notation.parameters}) {{"]
             for head in statements:
-                lines.append(self._statement(head, chunk))
-                if head in self._pack_slot:
-                    lines.append(f"*(u{len(self._members(head))} *)(w + {self._pack_slot[head]}) = {self._local(head)};")
+                lines.extend(self._written(head, chunk))
                 for i in self._members(head):
                     lines.extend(f"{place} = {self._name(i, chunk)};" for place in kept.get(i, ()))
             if chunk == last:  # what is no statement: constants, inputs, sines and cosines

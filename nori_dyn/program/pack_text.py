@@ -37,10 +37,16 @@ def pack_text(pack: Pack, held: Held, name: Callable[[int], str]) -> str:
     if pack.op is Op.ADD:
         (x, _), (y, signs) = sorted(read, key=lambda operand: operand[1] != (1,) * len(pack.nodes))
         return x + _added(y, signs)
-    texts = [text if min(signs) > 0 else f"-{text}" if max(signs) < 0 else f"{_numbers(signs)} * {text}" for text, signs in read]
+    texts = [_signed(text, signs) for text, signs in read]
     if pack.op is Op.MUL:
         return " * ".join(texts)
     return f"1.0 / {texts[0]}" if pack.op is Op.RECIPROCAL else texts[0]
+
+
+def _signed(text: str, signs: Signs) -> str:
+    if len(set(signs)) == 1:
+        return text if signs[0] > 0 else f"-{text}"
+    return f"{_numbers(signs)} * {text}"
 
 
 def _added(text: str, signs: Signs) -> str:

@@ -1,9 +1,9 @@
 """Statements of isomorphic limbs as packs: the same operation on numbers of several limbs, in the lanes of a vector.
 
-Limbs that are built alike go through the same operations with other numbers. Which statements correspond is found on the
-program: inputs of the limbs correspond by the robot; two statements do whose operands correspond, are the same, or are
-constants. Signs are free: a pack may hold its numbers with the other sign in some lanes, so that mirrored limbs are
-alike as well. Any packs are right, as they are only ways to compute the same numbers; how many there are is what counts.
+Limbs that are built alike go through the same operations with other numbers. Which statements correspond is found on
+the program: inputs of the limbs correspond by the robot; two statements do whose operands correspond, are the same, or
+are constants. Signs are free: a pack may hold its numbers with the other sign in some lanes, so that mirrored limbs are
+alike as well. Any packs are right, being ways to compute the same numbers; how many there are is what counts.
 
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_packs.py).
 """

@@ -35,7 +35,7 @@ def _depth_first(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -
     waiting: dict[int, tuple[int, ...]] = {}
     for i, read in sources.items():
         size[i] = 1 + sum(size[s] for s in read)
-        waiting[i] = tuple(sorted(reversed(read), key=size.__getitem__))  # the last is computed first
+        waiting[i] = tuple(sorted(read, key=size.__getitem__, reverse=True))[::-1]  # the last is computed first
     order: list[int] = []
     for target in targets:
         stack = [target]

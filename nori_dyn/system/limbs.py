@@ -6,6 +6,7 @@ Source: docs/design.md, 4.9.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from typing import TypeAlias
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.kinematics import positions
@@ -13,7 +14,7 @@ from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 
-Labelled = Iterator[tuple[int, int, Hashable]]
+Labelled: TypeAlias = Iterator[tuple[int, int, Hashable]]
 
 
 def corresponding_inputs(system: System) -> Limbs:
@@ -23,7 +24,7 @@ def corresponding_inputs(system: System) -> Limbs:
 
 
 def of_joints(tree: KinematicTree, first: int, what: str) -> Labelled:
-    """Yield the numbers of q, or of an array (nv,), that begin at a place: with their links, and what they are there."""
+    """Yield the numbers of q or of an array (nv,) that begin at a place, with their links and what they are there."""
     for link, part in enumerate(tree.q_slices if what == "q" else tree.v_slices):
         for k in range(part.stop - part.start):
             yield first + part.start + k, link, (what, k)
