@@ -5,12 +5,12 @@ Source: docs/design.md, 4.9.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeAlias
 
 from nori_dyn.model.tree import KinematicTree
 
-Limbs: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
+Limbs: TypeAlias = Sequence[Sequence[Sequence[int]]]
 """For each group of isomorphic limbs, for each of its limbs, numbers that correspond, place by place."""
 
 

@@ -13,7 +13,7 @@ from typing import Self
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.model.limbs import Limbs
 from nori_dyn.program.pack_text import pack_text
-from nori_dyn.program.packs import GIVEN, Pack, find_packs
+from nori_dyn.program.packs import GIVEN, find_packs, in_lanes
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
 from nori_dyn.program.schedule import schedule
 
@@ -106,6 +106,7 @@ class Writer:
             the cosines, after what is reserved; they must be there before the first chunk is called.
         first_pivot: where the chunks leave the pivots, and after them the steps, in the workspace.
         n_work: length of the workspace.
+        packing: the statements that are packed.
         chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
             those to be called where steps are not small.
 
@@ -124,16 +125,19 @@ class Writer:
         kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
         first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
+        limbs = [
+            [[job.inputs[k].index for k in limb] for limb in limbs] for limbs in in_lanes(job.limbs, notation.lanes)
+        ]
         trigonometric = [i for i in graph.reachable([*first, *again]) if graph.ops[i] in (Op.SIN, Op.COS)]
-        self._packing = find_packs(graph, graph.reachable(first), self._limbs())
+        self.packing = find_packs(graph, graph.reachable(first), limbs)
         self.angles = self._ordered_angles(trigonometric)
         self._chunks: list[list[int]] = []
         placed: set[int] = set()
         for targets in (first, again):
             needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS and i not in placed]
             placed.update(needed)
-            sources = self._sources(needed)
-            statements = schedule(sources, (h for t in targets if (h := self._head(t.index)) in sources))
+            sources = self.packing.sources(graph, needed)
+            statements = schedule(sources, (h for t in targets if (h := self.packing.head(t.index)) in sources))
             self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
             if targets is first:
                 self._chunks = self._chunks or [[]]
@@ -154,15 +158,10 @@ class Writer:
             self._slot.setdefault(guarded.index, self.first_pivot + k)
         self.n_work = self.first_pivot + len(self._guarded)
         for node in kept:  # what tables of the residual refer to has the sign that it has
-            if node.index in self._packing.places and self._is_turned(node.index):
+            if self._is_turned(node.index):
                 self._slot.setdefault(node.index, self.n_work)
                 self.n_work = max(self.n_work, self._slot[node.index] + 1)
         self._allocate(self._last_readers(kept))
-
-    @property
-    def n_packed(self) -> int:
-        """How many statements are packed."""
-        return sum(len(pack.nodes) for pack in self._packing.packs if pack.op not in GIVEN)
 
     def without_vectors(self) -> Self:
         """Return a writer with the same layout for compilers that know no vectors: packs stand lane by lane."""
@@ -170,73 +169,21 @@ class Writer:
         twin._notation = replace(self._notation, has_vectors=False)
         return twin
 
-    def _limbs(self) -> Limbs:
-        """Return the nodes of isomorphic limbs, as many limbs a group as a vector has lanes."""
-        groups = []
-        for limbs in self.job.limbs:
-            nodes = [tuple(self.job.inputs[place].index for place in limb) for limb in limbs]
-            lanes = self._notation.lanes
-            while len(nodes) > 1 and lanes > 1:
-                while len(nodes) >= lanes:
-                    groups.append(tuple(nodes[:lanes]))
-                    nodes = nodes[lanes:]
-                lanes //= 2
-        return tuple(groups)
-
     def _ordered_angles(self, trigonometric: Sequence[int]) -> list[int]:
         """Return the places of angles among the inputs, those in the lanes of a pack side by side."""
         places = {i: self._input_place[self.job.graph.left[i]] for i in trigonometric}
-        packed = [pack.nodes for pack in self._packing.packs if pack.op in (Op.SIN, Op.COS)]
+        packed = [pack.nodes for pack in self.packing.packs if pack.op in (Op.SIN, Op.COS)]
         first = [places[i] for nodes in packed for i in nodes]
         return list(dict.fromkeys([*first, *sorted(places.values())]))
-
-    def _pack(self, i: int) -> Pack | None:
-        """Return the pack in which a statement is."""
-        place = self._packing.places.get(i)
-        return None if place is None else self._packing.packs[place[0]]
-
-    def _head(self, i: int) -> int:
-        """Return the node that stands for all of a pack, or the node itself."""
-        pack = self._pack(i)
-        return i if pack is None else pack.nodes[0]
-
-    def _members(self, head: int) -> tuple[int, ...]:
-        pack = self._pack(head)
-        return (head,) if pack is None else pack.nodes
-
-    def _sources(self, needed: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """Return for each statement or pack of statements those that it reads, these before."""
-        graph, known = self.job.graph, set(needed)
-        sources: dict[int, tuple[int, ...]] = {}
-        for i in needed:
-            stack = [self._head(i)]
-            while stack:
-                head = stack[-1]
-                if head in sources:
-                    stack.pop()
-                    continue
-                reads = [s for k in self._members(head) for s in (graph.left[k], graph.right[k]) if s in known]
-                heads = tuple(dict.fromkeys(map(self._head, reads)))
-                missing = [h for h in heads if h not in sources]
-                if missing:
-                    stack += missing
-                else:
-                    sources[head] = heads
-                    stack.pop()
-        return sources
-
-    def _reads(self, head: int) -> Iterator[int]:
-        graph = self.job.graph
-        return (s for i in self._members(head) for s in (graph.left[i], graph.right[i]) if s >= 0)
 
     def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
         """Return for each statement whose value is read outside its own chunk the last chunk that does."""
         last: dict[int, int] = {}
         for i in self._chunk:
-            for source in map(self._head, self._reads(i)):
+            for source in map(self.packing.head, self.packing.reads(self.job.graph, i)):
                 if source in self._chunk and self._chunk[source] != self._chunk[i]:
                     last[source] = self._chunk[i]
-        heads = (self._head(node.index) for node in kept)
+        heads = (self.packing.head(node.index) for node in kept)
         return last | {head: self.n_chunks for head in heads if head in self._chunk}
 
     def _allocate(self, last: dict[int, int]) -> None:
@@ -245,7 +192,7 @@ class Writer:
         ending: dict[int, list[tuple[int, int]]] = {}
         chunk = 0
         for i in self._chunk:
-            width = len(self._members(i))
+            width = len(self.packing.members(i))
             if i not in last or (width == 1 and i in self._slot):
                 continue
             while chunk < self._chunk[i]:
@@ -271,13 +218,13 @@ class Writer:
             return f"({number})" if number.startswith("-") else number
         if op is Op.INPUT:
             return self._notation.inputs[self._input_place[i]]
-        head = self._head(i)
+        head = self.packing.head(i)
         is_here = chunk is not None and self._chunk.get(head) == chunk
-        if head not in self._chunk or self._pack(i) is None:
+        if head not in self._chunk or self.packing.pack_of(i) is None:
             return self._local(i) if is_here else f"w[{self._slot[i]}]"
         if i in self._slot and not is_here:
             return f"w[{self._slot[i]}]"
-        lane = self._packing.places[i][1]
+        lane = self.packing.places[i][1]
         name = self._lane(head, lane) if is_here else f"w[{self._pack_slot[head] + lane}]"
         return f"(-{name})" if self._is_turned(i) else name
 
@@ -286,12 +233,11 @@ class Writer:
 
     def _is_turned(self, i: int) -> bool:
         """Return whether a pack holds a value with the other sign."""
-        number, lane = self._packing.places[i]
-        return self._notation.has_vectors and self._packing.packs[number].signs[lane] < 0
+        return self._notation.has_vectors and self.packing.is_turned(i)
 
     def _vector(self, number: int, chunk: int) -> str | None:
         """Return how a chunk refers to a pack; None where its numbers stand in no vector."""
-        pack = self._packing.packs[number]
+        pack = self.packing.packs[number]
         head, n = pack.nodes[0], len(pack.nodes)
         if self._chunk.get(head) == chunk:
             return self._local(head)
@@ -306,7 +252,7 @@ class Writer:
 
     def _written(self, head: int, chunk: int) -> Iterator[str]:
         """Yield what computes a value, or a pack of values, and stores the pack where others read it."""
-        graph, pack, slot = self.job.graph, self._pack(head), self._pack_slot.get(head)
+        graph, pack, slot = self.job.graph, self.packing.pack_of(head), self._pack_slot.get(head)
         if pack is not None and self._notation.has_vectors:
             name, n = self._local(head), len(pack.nodes)
             value = pack_text(pack, lambda number: self._vector(number, chunk), lambda i: self._name(i, chunk))
@@ -314,7 +260,7 @@ class Writer:
             if slot is not None:
                 yield f"*(u{n} *)(w + {slot}) = {name};"
             return
-        for lane, i in enumerate(self._members(head)):
+        for lane, i in enumerate(self.packing.members(head)):
             name = self._local(head) if pack is None else self._lane(head, lane)
             operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
             value = FORMATS[graph.ops[i]].format(*operands, root=self._notation.root)
@@ -328,12 +274,12 @@ class Writer:
         kept: dict[int, list[str]] = {}
         for outputs in (self.job.outputs, self.job.again[0]):
             for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
-                if outputs is self.job.outputs or self._head(output.index) in self._chunk:
+                if outputs is self.job.outputs or self.packing.head(output.index) in self._chunk:
                     kept.setdefault(output.index, []).append(name)
         for k, guarded in enumerate(self._guarded):
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
         for i, slot in self._slot.items():
-            if self._head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
+            if self.packing.head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
@@ -341,11 +287,11 @@ class Writer:
             lines = [f"{before}static void chunk{chunk}({notation.parameters}) {{"]
             for head in statements:
                 lines.extend(self._written(head, chunk))
-                for i in self._members(head):
+                for i in self.packing.members(head):
                     lines.extend(f"{place} = {self._name(i, chunk)};" for place in kept.get(i, ()))
             if chunk == last:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
-                    if self._head(i) not in self._chunk and not self._is_written_once(i):
+                    if self.packing.head(i) not in self._chunk and not self._is_written_once(i):
                         lines.extend(self._fills(i, places))
             lines.append("(void)in; (void)w; (void)out;\n}")
             yield "\n".join(lines)

@@ -21,6 +21,9 @@ from nori_dyn.model.limbs import Limbs
 Signs: TypeAlias = tuple[int, ...]
 
 SUMS = (Op.ADD, Op.SUB)
+LEAST = 0.05
+"""Share of the operations that packs must save."""
+
 GIVEN = (Op.INPUT, Op.SIN, Op.COS)
 """Operations that are no statements."""
 
@@ -68,6 +71,58 @@ class Packing:
 
     packs: list[Pack] = field(default_factory=list)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def statements(self) -> list[Pack]:
+        """The packs that are computed."""
+        return [pack for pack in self.packs if pack.op not in GIVEN]
+
+    def pack_of(self, i: int) -> Pack | None:
+        """Return the pack that a node is in, if there is one."""
+        place = self.places.get(i)
+        return None if place is None else self.packs[place[0]]
+
+    def head(self, i: int) -> int:
+        """Return the node that stands for a whole pack, or the node itself."""
+        pack = self.pack_of(i)
+        return i if pack is None else pack.nodes[0]
+
+    def members(self, head: int) -> tuple[int, ...]:
+        """Return the nodes for which a node stands."""
+        pack = self.pack_of(head)
+        return (head,) if pack is None else pack.nodes
+
+    def is_turned(self, i: int) -> bool:
+        """Return whether a pack holds a node's value with the other sign."""
+        place = self.places.get(i)
+        return place is not None and self.packs[place[0]].signs[place[1]] < 0
+
+    def reads(self, graph: Graph, head: int) -> list[int]:
+        """Return the nodes that a statement, or a pack of statements, reads."""
+        return [s for i in self.members(head) for s in _operands(graph, i)]
+
+    def sources(self, graph: Graph, needed: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """Return for each statement, or pack of statements, those that it reads; these come before it.
+
+        Args:
+            graph: the expressions.
+            needed: the nodes to be computed by statements, in topological order.
+        """
+        known = set(needed)
+        sources: dict[int, tuple[int, ...]] = {}
+        for i in needed:
+            stack = [self.head(i)]
+            while stack:
+                head = stack[-1]
+                if head not in sources:
+                    read = tuple(dict.fromkeys(self.head(s) for s in self.reads(graph, head) if s in known))
+                    missing = [s for s in read if s not in sources]
+                    if missing:
+                        stack += missing
+                        continue
+                    sources[head] = read
+                stack.pop()
+        return sources
 
 
 class _Finder:
@@ -209,13 +264,15 @@ def _times(operand: Operand, signs: Signs) -> Operand:
 
 
 def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
-    """Return the packs of a program.
+    """Return the packs of a program; none where they would not save enough.
 
     Args:
         graph: the expressions.
         nodes: what is computed, inputs included, in topological order.
-        limbs: inputs that correspond.
+        limbs: inputs that correspond, as many limbs a group as a vector has lanes.
     """
+    if not limbs:
+        return Packing()
     finder = _Finder(graph, limbs)
     levels: dict[int, list[int]] = defaultdict(list)
     depth: dict[int, int] = {}
@@ -225,4 +282,32 @@ def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
             levels[depth[i]].append(i)
     for k in sorted(levels):
         finder.level(levels[k])
-    return finder.found
+    n_statements = sum(graph.ops[i] not in (Op.CONSTANT, *GIVEN) for i in nodes)
+    return finder.found if _saved(graph, nodes, finder.found) >= LEAST * n_statements else Packing()
+
+
+def _saved(graph: Graph, nodes: Sequence[int], packing: Packing) -> int:
+    """Return how many operations packs save: where numbers are put into a vector or taken out of one, it costs some."""
+    taken: set[int] = set()
+    for i in nodes:
+        lane = packing.places[i][1] if i in packing.places else -1
+        taken.update(s for s in _operands(graph, i) if s in packing.places and packing.places[s][1] != lane)
+    saved = 0
+    for pack in packing.statements:
+        gathered = [x.nodes for x in pack.operands if x.pack < 0 and graph.ops[x.nodes[0]] is not Op.CONSTANT]
+        saved += len(pack.nodes) - 1 - len(taken.intersection(pack.nodes))
+        saved -= sum(len(each) for each in gathered if len(set(each)) > 1)
+    return saved
+
+
+def in_lanes(limbs: Limbs, lanes: int) -> Limbs:
+    """Return groups of as many limbs as vectors of at most some lanes have: of five, four in one."""
+    groups = []
+    for group in limbs:
+        left, n = group, lanes
+        while n > 1:
+            while len(left) >= n:
+                groups.append(left[:n])
+                left = left[n:]
+            n //= 2
+    return tuple(groups)

@@ -106,7 +106,7 @@ class RepeatedWriter(Writer):
     """
 
     def __init__(self, job: Job, notation: Notation) -> None:
-        self.job, self._notation, self._packing = job, notation, Packing()
+        self.job, self._notation, self.packing = job, notation, Packing()
         graph = job.graph
         kept = _kept(job)
         self._guarded = (*job.pivots, *job.steps, *job.again[1])

@@ -142,7 +142,7 @@ def statements(writer: Writer, interface: Interface, number: int) -> dict[str, A
 
 def _chunks(writer: Writer) -> str:
     """Return the statements: where some are packed, once for compilers that know vectors, and once for others."""
-    if not writer.n_packed:
+    if not writer.packing.packs:
         return _indented(writer.chunks())
     vectors, plain = _indented(writer.chunks()), _indented(writer.without_vectors().chunks())
     return f"{VECTORS}{TYPES}\n{vectors}\n\n#else\n\n{plain}\n\n#endif"
