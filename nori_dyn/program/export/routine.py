@@ -31,8 +31,6 @@ from nori_dyn.typing import Floats, Indices
 LANES = 4
 """Numbers of a vector in exported C, at most: most processors that have more get it by name only."""
 
-VECTORS = "#if defined(__GNUC__) /* limbs that are alike, in the lanes of vectors */\n"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Routine:
@@ -134,18 +132,20 @@ def statements(writer: Writer, interface: Interface, number: int) -> dict[str, A
         "spread": WEIGHT_SPREAD,
         "tolerance": QUATERNION_TOLERANCE,
         "writer": writer,
-        "chunks": _chunks(writer),
+        "chunks": _chunks(writer, interface),
         "calls": list(first),
         "more_calls": list(more),
     }
 
 
-def _chunks(writer: Writer) -> str:
+def _chunks(writer: Writer, interface: Interface) -> str:
     """Return the statements: where some are packed, once for compilers that know vectors, and once for others."""
     if not writer.packing.packs:
         return _indented(writer.chunks())
     vectors, plain = _indented(writer.chunks()), _indented(writer.without_vectors().chunks())
-    return f"{VECTORS}{TYPES}\n{vectors}\n\n#else\n\n{plain}\n\n#endif"
+    condition = f"#if defined(__GNUC__) && !defined({interface.NAME}_NO_VECTORS)"
+    about = comment(["Limbs that are alike, in the lanes of vectors, where the compiler has them."])
+    return f"{about}\n{condition}\n\n{TYPES}\n{vectors}\n\n#else\n\n{plain}\n\n#endif"
 
 
 def _indented(chunks: Iterable[str]) -> str:
