@@ -33,12 +33,14 @@ class CSource:
         batch: source with `run_batch`.
         n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
+        packed: how many statements of `run` are computed two at a time, four and so on, see `packs`.
     """
 
     single: str
     batch: str
     n_work: int
     first_pivot: int
+    packed: dict[int, int]
 
 
 def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
@@ -59,6 +61,7 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         _unit(job, plain, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
         max(writer.n_work for writer in (plain, packed)) + len(job.inputs) + len(job.outputs),
         packed.first_pivot,
+        packed.packing.count(),
     )
 
 

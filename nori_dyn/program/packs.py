@@ -10,7 +10,7 @@ Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_packs.py).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -76,6 +76,10 @@ class Packing:
     def statements(self) -> list[Pack]:
         """The packs that are computed."""
         return [pack for pack in self.packs if pack.op not in GIVEN]
+
+    def count(self) -> dict[int, int]:
+        """Return how many statements are computed two at a time, four and so on."""
+        return dict(Counter(len(pack.nodes) for pack in self.statements for _ in pack.nodes))
 
     def pack_of(self, i: int) -> Pack | None:
         """Return the pack that a node is in, if there is one."""

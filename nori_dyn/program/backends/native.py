@@ -5,7 +5,7 @@ Source: docs/design.md, 4.8 and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import nan
 from typing import Any, Literal
@@ -88,6 +88,7 @@ class NativeBackend:
                 first_pivot=source.first_pivot,
                 single=library_key(source.single, self._compiler),
                 batch=library_key(source.batch, self._compiler),
+                packed=source.packed,
             )
             remember(key, record)
         self._record = record
@@ -110,6 +111,11 @@ class NativeBackend:
     def kernel(self) -> NativeKernel:
         """What runs the program, guards of pivots included."""
         return self._kernel
+
+    @property
+    def packed(self) -> Mapping[int, int]:
+        """How many operations of a tick isomorphic limbs do together: two at a time, four and so on."""
+        return self._record.packed
 
     def _alone(self, kernel: NativeKernel) -> Single:
         return Single(kernel, ((size,) for size in self._plan.system.input_sizes.values()), len(self._columns))
