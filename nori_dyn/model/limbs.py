@@ -1,6 +1,6 @@
 """Isomorphic limbs: parts of a robot that hang on one link, and have the same joints in the same places.
 
-Source: docs/design.md, 4.9.
+Source: docs/design.md, 4.8.
 """
 
 from __future__ import annotations

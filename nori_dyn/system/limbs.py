@@ -1,6 +1,6 @@
 """Which inputs of a system correspond in isomorphic limbs.
 
-Source: docs/design.md, 4.9.
+Source: docs/design.md, 4.8.
 """
 
 from __future__ import annotations
