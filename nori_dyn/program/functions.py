@@ -25,6 +25,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.base import REFUSED, Kernel
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
@@ -86,7 +87,7 @@ class CompiledFunction:
         seen = self._single.values.view()
         seen.flags.writeable = False
         self.outputs = self._formed(seen)
-        self.tick: Callable[[], int] = partial(self.kernel.run, self._single.at)
+        self.tick: Callable[[], int] = self.kernel.bound(self._single.at)
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
@@ -233,7 +234,8 @@ class CompiledFunction:
     def _native(self) -> NativeKernel:
         compiler = needed_compiler("a native function")
         limits = [least for _, least in self._function.guards]
-        return NativeKernel.of(self._job(), compiler, partial(self._watch, "compiling for batches"), limits)
+        watch = partial(self._watch, "compiling for batches")
+        return NativeKernel.of(self._job(), compiler, watch, limits, is_long=self.cost.total > LONG)
 
     def _numpy(self) -> NumpyKernel:
         guarded, limits = zip(*self._function.guards, strict=True) if self._function.guards else ((), ())

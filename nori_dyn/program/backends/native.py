@@ -40,6 +40,7 @@ from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
@@ -105,7 +106,7 @@ class NativeBackend:
             return load_library(interface(), source.batch, self._compiler)
 
         limiting = limits, RESIDUAL_LIMIT, STEP_LIMIT, self._checked
-        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting)
+        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting, self._plan.cost.total > LONG)
 
     @property
     def kernel(self) -> NativeKernel:
@@ -152,7 +153,7 @@ class NativeBackend:
         put_q, put_qd, put_y, *weights = self._usual.slots
         for slot in weights:
             slot[ALL] = self._plan.system.weights
-        run, at, inputs, copy = self._kernel.solve, self._usual.at, self._usual.inputs, self._usual.values.copy
+        run, at, inputs, copy = self._usual.run, self._usual.at, self._usual.inputs, self._usual.values.copy
         is_checked, fallback = self._checked, self._fallback
 
         def quick(q: Any, qd: Any, y: Any) -> Found | None:
@@ -164,7 +165,7 @@ class NativeBackend:
                 put_y[ALL] = y
             except MISFITS:
                 return None
-            wrong = run(at)
+            wrong = run()
             if wrong:
                 return None if wrong == REFUSED else _afresh(fallback, inputs)
             return copy(), at.residual if is_checked else nan, False, 1.0
@@ -216,18 +217,15 @@ class NativeBackend:
         return f"refinement still changes '{name}' by a share of {shares[k]:.2g} of it, above {STEP_LIMIT:g}"
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        at, run, good = self._kernel.place(state, values), self._kernel.run, Status()
         parts = state_parts(self._plan, state)
 
-        def tick() -> Status:
-            if not run(at):
-                return good
+        def afresh() -> Status:
             cause = self._find_cause(parts, values)
             solution = _afresh(self._fallback, parts)
             values[:] = solution.values
             return Status.of(solution, cause)
 
-        return tick
+        return self._kernel.caller(self._kernel.place(state, values), Status(), afresh)
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
