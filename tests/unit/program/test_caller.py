@@ -76,7 +76,7 @@ def test_what_it_returns_lives_as_long_as_it_does(way):
 def test_a_solver_is_freed_with_its_last_reference(way):
     solver = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics")).solver()
     assert solver.tick().ok
-    solver.inputs.q[0] = np.nan
+    solver.inputs.qd[:] = np.nan
     assert not solver.tick().ok
     alive = weakref.ref(solver._backend)
     del solver
