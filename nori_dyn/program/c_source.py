@@ -14,6 +14,7 @@ from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
 from nori_dyn.program.c_writer import Job, Notation, Writer
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.pack_text import TYPES
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 
 GROUPS = 4
@@ -32,12 +33,14 @@ class CSource:
         make_batch: returns `batch`.
         n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
+        packed: how many statements of `run` are computed two at a time, four and so on, see `packs`.
     """
 
     single: str
     make_batch: Callable[[], str]
     n_work: int
     first_pivot: int
+    packed: dict[int, int]
 
     @property
     def batch(self) -> str:
@@ -56,14 +59,23 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    writer = writer_of(job, notation, large)
+    alone = replace(notation, lanes=lanes) if job.limbs else notation
+    writer = writer_of(job, alone, large)
+    plain = writer
+    if job.rows is None and job.limbs:
+        plain = writer_of(job, notation, large)
 
     def batch() -> str:
-        straight = writer if job.rows is None else writer_of(replace(job, rows=None), notation, large)
-        return _unit(straight, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o")
+        across = plain if job.rows is None else writer_of(replace(job, rows=None), notation, large)
+        return _unit(across, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o")
 
-    single = _unit(writer, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out")
-    return CSource(single, batch, writer.n_work + len(job.inputs) + len(job.outputs), writer.first_pivot)
+    return CSource(
+        _unit(writer, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        batch,
+        max(each.n_work for each in (plain, writer)) + len(job.inputs) + len(job.outputs),
+        writer.first_pivot,
+        writer.packing.count(),
+    )
 
 
 def _unit(writer: Writer, lanes: int, real: str, entry: str, call: str, place: str) -> str:
@@ -88,7 +100,7 @@ def _unit(writer: Writer, lanes: int, real: str, entry: str, call: str, place: s
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
         "REFUSED": REFUSED,
     }
-    text = PRELUDE.format(lanes=lanes, real=real)
+    text = PRELUDE.format(lanes=lanes, real=real) + TYPES
     text += "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
         text += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
