@@ -14,9 +14,9 @@ import numpy as np
 from nori_dyn.algebra.spatial import transpose
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.aba import aba
-from nori_dyn.recursions.crba import crba, factorised, inertia_forward_dynamics
+from nori_dyn.recursions.crba import crba, inertia_factors, inertia_forward_dynamics
 from nori_dyn.recursions.derivatives import aba_derivatives, rnea_derivatives
-from nori_dyn.recursions.factorisation import solve_ltdl
+from nori_dyn.recursions.factorisation import solve_rows
 from nori_dyn.recursions.jacobian import jacobian
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
@@ -47,8 +47,9 @@ def of_forward_dynamics(
         found = dict(zip(("q", "qd", "tau"), aba_derivatives(tree, q, qd, tau, fx), strict=True))
     if "fx" in wrt:
         lever = _lever(tree, q)
-        factors = factorised(tree, crba(tree, q), columns=True)
-        found["fx"] = solve_ltdl(factors, expanded_parents(tree), lever.reshape(tree.nv, -1)).reshape(lever.shape)
+        found["fx"] = solve_rows(inertia_factors(tree, q), expanded_parents(tree), lever.reshape(tree.nv, -1)).reshape(
+            lever.shape
+        )
     return found
 
 

@@ -7,13 +7,14 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
-from nori_dyn.program.c_writer import Job, Notation
+from nori_dyn.program.c_writer import Job, Notation, Writer
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.pack_text import TYPES
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 
 GROUPS = 4
@@ -29,15 +30,22 @@ class CSource:
 
     Attributes:
         single: source with `run` and `solve`.
-        batch: source with `run_batch`.
+        make_batch: returns `batch`.
         n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
+        packed: how many statements of `run` are computed two at a time, four and so on, see `packs`.
     """
 
     single: str
-    batch: str
+    make_batch: Callable[[], str]
     n_work: int
     first_pivot: int
+    packed: dict[int, int]
+
+    @property
+    def batch(self) -> str:
+        """Source with `run_batch`."""
+        return self.make_batch()
 
 
 def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
@@ -51,8 +59,28 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    writer = writer_of(job, notation, large)
-    n_work = writer.n_work
+    alone = replace(notation, lanes=lanes) if job.limbs else notation
+    writer = writer_of(job, alone, large)
+    plain = writer
+    if job.rows is None and job.limbs:
+        plain = writer_of(job, notation, large)
+
+    def batch() -> str:
+        across = plain if job.rows is None else writer_of(replace(job, rows=None), notation, large)
+        return _unit(across, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o")
+
+    return CSource(
+        _unit(writer, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        batch,
+        max(each.n_work for each in (plain, writer)) + len(job.inputs) + len(job.outputs),
+        writer.first_pivot,
+        writer.packing.count(),
+    )
+
+
+def _unit(writer: Writer, lanes: int, real: str, entry: str, call: str, place: str) -> str:
+    """Return a source: over doubles or vectors, with an entry, and how its functions are called."""
+    job, n_work = writer.job, writer.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
@@ -72,28 +100,18 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
         "REFUSED": REFUSED,
     }
-    head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
+    text = PRELUDE.format(lanes=lanes, real=real) + TYPES
+    text += "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
-        head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
-
-    def unit(real: str, entry: str, call: str, place: str) -> str:
-        text = PRELUDE.format(lanes=lanes, real=real) + head
-        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
-        text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
-        always, rarely = writer.chunk_numbers
-        return text + entry.format(
-            calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
-            more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
-            residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
-            transpose=_transpose(lanes),
-        )
-
-    return CSource(
-        unit("double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
-        unit("vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
-        n_numbers,
-        writer.first_pivot,
+        text += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
+    text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
+    text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n"
+    text += "\n".join([*writer.chunks(), writer.rows, writer.constants(), writer.residual()])
+    return text + entry.format(
+        calls="\n".join(f"        {call}".format(name) for name in writer.calls),
+        more_calls="\n".join(f"        chunk{k}({place});" for k in writer.chunk_numbers[1]),
+        residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
+        transpose=_transpose(lanes),
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Op
 from nori_dyn.program.c_writer import CHUNK, FORMATS, Job, Notation, Writer
+from nori_dyn.program.packs import Packing
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
 from nori_dyn.typing import Floats, Indices
 
@@ -74,6 +75,8 @@ def writer_of(job: Job, notation: Notation, large: int = LARGE) -> Writer:
         notation: how statements refer to inputs, `in[0]`, ..., and outputs, `out[0]`, ...
         large: statements from which on blocks that repeat become loops.
     """
+    if job.rows is not None:
+        return Writer(job, notation)
     straight = sum(job.graph.ops[i] in FORMATS for i in job.graph.reachable(_targets(job)))
     if straight >= large:
         found = RepeatedWriter(job, notation)
@@ -105,7 +108,7 @@ class RepeatedWriter(Writer):
     """
 
     def __init__(self, job: Job, notation: Notation) -> None:
-        self.job, self._notation = job, notation
+        self.job, self._notation, self.packing = job, notation, Packing()
         graph = job.graph
         kept = _kept(job)
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
@@ -127,6 +130,7 @@ class RepeatedWriter(Writer):
         self.n_work = self.first_pivot + len(self._guarded)
         self._chunk: dict[int, int] = {}
         self.chunk_numbers = range(1), range(1, 1 + bool(second))
+        self.rows, self.calls = "", ["chunk0"]
         self.n_chunks = 1 + bool(second)
         self._given_places = self._places_given()
         self._find_loops()

@@ -71,23 +71,27 @@ def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx:
     Source: RBDA ch. 6.1, algorithm of three steps.
     """
     q, qd, tau, fx = arguments(tree, q=q, qd=qd, tau=tau, fx=fx)
-    return solve_ltdl(factorised(tree, crba(tree, q)), expanded_parents(tree), tau - bias_force(tree, q, qd, fx))
+    return solve_ltdl(inertia_factors(tree, q), expanded_parents(tree), tau - bias_force(tree, q, qd, fx))
 
 
-def factorised(tree: KinematicTree, H: Array, columns: bool = False) -> LTDL:
-    """Return the factors of the inertia matrix of a robot (nv, nv, ...).
+def inertia_factors(tree: KinematicTree, q: Any) -> LTDL:
+    """Return L and D of H = L^T D L at a configuration q (nq, ...).
 
-    Args:
-        tree: the robot.
-        H: its inertia matrix.
-        columns: whether the factors are for right-hand sides (nv, m, ...) of m columns.
+    Raises:
+        SingularSystemError: a joint moves no inertia: names it.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
+    """
+    return factorised(tree, crba(tree, q))
+
+
+def factorised(tree: KinematicTree, H: Array) -> LTDL:
+    """Return L and D of the inertia matrix H (nv, nv, ...) of a robot.
 
     Raises:
         SingularSystemError: a joint moves no inertia: names it.
     """
     try:
-        L, D = ltdl(H, expanded_parents(tree))
+        return ltdl(H, expanded_parents(tree))
     except NotPositiveDefiniteError as error:
         joint = next(i for i, v in enumerate(tree.v_slices) if error.freedom < v.stop)
         raise no_inertia(tree.joint_names[joint], error.pivot) from None
-    return LTDL(L[:, :, None], D[:, None]) if columns else LTDL(L, D)
