@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy import empty, ndarray
 
 from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
 from nori_dyn.algebra.counting import Cost
@@ -81,6 +82,7 @@ class CompiledFunction:
         self.kernel = chosen(backend, ways, "The function")
         self.backend = self.kernel.name
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
+        self._quick_batch = self._quickly_in_batches()
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
         if "q" in self._shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
@@ -136,6 +138,9 @@ class CompiledFunction:
             >>> H.shape, inertia.batch(np.ones((100, 2)), out=H) is H
             ((100, 2, 2), True)
         """
+        quick = None if kwargs else self._quick_batch(args, threads, order, out)
+        if quick is not None:
+            return quick
         given = self._named(args, kwargs)
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
@@ -150,6 +155,32 @@ class CompiledFunction:
             k = int(np.argmax(wrong != 0))
             raise SingularSystemError(f"{self._function.name} {self._no_result} at state {k} of {N}.")
         return out if values is None else self._formed(values)
+
+    def _quickly_in_batches(self) -> Callable[[tuple[Any, ...], Any, Literal["C", "F"], Any], Any]:
+        """Return what does as `batch` where all arrays are in order, and no state is wrong; None of others."""
+        shapes, n, form = list(self._shapes.values()), len(self._flat), self._formed
+        run = self.kernel.batches([prod(shape) for shape in shapes] + [n], 1, len(shapes))
+        n_given = len(shapes) if all(len(shape) == 1 for shape in shapes) else -1
+        one = self._outputs[0][1] if self._kind is None else None
+
+        def quick(given: tuple[Any, ...], threads: Any, order: Literal["C", "F"], out: Any) -> Any:
+            if len(given) != n_given or type(given[0]) is not ndarray or given[0].ndim != 2:
+                return None
+            if type(threads) is not int or threads < 1:
+                return None
+            N = len(given[0])
+            if out is None:
+                values = empty((N, n), order=order)
+            elif type(out) is ndarray and one is not None and out.shape == (N, *one) and out.flags.c_contiguous:
+                values = out.reshape(N, n)
+            else:
+                return None
+            found = run((*given, values), N, threads)
+            if found is None or found[0] is not None:
+                return None
+            return form(values) if out is None else out
+
+        return quick
 
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
         """Return the arrays of an `out` as rows (N, size), one an output.
