@@ -22,13 +22,15 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Generic, TypeAlias, TypeVar
 
+import numpy as np
+
 from nori_dyn.algebra.derivatives import Direction, Sparse, partials
 from nori_dyn.algebra.expressions import Expr, Graph, Op, accumulate
 from nori_dyn.planning.elimination import FIELD, Elimination, Scalars
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.static_elimination import eliminated
-from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.system.trace import SymbolicSystem, freedoms
 from nori_dyn.typing import Indices
 
 T = TypeVar("T")
@@ -67,6 +69,22 @@ class Sensitivities:
 
     derivatives: Sparse
     probes: tuple[Probe, ...]
+
+
+def directions_of(plan: EliminationPlan, wrt: Iterable[str]) -> tuple[list[Direction], dict[str, slice]]:
+    """Return how inputs of a plan's system can move, q along the freedoms, and which directions are of which input."""
+    symbolic = plan.symbolic
+    found: list[Direction] = []
+    places: dict[str, slice] = {}
+    for name in wrt:
+        own = symbolic.inputs[name]
+        first = len(found)
+        if name == "q":
+            found += freedoms(symbolic.graph, plan.system.tree, np.array(own, dtype=object))
+        else:
+            found += [{x.index: symbolic.graph.one} for x in own]
+        places[name] = slice(first, len(found))
+    return found, places
 
 
 def sensitivities(
@@ -136,7 +154,7 @@ class _Problem:
             for node, rate in direction.items():
                 seeds[node][self.n_core + k] = rate
         wanted = [*(entry for *_, entry in self._held), *biases.values(), *weighed]
-        rates = _Rates(self.graph, wanted, seeds, cuts)
+        rates = Rates(self.graph, wanted, seeds, cuts)
         self._R: dict[Place, Expr] = {}
         for row, column, entry in self._held:
             self._add(row, rates.of(entry), self._d[column])
@@ -158,7 +176,7 @@ class _Problem:
         for column, rate in rates.items():
             accumulate(self._R, (row, column), rate * factor)
 
-    def _add_weighed(self, rates: _Rates) -> None:
+    def _add_weighed(self, rates: Rates) -> None:
         """Add w_k (Y_k d + b_k) of each weighed row as one more unknown, which is what goes into the conditions."""
         d = dict(enumerate(self._d))
         for own, reading in self._forces:
@@ -241,7 +259,7 @@ def _nodes(velocities: Iterable[Iterable[Expr]], graph: Graph) -> dict[int, int]
     return found
 
 
-class _Rates:
+class Rates:
     """Derivatives of expressions, by directions and by nodes of which they are functions.
 
     Attributes:

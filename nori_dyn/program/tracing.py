@@ -122,7 +122,7 @@ def jacobian(of: Traced, wrt: Sequence[str], mode: Mode = "auto") -> Traced:
 
 
 def _by_input(of: Traced, wrt: str, mode: Mode) -> dict[str, Array]:
-    directions, shape = input_directions(of, wrt)
+    directions, shape = _directions(of, wrt)
     if of.implicit is not None and "q" in of.inputs:
         flat = _implicit(of, of.implicit, directions, mode)
     else:
@@ -177,8 +177,7 @@ def _implicit(of: Traced, rule: Implicit, directions: list[Direction], mode: Mod
     return -np.asarray(rule.inverse(tree, of.inputs["q"])) @ rates
 
 
-def input_directions(of: Traced, wrt: str) -> tuple[list[Direction], tuple[int, ...]]:
-    """Return the directions in which an input can move, and their shape: for q those of the nv freedoms."""
+def _directions(of: Traced, wrt: str) -> tuple[list[Direction], tuple[int, ...]]:
     array, graph, tree = of.inputs[wrt], of.graph, of.tree
     if wrt != "q":
         return [{x.index: graph.one} for x in array.flat], array.shape
