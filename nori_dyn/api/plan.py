@@ -114,10 +114,10 @@ class Plan(EliminationPlan):
         Example:
             >>> plan = nd.plan(nd.System(nd.autotree(2), "forward_dynamics"), outputs=["qdd"])
             >>> by = plan.derivative("q", "y")
-            >>> found = by(np.zeros(2), np.zeros(2), np.ones(2))
+            >>> found = by(np.ones(2), np.zeros(2), np.ones(2))
             >>> print(np.round(found.dqdd_dq, 2))
-            [[-1.58 12.03]
-             [ 2.74 -0.  ]]
+            [[ 0.    1.57]
+             [ 0.   -3.74]]
         """
         from nori_dyn.solve.derivative import EstimateDerivative
 

@@ -88,7 +88,7 @@ class CompiledFunction:
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
         return (
-            f"CompiledFunction({self._function.name}({names}) of '{self._function.tree.name}', "
+            f"{type(self).__name__}({self._function.name}({names}) of '{self._function.tree.name}', "
             f"{self.cost.total} operations, backend='{self.backend}')"
         )
 

@@ -36,6 +36,18 @@ class EstimateDerivative(CompiledFunction):
         outputs: names of outputs; those of the plan when None.
         backend: "native", "numpy", or "auto".
         watch: shows how far compiling is.
+
+    Raises:
+        InputError, UnknownNameError, UnknownOutputError, PlanError, BackendError: see `Plan.derivative`.
+
+    Example:
+        >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+        >>> by = plan.derivative("q", "y")
+        >>> by.names
+        ('dtau_dq', 'dtau_dy')
+        >>> print(np.round(by(np.zeros(2), np.ones(2), np.zeros(2)).dtau_dy, 2))  # the inertia matrix
+        [[2.67 0.83]
+         [0.83 0.33]]
     """
 
     def __init__(
