@@ -16,10 +16,11 @@ import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.planning.bordered import Probe
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
-from nori_dyn.planning.sensitivity import Probe, directions_of, sensitivities
+from nori_dyn.planning.sensitivity import directions_of, sensitivities
 from nori_dyn.program.backends.base import PIVOT_LIMIT, STEP_LIMIT, pivot_guards
 from nori_dyn.program.layout import output_parts, sums_of
 from nori_dyn.program.tracing import Traced

@@ -15,8 +15,9 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import Direction
 from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.planning.bordered import Rates
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.planning.sensitivity import Rates, directions_of
+from nori_dyn.planning.sensitivity import directions_of
 from nori_dyn.program.backends.base import RCOND_LIMIT
 from nori_dyn.program.backends.fresh import FreshSolver
 from nori_dyn.program.python_source import PythonProgram
