@@ -8,12 +8,13 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
-from nori_dyn.program.c_writer import Job, Notation
+from nori_dyn.program.c_writer import Job, Notation, Writer
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.pack_text import TYPES
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 
 GROUPS = 4
@@ -32,12 +33,14 @@ class CSource:
         batch: source with `run_batch`.
         n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
+        packed: how many statements of `run` are computed two at a time, four and so on, see `packs`.
     """
 
     single: str
     batch: str
     n_work: int
     first_pivot: int
+    packed: dict[int, int]
 
 
 def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
@@ -51,7 +54,18 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    writer = writer_of(job, notation, large)
+    plain = writer_of(job, notation, large)
+    packed = writer_of(job, replace(notation, lanes=lanes), large) if job.limbs else plain
+    return CSource(
+        _unit(job, packed, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        _unit(job, plain, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
+        max(writer.n_work for writer in (plain, packed)) + len(job.inputs) + len(job.outputs),
+        packed.first_pivot,
+        packed.packing.count(),
+    )
+
+
+def _unit(job: Job, writer: Writer, lanes: int, real: str, entry: str, call: str, place: str) -> str:
     n_work = writer.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
@@ -77,23 +91,15 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
     body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
 
-    def unit(real: str, entry: str, call: str, place: str) -> str:
-        text = PRELUDE.format(lanes=lanes, real=real) + head
-        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
-        text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
-        always, rarely = writer.chunk_numbers
-        return text + entry.format(
-            calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
-            more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
-            residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
-            transpose=_transpose(lanes),
-        )
-
-    return CSource(
-        unit("double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
-        unit("vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
-        n_numbers,
-        writer.first_pivot,
+    text = PRELUDE.format(lanes=lanes, real=real) + TYPES + head
+    text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
+    text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
+    always, rarely = writer.chunk_numbers
+    return text + entry.format(
+        calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
+        more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
+        residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
+        transpose=_transpose(lanes),
     )
 
 

@@ -5,11 +5,12 @@ Source: docs/design.md, 4.8; the functions are those of `recursions`, or anybody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from math import prod
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
@@ -19,16 +20,19 @@ from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
+from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.base import REFUSED, Kernel
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
+from nori_dyn.system.limbs import of_joints
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Array, Floats
 
@@ -83,7 +87,7 @@ class CompiledFunction:
         seen = self._single.values.view()
         seen.flags.writeable = False
         self.outputs = self._formed(seen)
-        self.tick: Callable[[], int] = partial(self.kernel.run, self._single.at)
+        self.tick: Callable[[], int] = self.kernel.bound(self._single.at)
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
@@ -241,7 +245,8 @@ class CompiledFunction:
     def _native(self) -> NativeKernel:
         compiler = needed_compiler("a native function")
         limits = [least for _, least in self._function.guards]
-        return NativeKernel.of(self._job(), compiler, partial(self._watch, "compiling for batches"), limits)
+        watch = partial(self._watch, "compiling for batches")
+        return NativeKernel.of(self._job(), compiler, watch, limits, is_long=self.cost.total > LONG)
 
     def _numpy(self) -> NumpyKernel:
         guarded, limits = zip(*self._function.guards, strict=True) if self._function.guards else ((), ())
@@ -261,7 +266,20 @@ class CompiledFunction:
             quaternions,
             len(self._inputs),
             constants_once=True,
+            limbs=self._limbs(),
         )
+
+    def _limbs(self) -> Limbs:
+        """Return which inputs correspond in isomorphic limbs: of arrays with numbers for each joint or each link."""
+        tree, first = self._function.tree, 0
+        found: list[tuple[int, int, Hashable]] = []
+        for name, shape in self._shapes.items():
+            if name == "q" or shape == (tree.nv,):
+                found += of_joints(tree, first, name)
+            elif shape[:1] == (tree.n_links,):
+                found += [(first + k, k * tree.n_links // prod(shape), name) for k in range(prod(shape))]
+            first += prod(shape)
+        return corresponding(isomorphic_limbs(tree), found)
 
 
 def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:

@@ -5,7 +5,7 @@ Source: docs/design.md, 4.8 and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import nan
 from typing import Any, Literal
@@ -40,11 +40,13 @@ from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.residual import Row
+from nori_dyn.system.limbs import corresponding_inputs
 from nori_dyn.typing import Floats
 
 
@@ -87,6 +89,7 @@ class NativeBackend:
                 first_pivot=source.first_pivot,
                 single=library_key(source.single, self._compiler),
                 batch=library_key(source.batch, self._compiler),
+                packed=source.packed,
             )
             remember(key, record)
         self._record = record
@@ -103,12 +106,17 @@ class NativeBackend:
             return load_library(interface(), source.batch, self._compiler)
 
         limiting = limits, RESIDUAL_LIMIT, STEP_LIMIT, self._checked
-        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting)
+        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting, self._plan.cost.total > LONG)
 
     @property
     def kernel(self) -> NativeKernel:
         """What runs the program, guards of pivots included."""
         return self._kernel
+
+    @property
+    def packed(self) -> Mapping[int, int]:
+        """How many operations of a tick isomorphic limbs do together: two at a time, four and so on."""
+        return self._record.packed
 
     def _alone(self, kernel: NativeKernel) -> Single:
         return Single(kernel, ((size,) for size in self._plan.system.input_sizes.values()), len(self._columns))
@@ -145,7 +153,7 @@ class NativeBackend:
         put_q, put_qd, put_y, *weights = self._usual.slots
         for slot in weights:
             slot[ALL] = self._plan.system.weights
-        run, at, inputs, copy = self._kernel.solve, self._usual.at, self._usual.inputs, self._usual.values.copy
+        run, at, inputs, copy = self._usual.run, self._usual.at, self._usual.inputs, self._usual.values.copy
         is_checked, fallback = self._checked, self._fallback
 
         def quick(q: Any, qd: Any, y: Any) -> Found | None:
@@ -157,7 +165,7 @@ class NativeBackend:
                 put_y[ALL] = y
             except MISFITS:
                 return None
-            wrong = run(at)
+            wrong = run()
             if wrong:
                 return None if wrong == REFUSED else _afresh(fallback, inputs)
             return copy(), at.residual if is_checked else nan, False, 1.0
@@ -209,18 +217,15 @@ class NativeBackend:
         return f"refinement still changes '{name}' by a share of {shares[k]:.2g} of it, above {STEP_LIMIT:g}"
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        at, run, good = self._kernel.place(state, values), self._kernel.run, Status()
         parts = state_parts(self._plan, state)
 
-        def tick() -> Status:
-            if not run(at):
-                return good
+        def afresh() -> Status:
             cause = self._find_cause(parts, values)
             solution = _afresh(self._fallback, parts)
             values[:] = solution.values
             return Status.of(solution, cause)
 
-        return tick
+        return self._kernel.caller(self._kernel.place(state, values), Status(), afresh)
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
@@ -259,6 +264,7 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         equations=equations,
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
         n_arrays=len(symbolic.inputs),
+        limbs=corresponding_inputs(plan.system),
         n_weights=len(symbolic.weights),
         n_noise_weights=plan.system.n_noise_weights,
         weight_spread=WEIGHT_SPREAD,

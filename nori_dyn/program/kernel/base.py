@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +39,9 @@ class Kernel(Protocol):
 
     def solve(self, at: Any) -> int:
         """Compute the outputs with all checks, quaternions brought to unit length."""
+
+    def bound(self, at: Any, checks: bool = False) -> Callable[[], int]:
+        """Return a function that does what `run(at)` does, or `solve(at)` if it checks."""
 
     def batch(
         self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nori_dyn.program.c_source import c_source
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.kernel.caller import INTERFACE, caller
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.pool import PARTS, pool
 from nori_dyn.typing import Floats
@@ -59,6 +60,7 @@ def interface() -> Any:
     ffi.cdef(SINGLE)
     ffi.cdef(BATCH)
     ffi.cdef(PARTS)
+    ffi.cdef(INTERFACE)
     return ffi
 
 
@@ -78,6 +80,7 @@ class NativeKernel:
         residual_limit: the residual above which `solve` finds a state suspicious.
         step_limit: the share of an output, or of its usual size, that its step may be.
         has_residual: whether the job computes the residual.
+        is_long: whether a state takes long, see `caller.LONG`.
     """
 
     name = NATIVE
@@ -93,13 +96,14 @@ class NativeKernel:
         residual_limit: float = np.inf,
         step_limit: float = 0.0,
         has_residual: bool = False,
+        is_long: bool = False,
     ) -> None:
         self._ffi, self._open_batch, self._compiler = interface(), open_batch, compiler
         self._single = single
         self.run, self.solve = single.run, single.solve
         self.work = aligned(n_work)
         self._limits, self._residual_limit, self._step_limit = np.array([*limits, 0.0]), residual_limit, step_limit
-        self._has_residual = has_residual
+        self._has_residual, self._is_long = has_residual, is_long
         self._idle: list[_Call] = []
 
     @staticmethod
@@ -108,6 +112,7 @@ class NativeKernel:
         compiler: Compiler,
         before_batch: Callable[[], AbstractContextManager[Any]],
         limits: Sequence[float] = (),
+        is_long: bool = False,
     ) -> NativeKernel:
         """Return the kernel of a job, compiled unless it is in the cache.
 
@@ -116,6 +121,7 @@ class NativeKernel:
             compiler: the compiler.
             before_batch: what to be in while its library for batches is compiled, when it is first needed.
             limits: smallest size of each of its pivots.
+            is_long: whether a state takes long, see `caller.LONG`.
 
         Raises:
             CompilerError: the compiler fails, or there is no room for what it makes.
@@ -127,7 +133,7 @@ class NativeKernel:
                 return load_library(interface(), source.batch, compiler)
 
         single = load_library(interface(), source.single, compiler)
-        return NativeKernel(single, open_batch, compiler, source.n_work, limits)
+        return NativeKernel(single, open_batch, compiler, source.n_work, limits, is_long=is_long)
 
     @cached_property
     def _batch(self) -> tuple[Any, int]:
@@ -148,6 +154,26 @@ class NativeKernel:
         self._single.prepare(placed)
         _KEPT[placed] = (state, values, self.work, self._limits, self._single)
         return placed
+
+    def caller(self, at: Any, good: object, otherwise: Callable[[], Any]) -> Callable[[], Any]:
+        """Return a function that runs one state, and returns `good` where nothing is wrong, or else `otherwise()`.
+
+        Args:
+            at: what `place` returns.
+            good: what to return.
+            otherwise: what to call where something is wrong.
+        """
+        return self._caller(self.run, at, good, otherwise)
+
+    def bound(self, at: Any, checks: bool = False) -> Callable[[], int]:
+        """Return a function that does what `run(at)` does, or `solve(at)` if it checks."""
+        entry = self.solve if checks else self.run
+        return self._caller(entry, at, 0, partial(entry, at))
+
+    def _caller(self, entry: Any, at: Any, good: object, otherwise: Callable[[], Any]) -> Callable[[], Any]:
+        if self._is_long:  # others may run in Python meanwhile
+            return lambda: otherwise() if entry(at) else good
+        return caller(entry, at, good, otherwise, self._ffi, self._compiler)
 
     @property
     def address_of_run(self) -> int:
