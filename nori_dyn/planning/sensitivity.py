@@ -119,10 +119,10 @@ def _cheapest(problem: Bordered, outputs: Sequence[Sequence[Sum]]) -> tuple[list
             factors = Factors.of(work, problem.n_core)
             columns = ({row: x.fingerprint for row, x in column.items()} for column in problem.columns)
             updates[chosen] += sum(factors.updates(column) for column in columns)
-    rows = list(min(updates, key=updates.__getitem__))
+    rows = min(updates, key=lambda chosen: updates[chosen])
     bordered = problem.bordered([flat[m] for m in rows])
     orders = [Ordering.of(_ordered(problem, bordered, by_body)) for by_body in (True, False)]
-    return rows, min(orders, key=lambda order: problem.operations(bordered, order))
+    return list(rows), min(orders, key=lambda order: problem.operations(bordered, order))
 
 
 def _ordered(problem: Bordered, bordered: SymbolicSystem, by_body: bool = True) -> Elimination[int]:
