@@ -39,6 +39,7 @@ from nori_dyn.tables.progress import Watched, progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.program.export.files import CExport
+    from nori_dyn.solve.derivative import EstimateDerivative
     from nori_dyn.solve.monitor import Monitor
 
 
@@ -90,6 +91,37 @@ class Plan(EliminationPlan):
         from nori_dyn.solve.monitor import Monitor  # and with it statistics, which few plans need
 
         return Monitor(self, backend, progress_bar)
+
+    def derivative(self, *wrt: str, outputs: Sequence[str] | None = None, backend: str = "auto") -> EstimateDerivative:
+        """Return the derivatives of estimates by what they are computed from, as a compiled function.
+
+        It is called as a solver is, with q, qd, y, and weights where sensors have some, and returns a named tuple:
+        "tau" by "q" is `dtau_dq` (nv, nv), "a" by "y" is `da_dy` (n_links, 6, ny), "fx:l_sole" by "qd" is
+        `dfx_l_sole_dqd` (6, nv). Derivatives by q are along the freedoms, whose directions are those of qd (nv). It has
+        `inputs`, `tick`, `outputs` and `batch`, as functions of `nd.compile` have them.
+
+        Args:
+            wrt: by what: "q", "qd", "y", "weights" (1 / sigma^2), one or more.
+            outputs: names of outputs, whether the plan computes them or not; those of the plan when None.
+            backend: "native", "numpy", or "auto" for the faster that can run here.
+
+        Raises:
+            InputError: by nothing.
+            UnknownNameError: an input that there is not.
+            UnknownOutputError, PlanError: an output that there is not, or that the sensors do not determine.
+            BackendError: there is no such backend.
+
+        Example:
+            >>> plan = nd.plan(nd.System(nd.autotree(2), "forward_dynamics"), outputs=["qdd"])
+            >>> by = plan.derivative("q", "y")
+            >>> found = by(np.ones(2), np.zeros(2), np.ones(2))
+            >>> print(np.round(found.dqdd_dq, 2))
+            [[ 0.    1.57]
+             [ 0.   -3.74]]
+        """
+        from nori_dyn.solve.derivative import EstimateDerivative
+
+        return EstimateDerivative(self, wrt, outputs, backend, progress_bar)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.

@@ -94,7 +94,7 @@ class CompiledFunction:
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
         return (
-            f"CompiledFunction({self._function.name}({names}) of '{self._function.tree.name}', "
+            f"{type(self).__name__}({self._function.name}({names}) of '{self._function.tree.name}', "
             f"{self.cost.total} operations, backend='{self.backend}')"
         )
 
@@ -110,7 +110,7 @@ class CompiledFunction:
         if wrong == REFUSED:
             wrong = self._single.solve(self._check(given))
         if wrong:
-            raise SingularSystemError(f"{self._function.name} {self._no_result} at this state.")
+            return self._formed(self._afresh(self._check(given), "this state"))
         return self._formed(self._single.values.copy())
 
     def batch(
@@ -151,9 +151,12 @@ class CompiledFunction:
         flat = [array.reshape(N, -1) for array in arrays]
         wrong, _ = self.kernel.batch(flat, results, counted("threads", threads))
         if wrong is not None:
-            self._check(given, (N,))  # what is no state is refused here
-            k = int(np.argmax(wrong != 0))
-            raise SingularSystemError(f"{self._function.name} {self._no_result} at state {k} of {N}.")
+            states = self._check(given, (N,))  # what is no state is refused here
+            ends = np.cumsum([rows.shape[1] for rows in results])[:-1]
+            for k in np.flatnonzero(wrong).tolist():
+                found = self._afresh([array[k] for array in states], f"state {k} of {N}")
+                for rows, part in zip(results, np.split(found, ends), strict=True):
+                    rows[k] = part
         return out if values is None else self._formed(values)
 
     def _quickly_in_batches(self) -> Callable[[tuple[Any, ...], Any, Literal["C", "F"], Any], Any]:
@@ -181,6 +184,14 @@ class CompiledFunction:
             return form(values) if out is None else out
 
         return quick
+
+    def _afresh(self, state: Sequence[Floats], which: str) -> Floats:
+        """Return the outputs (n,) at a state where the program has none.
+
+        Raises:
+            SingularSystemError: there are none, or no other way to them.
+        """
+        raise SingularSystemError(f"{self._function.name} {self._no_result} at {which}.")
 
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
         """Return the arrays of an `out` as rows (N, size), one an output.
