@@ -1,0 +1,83 @@
+"""Limbs that are alike: subtrees with the same joints in the same places, equal or mirrored, whatever their numbers.
+
+Two legs, four legs, two arms, the fingers of a hand. Which are alike is found as isomorphism of rooted trees is: each
+body gets a number that stands for all that hangs on it.
+
+Source: Aho, Hopcroft, Ullman, The Design and Analysis of Computer Algorithms, ch. 3.2.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.algebra.planar import is_signed_permutation
+from nori_dyn.model.internal_frames import InternalLink, internal_links
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats
+
+@dataclass(frozen=True, slots=True)
+class LimbGroup:
+    """Limbs that are alike, and hang on the same body.
+
+    Attributes:
+        limbs: the bodies of each limb, at least two limbs; those that correspond are at the same place. A parent comes
+            before its children: the body at which a limb begins is the first.
+    """
+
+    limbs: tuple[tuple[int, ...], ...]
+
+
+def limb_groups(tree: KinematicTree) -> tuple[LimbGroup, ...]:
+    """Return the groups of limbs that are alike, those nearer to the root first.
+
+    Limbs are alike where joints are of the same kinds, where their axes, places and fixed turns, in the frames of the
+    program, have zeros and units in the same components, and where what hangs on their bodies is alike. Signs and other
+    numbers may differ, inertias may be any. What is alike within a limb of a group, such as the fingers of a hand, is
+    a group of its own for the first limb only: that of the others corresponds to it.
+    """
+    kinds = _kinds(tree)
+    found: list[LimbGroup] = []
+    siblings = [[i for i in range(tree.n_links) if tree.is_root(i)]]
+    for brothers in siblings:
+        alike: defaultdict[int, list[int]] = defaultdict(list)
+        for i in brothers:
+            alike[kinds[i]].append(i)
+        found += [LimbGroup(tuple(_bodies(tree, i, kinds) for i in limbs)) for limbs in alike.values() if len(limbs) > 1]
+        siblings += [list(tree.children[first]) for first, *_ in alike.values()]
+    return tuple(found)
+
+
+def _bodies(tree: KinematicTree, root: int, kinds: Sequence[int]) -> tuple[int, ...]:
+    """Return the bodies of a limb in an order that is the same for all limbs of its kind."""
+    bodies, open_ = [], [root]
+    while open_:
+        i = open_.pop()
+        bodies.append(i)
+        open_ += sorted(tree.children[i], key=lambda child: (kinds[child], child), reverse=True)
+    return tuple(bodies)
+
+
+def _kinds(tree: KinematicTree) -> list[int]:
+    """Return for each body a number of all that hangs on it, itself included."""
+    numbers: dict[tuple[object, ...], int] = {}
+    kinds = [0] * tree.n_links
+    for i, link in reversed(list(enumerate(internal_links(tree, regroup=False)))):
+        below = sorted(kinds[child] for child in tree.children[i])
+        kinds[i] = numbers.setdefault((_place(link), *below), len(numbers))
+    return kinds
+
+
+def _place(link: InternalLink) -> tuple[object, ...]:
+    """Return what a joint is up to signs and numbers."""
+    turns = [E for E in link.rotations if not is_signed_permutation(E)]
+    parts = (np.asarray(getattr(link.joint, "axis", ())), link.r, *turns)
+    return type(link.joint), *(_zeros_and_units(part) for part in parts)
+
+
+def _zeros_and_units(x: Floats) -> bytes:
+    """Return which components are 0, which 1 or -1, and which neither."""
+    return bytes(np.where(x == 0, 0, np.where(np.abs(x) == 1, 1, 2)).astype(np.uint8))
