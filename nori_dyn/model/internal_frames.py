@@ -24,7 +24,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array, Floats
 
 NEGLIGIBLE = 1e-15
-"""Entries of an inertia this much smaller than its largest of the same unit are rounding, and taken as zero."""
+"""Entries of an inertia, or of a position, this much smaller than its largest of the same unit are rounding: zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ def internal_links(tree: KinematicTree, regroup: bool) -> tuple[InternalLink, ..
         E = snapped(X.E @ C_parent.T)
         joint, rotations, C = _chosen_frame(joint, E)
         I = _turned(tree.I[i], C)
-        links.append(InternalLink(joint, C_parent @ X.r, rotations, C, I, np.zeros((6, 6))))
+        links.append(InternalLink(joint, _without_rounding(C_parent @ X.r), rotations, C, I, np.zeros((6, 6))))
     if regroup:
         for i in reversed(range(tree.n_links)):
             if not tree.is_root(i):
@@ -128,6 +128,9 @@ def _cleaned(I: Floats) -> Floats:
     I = (I + I.T) / 2
     for rows in (slice(0, 3), slice(3, 6)):
         for columns in (slice(0, 3), slice(3, 6)):
-            part = I[rows, columns]
-            part[np.abs(part) <= NEGLIGIBLE * np.abs(part).max()] = 0.0
+            I[rows, columns] = _without_rounding(I[rows, columns])
     return I
+
+
+def _without_rounding(x: Floats) -> Floats:
+    return np.where(np.abs(x) <= NEGLIGIBLE * np.abs(x).max(), 0.0, x)

@@ -119,8 +119,8 @@ class _Match:
     def __init__(self, system: System, refined: RefinedSystem) -> None:
         self._system = system
         self._columns: defaultdict[int, list[int]] = defaultdict(list)
-        for column, body in enumerate(refined.symbolic.bodies.tolist()):
-            self._columns[body].append(column)
+        for column in range(len(refined.symbolic.bodies)):  # a multiplier is its unknown's: its row may read a child's
+            self._columns[int(refined.symbolic.bodies[refined.duals.get(column, column)])].append(column)
         self._key: dict[RowKey, Reads] = {}
         self._alike: defaultdict[Reads, list[RowKey]] = defaultdict(list)
         self._of_body: defaultdict[int, list[RowKey]] = defaultdict(list)
