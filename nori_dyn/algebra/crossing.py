@@ -63,8 +63,8 @@ class Crossing:
 
         Args:
             shift: where the joint sits on the parent (3,) [m].
-            rotations: fixed rotations (3, 3) from the parent's axes to the joint's, see `planar_factors`. Where the first
-                only relabels the axes, it is one step with the shift.
+            rotations: fixed rotations (3, 3) from the parent's axes to the joint's, see `planar_factors`. The first is
+                one step with the shift where it only relabels the axes.
             X_J: the joint's own transform.
             plane: the plane in which the joint turns, if it does.
         """

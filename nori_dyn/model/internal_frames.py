@@ -85,7 +85,8 @@ def _chosen_frame(joint: Joint, E: Floats) -> tuple[Joint, tuple[Floats, ...], F
     """Return a joint in its new frame, the fixed rotation to it as factors, and the rotation from the link's frame.
 
     The frame is the link's own where the axis is a coordinate axis and one turn in a plane leads there; otherwise the
-    axis becomes z, by two turns. On a fixed joint it has the parent's axes: no turn is needed. Axes are relabelled first.
+    axis becomes z, by two turns. On a fixed joint it has the parent's axes: no turn is needed. What relabels axes comes
+    first: it then is one step with the shift, and mirrored limbs have as many steps.
     """
     if isinstance(joint, Fixed):
         return joint, (), E.T

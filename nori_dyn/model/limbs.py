@@ -19,6 +19,7 @@ from nori_dyn.model.internal_frames import InternalLink, internal_links
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 
+
 @dataclass(frozen=True, slots=True)
 class LimbGroup:
     """Limbs that are alike, and hang on the same body.
@@ -46,7 +47,8 @@ def limb_groups(tree: KinematicTree) -> tuple[LimbGroup, ...]:
         alike: defaultdict[int, list[int]] = defaultdict(list)
         for i in brothers:
             alike[kinds[i]].append(i)
-        found += [LimbGroup(tuple(_bodies(tree, i, kinds) for i in limbs)) for limbs in alike.values() if len(limbs) > 1]
+        groups = [limbs for limbs in alike.values() if len(limbs) > 1]
+        found += [LimbGroup(tuple(_bodies(tree, i, kinds) for i in limbs)) for limbs in groups]
         siblings += [list(tree.children[first]) for first, *_ in alike.values()]
     return tuple(found)
 

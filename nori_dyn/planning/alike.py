@@ -24,7 +24,7 @@ from nori_dyn.system.rows import RowKey
 from nori_dyn.typing import Indices
 
 Reads: TypeAlias = tuple[type, int, frozenset[tuple[str, int]]]
-"""What tells the rows of a sensor: its class, their number, and the kinds and bodies of the variables that they read."""
+"""What tells the rows of a sensor: its class, how many they are, and the kinds and bodies of what they read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +75,7 @@ def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts])
 
 
 def _own_order(order: Ordering, group: AlikeParts, limb: int) -> bytes | None:
-    """Return in which order a limb has its pivots; None where one of them is half of the limb, half of something else."""
+    """Return in which order a limb has its pivots; None where one has only its row or its column in the limb."""
     places = _places(order, group, limb)
     own = (places >= 0).any(axis=0)
     return None if (places[:, own] < 0).any() else places[:, own].tobytes()
@@ -146,16 +146,19 @@ class _Match:
 
     def parts(self, group: LimbGroup) -> AlikeParts | None:
         """Return the rows and columns of limbs; None where they do not correspond."""
-        columns = [[self._columns[i] for i in limb] for limb in group.limbs]
-        if len({tuple(map(len, of_limb)) for of_limb in columns}) > 1:
+        n_rows, n = self._system.shape
+        by_body = [[self._columns[i] for i in limb] for limb in group.limbs]
+        if len({tuple((len(own), sum(column < n for column in own)) for own in of_limb) for of_limb in by_body}) > 1:
             return None
-        flat = np.array([[column for own in of_limb for column in own] for of_limb in columns], dtype=np.intp)
+        columns = np.array([[column for own in of_limb for column in own] for of_limb in by_body], dtype=np.intp)
         if self._system.is_weighted:  # rows of optimality conditions are those of their unknowns and multipliers
-            return AlikeParts(flat, flat)
-        rows, n = self._system.shape
-        with_columns = flat[:, flat[0] >= n] - n + rows
+            return AlikeParts(columns, columns)
         given = self._given_rows(group)
-        return None if given is None else AlikeParts(np.concatenate((with_columns, given), axis=1), flat)
+        if given is None:
+            return None
+        rows = np.concatenate((columns[:, columns[0] >= n] - n + n_rows, given), axis=1)
+        has_own = len(np.unique(rows)) == rows.size  # and no loop ties one limb to another
+        return AlikeParts(rows, columns) if has_own else None
 
     def _given_rows(self, group: LimbGroup) -> Indices | None:
         """Return the rows of limbs in the system as given (limbs, m)."""

@@ -134,9 +134,11 @@ def _turn_about(work: Elimination[Expr], refined: RefinedSystem, order: Ordering
     What is added up in such a row is then the unknown and not its opposite, which would be one operation more where it
     is an output. Optimality conditions are left symmetric.
     """
+    if refined.duals:
+        return
     for row, column in zip(order.rows.tolist(), order.columns.tolist(), strict=True):
         entry = work.rows[row].get(column)
-        if row >= refined.original.shape[0] and not refined.duals and entry is not None and entry.is_unit and entry.value < 0:
+        if row >= refined.original.shape[0] and entry is not None and entry.is_unit and entry.value < 0:
             work.rows[row] = {j: -x for j, x in work.rows[row].items()}
             work.rhs[row] = -work.rhs[row]
 
