@@ -18,6 +18,7 @@ from nori_dyn.api.verification import verify
 from nori_dyn.errors import NoriError, NoriWarning, PlanError
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
+    OLDER,
     VERSION,
     OrderData,
     PlanData,
@@ -172,7 +173,7 @@ class Plan(EliminationPlan):
 
     @staticmethod
     def load(path: str | Path, system: System | None = None) -> Plan:
-        """Return the plan in a file.
+        """Return the plan in a file; one of an older version is planned anew, with the ordering and the seed in it.
 
         Args:
             path: the file.
@@ -266,15 +267,17 @@ def _restored(data: PlanData, system: System | None) -> Plan:
             f"it belongs to another system: robot '{data.tree.name}' with sensors '{data.sensors.get('name')}', "
             f"not {system!r} (or the model or sensors have changed since). Plan again."
         )
-    return plan_of(system, data.outputs, data)
+    return plan_of(system, data.outputs, data, data.version)
 
 
-def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> Plan:
-    """Return the plan of a system from the data of its order.
+def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, version: int) -> Plan:
+    """Return the plan of a system from the data of its order, in a file of some version.
 
     Raises:
         PlanError: an output that the system does not have, or no permutations.
     """
+    if version in OLDER:
+        return make_plan(system, outputs, data.ordering, data.seed, kind=Plan)
     system = system_of(system, data)
     n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
     return Plan(
