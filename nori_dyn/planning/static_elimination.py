@@ -143,7 +143,7 @@ def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Ex
     for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
         if row in rows and (row in multipliers or column in multipliers):
             accumulate(left, row, entry * rough[column])
-    for reading in refined.weighed:
+    for reading in refined.summed:
         force = reading.weight * reading.at(rough)
         for column, entry in reading.entries.items():
             accumulate(left, column, entry * force)
