@@ -8,7 +8,7 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
@@ -52,13 +52,16 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
     writer = writer_of(job, notation, large)
-    n_work = writer.n_work
+    usual = writer_of(job.of_usual, replace(notation, prefix="usual_"), large, writer.angles) if job.first else None
+    n_work = max(writer.n_work, usual.n_work if usual else 0)
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
         "PIVOTS": writer.first_pivot,
         "N_STEPS": len(job.steps),
+        "HAS_FIRST": int(usual is not None),
+        "N_WATCHED": len(job.watched),
         "FIRST_WEIGHT": len(job.inputs) - job.n_weights,
         "FIRST_SENSOR": len(job.inputs) - job.n_weights + job.n_noise_weights,
         "WEIGHT_SPREAD": job.weight_spread,
@@ -66,7 +69,7 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
-        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * n_numbers))),
+        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * (n_numbers - n_work + (usual or writer).n_work)))),
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
@@ -75,16 +78,18 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
+    body = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.constants(), writer.residual()])
 
     def unit(real: str, entry: str, call: str, place: str) -> str:
         text = PRELUDE.format(lanes=lanes, real=real) + head
         text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
         text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
         always, rarely = writer.chunk_numbers
+        first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
         return text + entry.format(
+            usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
             calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
-            more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
+            more_calls="\n".join(f"            chunk{k}({place});" for k in rarely),
             residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
             transpose=_transpose(lanes),
         )

@@ -6,7 +6,7 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
@@ -45,6 +45,8 @@ class Job:
         constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
         steps: expressions that must be small beside the outputs, one of each, or none.
         again: where they are not, other outputs to return, and their steps.
+        first: what may be returned instead of the outputs at a usual state; none where there is nothing cheaper.
+        watched: expressions that have their usual size there.
     """
 
     graph: Graph
@@ -60,6 +62,14 @@ class Job:
     constants_once: bool = False
     steps: tuple[Expr, ...] = ()
     again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
+    first: tuple[Expr, ...] = ()
+    watched: tuple[Expr, ...] = ()
+
+    @property
+    def of_usual(self) -> Job:
+        """What is computed at a usual state; what is watched comes after the pivots."""
+        pivots = (*self.pivots, *self.watched)
+        return replace(self, outputs=self.first, pivots=pivots, steps=(), again=((), ()), first=(), watched=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,7 @@ class Notation:
         rarely: what stands before functions that are called where steps are not small.
         root: the function that takes square roots of such numbers.
         straight: what stands before the other functions of statements.
+        prefix: what the names of all functions begin with.
     """
 
     inputs: Sequence[str]
@@ -85,6 +96,7 @@ class Notation:
     rarely: str = "RARELY "
     root: str = "ROOT"
     straight: str = ""
+    prefix: str = ""
 
 
 class Writer:
@@ -102,9 +114,10 @@ class Writer:
         job: what to compute.
         notation: how statements refer to what they read and write.
         reserved: numbers at the start of the workspace that are the caller's.
+        angles: those that come first, whether they are needed or not.
     """
 
-    def __init__(self, job: Job, notation: Notation, reserved: int = 0) -> None:
+    def __init__(self, job: Job, notation: Notation, reserved: int = 0, angles: Sequence[int] = ()) -> None:
         self.job = job
         self._notation = notation
         graph = job.graph
@@ -114,7 +127,8 @@ class Writer:
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
         first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
         trigonometric = [i for i in graph.reachable([*first, *again]) if graph.ops[i] in (Op.SIN, Op.COS)]
-        self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
+        needed = sorted({self._input_place[graph.left[i]] for i in trigonometric})
+        self.angles = list(dict.fromkeys([*angles, *needed]))
         self._chunks: list[list[int]] = []
         placed: set[int] = set()
         for targets in (first, again):
@@ -199,7 +213,7 @@ class Writer:
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
             before = notation.rarely if chunk > last else notation.straight
-            lines = [f"{before}static void chunk{chunk}({notation.parameters}) {{"]
+            lines = [f"{before}static void {notation.prefix}chunk{chunk}({notation.parameters}) {{"]
             for i in statements:
                 operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
                 value = FORMATS[graph.ops[i]].format(*operands, root=notation.root)
