@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
-from nori_dyn.program.c_writer import Job, Notation
+from nori_dyn.program.c_writer import Job, Notation, Writer
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.pack_text import TYPES
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 
 GROUPS = 4
@@ -32,12 +33,14 @@ class CSource:
         batch: source with `run_batch`.
         n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
+        packed: how many statements of `run` are computed two at a time, four and so on, see `packs`.
     """
 
     single: str
     batch: str
     n_work: int
     first_pivot: int
+    packed: dict[int, int]
 
 
 def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
@@ -51,9 +54,44 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    writer = writer_of(job, notation, large)
-    usual = writer_of(job.of_usual, replace(notation, prefix="usual_"), large, writer.angles) if job.first else None
-    n_work = max(writer.n_work, usual.n_work if usual else 0)
+    batch = _Layout.of(job, notation, large)
+    single = _Layout.of(job, replace(notation, lanes=lanes), large) if job.limbs else batch
+    return CSource(
+        _unit(job, single, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        _unit(job, batch, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
+        max(single.n_work, batch.n_work) + len(job.inputs) + len(job.outputs),
+        single.always.first_pivot,
+        (single.usual or single.always).packing.count(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a job is laid out.
+
+    Attributes:
+        always: what may be computed at any state.
+        usual: what is computed at usual ones, where the job tells them from others.
+    """
+
+    always: Writer
+    usual: Writer | None
+
+    @staticmethod
+    def of(job: Job, notation: Notation, large: int) -> _Layout:
+        always = writer_of(job, notation, large)
+        if not job.first:
+            return _Layout(always, None)
+        return _Layout(always, writer_of(job.of_usual, replace(notation, prefix="usual_"), large, always.angles))
+
+    @property
+    def n_work(self) -> int:
+        """Length of the workspace."""
+        return max(self.always.n_work, self.usual.n_work if self.usual else 0)
+
+
+def _unit(job: Job, layout: _Layout, lanes: int, real: str, entry: str, call: str, place: str) -> str:
+    writer, usual, n_work = layout.always, layout.usual, layout.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
@@ -80,25 +118,17 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
     body = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.constants(), writer.residual()])
 
-    def unit(real: str, entry: str, call: str, place: str) -> str:
-        text = PRELUDE.format(lanes=lanes, real=real) + head
-        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
-        text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
-        always, rarely = writer.chunk_numbers
-        first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
-        return text + entry.format(
-            usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
-            calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
-            more_calls="\n".join(f"            chunk{k}({place});" for k in rarely),
-            residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
-            transpose=_transpose(lanes),
-        )
-
-    return CSource(
-        unit("double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
-        unit("vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
-        n_numbers,
-        writer.first_pivot,
+    text = PRELUDE.format(lanes=lanes, real=real) + TYPES + head
+    text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
+    text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
+    always, rarely = writer.chunk_numbers
+    first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
+    return text + entry.format(
+        usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
+        calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
+        more_calls="\n".join(f"            chunk{k}({place});" for k in rarely),
+        residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
+        transpose=_transpose(lanes),
     )
 
 

@@ -6,9 +6,14 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Self
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.model.limbs import Limbs
+from nori_dyn.program.pack_text import pack_text
+from nori_dyn.program.packs import GIVEN, find_packs, in_lanes
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
 from nori_dyn.program.schedule import schedule
 
@@ -47,6 +52,7 @@ class Job:
         again: where they are not, other outputs to return, and their steps.
         first: what may be returned instead of the outputs at a usual state; none where there is nothing cheaper.
         watched: expressions that have their usual size there.
+        limbs: for each group of isomorphic limbs, the places among the inputs of those of each limb, in the same order.
     """
 
     graph: Graph
@@ -64,6 +70,7 @@ class Job:
     again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
     first: tuple[Expr, ...] = ()
     watched: tuple[Expr, ...] = ()
+    limbs: Limbs = ()
 
     @property
     def of_usual(self) -> Job:
@@ -86,6 +93,8 @@ class Notation:
         root: the function that takes square roots of such numbers.
         straight: what stands before the other functions of statements.
         prefix: what the names of all functions begin with.
+        lanes: numbers of a vector in which statements of several limbs may be packed, at most.
+        has_vectors: whether the compiler knows vectors; for one that does not, packs are written lane by lane.
     """
 
     inputs: Sequence[str]
@@ -97,6 +106,8 @@ class Notation:
     root: str = "ROOT"
     straight: str = ""
     prefix: str = ""
+    lanes: int = 1
+    has_vectors: bool = True
 
 
 class Writer:
@@ -107,6 +118,7 @@ class Writer:
             the cosines, after what is reserved; they must be there before the first chunk is called.
         first_pivot: where the chunks leave the pivots, and after them the steps, in the workspace.
         n_work: length of the workspace.
+        packing: the statements that are packed.
         chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
             those to be called where steps are not small.
 
@@ -126,15 +138,19 @@ class Writer:
         kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
         first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
+        limbs = [
+            [[job.inputs[k].index for k in limb] for limb in limbs] for limbs in in_lanes(job.limbs, notation.lanes)
+        ]
         trigonometric = [i for i in graph.reachable([*first, *again]) if graph.ops[i] in (Op.SIN, Op.COS)]
-        needed = sorted({self._input_place[graph.left[i]] for i in trigonometric})
-        self.angles = list(dict.fromkeys([*angles, *needed]))
+        self.packing = find_packs(graph, graph.reachable(first), limbs)
+        self.angles = list(dict.fromkeys([*angles, *self._ordered_angles(trigonometric)]))
         self._chunks: list[list[int]] = []
         placed: set[int] = set()
         for targets in (first, again):
             needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS and i not in placed]
             placed.update(needed)
-            statements = schedule(graph, needed, targets)
+            sources = self.packing.sources(graph, needed)
+            statements = schedule(sources, (h for t in targets if (h := self.packing.head(t.index)) in sources))
             self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
             if targets is first:
                 self._chunks = self._chunks or [[]]
@@ -145,6 +161,7 @@ class Writer:
         self._place = {i: place for place, i in enumerate(self._chunk)}
 
         self._slot: dict[int, int] = {}
+        self._pack_slot: dict[int, int] = {}
         slots = {angle: k for k, angle in enumerate(self.angles)}
         for i in trigonometric:
             offset = 0 if graph.ops[i] is Op.SIN else len(self.angles)
@@ -153,33 +170,58 @@ class Writer:
         for k, guarded in enumerate(self._guarded):
             self._slot.setdefault(guarded.index, self.first_pivot + k)
         self.n_work = self.first_pivot + len(self._guarded)
+        for node in kept:  # what tables of the residual refer to has the sign that it has
+            if self._is_turned(node.index):
+                self._slot.setdefault(node.index, self.n_work)
+                self.n_work = max(self.n_work, self._slot[node.index] + 1)
         self._allocate(self._last_readers(kept))
+
+    def without_vectors(self) -> Self:
+        """Return a writer with the same layout for compilers that know no vectors: packs stand lane by lane."""
+        twin = copy(self)
+        twin._notation = replace(self._notation, has_vectors=False)
+        return twin
+
+    def _ordered_angles(self, trigonometric: Sequence[int]) -> list[int]:
+        """Return the places of angles among the inputs, those in the lanes of a pack side by side."""
+        places = {i: self._input_place[self.job.graph.left[i]] for i in trigonometric}
+        packed = [pack.nodes for pack in self.packing.packs if pack.op in (Op.SIN, Op.COS)]
+        first = [places[i] for nodes in packed for i in nodes]
+        return list(dict.fromkeys([*first, *sorted(places.values())]))
 
     def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
         """Return for each statement whose value is read outside its own chunk the last chunk that does."""
         last: dict[int, int] = {}
         for i in self._chunk:
-            for source in (self.job.graph.left[i], self.job.graph.right[i]):
+            for source in map(self.packing.head, self.packing.reads(self.job.graph, i)):
                 if source in self._chunk and self._chunk[source] != self._chunk[i]:
                     last[source] = self._chunk[i]
-        return last | {node.index: self.n_chunks for node in kept if node.index in self._chunk}
+        heads = (self.packing.head(node.index) for node in kept)
+        return last | {head: self.n_chunks for head in heads if head in self._chunk}
 
     def _allocate(self, last: dict[int, int]) -> None:
         """Give each of these values a place in the workspace; one that is not read any more gives its place up."""
-        free: list[int] = []
-        ending: dict[int, list[int]] = {}
+        free: dict[int, list[int]] = {}
+        ending: dict[int, list[tuple[int, int]]] = {}
         chunk = 0
         for i in self._chunk:
-            if i not in last or i in self._slot:
+            width = len(self.packing.members(i))
+            if i not in last or (width == 1 and i in self._slot):
                 continue
             while chunk < self._chunk[i]:
-                free += ending.pop(chunk, ())
+                for n, slot in ending.pop(chunk, ()):
+                    free.setdefault(n, []).append(slot)
                 chunk += 1
-            if not free:
-                free.append(self.n_work)
-                self.n_work += 1
-            self._slot[i] = free.pop()
-            ending.setdefault(last[i], []).append(self._slot[i])
+            places = free.setdefault(width, [])
+            if not places:
+                places.append(self.n_work)
+                self.n_work += width
+            slot = places.pop()
+            if width == 1:
+                self._slot[i] = slot
+            else:
+                self._pack_slot[i] = slot
+            ending.setdefault(last[i], []).append((width, slot))
 
     def _name(self, i: int, chunk: int | None) -> str:
         """Return how a chunk refers to a node."""
@@ -189,39 +231,80 @@ class Writer:
             return f"({number})" if number.startswith("-") else number
         if op is Op.INPUT:
             return self._notation.inputs[self._input_place[i]]
-        if chunk is not None and self._chunk.get(i) == chunk:
-            return self._local(i)
-        return f"w[{self._slot[i]}]"
+        head = self.packing.head(i)
+        is_here = chunk is not None and self._chunk.get(head) == chunk
+        if head not in self._chunk or self.packing.pack_of(i) is None:
+            return self._local(i) if is_here else f"w[{self._slot[i]}]"
+        if i in self._slot and not is_here:
+            return f"w[{self._slot[i]}]"
+        lane = self.packing.places[i][1]
+        name = self._lane(head, lane) if is_here else f"w[{self._pack_slot[head] + lane}]"
+        return f"(-{name})" if self._is_turned(i) else name
+
+    def _lane(self, head: int, lane: int) -> str:
+        return f"{self._local(head)}{f'[{lane}]' if self._notation.has_vectors else f'_{lane}'}"
+
+    def _is_turned(self, i: int) -> bool:
+        """Return whether a pack holds a value with the other sign."""
+        return self._notation.has_vectors and self.packing.is_turned(i)
+
+    def _vector(self, number: int, chunk: int) -> str | None:
+        """Return how a chunk refers to a pack; None where its numbers stand in no vector."""
+        pack = self.packing.packs[number]
+        head, n = pack.nodes[0], len(pack.nodes)
+        if self._chunk.get(head) == chunk:
+            return self._local(head)
+        if pack.op in GIVEN:
+            places = [self._slot.get(i, -n) for i in pack.nodes]
+            return f"*(const u{n} *)(w + {places[0]})" if places == [*range(places[0], places[0] + n)] else None
+        return f"*(const u{n} *)(w + {self._pack_slot[head]})"
 
     def _local(self, i: int) -> str:
         """Return the name of a statement's value: its place, so that where a graph has its nodes changes no source."""
         return f"t{self._place[i]}"
 
+    def _written(self, head: int, chunk: int) -> Iterator[str]:
+        """Yield what computes a value, or a pack of values, and stores the pack where others read it."""
+        graph, pack, slot = self.job.graph, self.packing.pack_of(head), self._pack_slot.get(head)
+        if pack is not None and self._notation.has_vectors:
+            name, n = self._local(head), len(pack.nodes)
+            value = pack_text(pack, lambda number: self._vector(number, chunk), lambda i: self._name(i, chunk))
+            yield f"const v{n} {name} = {value};"
+            if slot is not None:
+                yield f"*(u{n} *)(w + {slot}) = {name};"
+            return
+        for lane, i in enumerate(self.packing.members(head)):
+            name = self._local(head) if pack is None else self._lane(head, lane)
+            operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
+            value = FORMATS[graph.ops[i]].format(*operands, root=self._notation.root)
+            yield f"const {self._notation.real} {name} = {value};"
+            if slot is not None:
+                yield f"w[{slot + lane}] = {name};"
+
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
-        graph, notation = self.job.graph, self._notation
+        notation = self._notation
         kept: dict[int, list[str]] = {}
         for outputs in (self.job.outputs, self.job.again[0]):
             for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
-                if outputs is self.job.outputs or output.index in self._chunk:
+                if outputs is self.job.outputs or self.packing.head(output.index) in self._chunk:
                     kept.setdefault(output.index, []).append(name)
         for k, guarded in enumerate(self._guarded):
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
         for i, slot in self._slot.items():
-            if i in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
+            if self.packing.head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
             before = notation.rarely if chunk > last else notation.straight
             lines = [f"{before}static void {notation.prefix}chunk{chunk}({notation.parameters}) {{"]
-            for i in statements:
-                operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-                value = FORMATS[graph.ops[i]].format(*operands, root=notation.root)
-                lines.append(f"const {notation.real} {self._local(i)} = {value};")
-                lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
+            for head in statements:
+                lines.extend(self._written(head, chunk))
+                for i in self.packing.members(head):
+                    lines.extend(f"{place} = {self._name(i, chunk)};" for place in kept.get(i, ()))
             if chunk == last:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
-                    if i not in self._chunk and not self._is_written_once(i):
+                    if self.packing.head(i) not in self._chunk and not self._is_written_once(i):
                         lines.extend(self._fills(i, places))
             lines.append("(void)in; (void)w; (void)out;\n}")
             yield "\n".join(lines)

@@ -5,30 +5,35 @@ Source: docs/design.md, 4.8; the functions are those of `recursions`, or anybody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from math import prod
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy import empty, ndarray
 
 from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
+from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.base import REFUSED, Kernel
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
+from nori_dyn.system.limbs import of_joints
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Array, Floats
 
@@ -77,13 +82,14 @@ class CompiledFunction:
         self.kernel = chosen(backend, ways, "The function")
         self.backend = self.kernel.name
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
+        self._quick_batch = self._quickly_in_batches()
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
         if "q" in self._shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
         seen = self._single.values.view()
         seen.flags.writeable = False
         self.outputs = self._formed(seen)
-        self.tick: Callable[[], int] = partial(self.kernel.run, self._single.at)
+        self.tick: Callable[[], int] = self.kernel.bound(self._single.at)
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
@@ -132,6 +138,9 @@ class CompiledFunction:
             >>> H.shape, inertia.batch(np.ones((100, 2)), out=H) is H
             ((100, 2, 2), True)
         """
+        quick = None if kwargs else self._quick_batch(args, threads, order, out)
+        if quick is not None:
+            return quick
         given = self._named(args, kwargs)
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
@@ -146,6 +155,32 @@ class CompiledFunction:
             k = int(np.argmax(wrong != 0))
             raise SingularSystemError(f"{self._function.name} {self._no_result} at state {k} of {N}.")
         return out if values is None else self._formed(values)
+
+    def _quickly_in_batches(self) -> Callable[[tuple[Any, ...], Any, Literal["C", "F"], Any], Any]:
+        """Return what does as `batch` where all arrays are in order, and no state is wrong; None of others."""
+        shapes, n, form = list(self._shapes.values()), len(self._flat), self._formed
+        run = self.kernel.batches([prod(shape) for shape in shapes] + [n], 1, len(shapes))
+        n_given = len(shapes) if all(len(shape) == 1 for shape in shapes) else -1
+        one = self._outputs[0][1] if self._kind is None else None
+
+        def quick(given: tuple[Any, ...], threads: Any, order: Literal["C", "F"], out: Any) -> Any:
+            if len(given) != n_given or type(given[0]) is not ndarray or given[0].ndim != 2:
+                return None
+            if type(threads) is not int or threads < 1:
+                return None
+            N = len(given[0])
+            if out is None:
+                values = empty((N, n), order=order)
+            elif type(out) is ndarray and one is not None and out.shape == (N, *one) and out.flags.c_contiguous:
+                values = out.reshape(N, n)
+            else:
+                return None
+            found = run((*given, values), N, threads)
+            if found is None or found[0] is not None:
+                return None
+            return form(values) if out is None else out
+
+        return quick
 
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
         """Return the arrays of an `out` as rows (N, size), one an output.
@@ -230,7 +265,8 @@ class CompiledFunction:
     def _native(self) -> NativeKernel:
         compiler = needed_compiler("a native function")
         limits = [least for _, least in self._function.guards]
-        return NativeKernel.of(self._job(), compiler, partial(self._watch, "compiling for batches"), limits)
+        watch = partial(self._watch, "compiling for batches")
+        return NativeKernel.of(self._job(), compiler, watch, limits, is_long=self.cost.total > LONG)
 
     def _numpy(self) -> NumpyKernel:
         guarded, limits = zip(*self._function.guards, strict=True) if self._function.guards else ((), ())
@@ -250,7 +286,20 @@ class CompiledFunction:
             quaternions,
             len(self._inputs),
             constants_once=True,
+            limbs=self._limbs(),
         )
+
+    def _limbs(self) -> Limbs:
+        """Return which inputs correspond in isomorphic limbs: of arrays with numbers for each joint or each link."""
+        tree, first = self._function.tree, 0
+        found: list[tuple[int, int, Hashable]] = []
+        for name, shape in self._shapes.items():
+            if name == "q" or shape == (tree.nv,):
+                found += of_joints(tree, first, name)
+            elif shape[:1] == (tree.n_links,):
+                found += [(first + k, k * tree.n_links // prod(shape), name) for k in range(prod(shape))]
+            first += prod(shape)
+        return corresponding(isomorphic_limbs(tree), found)
 
 
 def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:

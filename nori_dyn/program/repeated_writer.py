@@ -18,6 +18,7 @@ import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Op
 from nori_dyn.program.c_writer import CHUNK, FORMATS, Job, Notation, Writer
+from nori_dyn.program.packs import Packing
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
 from nori_dyn.typing import Floats, Indices
 
@@ -106,7 +107,7 @@ class RepeatedWriter(Writer):
     """
 
     def __init__(self, job: Job, notation: Notation, angles: Sequence[int] = ()) -> None:
-        self.job, self._notation = job, notation
+        self.job, self._notation, self.packing = job, notation, Packing()
         graph = job.graph
         kept = _kept(job)
         self._guarded = (*job.pivots, *job.steps, *job.again[1])

@@ -146,15 +146,17 @@ class Backend(Protocol):
     def name(self) -> str:
         """The backend's name."""
 
-    @property
-    def sees_bad_input(self) -> bool:
-        """Whether `solve_batch` itself finds states that are not finite, and gives nan and a rcond of nan for them."""
-
     def quick(self, q: Any, qd: Any, y: Any, /) -> Found | None:
         """Solve one state as its user has it, with the weights of the sensors, where it is in order: arrays of doubles.
 
         None where it is not, or where the backend has no such way: nothing is computed then, and `solve` does it, after
         the checks of what is given.
+        """
+
+    def quick_batch(self, Q: Any, Qd: Any, Y: Any, threads: Any, out: Any, /) -> Found | None:
+        """Solve N states as their user has them, as `quick` does, into `out` where that is not None.
+
+        States that are not finite get nan and a rcond of nan. None where arrays are not in order, `out` among them.
         """
 
     def solve(self, *state: Floats) -> Solution:

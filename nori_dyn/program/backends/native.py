@@ -5,13 +5,14 @@ Source: docs/design.md, 4.8 and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import nan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy import ndarray
+from numpy import empty, ndarray
+from numpy.typing import NDArray
 
 from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.expressions import Expr
@@ -41,11 +42,13 @@ from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.residual import Row
+from nori_dyn.system.limbs import corresponding_inputs
 from nori_dyn.typing import Floats
 
 
@@ -61,7 +64,6 @@ class NativeBackend:
     """
 
     name = NATIVE
-    sees_bad_input = True
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._plan, self._compiler = plan, needed_compiler("the native backend")
@@ -71,7 +73,7 @@ class NativeBackend:
         self._kernel = self._loaded()
         self._single = self._alone(self._kernel)
         self._usual = self._alone(self._kernel)  # its weights stay as the sensors have them
-        self.quick = self._quick()
+        self.quick, self.quick_batch = self._quick(), self._quick_batch()
 
     def _loaded(self) -> NativeKernel:
         """Take the compiled plan from the cache, or compile it."""
@@ -88,6 +90,7 @@ class NativeBackend:
                 first_pivot=source.first_pivot,
                 single=library_key(source.single, self._compiler),
                 batch=library_key(source.batch, self._compiler),
+                packed=source.packed,
             )
             remember(key, record)
         self._record = record
@@ -104,12 +107,17 @@ class NativeBackend:
             return load_library(interface(), source.batch, self._compiler)
 
         limiting = limits, RESIDUAL_LIMIT, STEP_LIMIT, self._checked
-        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting)
+        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting, self._plan.cost.total > LONG)
 
     @property
     def kernel(self) -> NativeKernel:
         """What runs the program, guards of pivots included."""
         return self._kernel
+
+    @property
+    def packed(self) -> Mapping[int, int]:
+        """How many operations of a tick isomorphic limbs do together: two at a time, four and so on."""
+        return self._record.packed
 
     def _alone(self, kernel: NativeKernel) -> Single:
         return Single(kernel, ((size,) for size in self._plan.system.input_sizes.values()), len(self._columns))
@@ -170,7 +178,7 @@ class NativeBackend:
         put_q, put_qd, put_y, *weights = self._usual.slots
         for slot in weights:
             slot[ALL] = self._plan.system.weights
-        run, at, inputs, copy = self._kernel.solve, self._usual.at, self._usual.inputs, self._usual.values.copy
+        run, at, inputs, copy = self._usual.run, self._usual.at, self._usual.inputs, self._usual.values.copy
         is_checked, fallback = self._checked, self._fallback
 
         def quick(q: Any, qd: Any, y: Any) -> Found | None:
@@ -182,7 +190,7 @@ class NativeBackend:
                 put_y[ALL] = y
             except MISFITS:
                 return None
-            wrong = run(at)
+            wrong = run()
             if wrong:
                 return None if wrong == REFUSED else _afresh(fallback, inputs)
             return copy(), at.residual if is_checked else nan, False, 1.0
@@ -195,14 +203,39 @@ class NativeBackend:
             return _afresh(self._fallback, state)
         return Solution(single.values.copy(), single.at.residual, False, 1.0)
 
+    def _quick_batch(self) -> Callable[..., Found | None]:
+        """Return `quick_batch`, all that it uses at hand."""
+        sizes, n_out = self._plan.system.input_sizes.values(), len(self._columns)
+        weights = (self._plan.system.weights,) if self._plan.system.is_weighted else ()
+        run, judged = self._kernel.batches((*sizes, n_out), 1, 3), self._judged
+
+        def quick_batch(Q: Any, Qd: Any, Y: Any, threads: Any, out: Any) -> Found | None:
+            if type(Q) is not ndarray or Q.ndim != 2 or type(threads) is not int or threads < 1:
+                return None
+            N, values = len(Q), out
+            if out is None:  # they lie as the states do
+                values = empty((N, n_out), order="F") if Q.flags.fnc else empty((N, n_out))
+            found = run((Q, Qd, Y, *weights, values) if weights else (Q, Qd, Y, values), N, threads)
+            if found is None:
+                return None
+            wrong, residual = found
+            if wrong is None:
+                return values, nan if residual is None else residual, False, 1.0
+            return judged((Q, Qd, Y, *weights), values, wrong, residual)
+
+        return quick_batch
+
     def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
-        values = out
-        if values is None:  # they lie as the states do
-            order: Literal["C", "F"] = "F" if states[0].flags.fnc else "C"
-            values = np.empty((len(states[0]), len(self._columns)), order=order)
+        values = np.empty((len(states[0]), len(self._columns))) if out is None else out
         wrong, residual = self._kernel.batch(states, (values,), threads)
         if wrong is None:
             return Solution(values, nan if residual is None else residual, False, 1.0)
+        return self._judged(states, values, wrong, residual)
+
+    def _judged(
+        self, states: Sequence[Floats], values: Floats, wrong: NDArray[np.int32], residual: Floats | None
+    ) -> Solution:
+        """Return the solution of N states, of which some are solved afresh, and some are none."""
         residual = np.full(len(wrong), nan) if residual is None else residual
         rcond = np.ones(len(wrong))
         refused = wrong == REFUSED
@@ -235,18 +268,15 @@ class NativeBackend:
         return f"refinement still changes '{name}' by a share of {shares[k]:.2g} of it, above {STEP_LIMIT:g}"
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        at, run, good = self._kernel.place(state, values), self._kernel.run, Status()
         parts = state_parts(self._plan, state)
 
-        def tick() -> Status:
-            if not run(at):
-                return good
+        def afresh() -> Status:
             cause = self._find_cause(parts, values)
             solution = _afresh(self._fallback, parts)
             values[:] = solution.values
             return Status.of(solution, cause)
 
-        return tick
+        return self._kernel.bound(self._kernel.place(state, values), judged=(Status(), afresh))
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
@@ -287,6 +317,7 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         equations=equations,
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
         n_arrays=len(symbolic.inputs),
+        limbs=corresponding_inputs(plan.system),
         n_weights=len(symbolic.weights),
         n_noise_weights=plan.system.n_noise_weights,
         weight_spread=WEIGHT_SPREAD,
