@@ -413,8 +413,11 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
             refused[g] = begin(at, base + g * LANES, x + g * N_INPUTS, w + g * N_WORK);
         for (int g = 0; g < groups; ++g) usual[g] = HAS_FIRST && are_near(at, x + g * N_INPUTS);
 {usual_calls}
-        for (int g = 0; g < groups; ++g) usual[g] = usual[g] && are_large(at, w + g * N_WORK);
+        int others = 0;
+        for (int g = 0; g < groups; ++g) others |= !(usual[g] = usual[g] && are_large(at, w + g * N_WORK));
+        if (others) {{
 {calls}
+        }}
         for (int g = 0; g < groups; ++g)
             found += finish(at, base + g * LANES, refused[g], usual[g], x + g * N_INPUTS, w + g * N_WORK,
                             o + g * N_OUTPUTS);
