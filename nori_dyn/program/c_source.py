@@ -54,25 +54,52 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    plain = writer_of(job, notation, large)
-    packed = writer_of(job, replace(notation, lanes=lanes), large) if job.limbs else plain
+    batch = _Layout.of(job, notation, large)
+    single = _Layout.of(job, replace(notation, lanes=lanes), large) if job.limbs else batch
     return CSource(
-        _unit(job, packed, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
-        _unit(job, plain, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
-        max(writer.n_work for writer in (plain, packed)) + len(job.inputs) + len(job.outputs),
-        packed.first_pivot,
-        packed.packing.count(),
+        _unit(job, single, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        _unit(job, batch, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
+        max(single.n_work, batch.n_work) + len(job.inputs) + len(job.outputs),
+        single.always.first_pivot,
+        (single.usual or single.always).packing.count(),
     )
 
 
-def _unit(job: Job, writer: Writer, lanes: int, real: str, entry: str, call: str, place: str) -> str:
-    n_work = writer.n_work
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a job is laid out.
+
+    Attributes:
+        always: what may be computed at any state.
+        usual: what is computed at usual ones, where the job tells them from others.
+    """
+
+    always: Writer
+    usual: Writer | None
+
+    @staticmethod
+    def of(job: Job, notation: Notation, large: int) -> _Layout:
+        always = writer_of(job, notation, large)
+        if not job.first:
+            return _Layout(always, None)
+        return _Layout(always, writer_of(job.of_usual, replace(notation, prefix="usual_"), large, always.angles))
+
+    @property
+    def n_work(self) -> int:
+        """Length of the workspace."""
+        return max(self.always.n_work, self.usual.n_work if self.usual else 0)
+
+
+def _unit(job: Job, layout: _Layout, lanes: int, real: str, entry: str, call: str, place: str) -> str:
+    writer, usual, n_work = layout.always, layout.usual, layout.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
         "PIVOTS": writer.first_pivot,
         "N_STEPS": len(job.steps),
+        "HAS_FIRST": int(usual is not None),
+        "N_WATCHED": len(job.watched),
         "FIRST_WEIGHT": len(job.inputs) - job.n_weights,
         "FIRST_SENSOR": len(job.inputs) - job.n_weights + job.n_noise_weights,
         "WEIGHT_SPREAD": job.weight_spread,
@@ -80,7 +107,7 @@ def _unit(job: Job, writer: Writer, lanes: int, real: str, entry: str, call: str
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
-        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * n_numbers))),
+        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * (n_numbers - n_work + (usual or writer).n_work)))),
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
@@ -89,15 +116,17 @@ def _unit(job: Job, writer: Writer, lanes: int, real: str, entry: str, call: str
     head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
         head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
+    body = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.constants(), writer.residual()])
 
     text = PRELUDE.format(lanes=lanes, real=real) + TYPES + head
     text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
     text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
     always, rarely = writer.chunk_numbers
+    first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
     return text + entry.format(
+        usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
         calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
-        more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
+        more_calls="\n".join(f"            chunk{k}({place});" for k in rarely),
         residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
         transpose=_transpose(lanes),
     )
