@@ -18,10 +18,16 @@ import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.algebra.scalars import is_numeric, is_zero
-from nori_dyn.typing import Array
+from nori_dyn.typing import Array, Indices
 
 Nodes: TypeAlias = tuple[int, ...]
 """The nodes of a row, by their indices; node 0 is zero."""
+
+
+Columns: TypeAlias = slice | Indices
+"""Some columns of a row."""
+
+ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,9 +51,9 @@ class Combination:
 
 def combination(
     initial: Array,
-    coefficients: Sequence[Any],
-    rows: Sequence[Array],
-    columns: slice = slice(None),
+    coefficients: Sequence[Any] | Array,
+    rows: Sequence[Array] | Array,
+    columns: Columns = ALL,
     subtracted: bool = False,
 ) -> Array:
     """Return initial + sum_k coefficients[k] rows[k], or minus, in some columns; zero in others.
@@ -69,10 +75,10 @@ def combination(
             part = coefficient * row[columns]
             total[columns] = total[columns] - part if subtracted else total[columns] + part
         return total
-    return _of_objects(initial, coefficients, rows, range(len(initial))[columns], subtracted)
+    return _of_objects(initial, coefficients, rows, _numbers(initial, columns), subtracted)
 
 
-def divided(row: Array, divisor: Any, columns: slice = slice(None)) -> Array:
+def divided(row: Array, divisor: Any, columns: Columns = ALL) -> Array:
     """Return row / divisor in some columns, zero in others; see `combination`."""
     if is_numeric(row):
         result = np.zeros_like(row)
@@ -81,12 +87,14 @@ def divided(row: Array, divisor: Any, columns: slice = slice(None)) -> Array:
     if isinstance(divisor, Expr):
         return combination(np.zeros(len(row), dtype=object), [1 / divisor], [row], columns)
     found = np.zeros(len(row), dtype=object)
-    for k in range(len(row))[columns]:
+    for k in _numbers(row, columns):
         found[k] = row[k] / divisor if not is_zero(row[k]) else row[k]
     return found
 
 
-def _of_objects(initial: Array, coefficients: Any, rows: Sequence[Array], columns: range, subtracted: bool) -> Array:
+def _of_objects(
+    initial: Array, coefficients: Any, rows: Sequence[Array] | Array, columns: Sequence[int], subtracted: bool
+) -> Array:
     """Return a combination of scalars that are no plain numbers, zeros left out; of expressions it is remembered."""
     graph = _graph(initial, coefficients, rows)
     if graph is not None:
@@ -106,7 +114,13 @@ def _of_objects(initial: Array, coefficients: Any, rows: Sequence[Array], column
     return total
 
 
-def _graph(initial: Array, coefficients: Sequence[Any], rows: Sequence[Array]) -> Graph | None:
+def _numbers(row: Array, columns: Columns) -> list[int]:
+    """Return the numbers of some columns of a row."""
+    numbers: list[int] = np.arange(len(row))[columns].tolist()
+    return numbers
+
+
+def _graph(initial: Array, coefficients: Sequence[Any] | Array, rows: Sequence[Array] | Array) -> Graph | None:
     """Return the graph of what are expressions of ours among some scalars, where there are any."""
     for values in (coefficients, initial, *rows):
         for x in values:
@@ -125,10 +139,10 @@ def _remember(
     graph: Graph,
     first: int,
     total: Array,
-    columns: range,
+    columns: Sequence[int],
     initial: Array,
     coefficients: Any,
-    rows: Sequence[Array],
+    rows: Sequence[Array] | Array,
     subtracted: bool,
 ) -> None:
     terms: list[tuple[int, bool, Nodes]] = []
@@ -137,7 +151,7 @@ def _remember(
             i, signed = _unsigned(factor)
             terms.append((i, signed is not subtracted, _nodes(row)))
     made = _nodes(total)
-    if terms and any(made):
+    if any(node >= first for node in made):
         wanted = sum(1 << k for k in columns)
         graph.combinations.append(Combination(first, made, wanted, _nodes(initial), tuple(terms)))
 

@@ -16,7 +16,8 @@ from nori_dyn.model.limbs import Limbs
 from nori_dyn.program.pack_text import pack_text
 from nori_dyn.program.packs import GIVEN, find_packs, in_lanes
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
-from nori_dyn.program.row_plan import BLOCK, RowPlan
+from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.row_plan import RowPlan
 from nori_dyn.program.row_source import rows_source
 from nori_dyn.program.schedule import schedule
 

@@ -1,4 +1,4 @@
-"""Which rows of a program are computed as rows, by compact loops over vectors, where they lie, and in which order.
+"""Which rows of a program are computed as rows, as vectors, where they lie, and in which order.
 
 What a graph remembers as combinations of rows (`algebra.rows`) can be computed element by element, as all else, or a
 block of columns at a time. Rows are laid out over one grid of blocks, column j in lane j % BLOCK, with zeros elsewhere,
@@ -16,24 +16,20 @@ from dataclasses import dataclass, field
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.algebra.rows import Combination, Nodes
-
-BLOCK = 8
-"""Columns of a block: a cache line, one vector of AVX-512, two of AVX2."""
+from nori_dyn.program.row_needs import BLOCK, GIVEN, TERM, NeededRows, bits, blocks
 
 WIDEST = 6
 """Blocks that an operation keeps in registers."""
 
-TERM, OPERATION, COPIED = 1, 0, 2
-"""Instructions of a term besides one a block, of an operation besides its terms, and of an element that is copied."""
+COPIED = 2
+"""Instructions of an element that is copied."""
 
-GAIN = 0.8
+GAIN = 0.6
 """Share of the instructions, at most, to which rows must bring a program, or it stays without."""
 
-LEAST = 1000
-"""Statements below which a program stays without: they are in the first cache, and no loop is quicker to enter."""
-
-_GIVEN = (Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS)
-"""What is no statement."""
+LEAST = 4000
+"""Statements below which a program stays without: they fit the first cache, limbs share vectors as well, and no number
+has to go through memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class Operation:
     @property
     def instructions(self) -> int:
         """About how many instructions it takes."""
-        return OPERATION + 2 * self.width + (TERM + self.width) * len(self.terms)
+        return 2 * self.width + (TERM + self.width) * len(self.terms)
 
 
 @dataclass(slots=True, eq=False)
@@ -111,9 +107,9 @@ def row_plan(graph: Graph, targets: Sequence[Expr]) -> RowPlan | None:
     straight = _statements(graph, graph.reachable(targets))
     if straight < LEAST:
         return None
-    rows = _Rows(graph, targets)
+    rows = NeededRows(graph, targets, range(len(graph.combinations)))
     while dropped := rows.wasteful():
-        rows = _Rows(graph, targets, rows.chosen - dropped)
+        rows = NeededRows(graph, targets, rows.chosen - dropped)
     if not rows.chosen:
         return None
     found, instructions = _laid_out(rows)
@@ -121,123 +117,7 @@ def row_plan(graph: Graph, targets: Sequence[Expr]) -> RowPlan | None:
 
 
 def _statements(graph: Graph, nodes: Iterable[int]) -> int:
-    return sum(graph.ops[i] not in _GIVEN for i in nodes)
-
-
-class _Rows:
-    """What is needed, where some combinations are computed as rows.
-
-    Attributes:
-        made: the combination that makes each row, of those that are chosen and needed.
-        chosen: their numbers among the combinations.
-        support: the columns, as bits, in which what a row is made of may differ from zero.
-        beyond: those among them that the row does not have: what comes out there is not zero, as the row is.
-        refused: combinations that would read such columns.
-        columns: the columns that are needed, of rows that are made and of those that are gathered.
-        owner: the row and column of which a node is an element, and nowhere else computed.
-        needed: which nodes are.
-        coefficients: those that rows are multiplied by.
-    """
-
-    def __init__(self, graph: Graph, targets: Sequence[Expr], chosen: frozenset[int] | None = None) -> None:
-        self.graph = graph
-        self.made: dict[Nodes, Combination] = {}
-        self.chosen = frozenset(range(len(graph.combinations))) if chosen is None else chosen
-        self.support: dict[Nodes, int] = {}
-        self.beyond: dict[Nodes, int] = {}
-        self.refused: set[int] = set()
-        self.owner: dict[int, tuple[Nodes, int]] = {}
-        self.order: list[tuple[int, Combination]] = []
-        for number in sorted(self.chosen):
-            self._take(number, graph.combinations[number])
-        self.columns: dict[Nodes, int] = {}
-        self.needed = bytearray(len(graph))
-        self.coefficients: set[int] = set()
-        self._sweep(targets)
-        self.order = [(number, c) for number, c in self.order if self.columns.get(c.row)]
-        self.chosen = frozenset(number for number, _ in self.order)
-
-    def _take(self, number: int, c: Combination) -> None:
-        if c.row in self.made:
-            return
-        support = self._support(c.initial)
-        for _, _, row in c.terms:
-            support |= self._support(row)
-        self.made[c.row], self.support[c.row], self.beyond[c.row] = c, support, support & ~c.columns
-        self.order.append((number, c))
-        for column, node in enumerate(c.row):
-            if node >= c.first and self.graph.ops[node] not in _GIVEN:
-                self.owner.setdefault(node, (c.row, column))
-
-    def _support(self, row: Nodes) -> int:
-        found = self.support.get(row)
-        if found is None:
-            found = self.support[row] = sum(1 << column for column, node in enumerate(row) if node)
-        return found
-
-    def _sweep(self, targets: Sequence[Expr]) -> None:
-        """Find what is needed, from the last node to the first."""
-        graph, needed = self.graph, self.needed
-        for target in targets:
-            needed[target.index] = 1
-        waiting = list(self.order)
-        for i in range(len(graph) - 1, -1, -1):
-            while waiting and waiting[-1][1].first > i:
-                self._read(*waiting.pop())
-            if needed[i]:
-                if i in self.owner:
-                    row, column = self.owner[i]
-                    self.columns[row] = self.columns.get(row, 0) | 1 << column
-                else:
-                    for source in (graph.left[i], graph.right[i]):
-                        if source >= 0:
-                            needed[source] = 1
-
-    def _read(self, number: int, c: Combination) -> None:
-        """Need what makes the columns of a row that are needed."""
-        wanted = self.columns.get(c.row, 0)
-        if any(wanted & self.beyond.get(row, 0) for row in (c.initial, *(row for _, _, row in c.terms))):
-            self.refused.add(number)
-        for coefficient, _, row in c.terms:
-            if wanted & self.support[row]:
-                self.needed[coefficient] = 1
-                self.coefficients.add(coefficient)
-                self._use(row, wanted & self.support[row])
-        self._use(c.initial, wanted & self.support[c.initial])
-
-    def _use(self, row: Nodes, columns: int) -> None:
-        if not columns:
-            return
-        self.columns[row] = self.columns.get(row, 0) | columns
-        if row not in self.made:
-            for column in _bits(columns):
-                self.needed[row[column]] = 1
-
-    def wasteful(self) -> frozenset[int]:
-        """Return which combinations are refused, or take more instructions as rows than as statements."""
-        found = set(self.refused)
-        for number, c in self.order:
-            wanted = self.columns[c.row]
-            single = rows = 0
-            for _, _, row in c.terms:
-                columns = wanted & self.support[row]
-                single += 2 * columns.bit_count()
-                rows += TERM + len(_blocks(columns)) if columns else 0
-            if single <= rows + OPERATION:
-                found.add(number)
-        return frozenset(found)
-
-
-def _bits(columns: int) -> Iterator[int]:
-    while columns:
-        low = columns & -columns
-        yield low.bit_length() - 1
-        columns ^= low
-
-
-def _blocks(columns: int) -> list[int]:
-    """Return the blocks in which columns lie."""
-    return sorted({column // BLOCK for column in _bits(columns)})
+    return sum(graph.ops[i] not in GIVEN for i in nodes)
 
 
 class _Storage:
@@ -247,16 +127,16 @@ class _Storage:
         self.size = 0
         self._start: dict[Nodes, int] = {}
         for row, wanted in columns.items():
-            blocks = _blocks(wanted)
-            self._start[row] = self.size - BLOCK * blocks[0]
-            self.size += BLOCK * (blocks[-1] - blocks[0] + 1)
+            needed = blocks(wanted)
+            self._start[row] = self.size - BLOCK * needed[0]
+            self.size += BLOCK * (needed[-1] - needed[0] + 1)
 
     def place(self, row: Nodes, column: int) -> int:
         """Return where a column of a row is."""
         return self._start[row] + column
 
 
-def _laid_out(rows: _Rows) -> tuple[RowPlan, int]:
+def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
     """Return the plan, and about how many instructions it takes."""
     graph = rows.graph
     storage = _Storage(rows.columns)
@@ -270,7 +150,7 @@ def _laid_out(rows: _Rows) -> tuple[RowPlan, int]:
     given = []
     for i, needed in enumerate(rows.needed):
         if needed and i not in where:
-            if graph.ops[i] in _GIVEN:
+            if graph.ops[i] in GIVEN:
                 given.append(i)
             else:
                 phases[stages.of_node[i]].statements.append(i)
@@ -282,7 +162,7 @@ def _laid_out(rows: _Rows) -> tuple[RowPlan, int]:
             if row in rows.made or row not in rows.columns or row in copied:
                 continue
             copied.add(row)
-            for column in _bits(rows.columns[row]):
+            for column in bits(rows.columns[row]):
                 node, place = row[column], storage.place(row, column)
                 if node in where:
                     phase.copies.append((where[node], place, len(phase.operations)))
@@ -329,7 +209,7 @@ class _Stages:
         n: how many there are.
     """
 
-    def __init__(self, rows: _Rows) -> None:
+    def __init__(self, rows: NeededRows) -> None:
         graph = rows.graph
         self.of_node: dict[int, int] = {}
         self.of_row: dict[Nodes, int] = {}
@@ -344,30 +224,30 @@ class _Stages:
             self._add_row(rows, c)
         self.n += max((*self.of_node.values(), *self.of_row.values()))
 
-    def _before(self, rows: _Rows, source: int) -> int:
+    def _before(self, rows: NeededRows, source: int) -> int:
         """Return the phase in which a statement can read a node."""
         if source < 0:
             return 0
         return self.of_row[rows.owner[source][0]] + 1 if source in rows.owner else self.of_node[source]
 
-    def _add_row(self, rows: _Rows, c: Combination) -> None:
+    def _add_row(self, rows: NeededRows, c: Combination) -> None:
         wanted, stage = rows.columns[c.row], 0
         for coefficient, _, row in c.terms:
             if wanted & rows.support[row]:
                 stage = max(stage, self._in_row(rows, coefficient), self._of(rows, row))
         self.of_row[c.row] = max(stage, self._of(rows, c.initial))
 
-    def _in_row(self, rows: _Rows, node: int) -> int:
+    def _in_row(self, rows: NeededRows, node: int) -> int:
         """Return the phase in which a row can read a node."""
         return self.of_row[rows.owner[node][0]] if node in rows.owner else self.of_node[node]
 
-    def _of(self, rows: _Rows, row: Nodes) -> int:
+    def _of(self, rows: NeededRows, row: Nodes) -> int:
         if row in rows.made:
             return self.of_row.get(row, 0)
-        return max((self._in_row(rows, row[k]) for k in _bits(rows.columns.get(row, 0))), default=0)
+        return max((self._in_row(rows, row[k]) for k in bits(rows.columns.get(row, 0))), default=0)
 
 
-def _operations(rows: _Rows, storage: _Storage, c: Combination) -> Iterator[Operation]:
+def _operations(rows: NeededRows, storage: _Storage, c: Combination) -> Iterator[Operation]:
     """Yield what computes a row: terms of the same blocks together, the widest first."""
     wanted = rows.columns[c.row]
     groups: dict[tuple[int, ...], list[tuple[int, bool, Nodes]]] = {}
@@ -379,11 +259,11 @@ def _operations(rows: _Rows, storage: _Storage, c: Combination) -> Iterator[Oper
                 initial = term[2]
                 break
     for term in terms:
-        blocks = _blocks(wanted & rows.support[term[2]])
-        if blocks:
-            groups.setdefault(tuple(blocks), []).append(term)
-    begun = dict.fromkeys(_blocks(wanted), False)
-    begins = set(_blocks(wanted & rows.support[initial]))
+        found = blocks(wanted & rows.support[term[2]])
+        if found:
+            groups.setdefault(tuple(found), []).append(term)
+    begun = dict.fromkeys(blocks(wanted), False)
+    begins = set(blocks(wanted & rows.support[initial]))
     for together, group in sorted(groups.items(), key=lambda item: -len(item[0])):
         for run in _runs(together, begun, begins):
             first = BLOCK * run[0]
@@ -405,10 +285,10 @@ def _operations(rows: _Rows, storage: _Storage, c: Combination) -> Iterator[Oper
         )
 
 
-def _runs(blocks: Sequence[int], begun: Mapping[int, bool], begins: set[int]) -> list[list[int]]:
+def _runs(needed: Sequence[int], begun: Mapping[int, bool], begins: set[int]) -> list[list[int]]:
     """Return blocks as neighbours that begin alike, no more than registers can hold."""
     found: list[list[int]] = []
-    for b in blocks:
+    for b in needed:
         last = found[-1] if found else []
         alike = last and last[-1] == b - 1 and (begun[b], b in begins) == (begun[b - 1], b - 1 in begins)
         if alike and len(last) < WIDEST:
@@ -418,7 +298,7 @@ def _runs(blocks: Sequence[int], begun: Mapping[int, bool], begins: set[int]) ->
     return found
 
 
-def _say_wanted(rows: _Rows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
+def _say_wanted(rows: NeededRows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
     """Say what of each phase's statements is read by rows, or in later phases."""
     graph = rows.graph
     for number, phase in enumerate(phases):
