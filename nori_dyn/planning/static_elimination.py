@@ -121,10 +121,26 @@ def eliminated(refined: RefinedSystem, order: Ordering) -> Elimination[Expr]:
     """
     work = Elimination(refined.symbolic, Expressions(refined.symbolic.graph))
     turns = _Turns(refined)
+    _turn_about(work, refined, order)
     for row, column in zip(order.rows.tolist(), order.columns.tolist(), strict=True):
         turns.before(work, column)
         work.pivot(row, column)
     return work
+
+
+def _turn_about(work: Elimination[Expr], refined: RefinedSystem, order: Ordering) -> None:
+    """Give the opposite sign to rows that came with an unknown and are eliminated with it, of which they have -1.
+
+    What is added up in such a row is then the unknown and not its opposite, which would be one operation more where it
+    is an output. Optimality conditions are left symmetric.
+    """
+    if refined.duals:
+        return
+    for row, column in zip(order.rows.tolist(), order.columns.tolist(), strict=True):
+        entry = work.rows[row].get(column)
+        if row >= refined.original.shape[0] and entry is not None and entry.is_unit and entry.value < 0:
+            work.rows[row] = {j: -x for j, x in work.rows[row].items()}
+            work.rhs[row] = -work.rhs[row]
 
 
 def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Expr], rows: set[int]) -> dict[int, Expr]:

@@ -82,6 +82,7 @@ class FrameBuilder:
         turns: those after a turn in a plane.
         a, f: for each body the columns of its own acceleration and force.
         given_weighing: how the rows of the system as given hold.
+        velocities: the velocities of each body, and of the massless frames before it.
 
     Args:
         system: the system as given.
@@ -110,6 +111,7 @@ class FrameBuilder:
         self.held_rows = frozenset(numbers_in(row.slice for row in system.rows if is_held(row)).tolist())
         self.w: list[Array] = []
         self.v: list[Array] = []
+        self.velocities: list[list[Array]] = []
 
     def _unknowns(self, group: int) -> Columns:
         """Return six new unknowns, each with a row of its own."""
@@ -145,6 +147,7 @@ class FrameBuilder:
         """Add the frames of a joint and its motion: Nori (3a) in steps, with conventional accelerations."""
         tree, link = self.tree, self.links[i]
         q, qd = self.state.q[tree.q_slices[i]], self.state.qd[tree.v_slices[i]]
+        self.velocities.append([])
         steps = [self._exact(step) for step in link.crossing(q).steps]
         if tree.is_root(i):
             w, v, known = self._from_world(steps)
@@ -164,6 +167,7 @@ class FrameBuilder:
         self._set_bias(rows, bias)
         self.w.append(w + w_J)
         self.v.append(v + u_J)
+        self.velocities[i] += [self.w[i], self.v[i]]
 
     def _from_world(self, steps: list[Step]) -> tuple[Array, Array, Array]:
         """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
@@ -188,6 +192,7 @@ class FrameBuilder:
             self._define(f_before, of_f)
             self._put(of_f, f, np.swapaxes(block, 0, 1))
             w, v = matvec(X.E, w), matvec(X.E, v + cross(w, X.r))
+            self.velocities[i] += [w, v]
             if step.plane is not None:
                 _, _, c, s = step.turn
                 self.turns.append(Turn((a,), (f,), step.plane, c, s))
@@ -234,6 +239,7 @@ class FrameBuilder:
         self._define(in_a, of_a)
         self._put(of_a, self.a[i], turn.T)
         w_link, v_link = matvec(link.C.T, w), matvec(link.C.T, self.v[i])
+        self.velocities[i] += [w_link, v_link]
         self._set_bias(of_a, join(np.zeros(3), -cross(w_link, v_link)))
         self._define(in_f, of_f)
         self._put(of_f, self.f[i], turn.T)

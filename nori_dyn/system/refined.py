@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nori_dyn.algebra.expressions import Expr
 from nori_dyn.model.internal_frames import internal_links
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
@@ -48,6 +49,7 @@ class RefinedSystem:
         turns: those after a turn in a plane.
         weighed: the rows that are weighed.
         noisy: those that have noise instead.
+        velocities: for each body the numbers of its velocity, of that of the massless frames before it among them.
         original_weighed, original_noisy: the same of the system as given.
     """
 
@@ -63,6 +65,7 @@ class RefinedSystem:
     turns: tuple[Turn, ...]
     weighed: tuple[WeighedRow, ...]
     noisy: tuple[NoisyRow, ...]
+    velocities: tuple[tuple[Expr, ...], ...]
     original_weighed: tuple[WeighedRow, ...]
     original_noisy: tuple[NoisyRow, ...]
 
@@ -115,6 +118,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         turns=tuple(turns),
         weighed=weighed,
         noisy=noisy,
+        velocities=tuple(tuple(state.graph.expr(x) for v in own for x in v) for own in builder.velocities),
         original_weighed=original_weighed,
         original_noisy=original_noisy,
     )

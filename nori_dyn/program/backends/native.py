@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import nan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy import ndarray
+from numpy import empty, ndarray
+from numpy.typing import NDArray
 
 from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.expressions import Expr
@@ -62,7 +63,6 @@ class NativeBackend:
     """
 
     name = NATIVE
-    sees_bad_input = True
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._plan, self._compiler = plan, needed_compiler("the native backend")
@@ -72,7 +72,7 @@ class NativeBackend:
         self._kernel = self._loaded()
         self._single = self._alone(self._kernel)
         self._usual = self._alone(self._kernel)  # its weights stay as the sensors have them
-        self.quick = self._quick()
+        self.quick, self.quick_batch = self._quick(), self._quick_batch()
 
     def _loaded(self) -> NativeKernel:
         """Take the compiled plan from the cache, or compile it."""
@@ -178,14 +178,39 @@ class NativeBackend:
             return _afresh(self._fallback, state)
         return Solution(single.values.copy(), single.at.residual, False, 1.0)
 
+    def _quick_batch(self) -> Callable[..., Found | None]:
+        """Return `quick_batch`, all that it uses at hand."""
+        sizes, n_out = self._plan.system.input_sizes.values(), len(self._columns)
+        weights = (self._plan.system.weights,) if self._plan.system.is_weighted else ()
+        run, judged = self._kernel.batches((*sizes, n_out), 1, 3), self._judged
+
+        def quick_batch(Q: Any, Qd: Any, Y: Any, threads: Any, out: Any) -> Found | None:
+            if type(Q) is not ndarray or Q.ndim != 2 or type(threads) is not int or threads < 1:
+                return None
+            N, values = len(Q), out
+            if out is None:  # they lie as the states do
+                values = empty((N, n_out), order="F") if Q.flags.fnc else empty((N, n_out))
+            found = run((Q, Qd, Y, *weights, values) if weights else (Q, Qd, Y, values), N, threads)
+            if found is None:
+                return None
+            wrong, residual = found
+            if wrong is None:
+                return values, nan if residual is None else residual, False, 1.0
+            return judged((Q, Qd, Y, *weights), values, wrong, residual)
+
+        return quick_batch
+
     def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
-        values = out
-        if values is None:  # they lie as the states do
-            order: Literal["C", "F"] = "F" if states[0].flags.fnc else "C"
-            values = np.empty((len(states[0]), len(self._columns)), order=order)
+        values = np.empty((len(states[0]), len(self._columns))) if out is None else out
         wrong, residual = self._kernel.batch(states, (values,), threads)
         if wrong is None:
             return Solution(values, nan if residual is None else residual, False, 1.0)
+        return self._judged(states, values, wrong, residual)
+
+    def _judged(
+        self, states: Sequence[Floats], values: Floats, wrong: NDArray[np.int32], residual: Floats | None
+    ) -> Solution:
+        """Return the solution of N states, of which some are solved afresh, and some are none."""
         residual = np.full(len(wrong), nan) if residual is None else residual
         rcond = np.ones(len(wrong))
         refused = wrong == REFUSED
@@ -225,7 +250,7 @@ class NativeBackend:
             values[:] = solution.values
             return Status.of(solution, cause)
 
-        return self._kernel.caller(self._kernel.place(state, values), Status(), afresh)
+        return self._kernel.bound(self._kernel.place(state, values), judged=(Status(), afresh))
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
