@@ -7,7 +7,7 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
@@ -30,17 +30,22 @@ class CSource:
 
     Attributes:
         single: source with `run` and `solve`.
-        batch: source with `run_batch`.
+        make_batch: returns `batch`.
         n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
         packed: how many statements of `run` are computed two at a time, four and so on, see `packs`.
     """
 
     single: str
-    batch: str
+    make_batch: Callable[[], str]
     n_work: int
     first_pivot: int
     packed: dict[int, int]
+
+    @property
+    def batch(self) -> str:
+        """Source with `run_batch`."""
+        return self.make_batch()
 
 
 def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
@@ -54,14 +59,18 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    batch = _Layout.of(job, notation, large)
-    single = _Layout.of(job, replace(notation, lanes=lanes), large) if job.limbs else batch
+    layout = _Layout.of(job, replace(notation, lanes=lanes) if job.limbs else notation, large)
+
+    def batch() -> str:
+        across = _Layout.of(replace(job, rows=None), notation, large) if job.limbs or job.rows else layout
+        return _unit(across, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o")
+
     return CSource(
-        _unit(job, single, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
-        _unit(job, batch, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
-        max(single.n_work, batch.n_work) + len(job.inputs) + len(job.outputs),
-        single.always.first_pivot,
-        (single.usual or single.always).packing.count(),
+        _unit(layout, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        batch,
+        layout.n_work + len(job.inputs) + len(job.outputs),
+        layout.always.first_pivot,
+        (layout.usual or layout.always).packing.count(),
     )
 
 
@@ -90,8 +99,9 @@ class _Layout:
         return max(self.always.n_work, self.usual.n_work if self.usual else 0)
 
 
-def _unit(job: Job, layout: _Layout, lanes: int, real: str, entry: str, call: str, place: str) -> str:
-    writer, usual, n_work = layout.always, layout.usual, layout.n_work
+def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: str) -> str:
+    """Return a source: over doubles or vectors, with an entry, and how its functions are called."""
+    writer, usual, job, n_work = layout.always, layout.usual, layout.always.job, layout.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
@@ -113,20 +123,19 @@ def _unit(job: Job, layout: _Layout, lanes: int, real: str, entry: str, call: st
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
         "REFUSED": REFUSED,
     }
-    head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
+    text = PRELUDE.format(lanes=lanes, real=real) + TYPES
+    text += "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
-        head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    body = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.constants(), writer.residual()])
-
-    text = PRELUDE.format(lanes=lanes, real=real) + TYPES + head
+        text += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
     text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
-    text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
-    always, rarely = writer.chunk_numbers
+    text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n"
+    body = [*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows, writer.constants(), writer.residual()]
+    text += "\n".join(body)
     first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
     return text + entry.format(
         usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
-        calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
-        more_calls="\n".join(f"            chunk{k}({place});" for k in rarely),
+        calls="\n".join(f"        {call}".format(name) for name in writer.calls),
+        more_calls="\n".join(f"            chunk{k}({place});" for k in writer.chunk_numbers[1]),
         residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
         transpose=_transpose(lanes),
     )

@@ -5,9 +5,10 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Self
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
@@ -15,6 +16,9 @@ from nori_dyn.model.limbs import Limbs
 from nori_dyn.program.pack_text import pack_text
 from nori_dyn.program.packs import GIVEN, find_packs, in_lanes
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
+from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.row_plan import RowPlan
+from nori_dyn.program.row_source import rows_source
 from nori_dyn.program.schedule import schedule
 
 CHUNK = 1000
@@ -52,6 +56,7 @@ class Job:
         again: where they are not, other outputs to return, and their steps.
         first: what may be returned instead of the outputs at a usual state; none where there is nothing cheaper.
         watched: expressions that have their usual size there.
+        rows: what single states compute as rows, where some is; such a job has no equations, and nothing to do again.
         limbs: for each group of isomorphic limbs, the places among the inputs of those of each limb, in the same order.
     """
 
@@ -70,6 +75,7 @@ class Job:
     again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
     first: tuple[Expr, ...] = ()
     watched: tuple[Expr, ...] = ()
+    rows: RowPlan | None = None
     limbs: Limbs = ()
 
     @property
@@ -121,6 +127,8 @@ class Writer:
         packing: the statements that are packed.
         chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
             those to be called where steps are not small.
+        calls: the functions to be called in any case, those of rows among them.
+        rows: the functions of rows.
 
     Args:
         job: what to compute.
@@ -132,29 +140,30 @@ class Writer:
     def __init__(self, job: Job, notation: Notation, reserved: int = 0, angles: Sequence[int] = ()) -> None:
         self.job = job
         self._notation = notation
+        rows = job.rows
         graph = job.graph
         self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
-        rows = [row for equation in job.equations for row in equation]
-        kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
+        equations = [row for equation in job.equations for row in equation]
+        kept = [b for b, _ in equations] + [entry for _, terms in equations for entry, _ in terms]
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
         first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
+        given = rows.given if rows else graph.reachable([*first, *again])
+        trigonometric = [i for i in given if graph.ops[i] in (Op.SIN, Op.COS)]
         limbs = [
             [[job.inputs[k].index for k in limb] for limb in limbs] for limbs in in_lanes(job.limbs, notation.lanes)
         ]
-        trigonometric = [i for i in graph.reachable([*first, *again]) if graph.ops[i] in (Op.SIN, Op.COS)]
-        self.packing = find_packs(graph, graph.reachable(first), limbs)
+        at_once = sorted([*rows.given, *rows.phases[0].statements]) if rows else graph.reachable(first)
+        self.packing = find_packs(graph, at_once, limbs)
         self.angles = list(dict.fromkeys([*angles, *self._ordered_angles(trigonometric)]))
         self._chunks: list[list[int]] = []
-        placed: set[int] = set()
-        for targets in (first, again):
-            needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS and i not in placed]
-            placed.update(needed)
-            sources = self.packing.sources(graph, needed)
-            statements = schedule(sources, (h for t in targets if (h := self.packing.head(t.index)) in sources))
-            self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
-            if targets is first:
-                self._chunks = self._chunks or [[]]
-                n_first = len(self._chunks)
+        self._placed: set[int] = set()
+        self._phase_chunks: list[range] = []
+        if rows:
+            self._add_phases(rows)
+        else:
+            self._add_chunks(graph.reachable(first), first)
+        n_first = len(self._chunks)
+        self._add_chunks(graph.reachable(again), again)
         self.n_chunks = len(self._chunks)
         self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
         self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
@@ -174,7 +183,63 @@ class Writer:
             if self._is_turned(node.index):
                 self._slot.setdefault(node.index, self.n_work)
                 self.n_work = max(self.n_work, self._slot[node.index] + 1)
+        if rows:
+            self._place_rows(rows)
         self._allocate(self._last_readers(kept))
+        self.rows, self.calls = self._rows_source(rows) if rows else ("", [f"chunk{k}" for k in self.chunk_numbers[0]])
+
+    def _add_chunks(self, nodes: Iterable[int], targets: Sequence[Expr]) -> None:
+        """Add functions of those of some nodes that are statements, and in none yet."""
+        graph, head = self.job.graph, self.packing.head
+        needed = [i for i in nodes if graph.ops[i] in FORMATS and i not in self._placed]
+        self._placed.update(needed)
+        sources = self.packing.sources(graph, needed)
+        statements = schedule(sources, (h for target in targets if (h := head(target.index)) in sources))
+        self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
+        self._chunks = self._chunks or [[]]
+
+    def _add_phases(self, rows: RowPlan) -> None:
+        """Add functions of statements, phase by phase, and between them those of rows."""
+        graph = self.job.graph
+        for phase in rows.phases:
+            before = len(self._chunks)
+            self._add_chunks(
+                phase.statements, [*self._guarded, *self.job.outputs, *(Expr(graph, i) for i in phase.wanted)]
+            )
+            self._phase_chunks.append(range(before, len(self._chunks)))
+
+    def _place_rows(self, rows: RowPlan) -> None:
+        """Give rows, and what they are multiplied by, places in the workspace that stay theirs."""
+        self._storage = -(-self.n_work // BLOCK) * BLOCK
+        self.n_work = self._storage + rows.size
+        for i, place in rows.where.items():
+            self._slot[i] = self._storage + place
+        for i in rows.coefficients:
+            if i not in self._slot:
+                self._slot[i] = self.n_work
+                self.n_work += 1
+
+    def _row_places(self) -> dict[int, list[str]]:
+        """Return where rows expect numbers that are no elements of rows made by them."""
+        if self.job.rows is None:
+            return {}
+        found = {i: [f"w[{self._storage + place}]" for place in places] for i, places in self.job.rows.filled.items()}
+        for i in self.job.rows.coefficients:
+            if self.job.graph.ops[i] in (Op.CONSTANT, Op.INPUT):
+                found.setdefault(i, []).append(f"w[{self._slot[i]}]")
+        return found
+
+    def _rows_source(self, rows: RowPlan) -> tuple[str, list[str]]:
+        """Return the functions of rows, and all that are to be called in any case, in order."""
+        outputs = {k: x.index for k, x in enumerate(self.job.outputs) if x.index in rows.where}
+        guarded = {self.first_pivot + k: x.index for k, x in enumerate(self._guarded) if x.index in rows.where}
+        text, names = rows_source(rows, self._storage, self._slot.__getitem__, outputs, guarded)
+        calls = [
+            name
+            for chunks, functions in zip_longest(self._phase_chunks, names, fillvalue=())
+            for name in (*(f"chunk{k}" for k in chunks), *functions)
+        ]
+        return text, calls
 
     def without_vectors(self) -> Self:
         """Return a writer with the same layout for compilers that know no vectors: packs stand lane by lane."""
@@ -284,13 +349,16 @@ class Writer:
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
         notation = self._notation
-        kept: dict[int, list[str]] = {}
+        kept = self._row_places()
         for outputs in (self.job.outputs, self.job.again[0]):
             for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
                 if outputs is self.job.outputs or self.packing.head(output.index) in self._chunk:
                     kept.setdefault(output.index, []).append(name)
         for k, guarded in enumerate(self._guarded):
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
+        if self.job.rows:
+            kept = {i: places for i, places in kept.items() if i not in self.job.rows.where}
+        filled_in = 0 if self.job.rows else self.chunk_numbers[0][-1]
         for i, slot in self._slot.items():
             if self.packing.head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
@@ -302,7 +370,7 @@ class Writer:
                 lines.extend(self._written(head, chunk))
                 for i in self.packing.members(head):
                     lines.extend(f"{place} = {self._name(i, chunk)};" for place in kept.get(i, ()))
-            if chunk == last:  # what is no statement: constants, inputs, sines and cosines
+            if chunk == filled_in:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
                     if self.packing.head(i) not in self._chunk and not self._is_written_once(i):
                         lines.extend(self._fills(i, places))
@@ -315,6 +383,9 @@ class Writer:
         for output, name in zip(self.job.outputs, self._notation.outputs, strict=True):
             if self._is_written_once(output.index):
                 lines.extend(self._fills(output.index, [name]))
+        for i, places in self._row_places().items():
+            if self._is_written_once(i):
+                lines.extend(self._fills(i, places))
         return "\n".join([*lines, "(void)in; (void)w; (void)out;\n}"])
 
     def _is_written_once(self, i: int) -> bool:

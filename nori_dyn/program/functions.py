@@ -31,6 +31,7 @@ from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
+from nori_dyn.program.row_plan import row_plan
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
 from nori_dyn.system.limbs import of_joints
@@ -77,10 +78,13 @@ class CompiledFunction:
         self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
-        self.cost: Cost = program.cost
+        self._rows = row_plan(function.graph, [*self._flat, *(guarded for guarded, _ in function.guards)])
+        self.cost: Cost = program.cost if self._rows is None else self._rows.cost
         ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
         self.kernel = chosen(backend, ways, "The function")
         self.backend = self.kernel.name
+        if self.backend != NATIVE:
+            self.cost = program.cost
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
         self._quick_batch = self._quickly_in_batches()
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
@@ -297,6 +301,7 @@ class CompiledFunction:
             quaternions,
             len(self._inputs),
             constants_once=True,
+            rows=self._rows,
             limbs=self._limbs(),
         )
 

@@ -76,6 +76,8 @@ def writer_of(job: Job, notation: Notation, large: int = LARGE, angles: Sequence
         large: statements from which on blocks that repeat become loops.
         angles: those that come first, whether they are needed or not.
     """
+    if job.rows is not None:
+        return Writer(job, notation)
     straight = sum(job.graph.ops[i] in FORMATS for i in job.graph.reachable(_targets(job)))
     if straight >= large:
         found = RepeatedWriter(job, notation, angles)
@@ -129,6 +131,7 @@ class RepeatedWriter(Writer):
         self.n_work = self.first_pivot + len(self._guarded)
         self._chunk: dict[int, int] = {}
         self.chunk_numbers = range(1), range(1, 1 + bool(second))
+        self.rows, self.calls = "", ["chunk0"]
         self.n_chunks = 1 + bool(second)
         self._given_places = self._places_given()
         self._find_loops()
