@@ -51,6 +51,7 @@ from .recursions.jacobian import jacobian
 from .recursions.minverse import minverse
 from .recursions.rnea import rnea
 from .report.html import save_html
+from .solve.derivative import EstimateDerivative
 from .solve.diagnosis import Diagnosis
 from .solve.estimate import Estimate
 from .solve.monitor import Monitor
@@ -65,6 +66,7 @@ __all__ = [
     "ContactFilter",
     "Diagnosis",
     "Estimate",
+    "EstimateDerivative",
     "ExcitingMotion",
     "Filter",
     "History",

@@ -58,11 +58,6 @@ def is_masked(value: object) -> bool:
     return isinstance(value, np.ma.MaskedArray)
 
 
-def is_plain(value: object, ndim: int, size: int) -> bool:
-    """Return whether a value is an array of doubles with so many axes, the last of a size, wherever it lies."""
-    return type(value) is np.ndarray and value.dtype == DOUBLE and value.ndim == ndim and value.shape[-1] == size
-
-
 def shaped(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Return a value as `numeric` does, of a shape.
 

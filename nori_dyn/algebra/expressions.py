@@ -27,7 +27,7 @@ from nori_dyn.algebra.scalars import cos, sin, sqrt
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
-    from nori_dyn.algebra.rows import Combination, Mapped
+    from nori_dyn.algebra.rows import RowsMade
 
 PRIME = 170141179478027418735989940027532991339
 """The largest prime below 2^127 - 2^100 pi, so that no power of two is near it. Modulo 2^127 - 1, 2^127 would be 1."""
@@ -128,7 +128,7 @@ class Graph:
         self.values: list[float] = []
         self.fingerprints: list[int] = []
         self.labels: dict[int, str] = {}
-        self.combinations: list[Combination | Mapped] = []
+        self.combinations: list[RowsMade] = []
         self._by_fingerprint: dict[int, Expr] = {}
         self._numbers: dict[float, Expr] = {}
         self._sines: dict[int, tuple[Expr, Expr]] = {}

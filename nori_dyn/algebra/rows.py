@@ -48,11 +48,21 @@ class Combination:
     initial: Nodes
     terms: tuple[tuple[int, bool, Nodes], ...]
 
+    @property
+    def made(self) -> tuple[Nodes, ...]:
+        """The rows that are made."""
+        return (self.row,)
+
+    @property
+    def read(self) -> tuple[Nodes, ...]:
+        """The rows that are read."""
+        return (self.initial, *(row for _, _, row in self.terms))
+
 
 def combination(
     initial: Array,
-    coefficients: Sequence[Any],
-    rows: Sequence[Array],
+    coefficients: Sequence[Any] | Array,
+    rows: Sequence[Array] | Array,
     columns: Columns = ALL,
     subtracted: bool = False,
 ) -> Array:
@@ -98,19 +108,28 @@ class Mapped:
 
     Attributes:
         first: nodes from this one on came with it, all that it reads was there before.
-        made: how many came.
-        rows: what comes out.
-        sources: the rows that are read.
+        statements: how many came.
+        made: the rows that are made.
+        read: the rows that are read.
         inputs: what stands for an element of each of these in the operations; a number where all elements are that.
         outputs: what comes out in a column, as expressions of them.
     """
 
     first: int
-    made: int
-    rows: tuple[Nodes, ...]
-    sources: tuple[Nodes, ...]
+    statements: int
+    made: tuple[Nodes, ...]
+    read: tuple[Nodes, ...]
     inputs: tuple[Expr, ...]
     outputs: tuple[Expr, ...]
+
+    @property
+    def instructions(self) -> int:
+        """About how many instructions a block takes."""
+        graph = self.outputs[0].graph
+        return len(graph.reachable(self.outputs)) + len(self.outputs)
+
+
+RowsMade: TypeAlias = Combination | Mapped
 
 
 def mapped(function: Callable[..., Array], *arrays: Array) -> Array:
@@ -127,20 +146,21 @@ def mapped(function: Callable[..., Array], *arrays: Array) -> Array:
         (x.graph for array in arrays if not is_numeric(array) for x in array.flat if isinstance(x, Expr)), None
     )
     if graph is None:
-        return function(*arrays)
+        result: Array = function(*arrays)
+        return result
     arrays = tuple(np.vectorize(graph.expr, otypes=[object])(array) for array in arrays)
     first = len(graph)
     columns = [function(*(array[:, k] for array in arrays)) for k in range(arrays[0].shape[1])]
-    found = np.vectorize(graph.expr, otypes=[object])(np.stack(columns, axis=1))
-    made = len(graph) - first
-    if made:
+    found: Array = np.vectorize(graph.expr, otypes=[object])(np.stack(columns, axis=1))
+    statements = len(graph) - first
+    if statements:
         generic = Graph()
         inputs = [_generic(generic, array) for array in arrays]
         outputs = np.vectorize(generic.expr, otypes=[object])(function(*inputs))
         sources = tuple(_nodes(row) for array in arrays for row in array)
         rows = tuple(_nodes(row) for row in found)
         given = tuple(x for array in inputs for x in array)
-        graph.combinations.append(Mapped(first, made, rows, sources, given, tuple(outputs)))
+        graph.combinations.append(Mapped(first, statements, rows, sources, given, tuple(outputs)))
     return found
 
 
@@ -154,7 +174,7 @@ def _generic(graph: Graph, array: Array) -> Array:
 
 
 def _of_objects(
-    initial: Array, coefficients: Any, rows: Sequence[Array], columns: Sequence[int], subtracted: bool
+    initial: Array, coefficients: Any, rows: Sequence[Array] | Array, columns: Sequence[int], subtracted: bool
 ) -> Array:
     """Return a combination of scalars that are no plain numbers, zeros left out; of expressions it is remembered."""
     graph = _graph(initial, coefficients, rows)
@@ -181,7 +201,7 @@ def _numbers(row: Array, columns: Columns) -> list[int]:
     return numbers
 
 
-def _graph(initial: Array, coefficients: Sequence[Any], rows: Sequence[Array]) -> Graph | None:
+def _graph(initial: Array, coefficients: Sequence[Any] | Array, rows: Sequence[Array] | Array) -> Graph | None:
     """Return the graph of what are expressions of ours among some scalars, where there are any."""
     for values in (coefficients, initial, *rows):
         for x in values:
@@ -203,7 +223,7 @@ def _remember(
     columns: Sequence[int],
     initial: Array,
     coefficients: Any,
-    rows: Sequence[Array],
+    rows: Sequence[Array] | Array,
     subtracted: bool,
 ) -> None:
     terms: list[tuple[int, bool, Nodes]] = []

@@ -14,8 +14,11 @@ LARGE = "1e6"
 QUARTERS = "0x1.45f306dc9c883p-1"
 """2 / pi: k is what is nearest to the angle times this."""
 
+REDUCED = "((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69"
+"""What is left of an angle x: r = x - k pi/2."""
+
 _LINES = """\
-const {real} r = ((x - k * 0x1.921fb544p+0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69, z = r * r;
+const {real} z = r * r;
 const {real} ps = 0.008333333333333333 + z * (-0.00019841269841268963 + z * (2.755731922232443e-06
     + z * (-2.505210723603745e-08 + z * (1.6058684329175855e-10 + z * -7.595306678125121e-13))));
 const {real} pc = 0.041666666666666664 + z * (-0.0013888888888887398 + z * (2.480158729876456e-05
@@ -24,5 +27,5 @@ const {real} sine = r + r * z * (z * ps - 0.16666666666666666), cosine = 1.0 - 0
 
 
 def sine_and_cosine(real: str) -> str:
-    """Return lines that declare `sine` and `cosine` of r = x - k pi/2, of `x` and `k` of a type of C."""
+    """Return lines that declare `sine` and `cosine` of `r`, of a type of C."""
     return _LINES.format(real=real)

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy import empty, ndarray
 
 from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
 from nori_dyn.algebra.counting import Cost
@@ -77,7 +78,8 @@ class CompiledFunction:
         self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
-        self._rows = row_plan(function.graph, [*self._flat, *(guarded for guarded, _ in function.guards)])
+        targets = [*self._flat, *(guarded for guarded, _ in function.guards)]
+        self._rows = row_plan(function.graph, targets, bool(self._limbs()))
         self.cost: Cost = program.cost if self._rows is None else self._rows.cost
         ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
         self.kernel = chosen(backend, ways, "The function")
@@ -85,6 +87,7 @@ class CompiledFunction:
         if self.backend != NATIVE:
             self.cost = program.cost
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
+        self._quick_batch = self._quickly_in_batches()
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
         if "q" in self._shapes:
             self.inputs.q[:] = function.tree.neutral_configuration()
@@ -96,7 +99,7 @@ class CompiledFunction:
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
         return (
-            f"CompiledFunction({self._function.name}({names}) of '{self._function.tree.name}', "
+            f"{type(self).__name__}({self._function.name}({names}) of '{self._function.tree.name}', "
             f"{self.cost.total} operations, backend='{self.backend}')"
         )
 
@@ -112,7 +115,7 @@ class CompiledFunction:
         if wrong == REFUSED:
             wrong = self._single.solve(self._check(given))
         if wrong:
-            raise SingularSystemError(f"{self._function.name} {self._no_result} at this state.")
+            return self._formed(self._afresh(self._check(given), "this state"))
         return self._formed(self._single.values.copy())
 
     def batch(
@@ -140,6 +143,9 @@ class CompiledFunction:
             >>> H.shape, inertia.batch(np.ones((100, 2)), out=H) is H
             ((100, 2, 2), True)
         """
+        quick = None if kwargs else self._quick_batch(args, threads, order, out)
+        if quick is not None:
+            return quick
         given = self._named(args, kwargs)
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
@@ -150,10 +156,47 @@ class CompiledFunction:
         flat = [array.reshape(N, -1) for array in arrays]
         wrong, _ = self.kernel.batch(flat, results, counted("threads", threads))
         if wrong is not None:
-            self._check(given, (N,))  # what is no state is refused here
-            k = int(np.argmax(wrong != 0))
-            raise SingularSystemError(f"{self._function.name} {self._no_result} at state {k} of {N}.")
+            states = self._check(given, (N,))  # what is no state is refused here
+            ends = np.cumsum([rows.shape[1] for rows in results])[:-1]
+            for k in np.flatnonzero(wrong).tolist():
+                found = self._afresh([array[k] for array in states], f"state {k} of {N}")
+                for rows, part in zip(results, np.split(found, ends), strict=True):
+                    rows[k] = part
         return out if values is None else self._formed(values)
+
+    def _quickly_in_batches(self) -> Callable[[tuple[Any, ...], Any, Literal["C", "F"], Any], Any]:
+        """Return what does as `batch` where all arrays are in order, and no state is wrong; None of others."""
+        shapes, n, form = list(self._shapes.values()), len(self._flat), self._formed
+        run = self.kernel.batches([prod(shape) for shape in shapes] + [n], 1, len(shapes))
+        n_given = len(shapes) if all(len(shape) == 1 for shape in shapes) else -1
+        one = self._outputs[0][1] if self._kind is None else None
+
+        def quick(given: tuple[Any, ...], threads: Any, order: Literal["C", "F"], out: Any) -> Any:
+            if len(given) != n_given or type(given[0]) is not ndarray or given[0].ndim != 2:
+                return None
+            if type(threads) is not int or threads < 1:
+                return None
+            N = len(given[0])
+            if out is None:
+                values = empty((N, n), order=order)
+            elif type(out) is ndarray and one is not None and out.shape == (N, *one) and out.flags.c_contiguous:
+                values = out.reshape(N, n)
+            else:
+                return None
+            found = run((*given, values), N, threads)
+            if found is None or found[0] is not None:
+                return None
+            return form(values) if out is None else out
+
+        return quick
+
+    def _afresh(self, state: Sequence[Floats], which: str) -> Floats:
+        """Return the outputs (n,) at a state where the program has none.
+
+        Raises:
+            SingularSystemError: there are none, or no other way to them.
+        """
+        raise SingularSystemError(f"{self._function.name} {self._no_result} at {which}.")
 
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
         """Return the arrays of an `out` as rows (N, size), one an output.

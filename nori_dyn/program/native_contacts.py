@@ -12,7 +12,8 @@ import numpy as np
 
 from nori_dyn.program.compiler import Compiler
 from nori_dyn.program.contact_source import ContactShape, contact_source, ordered_rows
-from nori_dyn.program.kernel.native import NativeKernel, aligned
+from nori_dyn.program.kernel.batches import aligned
+from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.native_filter import NativeTick, interface
 from nori_dyn.typing import Booleans, Floats, Indices
 

@@ -15,7 +15,8 @@ from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.contact_template import DECLARED_CONTACTS
 from nori_dyn.program.filter_source import FilterShape, filter_source
 from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
-from nori_dyn.program.kernel.native import NativeKernel, aligned
+from nori_dyn.program.kernel.batches import aligned
+from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.window_source import DECLARED_RUN
 from nori_dyn.typing import Floats
 

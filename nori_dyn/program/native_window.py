@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nori_dyn.program.compiler import Compiler
 from nori_dyn.program.filter_step import TickShape
-from nori_dyn.program.kernel.native import aligned
+from nori_dyn.program.kernel.batches import aligned
 from nori_dyn.program.native_filter import NativeSteps, NativeTick, doubles, interface
 from nori_dyn.program.window_source import n_kept, n_room, window_source
 from nori_dyn.typing import Floats

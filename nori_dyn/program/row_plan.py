@@ -1,8 +1,9 @@
-"""Which rows of a program are computed as rows, by compact loops over vectors, where they lie, and in which order.
+"""Which rows of a program are computed as rows, as vectors, where they lie, and in which order.
 
 What a graph remembers as combinations of rows (`algebra.rows`) can be computed element by element, as all else, or a
 block of columns at a time. Rows are laid out over one grid of blocks, column j in lane j % BLOCK, with zeros elsewhere,
-so that an operation is the same for all lanes, aligned, and without masks. What is taken row by row is chosen by
+so that an operation is the same for all lanes and aligned; a mask only where columns that a row does not have would be
+read. What is taken row by row is chosen by
 counts, the same on every machine.
 
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_rows.py).
@@ -10,16 +11,14 @@ Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_rows.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
-from nori_dyn.algebra.rows import Combination, Mapped, Nodes
+from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
+from nori_dyn.program.row_needs import BLOCK, GIVEN, TERM, NeededRows, bits, blocks
 from nori_dyn.program.schedule import schedule
-
-BLOCK = 8
-"""Columns of a block: a cache line, one vector of AVX-512, two of AVX2."""
 
 ALL = (1 << BLOCK) - 1
 """The columns of a block, as bits."""
@@ -27,17 +26,18 @@ ALL = (1 << BLOCK) - 1
 WIDEST = 6
 """Blocks that an operation keeps in registers."""
 
-TERM, OPERATION, COPIED = 1, 0, 2
-"""Instructions of a term besides one a block, of an operation besides its terms, and of an element that is copied."""
+COPIED = 2
+"""Instructions of an element that is copied."""
 
-GAIN = 0.8
+GAIN = 0.6
 """Share of the instructions, at most, to which rows must bring a program, or it stays without."""
 
-LEAST = 1000
-"""Statements below which a program stays without: they are in the first cache, and no loop is quicker to enter."""
+GAIN_ALONE = 0.85
+"""The same for a robot without limbs that are alike, and would share vectors in straight lines."""
 
-_GIVEN = (Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS)
-"""What is no statement."""
+LEAST = 4000
+"""Statements below which a program stays without: they fit the first cache, limbs share vectors as well, and no number
+has to go through memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Operation:
         target: where they go in the rows' storage.
         initial: where they begin, there too; None for zero.
         added, subtracted: the coefficient's node and where the blocks are, of each term.
-        mask: the columns that are kept, as bits, where others are to be zero in the end.
+        mask: the columns of the block that are kept, as bits, where others are to be zero in the end.
     """
 
     width: int
@@ -67,8 +67,7 @@ class Operation:
     @property
     def instructions(self) -> int:
         """About how many instructions it takes."""
-        masked = 0 if self.mask is None else self.width
-        return OPERATION + 2 * self.width + (TERM + self.width) * len(self.terms) + masked
+        return 2 * self.width + (TERM + self.width) * len(self.terms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,216 +137,54 @@ class RowPlan:
     cost: Cost
 
 
-def row_plan(graph: Graph, targets: Sequence[Expr]) -> RowPlan | None:
-    """Return what to compute as rows in a program for some expressions; None where straight lines are shorter."""
+def row_plan(graph: Graph, targets: Sequence[Expr], has_limbs: bool = True) -> RowPlan | None:
+    """Return what to compute as rows in a program for some expressions; None where straight lines are shorter.
+
+    Args:
+        graph: the expressions.
+        targets: those that are wanted.
+        has_limbs: whether the robot has limbs that are alike.
+    """
     if not graph.combinations:
         return None
     straight = _statements(graph, graph.reachable(targets))
     if straight < LEAST:
         return None
-    rows = _Rows(graph, targets)
+    rows = NeededRows(graph, targets, range(len(graph.combinations)))
     while (dropped := rows.wasteful()) or rows.to_mask:
-        rows = _Rows(graph, targets, rows.chosen - dropped, rows.masked | rows.to_mask)
+        rows = NeededRows(graph, targets, rows.chosen - dropped, rows.masked | rows.to_mask)
     if not rows.chosen:
         return None
     found, instructions = _laid_out(rows)
-    return found if instructions <= GAIN * straight else None
+    return found if instructions <= (GAIN if has_limbs else max(GAIN, GAIN_ALONE)) * straight else None
 
 
 def _statements(graph: Graph, nodes: Iterable[int]) -> int:
-    return sum(graph.ops[i] not in _GIVEN for i in nodes)
-
-
-class _Rows:
-    """What is needed, where some combinations are computed as rows.
-
-    Attributes:
-        made: what makes each row, of those that are chosen and needed.
-        chosen: their numbers among the combinations.
-        support: the columns, as bits, in which what a row is made of may differ from zero.
-        beyond: those among them that the row does not have: what comes out there is not zero, as the row is.
-        masked: rows in which such columns are made zero.
-        to_mask: others in which that is needed, as such columns would be read.
-        columns: the columns that are needed, of rows that are made and of those that are gathered.
-        owner: the row and column of which a node is an element, and nowhere else computed.
-        needed: which nodes are.
-        coefficients: those that rows are multiplied by.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        targets: Sequence[Expr],
-        chosen: frozenset[int] | None = None,
-        masked: frozenset[Nodes] = frozenset(),
-    ) -> None:
-        self.graph = graph
-        self.made: dict[Nodes, Combination | Mapped] = {}
-        self.chosen = frozenset(range(len(graph.combinations))) if chosen is None else chosen
-        self.support: dict[Nodes, int] = {}
-        self._gathered: set[Nodes] = set()
-        self.beyond: dict[Nodes, int] = {}
-        self.masked, self.to_mask = masked, frozenset[Nodes]()
-        self.owner: dict[int, tuple[Nodes, int]] = {}
-        self.order: list[tuple[int, Combination | Mapped]] = []
-        for number in sorted(self.chosen):
-            self._take(number, graph.combinations[number])
-        self.columns: dict[Nodes, int] = {}
-        self.needed = bytearray(len(graph))
-        self.coefficients: set[int] = set()
-        self._sweep(targets)
-        self.order = [(number, c) for number, c in self.order if self.wanted(c)]
-        self.chosen = frozenset(number for number, _ in self.order)
-
-    def wanted(self, c: Combination | Mapped) -> int:
-        """Return which columns of what is made are needed, as bits."""
-        if isinstance(c, Combination):
-            return self.columns.get(c.row, 0)
-        found = 0
-        for row in c.rows:
-            if self.made.get(row) is c:
-                found |= self.columns.get(row, 0)
-        return found
-
-    def _take(self, number: int, c: Combination | Mapped) -> None:
-        if isinstance(c, Mapped):
-            self._take_mapped(number, c)
-            return
-        read = (c.initial, *(row for _, _, row in c.terms))
-        if c.row in self.made or c.row in read or c.row in self._gathered:
-            return
-        self._gathered.update(row for row in read if row not in self.made)
-        support = self.support_of(c)
-        beyond = support & ~c.columns
-        if c.row in self.masked:
-            support, beyond = support & c.columns, 0
-        self.made[c.row], self.support[c.row], self.beyond[c.row] = c, support, beyond
-        self.order.append((number, c))
-        self._own(c.first, c.row)
-
-    def _take_mapped(self, number: int, c: Mapped) -> None:
-        self._gathered.update(row for row in c.sources if row not in self.made)
-        for row in c.rows:
-            if any(row) and row not in self.made and row not in self._gathered:
-                self.made[row], self.support[row], self.beyond[row] = c, (1 << len(row)) - 1, 0
-                self._own(c.first, row)
-        self.order.append((number, c))
-
-    def _own(self, first: int, row: Nodes) -> None:
-        for column, node in enumerate(row):
-            if node >= first and self.graph.ops[node] not in _GIVEN:
-                self.owner.setdefault(node, (row, column))
-
-    def support_of(self, c: Combination) -> int:
-        """Return the columns in which what a combination adds up may differ from zero."""
-        support = self._support(c.initial)
-        for _, _, row in c.terms:
-            support |= self._support(row)
-        return support
-
-    def _support(self, row: Nodes) -> int:
-        found = self.support.get(row)
-        if found is None:
-            found = self.support[row] = sum(1 << column for column, node in enumerate(row) if node)
-        return found
-
-    def _sweep(self, targets: Sequence[Expr]) -> None:
-        """Find what is needed, from the last node to the first."""
-        graph, needed = self.graph, self.needed
-        for target in targets:
-            needed[target.index] = 1
-        waiting = list(self.order)
-        for i in range(len(graph) - 1, -1, -1):
-            while waiting and waiting[-1][1].first > i:
-                self._read(waiting.pop()[1])
-            if needed[i]:
-                if i in self.owner:
-                    row, column = self.owner[i]
-                    self.columns[row] = self.columns.get(row, 0) | 1 << column
-                else:
-                    for source in (graph.left[i], graph.right[i]):
-                        if source >= 0:
-                            needed[source] = 1
-
-    def _read(self, c: Combination | Mapped) -> None:
-        """Need what makes the columns of a row that are needed."""
-        wanted = self.wanted(c)
-        if isinstance(c, Mapped):
-            for row in c.sources if wanted else ():
-                self.to_mask |= {row} if wanted & self.beyond.get(row, 0) else set()
-                self._use(row, wanted & self._support(row))
-            return
-        read = (c.initial, *(row for _, _, row in c.terms))
-        self.to_mask |= {row for row in read if wanted & self.beyond.get(row, 0)}
-        for coefficient, _, row in c.terms:
-            if wanted & self.support[row]:
-                self.needed[coefficient] = 1
-                self.coefficients.add(coefficient)
-                self._use(row, wanted & self.support[row])
-        self._use(c.initial, wanted & self.support[c.initial])
-
-    def _use(self, row: Nodes, columns: int) -> None:
-        if not columns:
-            return
-        self.columns[row] = self.columns.get(row, 0) | columns
-        if row not in self.made:
-            for column in _bits(columns):
-                self.needed[row[column]] = 1
-
-    def wasteful(self) -> frozenset[int]:
-        """Return which combinations take more instructions as rows than as statements."""
-        found = set()
-        for number, c in self.order:
-            wanted = self.wanted(c)
-            if isinstance(c, Mapped):
-                if c.made <= _loop_of(self, c, lambda row: 0).instructions:
-                    found.add(number)
-                continue
-            single = rows = 0
-            for _, _, row in c.terms:
-                columns = wanted & self.support[row]
-                single += 2 * columns.bit_count()
-                rows += TERM + len(_blocks(columns)) if columns else 0
-            if single <= rows + OPERATION:
-                found.add(number)
-        return frozenset(found)
-
-
-def _bits(columns: int) -> Iterator[int]:
-    while columns:
-        low = columns & -columns
-        yield low.bit_length() - 1
-        columns ^= low
-
-
-def _blocks(columns: int) -> list[int]:
-    """Return the blocks in which columns lie."""
-    return sorted({column // BLOCK for column in _bits(columns)})
+    return sum(graph.ops[i] not in GIVEN for i in nodes)
 
 
 class _Storage:
     """Where rows lie: the blocks of each that are needed, from the first to the last."""
 
-    def __init__(self, rows: _Rows) -> None:
+    def __init__(self, rows: NeededRows) -> None:
         self.size = 0
         self._start: dict[Nodes, int] = {}
         room = dict(rows.columns)
         for _, c in rows.order:
-            if isinstance(c, Mapped):
-                made = [row for row in c.rows if rows.made.get(row) is c and row in room]
-                for row in (*c.sources, *made):
+            if isinstance(c, Mapped):  # a loop goes over the same blocks of all
+                for row in (*c.read, *(row for row in c.made if row in room)):
                     room[row] = room.get(row, 0) | rows.wanted(c)
         for row, wanted in room.items():
-            blocks = _blocks(wanted)
-            self._start[row] = self.size - BLOCK * blocks[0]
-            self.size += BLOCK * (blocks[-1] - blocks[0] + 1)
+            needed = blocks(wanted)
+            self._start[row] = self.size - BLOCK * needed[0]
+            self.size += BLOCK * (needed[-1] - needed[0] + 1)
 
     def place(self, row: Nodes, column: int) -> int:
         """Return where a column of a row is."""
         return self._start[row] + column
 
 
-def _laid_out(rows: _Rows) -> tuple[RowPlan, int]:
+def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
     """Return the plan, and about how many instructions it takes."""
     graph = rows.graph
     storage = _Storage(rows)
@@ -361,7 +198,7 @@ def _laid_out(rows: _Rows) -> tuple[RowPlan, int]:
     given = []
     for i, needed in enumerate(rows.needed):
         if needed and i not in where:
-            if graph.ops[i] in _GIVEN:
+            if graph.ops[i] in GIVEN:
                 given.append(i)
             else:
                 phases[stages.of_node[i]].statements.append(i)
@@ -369,20 +206,17 @@ def _laid_out(rows: _Rows) -> tuple[RowPlan, int]:
     copied: set[Nodes] = set()
     for number, c in rows.order:
         phase = phases[stages.of_number[number]]
-        for row in _read_by(c):
+        for row in c.read:
             if row in rows.made or row not in rows.columns or row in copied:
                 continue
             copied.add(row)
-            for column in _bits(rows.columns[row]):
+            for column in bits(rows.columns[row]):
                 node, place = row[column], storage.place(row, column)
                 if node in where:
                     phase.copies.append((where[node], place, len(phase.operations)))
                 else:
                     filled.setdefault(node, []).append(place)
-        if isinstance(c, Mapped):
-            phase.operations.append(_loop_of(rows, c, lambda row: storage.place(row, 0)))
-        else:
-            phase.operations += _operations(rows, storage, c)
+        phase.operations += [_loop(rows, storage, c)] if isinstance(c, Mapped) else _operations(rows, storage, c)
     coefficients = tuple(sorted(i for i in rows.coefficients if i not in where))
     _say_wanted(rows, phases, stages, {*filled, *coefficients})
     operations = [operation for phase in phases for operation in phase.operations]
@@ -402,18 +236,13 @@ def _laid_out(rows: _Rows) -> tuple[RowPlan, int]:
     return plan, instructions
 
 
-def _read_by(c: Combination | Mapped) -> tuple[Nodes, ...]:
-    """Return the rows that are read."""
-    return c.sources if isinstance(c, Mapped) else (c.initial, *(row for _, _, row in c.terms))
-
-
-def _loop_of(rows: _Rows, c: Mapped, place: Callable[[Nodes], int]) -> Loop:
-    """Return the operations on the blocks that are needed, given where a row's first column is."""
-    blocks = _blocks(rows.wanted(c))
-    first = BLOCK * blocks[0]
+def _loop(rows: NeededRows, storage: _Storage, c: Mapped) -> Loop:
+    """Return the operations on the blocks that are needed."""
+    found = blocks(rows.wanted(c))
+    first = BLOCK * found[0]
     targets = {
-        row: (x, place(row) + first)
-        for row, x in zip(c.rows, c.outputs, strict=True)
+        row: (x, storage.place(row, first))
+        for row, x in zip(c.made, c.outputs, strict=True)
         if rows.made.get(row) is c and rows.columns.get(row)
     }
     wanted = [x for x, _ in targets.values()]
@@ -421,14 +250,14 @@ def _loop_of(rows: _Rows, c: Mapped, place: Callable[[Nodes], int]) -> Loop:
     needed = graph.reachable(wanted)
     read = set(needed)
     sources = tuple(
-        (x, place(row) + first)
-        for row, x in zip(c.sources, c.inputs, strict=True)
+        (x, storage.place(row, first))
+        for row, x in zip(c.read, c.inputs, strict=True)
         if x.index in read and not x.is_constant
     )
-    operations = {i for i in needed if graph.ops[i] not in _GIVEN}
+    operations = {i for i in needed if graph.ops[i] not in GIVEN}
     operands = {i: [s for s in (graph.left[i], graph.right[i]) if s in operations] for i in needed if i in operations}
     statements = schedule(operands, [x.index for x in wanted if x.index in operations])
-    return Loop(blocks[-1] - blocks[0] + 1, sources, tuple(targets.values()), tuple(statements))
+    return Loop(found[-1] - found[0] + 1, sources, tuple(targets.values()), tuple(statements))
 
 
 def _cost(graph: Graph, statements: Sequence[int], all_operations: Sequence[Operation | Loop]) -> Cost:
@@ -452,10 +281,11 @@ class _Stages:
     Attributes:
         of_node: that of each needed node.
         of_row: that of each row.
+        of_number: that of what makes rows, by its number.
         n: how many there are.
     """
 
-    def __init__(self, rows: _Rows) -> None:
+    def __init__(self, rows: NeededRows) -> None:
         graph = rows.graph
         self.of_node: dict[int, int] = {}
         self.of_row: dict[Nodes, int] = {}
@@ -464,42 +294,40 @@ class _Stages:
         waiting = rows.order[::-1]
         for i in range(len(graph)):
             while waiting and waiting[-1][1].first <= i:
-                self._add_row(rows, *waiting.pop())
+                self._add(rows, *waiting.pop())
             if rows.needed[i] and i not in rows.owner:
                 self.of_node[i] = max((self._before(rows, s) for s in (graph.left[i], graph.right[i])), default=0)
         for number, c in reversed(waiting):
-            self._add_row(rows, number, c)
+            self._add(rows, number, c)
         self.n += max((*self.of_node.values(), *self.of_row.values()))
 
-    def _before(self, rows: _Rows, source: int) -> int:
+    def _before(self, rows: NeededRows, source: int) -> int:
         """Return the phase in which a statement can read a node."""
         if source < 0:
             return 0
         return self.of_row[rows.owner[source][0]] + 1 if source in rows.owner else self.of_node[source]
 
-    def _add_row(self, rows: _Rows, number: int, c: Combination | Mapped) -> None:
-        wanted, stage = rows.wanted(c), 0
-        if isinstance(c, Mapped):
-            stage = max((self._of(rows, row) for row in c.sources), default=0)
-            self.of_number[number] = stage
-            self.of_row |= {row: stage for row in c.rows if rows.made.get(row) is c}
-            return
-        for coefficient, _, row in c.terms:
-            if wanted & rows.support[row]:
-                stage = max(stage, self._in_row(rows, coefficient), self._of(rows, row))
-        self.of_row[c.row] = self.of_number[number] = max(stage, self._of(rows, c.initial))
+    def _add(self, rows: NeededRows, number: int, c: RowsMade) -> None:
+        wanted = rows.wanted(c)
+        stage = max(self._of(rows, row) for row in c.read)
+        if isinstance(c, Combination):
+            for coefficient, _, row in c.terms:
+                if wanted & rows.support[row]:
+                    stage = max(stage, self._in_row(rows, coefficient))
+        self.of_number[number] = stage
+        self.of_row |= {row: stage for row in c.made if rows.made.get(row) is c}
 
-    def _in_row(self, rows: _Rows, node: int) -> int:
+    def _in_row(self, rows: NeededRows, node: int) -> int:
         """Return the phase in which a row can read a node."""
         return self.of_row[rows.owner[node][0]] if node in rows.owner else self.of_node[node]
 
-    def _of(self, rows: _Rows, row: Nodes) -> int:
+    def _of(self, rows: NeededRows, row: Nodes) -> int:
         if row in rows.made:
             return self.of_row.get(row, 0)
-        return max((self._in_row(rows, row[k]) for k in _bits(rows.columns.get(row, 0))), default=0)
+        return max((self._in_row(rows, row[k]) for k in bits(rows.columns.get(row, 0))), default=0)
 
 
-def _operations(rows: _Rows, storage: _Storage, c: Combination) -> Iterator[Operation]:
+def _operations(rows: NeededRows, storage: _Storage, c: Combination) -> Iterator[Operation]:
     """Yield what computes a row: terms of the same blocks together, the widest first."""
     wanted = rows.columns[c.row]
     groups: dict[tuple[int, ...], list[tuple[int, bool, Nodes]]] = {}
@@ -511,11 +339,11 @@ def _operations(rows: _Rows, storage: _Storage, c: Combination) -> Iterator[Oper
                 initial = term[2]
                 break
     for term in terms:
-        blocks = _blocks(wanted & rows.support[term[2]])
-        if blocks:
-            groups.setdefault(tuple(blocks), []).append(term)
-    begun = dict.fromkeys(_blocks(wanted), False)
-    begins = set(_blocks(wanted & rows.support[initial]))
+        found = blocks(wanted & rows.support[term[2]])
+        if found:
+            groups.setdefault(tuple(found), []).append(term)
+    begun = dict.fromkeys(blocks(wanted), False)
+    begins = set(blocks(wanted & rows.support[initial]))
     for together, group in sorted(groups.items(), key=lambda item: -len(item[0])):
         for run in _runs(together, begun, begins):
             first = BLOCK * run[0]
@@ -537,17 +365,17 @@ def _operations(rows: _Rows, storage: _Storage, c: Combination) -> Iterator[Oper
         )
     if c.row in rows.masked:
         made = rows.support_of(c)
-        for b in _blocks(wanted):
+        for b in blocks(wanted):
             kept = c.columns >> BLOCK * b & ALL
             if made >> BLOCK * b & ALL & ~kept:
                 place = storage.place(c.row, BLOCK * b)
                 yield Operation(1, place, place, (), (), kept)
 
 
-def _runs(blocks: Sequence[int], begun: Mapping[int, bool], begins: set[int]) -> list[list[int]]:
+def _runs(needed: Sequence[int], begun: Mapping[int, bool], begins: set[int]) -> list[list[int]]:
     """Return blocks as neighbours that begin alike, no more than registers can hold."""
     found: list[list[int]] = []
-    for b in blocks:
+    for b in needed:
         last = found[-1] if found else []
         alike = last and last[-1] == b - 1 and (begun[b], b in begins) == (begun[b - 1], b - 1 in begins)
         if alike and len(last) < WIDEST:
@@ -557,7 +385,7 @@ def _runs(blocks: Sequence[int], begun: Mapping[int, bool], begins: set[int]) ->
     return found
 
 
-def _say_wanted(rows: _Rows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
+def _say_wanted(rows: NeededRows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
     """Say what of each phase's statements is read by rows, or in later phases."""
     graph = rows.graph
     for number, phase in enumerate(phases):

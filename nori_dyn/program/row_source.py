@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nori_dyn.algebra.expressions import Graph, Op
-from nori_dyn.program.row_plan import BLOCK, Loop, Operation, Phase, RowPlan
+from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.row_plan import Loop, Operation, Phase, RowPlan
 
 PIECE = 600
 """Instructions a function, about: compilers are more than linear in the size of one."""

@@ -20,7 +20,7 @@ from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver_summary import solver_document
 from nori_dyn.system.builder import System
-from nori_dyn.system.inputs import MISSING, Missing, Weights, checked_state, checked_states, shaped_states
+from nori_dyn.system.inputs import MISSING, Missing, Weights, checked_state, checked_states
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
 
@@ -123,9 +123,8 @@ class Solver(Shown):
         with watch(f"preparing {plan.system.tree.name}") as stage:
             stage("compiling")
             self._backend = make_backend(backend, plan, check_residual, wait)
-        self._quick = self._backend.quick
+        self._quick, self._quick_batch = self._backend.quick, self._backend.quick_batch
         self._is_ranged = plan.system.ranges is not None
-        self._sees_bad_input = self._backend.sees_bad_input and not self._is_ranged
         self._closes = bool(plan.system.tree.closing_parts)
         self._layout = Layout(plan.system, plan.outputs)
         tree = plan.system.tree
@@ -258,20 +257,21 @@ class Solver(Shown):
             >>> solver.solve_batch(np.zeros((100, 2)), np.zeros((100, 2)), np.ones((100, 2))).tau.shape
             (100, 2)
         """
-        system, threads = self.system, counted("threads", threads)
-        check_singular(singular)
-        if self._sees_bad_input and weights is None and missing == "refuse":
-            states = shaped_states(system, Q, Qd, Y)  # some passes over the memory less
-        else:
-            states = checked_states(system, Q, Qd, Y, weights, missing)
-        values = None
-        if out is not None:
-            values = self._layout.values_of(out, len(states[0]), {"Q": Q, "Qd": Qd, "Y": Y, "weights": weights})
-        found = self._backend.solve_batch(*states, threads=threads, out=values)
-        if found.rcond.__class__ is not float:  # one for all: nothing is wrong with any
-            self._refuse(np.asarray(found.rcond), (Q, Qd, Y, weights, missing), singular)
+        if singular != "refuse":
+            check_singular(singular)
+        found = None
+        if weights is None and missing == "refuse" and not self._is_ranged:
+            found = self._quick_batch(Q, Qd, Y, threads, None if out is None else self._layout.memory_of(out))
+        if found is None:
+            states = checked_states(self.system, Q, Qd, Y, weights, missing)
+            threads, values = counted("threads", threads), None
+            if out is not None:
+                values = self._layout.values_of(out, len(states[0]), {"Q": Q, "Qd": Qd, "Y": Y, "weights": weights})
+            found = self._backend.solve_batch(*states, threads=threads, out=values)
+        if found[3].__class__ is not float:  # one for all: nothing is wrong with any
+            self._refuse(np.asarray(found[3]), (Q, Qd, Y, weights, missing), singular)
         q = np.array(Q, dtype=float) if self._closes else None
-        if isinstance(out, Estimate):
+        if out is not None and isinstance(out, Estimate):
             return out.become(found, q)
         return Estimate(self._layout, found, self._backend.name, q=q)
 

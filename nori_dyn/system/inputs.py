@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from nori_dyn.algebra.arrays import batched, checked, is_plain, numeric, shaped
+from nori_dyn.algebra.arrays import batched, checked, numeric, shaped
 from nori_dyn.errors import InputError, SaturatedReadingError, UnknownNameError, UnknownReadingError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Booleans, Floats
@@ -75,24 +75,6 @@ def checked_states(system: System, Q: Floats, Qd: Floats, Y: Floats, weights: We
         checked("Qd", Qd, (N, tree.nv)),
         *_readings(system, "Y", Y, each, (N,), missing),
     )
-
-
-def shaped_states(system: System, Q: Floats, Qd: Floats, Y: Floats) -> State:
-    """Return N states with the weights that the sensors have, (n_weights,) for all; numbers are left to the backend.
-
-    Plain arrays of doubles are taken as they lie.
-
-    Raises:
-        InputError: a wrong shape.
-    """
-    tree = system.tree
-    N = len(Q) if is_plain(Q, 2, tree.nq) else 0
-    if N and is_plain(Qd, 2, tree.nv) and is_plain(Y, 2, system.ny) and len(Qd) == len(Y) == N:
-        states: State = Q, Qd, Y
-    else:
-        Q = batched("Q", Q, tree.nq)
-        states = Q, shaped("Qd", Qd, (len(Q), tree.nv)), shaped("Y", Y, (len(Q), system.ny))
-    return (*states, system.weights) if system.is_weighted else states
 
 
 def reading(system: System, y: Floats | Mapping[str, Any]) -> Floats:

@@ -28,8 +28,6 @@ class Meanwhile:
         check_residual: see `NativeBackend`.
     """
 
-    sees_bad_input = False
-
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._numpy = NumpyBackend(plan, check_residual)
         self._native: NativeBackend | None = None
@@ -65,6 +63,9 @@ class Meanwhile:
 
     def quick(self, q: Any, qd: Any, y: Any) -> Found | None:
         return self.serving.quick(q, qd, y)
+
+    def quick_batch(self, Q: Any, Qd: Any, Y: Any, threads: Any, out: Any) -> Found | None:
+        return self.serving.quick_batch(Q, Qd, Y, threads, out)
 
     def solve(self, *state: Floats) -> Solution:
         return self.serving.solve(*state)

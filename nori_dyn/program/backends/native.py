@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import nan
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy import ndarray
+from numpy import empty, ndarray
+from numpy.typing import NDArray
 
 from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.expressions import Expr
@@ -34,6 +35,7 @@ from nori_dyn.program.backends.base import (
     state_parts,
 )
 from nori_dyn.program.backends.fallback import Fallback
+from nori_dyn.program.backends.usual import any_limits, unusual_limits, usual_limits
 from nori_dyn.program.c_source import CSource, c_source
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.cache_files import cache_root
@@ -62,7 +64,6 @@ class NativeBackend:
     """
 
     name = NATIVE
-    sees_bad_input = True
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._plan, self._compiler = plan, needed_compiler("the native backend")
@@ -72,7 +73,7 @@ class NativeBackend:
         self._kernel = self._loaded()
         self._single = self._alone(self._kernel)
         self._usual = self._alone(self._kernel)  # its weights stay as the sensors have them
-        self.quick = self._quick()
+        self.quick, self.quick_batch = self._quick(), self._quick_batch()
 
     def _loaded(self) -> NativeKernel:
         """Take the compiled plan from the cache, or compile it."""
@@ -137,16 +138,40 @@ class NativeBackend:
             return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
-        """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""
-        n_pivots, sizes = len(self._solution.guards), []
-        if n_pivots:
-            kernel = self._kernel_of(library, source.n_work, np.zeros(n_pivots).tolist(), None)
+        """Return what states are held against, by an ensemble of states: see `guard_limits` and `usual_limits`."""
+        plan, solution = self._plan, self._solution
+        n_pivots, n_steps = len(solution.guards), len(self._columns) * solution.refines
+        first, n_watched = source.first_pivot, len(solution.watched)
+
+        def runner(usual: Floats) -> Callable[[Sequence[Floats]], tuple[Floats, Floats, Floats]]:
+            kernel = self._kernel_of(library, source.n_work, [0.0] * (n_pivots + n_steps) + usual.tolist(), None)
             single = self._alone(kernel)
-            for parts in zip(*pivot_ensemble(self._plan), strict=True):
-                np.concatenate(parts, out=single.state)
+
+            def run(state: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
+                np.concatenate(state, out=single.state)
                 kernel.run(single.at)
-                sizes.append(np.abs(kernel.work[source.first_pivot : source.first_pivot + n_pivots]))
-        return [float(x) for x in guard_limits(self._plan, self._solution, np.array(sizes))]
+                after = kernel.work[first + n_pivots :]
+                return np.abs(kernel.work[first : first + n_pivots]), single.values, after[: max(n_steps, n_watched)]
+
+            return run
+
+        no_state = unusual_limits(plan, solution) if solution.refines else np.zeros(0)
+        run = runner(no_state)
+        sizes = [run(parts)[0] for parts in zip(*pivot_ensemble(plan), strict=True)] if n_pivots else []
+        limits = guard_limits(plan, solution, np.array(sizes))
+        if not solution.refines:
+            return [float(x) for x in limits]
+        run_first = runner(any_limits(plan, solution))
+
+        def refined(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+            _, values, steps = run(state)
+            return values, steps[:n_steps]
+
+        def watched(state: Sequence[Floats]) -> Floats:
+            return run_first(state)[2][:n_watched]
+
+        usual = usual_limits(plan, solution, limits[n_pivots:], refined, watched)
+        return [float(x) for x in (*limits, *usual)]
 
     def _quick(self) -> Callable[[Any, Any, Any], Found | None]:
         """Return `quick`, all that it uses at hand: looking it up on the backend takes a tenth of the time."""
@@ -178,14 +203,39 @@ class NativeBackend:
             return _afresh(self._fallback, state)
         return Solution(single.values.copy(), single.at.residual, False, 1.0)
 
+    def _quick_batch(self) -> Callable[..., Found | None]:
+        """Return `quick_batch`, all that it uses at hand."""
+        sizes, n_out = self._plan.system.input_sizes.values(), len(self._columns)
+        weights = (self._plan.system.weights,) if self._plan.system.is_weighted else ()
+        run, judged = self._kernel.batches((*sizes, n_out), 1, 3), self._judged
+
+        def quick_batch(Q: Any, Qd: Any, Y: Any, threads: Any, out: Any) -> Found | None:
+            if type(Q) is not ndarray or Q.ndim != 2 or type(threads) is not int or threads < 1:
+                return None
+            N, values = len(Q), out
+            if out is None:  # they lie as the states do
+                values = empty((N, n_out), order="F") if Q.flags.fnc else empty((N, n_out))
+            found = run((Q, Qd, Y, *weights, values) if weights else (Q, Qd, Y, values), N, threads)
+            if found is None:
+                return None
+            wrong, residual = found
+            if wrong is None:
+                return values, nan if residual is None else residual, False, 1.0
+            return judged((Q, Qd, Y, *weights), values, wrong, residual)
+
+        return quick_batch
+
     def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
-        values = out
-        if values is None:  # they lie as the states do
-            order: Literal["C", "F"] = "F" if states[0].flags.fnc else "C"
-            values = np.empty((len(states[0]), len(self._columns)), order=order)
+        values = np.empty((len(states[0]), len(self._columns))) if out is None else out
         wrong, residual = self._kernel.batch(states, (values,), threads)
         if wrong is None:
             return Solution(values, nan if residual is None else residual, False, 1.0)
+        return self._judged(states, values, wrong, residual)
+
+    def _judged(
+        self, states: Sequence[Floats], values: Floats, wrong: NDArray[np.int32], residual: Floats | None
+    ) -> Solution:
+        """Return the solution of N states, of which some are solved afresh, and some are none."""
         residual = np.full(len(wrong), nan) if residual is None else residual
         rcond = np.ones(len(wrong))
         refused = wrong == REFUSED
@@ -201,7 +251,8 @@ class NativeBackend:
         if wrong:
             return wrong
         record, n = self._record, len(self._record.guards)
-        pivots, limits = np.abs(self._kernel.work[record.first_pivot :][:n]), np.array(record.limits)
+        n_steps = len(values) * self._plan.system.is_weighted
+        pivots, limits = np.abs(self._kernel.work[record.first_pivot :][:n]), np.array(record.limits)[: n + n_steps]
         small = np.flatnonzero(~(pivots >= limits[:n]))
         if len(small):
             k = int(small[0])
@@ -225,7 +276,7 @@ class NativeBackend:
             values[:] = solution.values
             return Status.of(solution, cause)
 
-        return self._kernel.caller(self._kernel.place(state, values), Status(), afresh)
+        return self._kernel.bound(self._kernel.place(state, values), judged=(Status(), afresh))
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
@@ -259,6 +310,8 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         inputs=tuple(x for scalars in symbolic.inputs.values() for x in scalars),
         outputs=unknowns,
         pivots=pivots,
+        first=solution.first if solution.refines else (),
+        watched=solution.watched,
         steps=steps,
         again=(again[0], again[1]),
         equations=equations,

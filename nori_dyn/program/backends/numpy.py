@@ -39,7 +39,6 @@ class NumpyBackend:
     """
 
     name = NUMPY
-    sees_bad_input = False
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._plan, self._symbolic = plan, plan.symbolic
@@ -61,6 +60,9 @@ class NumpyBackend:
         self._ends = np.cumsum([len(part) for part in self._solution.parts])[:-1]
 
     def quick(self, q: Any, qd: Any, y: Any) -> None:
+        return None
+
+    def quick_batch(self, Q: Any, Qd: Any, Y: Any, threads: Any, out: Any) -> None:
         return None
 
     def solve(self, *state: Floats) -> Solution:

@@ -49,7 +49,6 @@ class UmfpackBackend:
     """
 
     name = "umfpack"
-    sees_bad_input = False
 
     def __init__(self, plan: EliminationPlan, check_residual: bool = True) -> None:
         self._plan, self._n = plan, plan.system.shape[1]
@@ -65,6 +64,9 @@ class UmfpackBackend:
         self._is_given = (symbolic.rows >= self._n) | (symbolic.columns >= self._n)
 
     def quick(self, q: Any, qd: Any, y: Any) -> None:
+        return None
+
+    def quick_batch(self, Q: Any, Qd: Any, Y: Any, threads: Any, out: Any) -> None:
         return None
 
     def solve(self, *state: Floats) -> Solution:

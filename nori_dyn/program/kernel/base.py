@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,13 @@ CHUNK = 256
 
 REFUSED = -1
 """What is wrong with a state of which nothing was computed: it is not what the job takes."""
+
+
+Outcome: TypeAlias = tuple[NDArray[np.int32] | None, Floats | None]
+"""What is wrong with each of N states (N,), and their residuals (N,); None where there is nothing to say."""
+
+Batches: TypeAlias = Callable[[tuple[Any, ...], int, int], Outcome | None]
+"""Runs N states of arrays on some threads, inputs before outputs."""
 
 
 class Kernel(Protocol):
@@ -43,9 +50,19 @@ class Kernel(Protocol):
     def bound(self, at: Any, checks: bool = False) -> Callable[[], int]:
         """Return a function that does what `run(at)` does, or `solve(at)` if it checks."""
 
-    def batch(
-        self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1
-    ) -> tuple[NDArray[np.int32] | None, Floats | None]:
+    def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
+        """Return what runs N states as `batch` does, of arrays as their user has them.
+
+        It returns None, and nothing is computed, where they are not in order: arrays of doubles in whole steps, outputs
+        writeable and apart from what is read; or where the kernel has no such way.
+
+        Args:
+            sizes: how many numbers a state has in each array, outputs after inputs.
+            n_out: number of arrays of outputs.
+            n_each: so many of the first arrays have a row for each state, and others may.
+        """
+
+    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcome:
         """Run N states with the checks of `solve`; return what is wrong with each (N,), and their residuals (N,).
 
         The first is None where nothing is wrong with any, the second where the job has none.

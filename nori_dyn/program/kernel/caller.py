@@ -12,8 +12,8 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from nori_dyn.errors import CompilerError
@@ -24,28 +24,33 @@ LONG = 20_000
 
 INTERFACE = """
 void *tick(void *self, void *nothing);
-void begin(uintptr_t pointer_of, uintptr_t keep, uintptr_t call_object);
+void begin(uintptr_t pointer_of, uintptr_t keep, uintptr_t call_object, uintptr_t number);
 """
 SOURCE = """
 #include <stdint.h>
-/* What a built-in function is of: run(at), what to return where that is 0, and what to call where it is not. */
+/* What a built-in function is of: run(at), what to return where that is 0, and what to call where it is not; without
+   these, what it returns is returned. */
 typedef struct { int (*run)(const void *); const void *at; void *good, *otherwise; } call;
 
 static void *(*pointer_of)(void *, const char *);
 static void (*keep)(void *);
 static void *(*call_object)(void *, void *);
+static void *(*number)(long);
 
-/* Takes CPython's PyCapsule_GetPointer, Py_IncRef and PyObject_CallObject. */
-void begin(uintptr_t a, uintptr_t b, uintptr_t c) {
+/* Takes CPython's PyCapsule_GetPointer, Py_IncRef, PyObject_CallObject and PyLong_FromLong. */
+void begin(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d) {
     pointer_of = (void *(*)(void *, const char *))a;
     keep = (void (*)(void *))b;
     call_object = (void *(*)(void *, void *))c;
+    number = (void *(*)(long))d;
 }
 
 void *tick(void *self, void *nothing) {
     const call *const it = pointer_of(self, 0);
+    const int wrong = it->run(it->at);
     (void)nothing;
-    if (it->run(it->at)) return call_object(it->otherwise, 0);
+    if (!it->good) return number(wrong);
+    if (wrong) return call_object(it->otherwise, 0);
     keep(it->good);
     return it->good;
 }
@@ -72,27 +77,32 @@ class _Method(ctypes.Structure):
     ]
 
 
-def caller(
-    run: Any, at: Any, good: object, otherwise: Callable[[], Any], ffi: Any, compiler: Compiler
-) -> Callable[[], Any]:
-    """Return a function that calls `run(at)` and returns `good` where that is 0, and else what `otherwise()` does.
+Judged: TypeAlias = tuple[object, Callable[[], Any]]
+"""What to return where nothing is wrong, always the same, and what to call where something is."""
+
+
+def caller(run: Any, at: Any, judged: Judged | None, ffi: Any, compiler: Compiler) -> Callable[[], Any]:
+    """Return a function that calls `run(at)` and returns what that does.
 
     Args:
         run: a C function, of cffi.
         at: the C struct that it takes, of cffi.
-        good: what to return, always the same.
-        otherwise: what to call where something is wrong.
+        judged: what to return instead of 0, and what to call, and return what that does, instead of anything else.
         ffi: the cffi interface that has both, and `INTERFACE`.
         compiler: the compiler.
     """
     made = _maker(ffi, compiler)
     if made is not None:
-        return made(int(ffi.cast("uintptr_t", run)), int(ffi.cast("uintptr_t", at)), good, otherwise, (run, at))
+        return made(int(ffi.cast("uintptr_t", run)), int(ffi.cast("uintptr_t", at)), judged, (run, at))
+    return by_cffi(run, at, judged)
 
-    def through_cffi() -> Any:
-        return otherwise() if run(at) else good
 
-    return through_cffi
+def by_cffi(run: Any, at: Any, judged: Judged | None) -> Callable[[], Any]:
+    """Return the same by way of cffi: others may run in Python meanwhile."""
+    if judged is None:
+        return partial(run, at)
+    good, otherwise = judged
+    return lambda: otherwise() if run(at) else good
 
 
 @cache
@@ -103,7 +113,7 @@ def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | N
     python = ctypes.pythonapi
     try:
         library = load_library(ffi, SOURCE, compiler)
-        taken = (python.PyCapsule_GetPointer, python.Py_IncRef, python.PyObject_CallObject)
+        taken = python.PyCapsule_GetPointer, python.Py_IncRef, python.PyObject_CallObject, python.PyLong_FromLong
     except (AttributeError, CompilerError):
         return None
     library.begin(*(ctypes.cast(function, ctypes.c_void_p).value for function in taken))
@@ -113,10 +123,10 @@ def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | N
     function.restype, function.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     method = _Method(b"tick", tick, METH_NOARGS, b"Compute the outputs of what is in the inputs.")
 
-    def make(run: int, at: int, good: object, otherwise: Callable[[], Any], kept: Any) -> Callable[[], Any]:
-        call = _Call(run, at, id(good), id(otherwise))
+    def make(run: int, at: int, judged: Judged | None, kept: Any) -> Callable[[], Any]:
+        call = _Call(run, at, *map(id, judged or ()))
         made: Callable[[], Any] = function(ctypes.addressof(method), capsule(ctypes.addressof(call), None, None), None)
-        _KEPT[made] = (call, good, otherwise, kept, library)
+        _KEPT[made] = (call, judged, kept, library)
         return made
 
     return make

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nori_dyn.program.kernel.base import CHUNK
+from nori_dyn.program.kernel.base import CHUNK, Batches, Outcome
 from nori_dyn.program.kernel.choice import NUMPY
 from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.program.straight_line import Program
@@ -69,9 +68,11 @@ class NumpyKernel:
         """Return a function that does what `run(at)` does."""
         return partial(self.run, at)
 
-    def batch(
-        self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1
-    ) -> tuple[NDArray[np.int32] | None, Floats | None]:
+    def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
+        """Return what runs no batch: all of them are checked."""
+        return lambda arrays, N, threads: None
+
+    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcome:
         """Run N states, see `Kernel`; on one thread."""
         N = len(outputs[0])
         ends = np.cumsum([values.shape[1] for values in outputs])

@@ -13,18 +13,44 @@ from functools import cache
 from typing import Any
 
 from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.kernel.objects import HEADS, LAY, introduce
 
-PARTS = """
-ptrdiff_t run_parts(ptrdiff_t (*run)(const batch *, ptrdiff_t, ptrdiff_t, double *), const batch *job, ptrdiff_t n,
-                    ptrdiff_t least, double *w, ptrdiff_t n_work, int threads);
-void forget_threads(void);
+BATCH = """
+typedef struct { ptrdiff_t n, step, across; } block;
+typedef struct {
+    ptrdiff_t n, n_out;
+    double *const *arrays;
+    const block *blocks;
+    const double *limits;
+    double residual_limit, step_limit, *residuals;
+    int *wrong;
+} batch;
 """
+
+CALL = """
+typedef struct {
+    ptrdiff_t (*run)(const batch *, ptrdiff_t, ptrdiff_t, double *);
+    batch at;
+    ptrdiff_t n_arrays, n_each, least, n_work, most_states, most_threads;
+    double *w;
+} call;
+ptrdiff_t run_call(call *what, uintptr_t arrays, ptrdiff_t N, int threads);
+void forget_threads(void);
+extern const void *array_class, *double_type;
+"""
+
+UNFIT, NO_ROOM = -1, -2
+"""What `run_call` returns where it has computed nothing."""
 
 SOURCE = """\
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
+"""
+
+THREADS = """\
 
 #if defined(__x86_64__) || defined(__i386__)
 #define PAUSE() __builtin_ia32_pause()
@@ -33,29 +59,32 @@ SOURCE = """\
 #else
 #define PAUSE() ((void)0)
 #endif
-#define READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
-#define WRITE(x, y) __atomic_store_n(&(x), y, __ATOMIC_RELEASE)
-#define ADD(x, y) __atomic_fetch_add(&(x), y, __ATOMIC_ACQ_REL)
+#define READ(x) __atomic_load_n(&(x), __ATOMIC_SEQ_CST)
+#define WRITE(x, y) __atomic_store_n(&(x), y, __ATOMIC_SEQ_CST)
+#define ADD(x, y) __atomic_fetch_add(&(x), y, __ATOMIC_SEQ_CST)
+#define APART __attribute__((aligned(64))) /* in a line of the cache of its own */
 
 enum { MOST = 255, STACK = 1 << 23, AWAKE = 100000 }; /* threads; bytes; nanoseconds before one sleeps */
 enum { FREE, TAKEN, CALLED, BUSY, DONE };
 
-typedef ptrdiff_t routine(const void *, ptrdiff_t, ptrdiff_t, double *);
+/* What is left of the states, counted by the least that a thread takes: from the first on, up to the last. */
+typedef struct { uint32_t first, last; } range;
 
 typedef struct {
-    routine *run;
-    const void *job;
-    ptrdiff_t n, least, threads, next, found, n_work;
-    double *w;
+    const call *what;
+    ptrdiff_t threads;
+    APART range left;
+    ptrdiff_t found;
 } task;
 
 /* Who calls takes one that is FREE, writes what there is to do, and calls it. Only the thread itself goes from CALLED
    to BUSY and DONE; who called may take it back before that, and frees it in the end. */
 typedef struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int state, number;
+    APART int state;
+    int asleep, number; /* how many sleep until it changes */
     task *what;
+    APART pthread_mutex_t lock;
+    pthread_cond_t changed;
 } worker;
 
 static worker workers[MOST];
@@ -68,7 +97,8 @@ static int change(worker *one, int from, int to) {
 
 static void tell(worker *one, int state) {
     WRITE(one->state, state);
-    pthread_mutex_lock(&one->lock); /* or it might go to sleep right now */
+    if (!READ(one->asleep)) return; /* who goes to sleep says so before it looks again */
+    pthread_mutex_lock(&one->lock);
     pthread_cond_broadcast(&one->changed);
     pthread_mutex_unlock(&one->lock);
 }
@@ -79,26 +109,42 @@ static long long now(void) {
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+/* Who is woken too late stays awake for the next call: else small batches would never be helped. */
 static void await(worker *one, int state) {
-    for (const long long until = now() + AWAKE; now() < until;)
-        for (int k = 0; k < 50; ++k) {
-            if (READ(one->state) == state) return;
-            PAUSE();
-        }
-    pthread_mutex_lock(&one->lock);
-    while (READ(one->state) != state) pthread_cond_wait(&one->changed, &one->lock);
-    pthread_mutex_unlock(&one->lock);
+    for (;;) {
+        long long until = 0;
+        do {
+            for (int k = 0; k < 50; ++k) {
+                if (READ(one->state) == state) return;
+                PAUSE();
+            }
+            until = until ? until : now() + AWAKE;
+        } while (now() < until);
+        pthread_mutex_lock(&one->lock);
+        ADD(one->asleep, 1);
+        if (READ(one->state) != state) pthread_cond_wait(&one->changed, &one->lock);
+        ADD(one->asleep, -1);
+        pthread_mutex_unlock(&one->lock);
+    }
 }
 
-/* Takes what is left part by part: half of what is even for all, but no less than the least. */
-static void share(task *t, int number) {
-    ptrdiff_t found = 0, from = READ(t->next);
-    while (from < t->n) {
-        const ptrdiff_t even = (t->n - from) / (2 * t->threads * t->least) * t->least;
-        const ptrdiff_t part = even > t->least ? even : t->least, to = from + part < t->n ? from + part : t->n;
-        if (!__atomic_compare_exchange_n(&t->next, &from, to, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) continue;
-        found += t->run(t->job, from, to, t->w + t->n_work * number);
-        from = READ(t->next);
+/* Takes what is left part by part: three quarters of what is even for all, but no less than the least. Every other
+   thread begins at the end: what it fetched in one batch it has at hand in the next. */
+static void take_part(task *t, int number) {
+    const call *const what = t->what;
+    const ptrdiff_t n = what->at.n, least = what->least;
+    ptrdiff_t found = 0;
+    range left, after;
+    __atomic_load(&t->left, &left, __ATOMIC_SEQ_CST);
+    while (left.first < left.last) {
+        const uint32_t even = (uint32_t)((left.last - left.first) * 3 / (4 * t->threads)), part = even ? even : 1;
+        after = left;
+        if (number % 2) after.last -= part;
+        else after.first += part;
+        if (!__atomic_compare_exchange(&t->left, &left, &after, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
+        const ptrdiff_t from = least * (number % 2 ? after.last : left.first), to = from + least * part;
+        found += what->run(&what->at, from, to < n ? to : n, what->w + what->n_work * number);
+        __atomic_load(&t->left, &left, __ATOMIC_SEQ_CST);
     }
     ADD(t->found, found);
 }
@@ -108,7 +154,7 @@ static void *serve(void *argument) {
     for (;;) {
         await(me, CALLED);
         if (!change(me, CALLED, BUSY)) continue;
-        share(me->what, me->number);
+        take_part(me->what, me->number);
         tell(me, DONE);
     }
 }
@@ -145,14 +191,13 @@ static worker *take(int *place) {
     return one;
 }
 
-/* Runs n states in parts of a multiple of the least, with a workspace of n_work doubles for each thread in w; returns
-   the sum of what the parts return. */
-ptrdiff_t run_parts(routine *run, const void *job, ptrdiff_t n, ptrdiff_t least, double *w, ptrdiff_t n_work,
-                    int threads) {
-    task t = {run, job, n, least, threads, 0, 0, n_work, w};
+/* Runs all states in parts of a multiple of the least, with a workspace for each thread; returns the sum of what the
+   parts return. */
+static ptrdiff_t run_parts(const call *what, int threads) {
+    task t = {what, threads, {0, (uint32_t)((what->at.n + what->least - 1) / what->least)}, 0};
     worker *helpers[MOST];
     int n_helpers = 0, place = 0;
-    while (n_helpers < threads - 1 && n_helpers < MOST && (n_helpers + 1) * least < n) {
+    while (n_helpers < threads - 1 && n_helpers < MOST && (n_helpers + 1) * what->least < what->at.n) {
         worker *const one = take(&place);
         if (!one) break;
         one->number = n_helpers + 1;
@@ -160,12 +205,21 @@ ptrdiff_t run_parts(routine *run, const void *job, ptrdiff_t n, ptrdiff_t least,
         helpers[n_helpers++] = one;
         tell(one, CALLED);
     }
-    share(&t, 0);
+    take_part(&t, 0);
     for (int k = 0; k < n_helpers; ++k) {
         if (!change(helpers[k], CALLED, TAKEN)) await(helpers[k], DONE);
         WRITE(helpers[k]->state, FREE);
     }
     return t.found;
+}
+
+/* Runs N states of arrays that a tuple holds; returns with how many something is wrong, NO_ROOM, or UNFIT where an
+   array is not as `lay` wants it. */
+ptrdiff_t run_call(call *what, uintptr_t arrays, ptrdiff_t N, int threads) {
+    if (N > what->most_states || threads > what->most_threads) return NO_ROOM;
+    if (N < 1 || !lay((const char *)arrays, what->n_arrays, what->n_each, N, &what->at)) return UNFIT;
+    what->at.n = N;
+    return threads > 1 && what->least < N ? run_parts(what, threads) : what->run(&what->at, 0, N, what->w);
 }
 
 /* Of a process that was just forked: none of the threads is in it. */
@@ -187,6 +241,8 @@ def pool(ffi: Any, compiler: Compiler) -> Any:
     Raises:
         CompilerError: the compiler fails, or there is no room for what it makes.
     """
-    found = load_library(ffi, SOURCE, compiler, ffi.RTLD_NOW | ffi.RTLD_NODELETE)
+    source = "".join((HEADS, SOURCE, BATCH, CALL, LAY, f"enum {{ UNFIT = {UNFIT}, NO_ROOM = {NO_ROOM} }};\n", THREADS))
+    found = load_library(ffi, source, compiler, ffi.RTLD_NOW | ffi.RTLD_NODELETE)
+    introduce(found, ffi)
     os.register_at_fork(after_in_child=found.forget_threads)
     return found

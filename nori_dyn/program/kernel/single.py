@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from numpy import ndarray
 
 from nori_dyn.program.kernel.base import REFUSED, Kernel
-from nori_dyn.program.kernel.native import aligned
+from nori_dyn.program.kernel.batches import aligned
 from nori_dyn.typing import Floats
 
 ALL = slice(None)

@@ -37,7 +37,7 @@ def called(number, good, otherwise):
     """Return a function that calls C, which returns a number."""
     ffi = interface()
     run = ffi.callback("int(const state *)", lambda at: number[0])
-    return caller_module.caller(run, ffi.new("state *"), good, otherwise, ffi, find_compiler()), run
+    return caller_module.caller(run, ffi.new("state *"), (good, otherwise), ffi, find_compiler()), run
 
 
 def test_it_returns_the_same_object_where_nothing_is_wrong(way):
@@ -50,6 +50,14 @@ def test_it_returns_the_same_object_where_nothing_is_wrong(way):
     assert sys.getrefcount(good) == before
     number[0] = 3
     assert tick() == "otherwise"
+
+
+def test_without_a_judgement_it_returns_the_number(way):
+    ffi, number = interface(), [0]
+    run = ffi.callback("int(const state *)", lambda at: number[0])
+    tick = caller_module.caller(run, ffi.new("state *"), None, ffi, find_compiler())
+    for number[0] in (0, 1, -1, 2**31 - 1):
+        assert tick() == number[0]
 
 
 def test_errors_of_the_other_way_come_through(way):

@@ -74,6 +74,7 @@ def test_angles_beyond_the_reduction_are_those_of_the_library(files, tmp_path):
 def test_reduction_and_polynomials_are_those_of_native_code(files):
     for text in (files["arm.c"], PRELUDE):
         assert c_sines.QUARTERS in text
+        assert f" r = {c_sines.REDUCED};" in text.replace("*r", "r")
         assert f"< {c_sines.LARGE})" in text
     assert all(line in files["arm.c"] for line in c_sines.sine_and_cosine("double").splitlines())
     assert all(line in PRELUDE for line in c_sines.sine_and_cosine("vec").splitlines())

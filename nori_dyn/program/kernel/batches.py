@@ -1,0 +1,143 @@
+"""Batches by foreign calls: what C is told of them is kept from call to call.
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nori_dyn.program.kernel.base import Batches, Outcome
+from nori_dyn.program.kernel.pool import NO_ROOM, UNFIT
+from nori_dyn.typing import Floats
+
+ALIGNMENT = 64
+"""Bytes of the widest vector."""
+
+
+class Routine(NamedTuple):
+    """What runs batches of a job.
+
+    Attributes:
+        ffi: the cffi interface of its libraries.
+        run_call: runs what a call says, see `pool`.
+        run: the job's own entry.
+        n_work: doubles that a thread works in.
+        least: states that a thread takes at a time, at least.
+    """
+
+    ffi: Any
+    run_call: Any
+    run: Any
+    n_work: int
+    least: int
+
+
+class Limits(NamedTuple):
+    """What a job is held against.
+
+    Attributes:
+        sizes: smallest size of each guarded pivot, then the usual size of each output that has a step.
+        residual: the residual above which a state is suspicious.
+        step: the share of an output, or of its usual size, that its step may be.
+    """
+
+    sizes: Floats
+    residual: float
+    step: float
+
+
+def batches(
+    find_routine: Callable[[], Routine],
+    limits: Limits,
+    has_residual: bool,
+    sizes: Sequence[int],
+    n_out: int,
+    n_each: int,
+) -> Batches:
+    """Return what runs batches of arrays of some sizes, all that it uses at hand.
+
+    Args:
+        find_routine: returns the routine; called when it is first needed.
+        limits: what the job is held against.
+        has_residual: whether the job computes the residual.
+        sizes: how many numbers a state has in each array, outputs after inputs.
+        n_out: number of arrays of outputs.
+        n_each: so many of the first arrays must have a row for each state; 0 where arrays are checked already.
+    """
+    idle: list[_Call] = []
+    pop, push, good = idle.pop, idle.append, (None, None)
+
+    def run(arrays: tuple[Any, ...], N: int, threads: int) -> Outcome | None:
+        try:
+            call = pop()
+        except IndexError:
+            call = _Call(find_routine(), limits, tuple(sizes), n_out, n_each)
+        residuals = call.residuals_of(N) if has_residual else None
+        found = call.run(call.struct, id(arrays), N, threads)
+        if not found:
+            push(call)
+            return (None, residuals) if has_residual else good
+        if found == NO_ROOM:
+            call.make_room(N, threads)
+            push(call)
+            return run(arrays, N, threads)
+        wrong = call.wrong[:N].copy()
+        push(call)
+        return None if found == UNFIT else (wrong, residuals)
+
+    return run
+
+
+class _Call:
+    """What C is told, and room for what it works on and says; of one call at a time.
+
+    Attributes:
+        run: runs what the struct says.
+        struct: the C struct.
+        wrong: what is wrong with each state, of the last call's N the first.
+    """
+
+    __slots__ = ("_ffi", "_kept", "_n_work", "_residuals", "_work", "run", "struct", "wrong")
+
+    def __init__(self, routine: Routine, limits: Limits, sizes: tuple[int, ...], n_out: int, n_each: int) -> None:
+        ffi = self._ffi = routine.ffi
+        self.run, self._n_work = routine.run_call, routine.n_work
+        arrays, blocks = ffi.new("double *[]", len(sizes)), ffi.new("block[]", len(sizes))
+        for block, size in zip(blocks, sizes, strict=True):
+            block.n = size
+        kept = ffi.from_buffer("double[]", limits.sizes)
+        self.struct = call = ffi.new("call *")
+        call.run, call.n_arrays, call.n_each = routine.run, len(sizes), n_each
+        call.least, call.n_work = routine.least, routine.n_work
+        at = call.at
+        at.n_out, at.arrays, at.blocks, at.limits = n_out, arrays, blocks, kept
+        at.residual_limit, at.step_limit = limits.residual, limits.step
+        self._kept = arrays, blocks, kept
+        self.wrong, self._work, self._residuals = np.zeros(0, dtype=np.int32), aligned(0), None
+
+    def make_room(self, states: int, threads: int) -> None:
+        """Have room for so many."""
+        from_buffer, call = self._ffi.from_buffer, self.struct
+        if states > call.most_states:
+            self.wrong, call.most_states = np.empty(states, dtype=np.int32), states
+            call.at.wrong = from_buffer("int[]", self.wrong)
+        if threads > call.most_threads:
+            self._work, call.most_threads = aligned(self._n_work * threads), threads
+            call.w = from_buffer("double[]", self._work)
+
+    def residuals_of(self, N: int) -> Floats:
+        """Return where the residuals of the next call go."""
+        residuals = np.empty(N)
+        self.struct.at.residuals = self._residuals = self._ffi.from_buffer("double[]", residuals)
+        return residuals
+
+
+def aligned(size: int) -> Floats:
+    """Return zeros (size,) whose address fits the widest vector."""
+    room = np.zeros(size + ALIGNMENT // 8)
+    start = (-room.ctypes.data % ALIGNMENT) // 8
+    return room[start : start + size]

@@ -1,0 +1,84 @@
+"""NumPy's arrays as C finds them: where their numbers lie, and whether they are what a batch takes.
+
+To ask through Python takes a microsecond for the arrays of a batch, in which fifty states of an arm are solved. What is
+read here NumPy's C interface lays down (`PyArrayObject_fields` of its ndarraytypes.h): every extension module has it
+compiled in. It lies behind the head of the object, and how long heads are, Python says itself.
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.arrays import DOUBLE
+
+HEADS = f"""\
+#define HEAD {object.__basicsize__} /* bytes before what an object holds; the last say its class */
+#define ITEMS {tuple.__basicsize__} /* bytes before the items of a tuple */
+"""
+
+LAY = """\
+typedef struct {
+    char *data;
+    int n_axes;
+    ptrdiff_t *sizes, *strides;
+    void *base;
+    const void *type;
+    int flags;
+} array;
+
+enum { ALIGNED = 0x100, WRITEABLE = 0x400, DOUBLE = sizeof(double) };
+
+const void *array_class, *double_type; /* the class of arrays without more, and the type of doubles */
+
+/* From where to where the numbers of an array lie. */
+static void span(const array *a, const char **from, const char **to) {
+    *from = *to = a->data;
+    for (int k = 0; k < a->n_axes; ++k) {
+        const ptrdiff_t length = (a->sizes[k] - 1) * a->strides[k];
+        *(length < 0 ? from : to) += length;
+    }
+    *to += DOUBLE;
+}
+
+static int share(const array *a, const array *b) {
+    const char *from, *to, *start, *end;
+    span(a, &from, &to);
+    span(b, &start, &end);
+    return from < end && start < to;
+}
+
+/* Says where the arrays of N states lie, which a tuple holds; returns 0 where one is not as it must be: of doubles,
+   with the numbers of a state that its block says, the first n_each with a row for each state, outputs writeable and
+   apart from all that is read. Where n_each is 0, Python has seen to that. */
+static int lay(const char *tuple, ptrdiff_t n_arrays, ptrdiff_t n_each, ptrdiff_t N, const batch *at) {
+    const char *const *const objects = (const char *const *)(tuple + ITEMS);
+    for (ptrdiff_t k = 0; k < n_arrays; ++k) {
+        const array *const a = (const array *)(objects[k] + HEAD);
+        const int is_output = k >= n_arrays - at->n_out;
+        block *const b = (block *)at->blocks + k;
+        if (n_each) {
+            if (((const void *const *)a)[-1] != array_class || a->type != double_type) return 0;
+            if (!(a->flags & ALIGNED) || (is_output && !(a->flags & WRITEABLE))) return 0;
+            if (a->n_axes != 2 && (a->n_axes != 1 || k < n_each || is_output)) return 0;
+            if (a->sizes[a->n_axes - 1] != b->n || (a->n_axes == 2 && a->sizes[0] != N)) return 0;
+            if (is_output && ((N > 1 && !a->strides[0]) || (b->n > 1 && !a->strides[1]))) return 0;
+            for (ptrdiff_t i = 0; is_output && i < k; ++i) /* an array without numbers shares none */
+                if (at->blocks[i].n && b->n && share(a, (const array *)(objects[i] + HEAD))) return 0;
+        }
+        b->across = a->strides[a->n_axes - 1] / DOUBLE;
+        b->step = a->n_axes == 2 ? a->strides[0] / DOUBLE : 0;
+        if (a->strides[a->n_axes - 1] % DOUBLE || (a->n_axes == 2 && a->strides[0] % DOUBLE)) return 0;
+        ((double **)at->arrays)[k] = (double *)a->data;
+    }
+    return 1;
+}
+"""
+
+
+def introduce(library: Any, ffi: Any) -> None:
+    """Tell a library that has this what arrays of doubles are."""
+    library.array_class, library.double_type = (ffi.cast("void *", id(known)) for known in (np.ndarray, DOUBLE))
