@@ -50,6 +50,7 @@ from .recursions.jacobian import jacobian
 from .recursions.minverse import minverse
 from .recursions.rnea import rnea
 from .report.html import save_html
+from .solve.derivative import EstimateDerivative
 from .solve.diagnosis import Diagnosis
 from .solve.estimate import Estimate
 from .solve.monitor import Monitor
@@ -64,6 +65,7 @@ __all__ = [
     "ContactFilter",
     "Diagnosis",
     "Estimate",
+    "EstimateDerivative",
     "ExcitingMotion",
     "Filter",
     "History",

@@ -5,7 +5,7 @@ Source: docs/design.md, 4.4; own derivation (tests/unit/algebra/test_crossing.py
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -25,7 +25,7 @@ class Step:
     """A part of a link transform.
 
     Attributes:
-        X: a shift or a rotation, not both.
+        X: a shift, after which axes may have other names, or a turn.
         plane: the axes (i, j) between which a rotation turns, E_ii = E_jj = c and E_ij = -E_ji = s; None for others.
     """
 
@@ -58,17 +58,19 @@ class Crossing:
     steps: tuple[Step, ...]
 
     @staticmethod
-    def of(shift: Array, rotations: Iterable[Array], X_J: Transform, plane: Plane | None) -> Crossing:
+    def of(shift: Array, rotations: Sequence[Array], X_J: Transform, plane: Plane | None) -> Crossing:
         """Return the way across a joint.
 
         Args:
             shift: where the joint sits on the parent (3,) [m].
-            rotations: fixed rotations (3, 3) from the parent's axes to the joint's, see `planar_factors`.
+            rotations: fixed rotations (3, 3) from the parent's axes to the joint's, see `planar_factors`. The first is
+                one step with the shift where it only relabels the axes.
             X_J: the joint's own transform.
             plane: the plane in which the joint turns, if it does.
         """
         eye, zero = np.eye(3), np.zeros(3)
-        steps = [Step(Transform(eye, shift)), *(Step(Transform(E, zero), fixed_plane(E)) for E in rotations)]
+        relabel, *turns = rotations if rotations and is_signed_permutation(rotations[0]) else (eye, *rotations)
+        steps = [Step(Transform(relabel, shift)), *(Step(Transform(E, zero), fixed_plane(E)) for E in turns)]
         steps += [Step(Transform(eye, X_J.r)), Step(Transform(X_J.E, zero), plane)]
         return Crossing(tuple(step for step in steps if not step.is_identity))
 

@@ -59,7 +59,7 @@ def gradient(outputs: Sequence[Expr], factors: Sequence[Expr], inputs: Sequence[
     for i in reversed(graph.reachable(outputs)):
         adjoint = adjoints.get(i)
         if adjoint is not None and not adjoint.is_zero and moves[i]:
-            for source, partial in _partials(graph, i):
+            for source, partial in partials(graph, i):
                 if moves[source]:
                     accumulate(adjoints, source, partial * adjoint)
     return [adjoints.get(x.index, graph.zero) for x in inputs]
@@ -101,7 +101,7 @@ def _operands(graph: Graph, i: int) -> tuple[int, ...]:
     return tuple(part for part in (graph.left[i], graph.right[i]) if part >= 0)
 
 
-def _partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
+def partials(graph: Graph, i: int) -> tuple[tuple[int, Expr], ...]:
     """Return the operands of a node and the derivative of the node by each."""
     left, right, node = graph.left[i], graph.right[i], Expr(graph, i)
     match graph.ops[i]:
@@ -135,7 +135,7 @@ def _forward(outputs: Sequence[Expr], directions: Sequence[Direction]) -> Sparse
     for i in graph.reachable(outputs):
         if graph.ops[i] in (Op.CONSTANT, Op.INPUT):
             continue
-        moving = [(source, partial) for source, partial in _partials(graph, i) if source in rates]
+        moving = [(source, partial) for source, partial in partials(graph, i) if source in rates]
         found: dict[int, Expr] = {}
         for source, partial in moving:
             for k, rate in rates[source].items():

@@ -19,11 +19,14 @@ import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from nori_dyn.typing import Floats
+
+if TYPE_CHECKING:
+    from nori_dyn.algebra.rows import Combination
 
 PRIME = 170141179478027418735989940027532991339
 """The largest prime below 2^127 - 2^100 pi, so that no power of two is near it. Modulo 2^127 - 1, 2^127 would be 1."""
@@ -92,6 +95,9 @@ def sphere_point(t: Sequence[int]) -> list[int]:
 class Graph:
     """An arena of merged scalar nodes; node `i` may only refer to nodes before it.
 
+    Attributes:
+        combinations: which nodes are, as rows, combinations of which others; see `algebra.rows`.
+
     Args:
         seed: seed of the random point at which fingerprints are taken.
     """
@@ -102,6 +108,7 @@ class Graph:
         "_rng",
         "_roots",
         "_sines",
+        "combinations",
         "fingerprints",
         "labels",
         "left",
@@ -120,6 +127,7 @@ class Graph:
         self.values: list[float] = []
         self.fingerprints: list[int] = []
         self.labels: dict[int, str] = {}
+        self.combinations: list[Combination] = []
         self._by_fingerprint: dict[int, Expr] = {}
         self._numbers: dict[float, Expr] = {}
         self._sines: dict[int, tuple[Expr, Expr]] = {}

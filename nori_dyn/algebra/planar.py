@@ -6,6 +6,7 @@ Source: own derivation (tests/unit/algebra/test_planar.py); the invariants are t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,14 @@ def turns_onto_z(u: Floats) -> tuple[Floats, ...]:
     into_plane = turn_about(2, math.atan2(-x, y) if x else 0.0)
     onto_z = turn_about(0, math.atan2(-(into_plane @ u)[1], z))
     return tuple(E for E in (into_plane, onto_z) if not np.array_equal(E, np.eye(3)))
+
+
+def relabelled_first(factors: Iterable[Floats]) -> tuple[Floats, ...]:
+    """Return the factors of a rotation with what only relabels the axes as the first of them, if there is any."""
+    relabel, turns = np.eye(3), list[Floats]()
+    for E in factors:
+        if is_signed_permutation(E):
+            relabel, turns = E @ relabel, [E @ turn @ E.T for turn in turns]
+        else:
+            turns.append(E)
+    return tuple(turns) if np.array_equal(relabel, np.eye(3)) else (relabel, *turns)

@@ -142,6 +142,17 @@ def gyroscopic(w: Array, I: Array) -> Array:
     )
 
 
+def inertial_force(I: Array, w: Array) -> Array:
+    """Return what I a needs beside it for a conventional a: of a body that turns at w (3,), at constant velocity.
+
+    Args:
+        I: the inertia of a body (6, 6), or the sum of those of points.
+        w: its angular velocity (3,).
+    """
+    first_moment = np.array([I[2, 4], I[0, 5], I[1, 3]])
+    return join(gyroscopic(w, I[:3, :3]), centripetal(w, first_moment))
+
+
 def spatial_inertia(mass: float, com: Array, I_com: Array) -> Floats:
     """Return the 6 x 6 spatial inertia of a rigid body: RBDA (2.63), Nori footnote 2.
 

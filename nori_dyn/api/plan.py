@@ -18,6 +18,7 @@ from nori_dyn.api.verification import verify
 from nori_dyn.errors import NoriError, NoriWarning, PlanError
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
+    OLDER,
     VERSION,
     OrderData,
     PlanData,
@@ -39,6 +40,7 @@ from nori_dyn.tables.progress import Watched, progress_bar
 
 if TYPE_CHECKING:
     from nori_dyn.program.export.files import CExport
+    from nori_dyn.solve.derivative import EstimateDerivative
     from nori_dyn.solve.monitor import Monitor
 
 
@@ -91,6 +93,37 @@ class Plan(EliminationPlan):
 
         return Monitor(self, backend, progress_bar)
 
+    def derivative(self, *wrt: str, outputs: Sequence[str] | None = None, backend: str = "auto") -> EstimateDerivative:
+        """Return the derivatives of estimates by what they are computed from, as a compiled function.
+
+        It is called as a solver is, with q, qd, y, and weights where sensors have some, and returns a named tuple:
+        "tau" by "q" is `dtau_dq` (nv, nv), "a" by "y" is `da_dy` (n_links, 6, ny), "fx:l_sole" by "qd" is
+        `dfx_l_sole_dqd` (6, nv). Derivatives by q are along the freedoms, whose directions are those of qd (nv). It has
+        `inputs`, `tick`, `outputs` and `batch`, as functions of `nd.compile` have them.
+
+        Args:
+            wrt: by what: "q", "qd", "y", "weights" (1 / sigma^2), one or more.
+            outputs: names of outputs, whether the plan computes them or not; those of the plan when None.
+            backend: "native", "numpy", or "auto" for the faster that can run here.
+
+        Raises:
+            InputError: by nothing.
+            UnknownNameError: an input that there is not.
+            UnknownOutputError, PlanError: an output that there is not, or that the sensors do not determine.
+            BackendError: there is no such backend.
+
+        Example:
+            >>> plan = nd.plan(nd.System(nd.autotree(2), "forward_dynamics"), outputs=["qdd"])
+            >>> by = plan.derivative("q", "y")
+            >>> found = by(np.ones(2), np.zeros(2), np.ones(2))
+            >>> print(np.round(found.dqdd_dq, 2))
+            [[ 0.    1.57]
+             [ 0.   -3.74]]
+        """
+        from nori_dyn.solve.derivative import EstimateDerivative
+
+        return EstimateDerivative(self, wrt, outputs, backend, progress_bar)
+
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None, monitor: bool = False) -> CExport:
         """Write the plan as source code that stands alone, for a controller in C or C++: all files, or none.
 
@@ -140,7 +173,7 @@ class Plan(EliminationPlan):
 
     @staticmethod
     def load(path: str | Path, system: System | None = None) -> Plan:
-        """Return the plan in a file.
+        """Return the plan in a file; one of an older version is planned anew, with the ordering and the seed in it.
 
         Args:
             path: the file.
@@ -234,15 +267,17 @@ def _restored(data: PlanData, system: System | None) -> Plan:
             f"it belongs to another system: robot '{data.tree.name}' with sensors '{data.sensors.get('name')}', "
             f"not {system!r} (or the model or sensors have changed since). Plan again."
         )
-    return plan_of(system, data.outputs, data)
+    return plan_of(system, data.outputs, data, data.version)
 
 
-def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData) -> Plan:
-    """Return the plan of a system from the data of its order.
+def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, version: int) -> Plan:
+    """Return the plan of a system from the data of its order, in a file of some version.
 
     Raises:
         PlanError: an output that the system does not have, or no permutations.
     """
+    if version in OLDER:
+        return make_plan(system, outputs, data.ordering, data.seed, kind=Plan)
     system = system_of(system, data)
     n = None if system.is_weighted else system.shape[1]  # what is eliminated there is larger: see `verify`
     return Plan(

@@ -288,7 +288,7 @@ def _restored(data: PlanSetData) -> PlanSet:
         system = System(tree, sensors.in_contact(*state))
         if system.fingerprint != one.fingerprint:
             raise PlanError(f"the fingerprint of '{named_contacts(state)}' does not fit the model and sensors in it.")
-        plans[state] = plan_of(system, data.outputs, one)
+        plans[state] = plan_of(system, data.outputs, one, data.version)
     left_out = {sensors.contact_state(one.contacts): one.reason for one in data.left_out}
     return PlanSet(tree, sensors, plans, left_out)
 

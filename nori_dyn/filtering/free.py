@@ -31,7 +31,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.planning.static_elimination import static_elimination
-from nori_dyn.program.backends.base import pivot_ensemble
+from nori_dyn.program.backends.base import pivot_guards
 from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation, WithUnknowns
@@ -329,22 +329,8 @@ def _traced_rows(of: Freed) -> TickRows:
     found = [*(slopes[place] for place in A), *c, *(slopes[row + p, k] for row, k in X), *x]
     inputs = {"q": array_of(symbolic.q), "qd": array_of(symbolic.qd), "y": y}
     outputs = {"rows": array_of(found)}
-    guards = guards_of(plan, found)
+    guards = pivot_guards(plan, found, LEAST_PIVOT)
     return TickRows(A, X, Traced("what a tick says", system.tree, graph, inputs, outputs, None, None, guards))
-
-
-def guards_of(plan: EliminationPlan, outputs: Sequence[Expr]) -> tuple[tuple[Expr, float], ...]:
-    """Return the pivots that some expressions over an exact plan depend on, and the least size of each."""
-    symbolic = plan.symbolic
-    needed = set(symbolic.graph.reachable(outputs))
-    guards = [guard for guard in plan.solved.pivots if guard.value.index in needed]
-    if not guards:
-        return ()
-    states = zip((symbolic.q, symbolic.qd, symbolic.y), pivot_ensemble(plan), strict=True)
-    inputs = {x.index: values for scalars, X in states for x, values in zip(scalars, X.T, strict=True)}
-    sizes = np.abs(symbolic.graph.evaluate([guard.value for guard in guards], inputs))
-    usual = LEAST_PIVOT * np.median(sizes, axis=-1)
-    return tuple((guard.value, float(least)) for guard, least in zip(guards, usual, strict=True))
 
 
 def _evaluated(

@@ -9,10 +9,11 @@ import numpy as np
 
 from nori_dyn.algebra.derivatives import directional
 from nori_dyn.errors import InputError
-from nori_dyn.filtering.free import Asked, Freed, array_of, dense, freed, guards_of
+from nori_dyn.filtering.free import LEAST_PIVOT, Asked, Freed, array_of, dense, freed
 from nori_dyn.filtering.knowledge import MemoryState, information
 from nori_dyn.filtering.square_root import Information, Motion
 from nori_dyn.planning.outputs import output_columns
+from nori_dyn.program.backends.base import pivot_guards
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.filter_step import TickShape
@@ -194,7 +195,7 @@ class Tick:
         places = tuple(sorted(slopes))
         inputs = {"q": array_of(symbolic.q)}
         numbers = {"slopes": array_of([slopes[place] for place in places])}
-        guards = guards_of(plan, [*slopes.values()])
+        guards = pivot_guards(plan, [*slopes.values()], LEAST_PIVOT)
         traced = Traced("slopes of outputs", plan.system.tree, symbolic.graph, inputs, numbers, None, None, guards)
         return CompiledFunction(traced, self.backend, self._watch), places, len(columns)
 

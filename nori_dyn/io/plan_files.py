@@ -27,8 +27,11 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.repeats import Repeat
 
 FORMAT = "nori_dyn plan"
-VERSION = 4
+VERSION = 5
 """Raised whenever the content, or what is computed from it, changes its meaning."""
+
+OLDER = (4,)
+"""Versions that are read as well. The orders in them are of frames that are no longer used: see `Plan.load`."""
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
@@ -211,7 +214,7 @@ def unsealed(text: str | bytes, format: str, model: type[Content], what: str, ma
         raise PlanError(f"it is not {what}: it is nested too deeply. Make one with {maker}.") from None
     if not isinstance(body, dict) or body.get("format") != format:
         raise PlanError(f"it is not {what}. Make one with {maker}.")
-    if body.get("version") != VERSION:
+    if body.get("version") not in (VERSION, *OLDER):
         raise PlanError(
             f"it is of version {body.get('version')!r}, this program reads {VERSION}. Make it anew with {maker}."
         )

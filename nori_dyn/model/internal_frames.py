@@ -11,14 +11,20 @@ from functools import reduce
 import numpy as np
 
 from nori_dyn.algebra.crossing import Crossing
-from nori_dyn.algebra.planar import is_signed_permutation, planar_factors, snapped, turns_onto_z
+from nori_dyn.algebra.planar import (
+    is_signed_permutation,
+    planar_factors,
+    relabelled_first,
+    snapped,
+    turns_onto_z,
+)
 from nori_dyn.algebra.spatial import Transform, skew
 from nori_dyn.model.joints import Continuous, Fixed, Joint, Revolute
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Array, Floats
 
 NEGLIGIBLE = 1e-15
-"""Entries of an inertia this much smaller than its largest of the same unit are rounding, and taken as zero."""
+"""Entries of an inertia, or of a position, this much smaller than its largest of the same unit are rounding: zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,16 +68,16 @@ def internal_links(tree: KinematicTree, regroup: bool) -> tuple[InternalLink, ..
         E = snapped(X.E @ C_parent.T)
         joint, rotations, C = _chosen_frame(joint, E)
         I = _turned(tree.I[i], C)
-        links.append(InternalLink(joint, C_parent @ X.r, rotations, C, I, np.zeros((6, 6))))
+        links.append(InternalLink(joint, _without_rounding(C_parent @ X.r), rotations, C, I, np.zeros((6, 6))))
     if regroup:
         for i in reversed(range(tree.n_links)):
             if not tree.is_root(i):
                 parent = tree.parents[i]
                 J = _movable(links[i].joint, links[i].I)
                 E = reduce(lambda product, factor: factor @ product, links[i].rotations, np.eye(3))
-                X_up = Transform(E, links[i].r).motion_matrix()
+                on_parent = Transform(E, links[i].r).inertia_to_parent(J)
                 links[i] = replace(links[i], I=_cleaned(links[i].I - J), J=J)
-                links[parent] = replace(links[parent], I=_cleaned(links[parent].I + X_up.T @ J @ X_up))
+                links[parent] = replace(links[parent], I=_cleaned(links[parent].I + on_parent))
     return tuple(links)
 
 
@@ -79,17 +85,18 @@ def _chosen_frame(joint: Joint, E: Floats) -> tuple[Joint, tuple[Floats, ...], F
     """Return a joint in its new frame, the fixed rotation to it as factors, and the rotation from the link's frame.
 
     The frame is the link's own where the axis is a coordinate axis and one turn in a plane leads there; otherwise the
-    axis becomes z, by two turns. On a fixed joint it has the parent's axes: no turn is needed.
+    axis becomes z, by two turns. On a fixed joint it has the parent's axes: no turn is needed. What relabels axes comes
+    first: it then is one step with the shift, and mirrored limbs have as many steps.
     """
     if isinstance(joint, Fixed):
         return joint, (), E.T
     rotations = planar_factors(E)
     axis = getattr(joint, "axis", None)
     if axis is None or (np.count_nonzero(axis) == 1 and sum(not is_signed_permutation(F) for F in rotations) <= 1):
-        return joint, rotations, np.eye(3)
+        return joint, relabelled_first(rotations), np.eye(3)
     rotations = turns_onto_z(snapped(E.T @ axis))
     C = reduce(lambda product, factor: factor @ product, rotations, np.eye(3)) @ E.T
-    return replace(joint, axis=(0.0, 0.0, 1.0)), rotations, snapped(C)  # type: ignore[type-var]
+    return replace(joint, axis=(0.0, 0.0, 1.0)), relabelled_first(rotations), snapped(C)  # type: ignore[type-var]
 
 
 def _movable(joint: Joint, I: Floats) -> Floats:
@@ -114,8 +121,7 @@ def _movable(joint: Joint, I: Floats) -> Floats:
 def _turned(I: Floats, C: Floats) -> Floats:
     if np.array_equal(C, np.eye(3)):
         return I
-    X = np.kron(np.eye(2), C)
-    return _cleaned(X @ I @ X.T)
+    return _cleaned(Transform(C.T, np.zeros(3)).inertia_to_parent(I))
 
 
 def _cleaned(I: Floats) -> Floats:
@@ -123,6 +129,9 @@ def _cleaned(I: Floats) -> Floats:
     I = (I + I.T) / 2
     for rows in (slice(0, 3), slice(3, 6)):
         for columns in (slice(0, 3), slice(3, 6)):
-            part = I[rows, columns]
-            part[np.abs(part) <= NEGLIGIBLE * np.abs(part).max()] = 0.0
+            I[rows, columns] = _without_rounding(I[rows, columns])
     return I
+
+
+def _without_rounding(x: Floats) -> Floats:
+    return np.where(np.abs(x) <= NEGLIGIBLE * np.abs(x).max(), 0.0, x)

@@ -19,6 +19,15 @@ def ancestors(parents: Sequence[int], i: int) -> Iterator[int]:
     return path(parents, parents[i])
 
 
+def descendants(parents: Sequence[int]) -> list[list[int]]:
+    """Return for each all that it carries, itself left out, the last first."""
+    found: list[list[int]] = [[] for _ in parents]
+    for j in reversed(range(len(parents))):
+        for k in ancestors(parents, j):
+            found[k].append(j)
+    return found
+
+
 def common_ancestor(parents: Sequence[int], i: int, j: int) -> int:
     """Return the last body that carries both i and j, each of which carries itself; the world where there is none."""
     carry_j = {WORLD, *path(parents, j)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,8 @@ from itertools import product
 import numpy as np
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.planning.elimination import Elimination, ZeroPivotError
+from nori_dyn.planning.alike import AlikeParts, alike_order, alike_parts
+from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.lifting import lifted_classes
 from nori_dyn.planning.orderings.greedy import CostlyOrderError, greedy
 from nori_dyn.planning.orderings.problem import STABILITY_STATES, Ordering, OrderingProblem, ordering_problem
@@ -36,9 +37,12 @@ STABLE_PIVOT = 1e-4
 DECADE = 0.1
 """What a decade nearer to zero weighs, as a share of the operations: digits are lost in proportion."""
 
-MOST_UPDATES = 2.0
+MOST_UPDATES = 1.5
 """An order is given up when it updates this many times the entries that the order of the recursions does."""
 
+NEAR = 1.07
+"""Operations of a program, as a multiple of those of the cheapest so far, up to which more is tried: limbs are made
+alike in it, and its refined system is eliminated in other orders."""
 
 LARGE = 30_000
 """Rows of D, some 1,500 links, above which memory counts: the order of the recursions is the only one tried then,
@@ -79,13 +83,13 @@ class Stability:
         return self.smallest_pivot >= STABLE_PIVOT
 
 
-Burden = tuple[bool, float]
+Burden = tuple[bool, int]
 
 
 def burden(cost: Cost, stability: Stability) -> Burden:
     """Return what programs are chosen by: stable first, then operations, heavier by each decade nearer to zero."""
     digits = -math.log10(max(stability.smallest_pivot, sys.float_info.min))
-    return not stability.is_stable, cost.total * (1 + DECADE * digits)
+    return not stability.is_stable, round(cost.total * (1 + DECADE * digits))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,12 +98,14 @@ class LiftedProgram:
 
     Attributes:
         order: the order.
+        updates: how many entries each of its pivots updates (n).
         regrouped: whether inertia is moved across joints, see `internal_links`.
         cost: operations of the program, everything from q, qd and y to the outputs counted.
         stability: how well its pivots hold.
     """
 
     order: Ordering
+    updates: Indices
     regrouped: bool
     cost: Cost
     stability: Stability
@@ -129,6 +135,9 @@ class Search:
             problem = ordering_problem(system, refined.symbolic, seed, n_samples, refined.definitions)
             self._refinements.append((regrouped, refined, problem))
         self.problem = ordering_problem(system, self.original, seed, n_samples)
+        self._triangular: dict[int, LiftedProgram] = {}  # where all orders are as good
+        self._parts: dict[int, tuple[AlikeParts, ...]] = {}
+        self._alike: dict[LiftedProgram, LiftedProgram | None] = {}
         self._known: dict[tuple[int, bytes], LiftedProgram | None] = {}
         self._orders: dict[OrderingMethod, Ordering] = {}
         self._limits = [math.inf] * len(self._refinements)
@@ -146,7 +155,7 @@ class Search:
 
         Nothing else is left of what was written down while searching.
         """
-        which = next(k for k, (regrouped, _, _) in enumerate(self._refinements) if regrouped == program.regrouped)
+        which = self._number(program)
         last, solved = self._last.get(which, (None, None))
         if last is not program:
             self._forget(which)
@@ -167,8 +176,18 @@ class Search:
     def recursions(self) -> LiftedProgram:
         """The program in the order of the recursions."""
         order = self.order(recursive)
-        found = [self._program(k, order) for k in range(len(self._refinements))]
-        return min((program for program in [*found, self.early] if program), key=lambda program: program.burden)
+        return self._best([*self._to_root, *(self._program(which, order) for which in self._near), self.early])
+
+    @cached_property
+    def _to_root(self) -> list[LiftedProgram | None]:
+        """The program of each refinement when bodies go from the leaves to the root."""
+        return [self._program(which, self.order(recursive), to_root=True) for which in range(len(self._refinements))]
+
+    @cached_property
+    def _near(self) -> list[int]:
+        """The refinements in which other orders are tried."""
+        costs = [program.cost.total if program else math.inf for program in self._to_root]
+        return [which for which, cost in enumerate(costs) if cost <= NEAR * min(costs)]
 
     def lifted(self, order: Ordering) -> LiftedProgram:
         """Return the best program that an order of the original system leads to, or that of the recursions.
@@ -178,8 +197,36 @@ class Search:
         """
         # first, as it limits the work on others; of weighted systems it would be the same program
         found: list[LiftedProgram | None] = [] if self._system.is_weighted else [self.recursions]
-        found += [self._program(k, order) for k in range(len(self._refinements))]
-        return min((program for program in [*found, self.early] if program), key=lambda program: program.burden)
+        return self._best([*found, *(self._program(which, order) for which in self._near), self.early])
+
+    def _best(self, found: Sequence[LiftedProgram | None]) -> LiftedProgram:
+        """Return the best of some programs, or of those in which limbs that are alike are eliminated alike."""
+        programs = [program for program in found if program]
+        most = NEAR * min(program.cost.total for program in programs)
+        alike = [self._equalised(program) for program in programs if program.cost.total <= most]
+        return min([*filter(None, alike), *programs], key=lambda program: program.burden)
+
+    def _equalised(self, program: LiftedProgram) -> LiftedProgram | None:
+        """Return the program in which limbs that are alike have the order of one of them; None where they have it."""
+        if program not in self._alike:
+            which = self._number(program)
+            problem = self._refinements[which][2]
+            self._alike[program] = None
+            order = alike_order(program.order, program.updates, self._limbs(which))
+            if order is not None:
+                with suppress(ZeroPivotError):  # what is not zero in one limb may be in another
+                    work = Elimination(problem.symbolic, FIELD, problem.natural_samples).run(order.rows, order.columns)
+                    self._alike[program] = self._lowered(which, work)
+        return self._alike[program]
+
+    def _limbs(self, which: int) -> tuple[AlikeParts, ...]:
+        """Return what belongs to limbs that are alike in a refinement."""
+        if which not in self._parts:
+            self._parts[which] = () if self.is_large else alike_parts(self._system, self._refinements[which][1])
+        return self._parts[which]
+
+    def _number(self, program: LiftedProgram) -> int:
+        return next(k for k, (regrouped, _, _) in enumerate(self._refinements) if regrouped == program.regrouped)
 
     def restarts(self, order: Ordering, seconds: float, progress: Progress) -> Iterator[LiftedProgram]:
         """Yield better and better programs that break ties at random, for some time."""
@@ -188,16 +235,20 @@ class Search:
         start, count = time.monotonic(), 0
         while (passed := time.monotonic() - start) < seconds:
             progress(f"search, {best.cost.total} operations after {count} tries", passed / seconds)
-            program = self._program(count % len(self._refinements), order, self._rng.permutation(n))
+            program = self._program(count % len(self._refinements), order, ties=self._rng.permutation(n))
             count += 1
             if program and program.burden < best.burden:
                 best = program
                 yield program
 
-    def _program(self, which: int, order: Ordering, ties: Indices | None = None) -> LiftedProgram | None:
+    def _program(
+        self, which: int, order: Ordering, to_root: bool = False, ties: Indices | None = None
+    ) -> LiftedProgram | None:
         """Return the program of a lifted order; None where it costs far more than the recursions."""
         _, refined, _ = self._refinements[which]
-        classes = lifted_classes(order, self._system, refined)
+        if which in self._triangular and ties is None:
+            return self._triangular[which]
+        classes = lifted_classes(order, self._system, refined, to_root)
         key = (which, classes.tobytes())
         if ties is not None:
             return self._make_program(which, classes, ties)
@@ -232,7 +283,11 @@ class Search:
         except ZeroPivotError:  # some definition cannot be used as one
             work = greedy(replace(problem, definitions={}), classes, ties)
         self._limits[which] = min(limit, MOST_UPDATES * work.updates)
-        return self._lowered(which, work)
+        is_triangular = not work.updates
+        program = self._lowered(which, work)
+        if is_triangular:
+            self._triangular[which] = program
+        return program
 
     def _lowered(self, which: int, work: Elimination[int]) -> LiftedProgram:
         """Return the program of an elimination, which is then forgotten."""
@@ -240,9 +295,10 @@ class Search:
         self.updates += work.updates
         self._forget(which)
         chosen, stability = Ordering.of(work), Stability.of(work, problem, self._system)
+        updates = np.array([len(step.l) * len(step.u) for step in work.pivots], dtype=np.intp)
         work.forget()
         solved = static_elimination(refined, chosen)
-        program = LiftedProgram(chosen, regrouped, solved.cost(self._columns), stability)
+        program = LiftedProgram(chosen, updates, regrouped, solved.cost(self._columns), stability)
         self._last[which] = program, solved
         return program
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nori_dyn.algebra.ranges import numbers
+from nori_dyn.model.limbs import isomorphic_limbs
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.search import Stability
 from nori_dyn.system.summary import robot_in_words
@@ -33,21 +34,32 @@ def plan_document(plan: EliminationPlan) -> Document:
     facts = (
         ("robot", robot_in_words(system)),
         ("sensors", f"{unbroken(system.sensors.name)}: {system.ny:,} readings a tick"),
+        ("limbs", _limbs(system)),
         ("system", size),
         ("left out", _left_out(system)),
         ("not told", listed((v.name for v in undetermined(plan)), MOST_OUTPUTS)),
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
         ("ordering", plan.ordering),
-        ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs"),
+        ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs{_refined(system)}"),
         ("stability", _in_words(plan.stability)),
     )
     return Document((Facts(facts), costs_table(plan.tried)))
+
+
+def _refined(system: System) -> str:
+    return "; two to three times as many at a state that has to be refined" if system.is_weighted else ""
 
 
 def undetermined(plan: EliminationPlan) -> list[Variable]:
     """Return the variables that no sensor tells, and no output may show."""
     lost = set(plan.undetermined.tolist())
     return [v for v in plan.system.variables if not lost.isdisjoint(numbers(v.slice))]
+
+
+def _limbs(system: System) -> str:
+    """Return the limbs that are alike, whose operations vectors can share; "" where there are none."""
+    groups = [(len(limbs), len(limbs[0])) for limbs in isomorphic_limbs(system.tree)]
+    return "; ".join(f"{n} alike of {links} link{'s' * (links > 1)}" for n, links in groups)
 
 
 def _left_out(system: System) -> str:

@@ -7,13 +7,14 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
-from nori_dyn.program.c_writer import Job, Notation
+from nori_dyn.program.c_writer import Job, Notation, Writer
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.pack_text import TYPES
 from nori_dyn.program.repeated_writer import LARGE, writer_of
 
 GROUPS = 4
@@ -29,15 +30,22 @@ class CSource:
 
     Attributes:
         single: source with `run` and `solve`.
-        batch: source with `run_batch`.
+        make_batch: returns `batch`.
         n_work: length of the workspace of `run`, in doubles; `run_batch` says itself what it needs.
         first_pivot: where `run` leaves the pivots, and after them the steps, in its workspace.
+        packed: how many statements of `run` are computed two at a time, four and so on, see `packs`.
     """
 
     single: str
-    batch: str
+    make_batch: Callable[[], str]
     n_work: int
     first_pivot: int
+    packed: dict[int, int]
+
+    @property
+    def batch(self) -> str:
+        """Source with `run_batch`."""
+        return self.make_batch()
 
 
 def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
@@ -51,14 +59,57 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    writer = writer_of(job, notation, large)
-    n_work = writer.n_work
+    layout = _Layout.of(job, replace(notation, lanes=lanes) if job.limbs else notation, large)
+
+    def batch() -> str:
+        across = _Layout.of(replace(job, rows=None), notation, large) if job.limbs or job.rows else layout
+        return _unit(across, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o")
+
+    return CSource(
+        _unit(layout, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        batch,
+        layout.n_work + len(job.inputs) + len(job.outputs),
+        layout.always.first_pivot,
+        (layout.usual or layout.always).packing.count(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a job is laid out.
+
+    Attributes:
+        always: what may be computed at any state.
+        usual: what is computed at usual ones, where the job tells them from others.
+    """
+
+    always: Writer
+    usual: Writer | None
+
+    @staticmethod
+    def of(job: Job, notation: Notation, large: int) -> _Layout:
+        always = writer_of(job, notation, large)
+        if not job.first:
+            return _Layout(always, None)
+        return _Layout(always, writer_of(job.of_usual, replace(notation, prefix="usual_"), large, always.angles))
+
+    @property
+    def n_work(self) -> int:
+        """Length of the workspace."""
+        return max(self.always.n_work, self.usual.n_work if self.usual else 0)
+
+
+def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: str) -> str:
+    """Return a source: over doubles or vectors, with an entry, and how its functions are called."""
+    writer, usual, job, n_work = layout.always, layout.usual, layout.always.job, layout.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
         "PIVOTS": writer.first_pivot,
         "N_STEPS": len(job.steps),
+        "HAS_FIRST": int(usual is not None),
+        "N_WATCHED": len(job.watched),
         "FIRST_WEIGHT": len(job.inputs) - job.n_weights,
         "FIRST_SENSOR": len(job.inputs) - job.n_weights + job.n_noise_weights,
         "WEIGHT_SPREAD": job.weight_spread,
@@ -66,34 +117,27 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
-        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * n_numbers))),
+        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * (n_numbers - n_work + (usual or writer).n_work)))),
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
         "REFUSED": REFUSED,
     }
-    head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
+    text = PRELUDE.format(lanes=lanes, real=real) + TYPES
+    text += "".join(f"#define {name} {value}\n" for name, value in defines.items())
     for name, places in (("angles", writer.angles), ("quaternions", job.quaternions)):
-        head += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
-    body = "\n".join([*writer.chunks(), writer.constants(), writer.residual()])
-
-    def unit(real: str, entry: str, call: str, place: str) -> str:
-        text = PRELUDE.format(lanes=lanes, real=real) + head
-        text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
-        text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n" + body
-        always, rarely = writer.chunk_numbers
-        return text + entry.format(
-            calls="\n".join(f"        {call}".format(f"chunk{k}") for k in always),
-            more_calls="\n".join(f"        chunk{k}({place});" for k in rarely),
-            residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
-            transpose=_transpose(lanes),
-        )
-
-    return CSource(
-        unit("double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
-        unit("vec", BATCH_ENTRY, "EACH({});", "x, w, o"),
-        n_numbers,
-        writer.first_pivot,
+        text += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
+    text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
+    text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n"
+    body = [*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows, writer.constants(), writer.residual()]
+    text += "\n".join(body)
+    first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
+    return text + entry.format(
+        usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
+        calls="\n".join(f"        {call}".format(name) for name in writer.calls),
+        more_calls="\n".join(f"            chunk{k}({place});" for k in writer.chunk_numbers[1]),
+        residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
+        transpose=_transpose(lanes),
     )
 
 

@@ -111,7 +111,8 @@ static inline int all_finite(int n, const double *x) {{
 }}
 
 /* in: q, qd, y, weights; w: workspace; out: outputs; limits: smallest size of each pivot, then the usual size of each
-   output that has a step of refinement, which must be less than the share step_limit of it. */
+   output that has a step of refinement, which must be less than the share step_limit of it; then, where there are usual
+   states, their least and largest inputs, and the least size of each number that is watched at them. */
 typedef struct {{ double *in, *w, *out; const double *limits; double residual_limit, residual, step_limit; }} state;
 
 /* Writes the outputs that no input changes, where `run` leaves them out. */
@@ -122,6 +123,20 @@ static int far(const double *steps, const double *out, const double *sizes, doub
     int count = 0;
     for (int k = 0; k < N_STEPS; ++k) count += !(fabs(steps[k]) <= limit * (fabs(out[k]) + sizes[k]));
     return count;
+}}
+
+/* Whether each input lies in the range of usual states. */
+static int are_near(const double *in, const double *low, const double *high) {{
+    int far = 0;
+    for (int k = 0; k < N_INPUTS; ++k) far |= !(in[k] >= low[k]) | !(in[k] <= high[k]);
+    return !far;
+}}
+
+/* Whether each number that is watched is as large as at usual states. */
+static int are_large(const double *watched, const double *least) {{
+    int small = 0;
+    for (int k = 0; k < N_WATCHED; ++k) small |= !(fabs(watched[k]) >= least[k]);
+    return !small;
 }}
 
 /* Computes the outputs; returns 0 only where pivots, steps and the ratio of weights keep their limits, no weight is
@@ -140,12 +155,18 @@ int run(const state *at) {{
             w[N_ANGLES + k + l] = c[l];
         }}
     }}
+    int wrong = 0, is_usual = 0;
+    if (HAS_FIRST && are_near(in, sizes + N_STEPS, sizes + N_STEPS + N_INPUTS)) {{
+{usual_calls}
+        is_usual = are_large(w + PIVOTS + N_PIVOTS, sizes + N_STEPS + 2 * N_INPUTS);
+    }}
+    if (!is_usual) {{
 {calls}
-    int wrong = 0;
-    const double *const steps = w + PIVOTS + N_PIVOTS;
-    if (N_STEPS && far(steps, out, sizes, at->step_limit)) {{
+        const double *const steps = w + PIVOTS + N_PIVOTS;
+        if (N_STEPS && far(steps, out, sizes, at->step_limit)) {{
 {more_calls}
-        wrong += far(steps + N_STEPS, out, sizes, at->step_limit);
+            wrong += far(steps + N_STEPS, out, sizes, at->step_limit);
+        }}
     }}
     wrong += !all_finite(N_OUTPUTS, out);
     for (int k = 0; k < N_PIVOTS; ++k) wrong += !(fabs(w[PIVOTS + k]) >= limits[k]);
@@ -310,13 +331,30 @@ static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {{
     return refused;
 }}
 
+/* Whether the inputs of LANES states lie in the range of usual states. */
+static inline int are_near(const batch *at, const vec *x) {{
+    const double *const low = at->limits + N_PIVOTS + N_STEPS, *const high = low + N_INPUTS;
+    ivec near = ~(ivec){{0}};
+    for (int k = 0; k < N_INPUTS; ++k) near &= (x[k] >= low[k]) & (x[k] <= high[k]);
+    return !any(~near);
+}}
+
+/* Whether each number that is watched is as large as at usual states. */
+static inline int are_large(const batch *at, const vec *w) {{
+    const double *const least = at->limits + N_PIVOTS + N_STEPS + 2 * N_INPUTS;
+    ivec large = ~(ivec){{0}};
+    for (int k = 0; k < N_WATCHED; ++k) large &= mag_vec(w[PIVOTS + N_PIVOTS + k]) >= least[k];
+    return !any(~large);
+}}
+
 /* Checks LANES states from one on and puts away their outputs; returns with how many something is wrong. */
-static inline int finish(const batch *at, ptrdiff_t base, ivec refused, const vec *x, vec *w, vec *o) {{
+static inline int finish(const batch *at, ptrdiff_t base, ivec refused, int usual, const vec *x, vec *w, vec *o) {{
     const double *const limits = at->limits, *const sizes = limits + N_PIVOTS, step_limit = at->step_limit;
     const ptrdiff_t n = at->n;
     ivec count = {{0}}, again = {{0}};
     const vec *const steps = w + PIVOTS + N_PIVOTS;
-    for (int k = 0; k < N_STEPS; ++k) again -= ~(mag_vec(steps[k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
+    for (int k = 0; !usual && k < N_STEPS; ++k)
+        again -= ~(mag_vec(steps[k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
     if (any(again)) {{
 {more_calls}
         for (int k = 0; k < N_STEPS; ++k)
@@ -357,22 +395,32 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec refused, const ve
 const ptrdiff_t n_batch = (ptrdiff_t)GROUPS * LANES * (N_WORK + N_INPUTS + N_OUTPUTS);
 
 /* Calls a function of statements for some groups of LANES states: the processor fetches its code once. */
-#define EACH(chunk) for (int g = 0; g < groups; ++g) chunk(x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS)
+#define FOR(chunk, which) for (int g = 0; g < groups; ++g) if (which) \\
+    chunk(x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS)
+#define EACH(chunk) FOR(chunk, !usual[g])
+#define USUAL(chunk) FOR(chunk, usual[g])
 
 /* As `solve`, for the states from one, a multiple of LANES, up to another; returns with how many something is wrong. */
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
     vec *const x = w + GROUPS * N_WORK, *const o = x + GROUPS * N_INPUTS;
     ptrdiff_t found = 0;
-    int groups = GROUPS;
+    int groups = GROUPS, usual[GROUPS] = {{0}};
     EACH(constants);
     for (ptrdiff_t base = from; base < to; base += GROUPS * LANES) {{
         ivec refused[GROUPS];
         if (to - base < GROUPS * LANES) groups = (int)((to - base + LANES - 1) / LANES);
         for (int g = 0; g < groups; ++g)
             refused[g] = begin(at, base + g * LANES, x + g * N_INPUTS, w + g * N_WORK);
+        for (int g = 0; g < groups; ++g) usual[g] = HAS_FIRST && are_near(at, x + g * N_INPUTS);
+{usual_calls}
+        int others = 0;
+        for (int g = 0; g < groups; ++g) others |= !(usual[g] = usual[g] && are_large(at, w + g * N_WORK));
+        if (others) {{
 {calls}
+        }}
         for (int g = 0; g < groups; ++g)
-            found += finish(at, base + g * LANES, refused[g], x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS);
+            found += finish(at, base + g * LANES, refused[g], usual[g], x + g * N_INPUTS, w + g * N_WORK,
+                            o + g * N_OUTPUTS);
     }}
     return found;
 }}

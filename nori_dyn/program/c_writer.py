@@ -5,11 +5,20 @@ Source: docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Self
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.model.limbs import Limbs
+from nori_dyn.program.pack_text import pack_text
+from nori_dyn.program.packs import GIVEN, find_packs, in_lanes
 from nori_dyn.program.residual import NUMBERS, Row, residual_source
+from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.row_plan import RowPlan
+from nori_dyn.program.row_source import rows_source
 from nori_dyn.program.schedule import schedule
 
 CHUNK = 1000
@@ -45,6 +54,10 @@ class Job:
         constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
         steps: expressions that must be small beside the outputs, one of each, or none.
         again: where they are not, other outputs to return, and their steps.
+        first: what may be returned instead of the outputs at a usual state; none where there is nothing cheaper.
+        watched: expressions that have their usual size there.
+        rows: what single states compute as rows, where some is; such a job has no equations, and nothing to do again.
+        limbs: for each group of isomorphic limbs, the places among the inputs of those of each limb, in the same order.
     """
 
     graph: Graph
@@ -60,6 +73,16 @@ class Job:
     constants_once: bool = False
     steps: tuple[Expr, ...] = ()
     again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
+    first: tuple[Expr, ...] = ()
+    watched: tuple[Expr, ...] = ()
+    rows: RowPlan | None = None
+    limbs: Limbs = ()
+
+    @property
+    def of_usual(self) -> Job:
+        """What is computed at a usual state; what is watched comes after the pivots."""
+        pivots = (*self.pivots, *self.watched)
+        return replace(self, outputs=self.first, pivots=pivots, steps=(), again=((), ()), first=(), watched=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +98,9 @@ class Notation:
         rarely: what stands before functions that are called where steps are not small.
         root: the function that takes square roots of such numbers.
         straight: what stands before the other functions of statements.
+        prefix: what the names of all functions begin with.
+        lanes: numbers of a vector in which statements of several limbs may be packed, at most.
+        has_vectors: whether the compiler knows vectors; for one that does not, packs are written lane by lane.
     """
 
     inputs: Sequence[str]
@@ -85,6 +111,9 @@ class Notation:
     rarely: str = "RARELY "
     root: str = "ROOT"
     straight: str = ""
+    prefix: str = ""
+    lanes: int = 1
+    has_vectors: bool = True
 
 
 class Writer:
@@ -95,42 +124,53 @@ class Writer:
             the cosines, after what is reserved; they must be there before the first chunk is called.
         first_pivot: where the chunks leave the pivots, and after them the steps, in the workspace.
         n_work: length of the workspace.
+        packing: the statements that are packed.
         chunk_numbers: of the functions of statements, `chunk0`, `chunk1`, ..., those to be called in any case, and
             those to be called where steps are not small.
+        calls: the functions to be called in any case, those of rows among them.
+        rows: the functions of rows.
 
     Args:
         job: what to compute.
         notation: how statements refer to what they read and write.
         reserved: numbers at the start of the workspace that are the caller's.
+        angles: those that come first, whether they are needed or not.
     """
 
-    def __init__(self, job: Job, notation: Notation, reserved: int = 0) -> None:
+    def __init__(self, job: Job, notation: Notation, reserved: int = 0, angles: Sequence[int] = ()) -> None:
         self.job = job
         self._notation = notation
+        rows = job.rows
         graph = job.graph
         self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
-        rows = [row for equation in job.equations for row in equation]
-        kept = [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
+        equations = [row for equation in job.equations for row in equation]
+        kept = [b for b, _ in equations] + [entry for _, terms in equations for entry, _ in terms]
         self._guarded = (*job.pivots, *job.steps, *job.again[1])
         first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
-        trigonometric = [i for i in graph.reachable([*first, *again]) if graph.ops[i] in (Op.SIN, Op.COS)]
-        self.angles = sorted({self._input_place[graph.left[i]] for i in trigonometric})
+        given = rows.given if rows else graph.reachable([*first, *again])
+        trigonometric = [i for i in given if graph.ops[i] in (Op.SIN, Op.COS)]
+        limbs = [
+            [[job.inputs[k].index for k in limb] for limb in limbs] for limbs in in_lanes(job.limbs, notation.lanes)
+        ]
+        at_once = sorted([*rows.given, *rows.phases[0].statements]) if rows else graph.reachable(first)
+        self.packing = find_packs(graph, at_once, limbs)
+        self.angles = list(dict.fromkeys([*angles, *self._ordered_angles(trigonometric)]))
         self._chunks: list[list[int]] = []
-        placed: set[int] = set()
-        for targets in (first, again):
-            needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS and i not in placed]
-            placed.update(needed)
-            statements = schedule(graph, needed, targets)
-            self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
-            if targets is first:
-                self._chunks = self._chunks or [[]]
-                n_first = len(self._chunks)
+        self._placed: set[int] = set()
+        self._phase_chunks: list[range] = []
+        if rows:
+            self._add_phases(rows)
+        else:
+            self._add_chunks(graph.reachable(first), first)
+        n_first = len(self._chunks)
+        self._add_chunks(graph.reachable(again), again)
         self.n_chunks = len(self._chunks)
         self.chunk_numbers = range(n_first), range(n_first, self.n_chunks)
         self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
         self._place = {i: place for place, i in enumerate(self._chunk)}
 
         self._slot: dict[int, int] = {}
+        self._pack_slot: dict[int, int] = {}
         slots = {angle: k for k, angle in enumerate(self.angles)}
         for i in trigonometric:
             offset = 0 if graph.ops[i] is Op.SIN else len(self.angles)
@@ -139,33 +179,114 @@ class Writer:
         for k, guarded in enumerate(self._guarded):
             self._slot.setdefault(guarded.index, self.first_pivot + k)
         self.n_work = self.first_pivot + len(self._guarded)
+        for node in kept:  # what tables of the residual refer to has the sign that it has
+            if self._is_turned(node.index):
+                self._slot.setdefault(node.index, self.n_work)
+                self.n_work = max(self.n_work, self._slot[node.index] + 1)
+        if rows:
+            self._place_rows(rows)
         self._allocate(self._last_readers(kept))
+        self.rows, self.calls = self._rows_source(rows) if rows else ("", [f"chunk{k}" for k in self.chunk_numbers[0]])
+
+    def _add_chunks(self, nodes: Iterable[int], targets: Sequence[Expr]) -> None:
+        """Add functions of those of some nodes that are statements, and in none yet."""
+        graph, head = self.job.graph, self.packing.head
+        needed = [i for i in nodes if graph.ops[i] in FORMATS and i not in self._placed]
+        self._placed.update(needed)
+        sources = self.packing.sources(graph, needed)
+        statements = schedule(sources, (h for target in targets if (h := head(target.index)) in sources))
+        self._chunks += [statements[k : k + CHUNK] for k in range(0, len(statements), CHUNK)]
+        self._chunks = self._chunks or [[]]
+
+    def _add_phases(self, rows: RowPlan) -> None:
+        """Add functions of statements, phase by phase, and between them those of rows."""
+        graph = self.job.graph
+        for phase in rows.phases:
+            before = len(self._chunks)
+            self._add_chunks(
+                phase.statements, [*self._guarded, *self.job.outputs, *(Expr(graph, i) for i in phase.wanted)]
+            )
+            self._phase_chunks.append(range(before, len(self._chunks)))
+
+    def _place_rows(self, rows: RowPlan) -> None:
+        """Give rows, and what they are multiplied by, places in the workspace that stay theirs."""
+        self._storage = -(-self.n_work // BLOCK) * BLOCK
+        self.n_work = self._storage + rows.size
+        for i, place in rows.where.items():
+            self._slot[i] = self._storage + place
+        for i in rows.coefficients:
+            if i not in self._slot:
+                self._slot[i] = self.n_work
+                self.n_work += 1
+
+    def _row_places(self) -> dict[int, list[str]]:
+        """Return where rows expect numbers that are no elements of rows made by them."""
+        if self.job.rows is None:
+            return {}
+        found = {i: [f"w[{self._storage + place}]" for place in places] for i, places in self.job.rows.filled.items()}
+        for i in self.job.rows.coefficients:
+            if self.job.graph.ops[i] in (Op.CONSTANT, Op.INPUT):
+                found.setdefault(i, []).append(f"w[{self._slot[i]}]")
+        return found
+
+    def _rows_source(self, rows: RowPlan) -> tuple[str, list[str]]:
+        """Return the functions of rows, and all that are to be called in any case, in order."""
+        outputs = {k: x.index for k, x in enumerate(self.job.outputs) if x.index in rows.where}
+        guarded = {self.first_pivot + k: x.index for k, x in enumerate(self._guarded) if x.index in rows.where}
+        text, names = rows_source(rows, self._storage, self._slot.__getitem__, outputs, guarded)
+        calls = [
+            name
+            for chunks, functions in zip_longest(self._phase_chunks, names, fillvalue=())
+            for name in (*(f"chunk{k}" for k in chunks), *functions)
+        ]
+        return text, calls
+
+    def without_vectors(self) -> Self:
+        """Return a writer with the same layout for compilers that know no vectors: packs stand lane by lane."""
+        twin = copy(self)
+        twin._notation = replace(self._notation, has_vectors=False)
+        return twin
+
+    def _ordered_angles(self, trigonometric: Sequence[int]) -> list[int]:
+        """Return the places of angles among the inputs, those in the lanes of a pack side by side."""
+        places = {i: self._input_place[self.job.graph.left[i]] for i in trigonometric}
+        packed = [pack.nodes for pack in self.packing.packs if pack.op in (Op.SIN, Op.COS)]
+        first = [places[i] for nodes in packed for i in nodes]
+        return list(dict.fromkeys([*first, *sorted(places.values())]))
 
     def _last_readers(self, kept: Sequence[Expr]) -> dict[int, int]:
         """Return for each statement whose value is read outside its own chunk the last chunk that does."""
         last: dict[int, int] = {}
         for i in self._chunk:
-            for source in (self.job.graph.left[i], self.job.graph.right[i]):
+            for source in map(self.packing.head, self.packing.reads(self.job.graph, i)):
                 if source in self._chunk and self._chunk[source] != self._chunk[i]:
                     last[source] = self._chunk[i]
-        return last | {node.index: self.n_chunks for node in kept if node.index in self._chunk}
+        heads = (self.packing.head(node.index) for node in kept)
+        return last | {head: self.n_chunks for head in heads if head in self._chunk}
 
     def _allocate(self, last: dict[int, int]) -> None:
         """Give each of these values a place in the workspace; one that is not read any more gives its place up."""
-        free: list[int] = []
-        ending: dict[int, list[int]] = {}
+        free: dict[int, list[int]] = {}
+        ending: dict[int, list[tuple[int, int]]] = {}
         chunk = 0
         for i in self._chunk:
-            if i not in last or i in self._slot:
+            width = len(self.packing.members(i))
+            if i not in last or (width == 1 and i in self._slot):
                 continue
             while chunk < self._chunk[i]:
-                free += ending.pop(chunk, ())
+                for n, slot in ending.pop(chunk, ()):
+                    free.setdefault(n, []).append(slot)
                 chunk += 1
-            if not free:
-                free.append(self.n_work)
-                self.n_work += 1
-            self._slot[i] = free.pop()
-            ending.setdefault(last[i], []).append(self._slot[i])
+            places = free.setdefault(width, [])
+            if not places:
+                places.append(self.n_work)
+                self.n_work += width
+            slot = places.pop()
+            if width == 1:
+                self._slot[i] = slot
+            else:
+                self._pack_slot[i] = slot
+            ending.setdefault(last[i], []).append((width, slot))
 
     def _name(self, i: int, chunk: int | None) -> str:
         """Return how a chunk refers to a node."""
@@ -175,39 +296,83 @@ class Writer:
             return f"({number})" if number.startswith("-") else number
         if op is Op.INPUT:
             return self._notation.inputs[self._input_place[i]]
-        if chunk is not None and self._chunk.get(i) == chunk:
-            return self._local(i)
-        return f"w[{self._slot[i]}]"
+        head = self.packing.head(i)
+        is_here = chunk is not None and self._chunk.get(head) == chunk
+        if head not in self._chunk or self.packing.pack_of(i) is None:
+            return self._local(i) if is_here else f"w[{self._slot[i]}]"
+        if i in self._slot and not is_here:
+            return f"w[{self._slot[i]}]"
+        lane = self.packing.places[i][1]
+        name = self._lane(head, lane) if is_here else f"w[{self._pack_slot[head] + lane}]"
+        return f"(-{name})" if self._is_turned(i) else name
+
+    def _lane(self, head: int, lane: int) -> str:
+        return f"{self._local(head)}{f'[{lane}]' if self._notation.has_vectors else f'_{lane}'}"
+
+    def _is_turned(self, i: int) -> bool:
+        """Return whether a pack holds a value with the other sign."""
+        return self._notation.has_vectors and self.packing.is_turned(i)
+
+    def _vector(self, number: int, chunk: int) -> str | None:
+        """Return how a chunk refers to a pack; None where its numbers stand in no vector."""
+        pack = self.packing.packs[number]
+        head, n = pack.nodes[0], len(pack.nodes)
+        if self._chunk.get(head) == chunk:
+            return self._local(head)
+        if pack.op in GIVEN:
+            places = [self._slot.get(i, -n) for i in pack.nodes]
+            return f"*(const u{n} *)(w + {places[0]})" if places == [*range(places[0], places[0] + n)] else None
+        return f"*(const u{n} *)(w + {self._pack_slot[head]})"
 
     def _local(self, i: int) -> str:
         """Return the name of a statement's value: its place, so that where a graph has its nodes changes no source."""
         return f"t{self._place[i]}"
 
+    def _written(self, head: int, chunk: int) -> Iterator[str]:
+        """Yield what computes a value, or a pack of values, and stores the pack where others read it."""
+        graph, pack, slot = self.job.graph, self.packing.pack_of(head), self._pack_slot.get(head)
+        if pack is not None and self._notation.has_vectors:
+            name, n = self._local(head), len(pack.nodes)
+            value = pack_text(pack, lambda number: self._vector(number, chunk), lambda i: self._name(i, chunk))
+            yield f"const v{n} {name} = {value};"
+            if slot is not None:
+                yield f"*(u{n} *)(w + {slot}) = {name};"
+            return
+        for lane, i in enumerate(self.packing.members(head)):
+            name = self._local(head) if pack is None else self._lane(head, lane)
+            operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
+            value = FORMATS[graph.ops[i]].format(*operands, root=self._notation.root)
+            yield f"const {self._notation.real} {name} = {value};"
+            if slot is not None:
+                yield f"w[{slot + lane}] = {name};"
+
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
-        graph, notation = self.job.graph, self._notation
-        kept: dict[int, list[str]] = {}
+        notation = self._notation
+        kept = self._row_places()
         for outputs in (self.job.outputs, self.job.again[0]):
             for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
-                if outputs is self.job.outputs or output.index in self._chunk:
+                if outputs is self.job.outputs or self.packing.head(output.index) in self._chunk:
                     kept.setdefault(output.index, []).append(name)
         for k, guarded in enumerate(self._guarded):
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
+        if self.job.rows:
+            kept = {i: places for i, places in kept.items() if i not in self.job.rows.where}
+        filled_in = 0 if self.job.rows else self.chunk_numbers[0][-1]
         for i, slot in self._slot.items():
-            if i in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
+            if self.packing.head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
             before = notation.rarely if chunk > last else notation.straight
-            lines = [f"{before}static void chunk{chunk}({notation.parameters}) {{"]
-            for i in statements:
-                operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-                value = FORMATS[graph.ops[i]].format(*operands, root=notation.root)
-                lines.append(f"const {notation.real} {self._local(i)} = {value};")
-                lines.extend(f"{place} = {self._local(i)};" for place in kept.get(i, ()))
-            if chunk == last:  # what is no statement: constants, inputs, sines and cosines
+            lines = [f"{before}static void {notation.prefix}chunk{chunk}({notation.parameters}) {{"]
+            for head in statements:
+                lines.extend(self._written(head, chunk))
+                for i in self.packing.members(head):
+                    lines.extend(f"{place} = {self._name(i, chunk)};" for place in kept.get(i, ()))
+            if chunk == filled_in:  # what is no statement: constants, inputs, sines and cosines
                 for i, places in kept.items():
-                    if i not in self._chunk and not self._is_written_once(i):
+                    if self.packing.head(i) not in self._chunk and not self._is_written_once(i):
                         lines.extend(self._fills(i, places))
             lines.append("(void)in; (void)w; (void)out;\n}")
             yield "\n".join(lines)
@@ -218,6 +383,9 @@ class Writer:
         for output, name in zip(self.job.outputs, self._notation.outputs, strict=True):
             if self._is_written_once(output.index):
                 lines.extend(self._fills(output.index, [name]))
+        for i, places in self._row_places().items():
+            if self._is_written_once(i):
+                lines.extend(self._fills(i, places))
         return "\n".join([*lines, "(void)in; (void)w; (void)out;\n}"])
 
     def _is_written_once(self, i: int) -> bool:

@@ -29,6 +29,7 @@ class Compiled(BaseModel):
         first_pivot: where the pivots are in the workspace.
         single: address of the library for single states.
         batch: address of that for batches; it is compiled when it is first needed.
+        packed: how many of its operations are computed two at a time, four and so on.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,6 +40,7 @@ class Compiled(BaseModel):
     first_pivot: int
     single: str
     batch: str
+    packed: dict[int, int]
 
 
 def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:

@@ -5,7 +5,7 @@ Source: docs/design.md, 4.8; the functions are those of `recursions`, or anybody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,16 +21,20 @@ from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
+from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import needed_compiler
 from nori_dyn.program.kernel.base import REFUSED, Kernel
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
+from nori_dyn.program.row_plan import row_plan
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
+from nori_dyn.system.limbs import of_joints
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Array, Floats
 
@@ -74,10 +78,13 @@ class CompiledFunction:
         self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
-        self.cost: Cost = program.cost
+        self._rows = row_plan(function.graph, [*self._flat, *(guarded for guarded, _ in function.guards)])
+        self.cost: Cost = program.cost if self._rows is None else self._rows.cost
         ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
         self.kernel = chosen(backend, ways, "The function")
         self.backend = self.kernel.name
+        if self.backend != NATIVE:
+            self.cost = program.cost
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
         self._quick_batch = self._quickly_in_batches()
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
@@ -86,12 +93,12 @@ class CompiledFunction:
         seen = self._single.values.view()
         seen.flags.writeable = False
         self.outputs = self._formed(seen)
-        self.tick: Callable[[], int] = partial(self.kernel.run, self._single.at)
+        self.tick: Callable[[], int] = self.kernel.bound(self._single.at)
 
     def __repr__(self) -> str:
         names = ", ".join(self._shapes)
         return (
-            f"CompiledFunction({self._function.name}({names}) of '{self._function.tree.name}', "
+            f"{type(self).__name__}({self._function.name}({names}) of '{self._function.tree.name}', "
             f"{self.cost.total} operations, backend='{self.backend}')"
         )
 
@@ -107,7 +114,7 @@ class CompiledFunction:
         if wrong == REFUSED:
             wrong = self._single.solve(self._check(given))
         if wrong:
-            raise SingularSystemError(f"{self._function.name} {self._no_result} at this state.")
+            return self._formed(self._afresh(self._check(given), "this state"))
         return self._formed(self._single.values.copy())
 
     def batch(
@@ -148,9 +155,12 @@ class CompiledFunction:
         flat = [array.reshape(N, -1) for array in arrays]
         wrong, _ = self.kernel.batch(flat, results, counted("threads", threads))
         if wrong is not None:
-            self._check(given, (N,))  # what is no state is refused here
-            k = int(np.argmax(wrong != 0))
-            raise SingularSystemError(f"{self._function.name} {self._no_result} at state {k} of {N}.")
+            states = self._check(given, (N,))  # what is no state is refused here
+            ends = np.cumsum([rows.shape[1] for rows in results])[:-1]
+            for k in np.flatnonzero(wrong).tolist():
+                found = self._afresh([array[k] for array in states], f"state {k} of {N}")
+                for rows, part in zip(results, np.split(found, ends), strict=True):
+                    rows[k] = part
         return out if values is None else self._formed(values)
 
     def _quickly_in_batches(self) -> Callable[[tuple[Any, ...], Any, Literal["C", "F"], Any], Any]:
@@ -178,6 +188,14 @@ class CompiledFunction:
             return form(values) if out is None else out
 
         return quick
+
+    def _afresh(self, state: Sequence[Floats], which: str) -> Floats:
+        """Return the outputs (n,) at a state where the program has none.
+
+        Raises:
+            SingularSystemError: there are none, or no other way to them.
+        """
+        raise SingularSystemError(f"{self._function.name} {self._no_result} at {which}.")
 
     def _places(self, out: Any, given: Sequence[Any], N: int) -> list[Floats]:
         """Return the arrays of an `out` as rows (N, size), one an output.
@@ -262,7 +280,8 @@ class CompiledFunction:
     def _native(self) -> NativeKernel:
         compiler = needed_compiler("a native function")
         limits = [least for _, least in self._function.guards]
-        return NativeKernel.of(self._job(), compiler, partial(self._watch, "compiling for batches"), limits)
+        watch = partial(self._watch, "compiling for batches")
+        return NativeKernel.of(self._job(), compiler, watch, limits, is_long=self.cost.total > LONG)
 
     def _numpy(self) -> NumpyKernel:
         guarded, limits = zip(*self._function.guards, strict=True) if self._function.guards else ((), ())
@@ -282,7 +301,21 @@ class CompiledFunction:
             quaternions,
             len(self._inputs),
             constants_once=True,
+            rows=self._rows,
+            limbs=self._limbs(),
         )
+
+    def _limbs(self) -> Limbs:
+        """Return which inputs correspond in isomorphic limbs: of arrays with numbers for each joint or each link."""
+        tree, first = self._function.tree, 0
+        found: list[tuple[int, int, Hashable]] = []
+        for name, shape in self._shapes.items():
+            if name == "q" or shape == (tree.nv,):
+                found += of_joints(tree, first, name)
+            elif shape[:1] == (tree.n_links,):
+                found += [(first + k, k * tree.n_links // prod(shape), name) for k in range(prod(shape))]
+            first += prod(shape)
+        return corresponding(isomorphic_limbs(tree), found)
 
 
 def _parts(arrays: Mapping[str, Array]) -> list[tuple[slice, tuple[int, ...]]]:

@@ -41,3 +41,12 @@ def output_parts(system: System, outputs: Iterable[Output]) -> Iterator[Part]:
             matrix = np.ascontiguousarray(turn, dtype=float)
         yield Part(output, slice(start, start + size), shape, matrix)
         start += size
+
+
+def sums_of(system: System, output: Output) -> list[dict[int, float]]:
+    """Return each number of an output as a sum of unknowns: their factors by column."""
+    (part,) = output_parts(system, [output])
+    columns = output_columns(system, [output]).tolist()
+    if part.matrix is None:
+        return [{column: 1.0} for column in columns]
+    return [dict(zip(columns, map(float, row), strict=True)) for row in part.matrix]

@@ -12,10 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from nori_dyn.errors import PlanError
-from nori_dyn.planning.outputs import Output, output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.uncertainty import Uncertainty, uncertainty
-from nori_dyn.program.layout import output_parts
+from nori_dyn.program.layout import sums_of
 from nori_dyn.system.variables import component_names
 from nori_dyn.typing import Indices
 
@@ -82,19 +81,10 @@ class Judged:
             tuple(row.name for row in weighed for _ in row.equation.components),
             np.array([k for row in weighed for k in row.weight_of_rows]),
             system.shape[1] - (system.shape[0] - len(readings)),
-            tuple(direction for output in plan.outputs for direction in _directions(plan, output)),
+            tuple(direction for output in plan.outputs for direction in sums_of(plan.system, output)),
         )
 
     @cached_property
     def uncertainty(self) -> Uncertainty:
         """Variances of the outputs, variances along the readings, and residuals, over the expressions of the plan."""
         return uncertainty(self.plan, self.directions)
-
-
-def _directions(plan: EliminationPlan, output: Output) -> list[dict[int, float]]:
-    """Return each number of an output as a sum of unknowns."""
-    (part,) = output_parts(plan.system, [output])
-    columns = output_columns(plan.system, [output]).tolist()
-    if part.matrix is None:
-        return [{column: 1.0} for column in columns]
-    return [dict(zip(columns, map(float, row), strict=True)) for row in part.matrix]

@@ -9,42 +9,36 @@ Source: docs/design.md, 4.8.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
-
-from nori_dyn.algebra.expressions import Expr, Graph
+from collections.abc import Iterable, Mapping, Sequence
 
 NEAR = 40
 """Statements after which a number that was not read may have left the registers."""
 
 
-def schedule(graph: Graph, needed: Sequence[int], targets: Sequence[Expr]) -> list[int]:
+def schedule(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -> list[int]:
     """Return statements in an order in which each comes after those that it reads.
 
     Args:
-        graph: the expressions.
-        needed: the nodes to be computed by statements, in topological order.
-        targets: what they are computed for.
+        sources: for each statement those that it reads, in an order in which these come before.
+        targets: what is computed for its own sake, statements or others.
     """
-    orders = (needed, _depth_first(graph, needed, targets))
-    operands = [_operands(graph, order) for order in orders]
+    orders = (list(sources), _depth_first(sources, targets))
+    operands = [_operands(sources, order) for order in orders]
     live = [_most_live(each) for each in operands]
     k = live.index(min(live))
     return [orders[k][place] for place in _freeing(operands[k])]
 
 
-def _depth_first(graph: Graph, needed: Collection[int], targets: Sequence[Expr]) -> list[int]:
-    """Return nodes so that each is close to a reader, the operand that takes more statements first."""
-    size = dict.fromkeys(needed, 0)
+def _depth_first(sources: Mapping[int, Sequence[int]], targets: Iterable[int]) -> list[int]:
+    """Return statements so that each is close to a reader, the operand that takes more of them first."""
+    size: dict[int, int] = {}
     waiting: dict[int, tuple[int, ...]] = {}
-    for i in needed:
-        left, right = graph.left[i], graph.right[i]
-        a, b = size.get(left, 0), size.get(right, 0)
-        size[i] = 1 + a + b
-        found = (left, right) if b > a else (right, left)  # the last is computed first
-        waiting[i] = tuple(s for s in found if s in size)
+    for i, read in sources.items():
+        size[i] = 1 + sum(size[s] for s in read)
+        waiting[i] = tuple(sorted(read, key=size.__getitem__, reverse=True))[::-1]  # the last is computed first
     order: list[int] = []
     for target in targets:
-        stack = [target.index]
+        stack = [target]
         while stack:
             i = stack[-1]
             more = waiting.get(i)
@@ -59,10 +53,10 @@ def _depth_first(graph: Graph, needed: Collection[int], targets: Sequence[Expr])
     return order
 
 
-def _operands(graph: Graph, order: Sequence[int]) -> list[tuple[int, ...]]:
+def _operands(sources: Mapping[int, Sequence[int]], order: Sequence[int]) -> list[tuple[int, ...]]:
     """Return for each statement of an order the places in it of those that it reads."""
     place = {i: k for k, i in enumerate(order)}
-    return [tuple({place[s] for s in (graph.left[i], graph.right[i]) if s in place}) for i in order]
+    return [tuple({place[s] for s in sources[i]}) for i in order]
 
 
 def _most_live(operands: Sequence[tuple[int, ...]]) -> int:

@@ -15,7 +15,7 @@ from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.crba import inertia_forward_dynamics
-from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.minverse import inverse_by_bodies, inverse_by_factors
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.recursions.state import shapes_of
 from nori_dyn.system.trace import configuration_inputs
@@ -155,7 +155,8 @@ class Implicit:
 
 
 IMPLICIT: dict[Function, Implicit] = {
-    function: Implicit("qdd", "tau", rnea, minverse) for function in (aba, inertia_forward_dynamics)
+    aba: Implicit("qdd", "tau", rnea, inverse_by_bodies),
+    inertia_forward_dynamics: Implicit("qdd", "tau", rnea, inverse_by_factors),
 }
 """Functions that solve an equation: forward dynamics solves inverse dynamics. Source: Carpentier and Mansard (2018)."""
 

@@ -8,11 +8,13 @@ systems" (2021), algorithm 1, in root coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from nori_dyn.algebra.ranges import numbers_in, width
+from nori_dyn.algebra.rows import combination
 from nori_dyn.algebra.spatial import (
     blocks,
     cross,
@@ -26,7 +28,6 @@ from nori_dyn.algebra.spatial import (
     zeros,
 )
 from nori_dyn.errors import UnknownNameError
-from nori_dyn.model.paths import path
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.composites import composite, root_coordinates
 from nori_dyn.recursions.joint_terms import joint_terms
@@ -115,22 +116,30 @@ def coriolis(tree: KinematicTree, q: Any, qd: Any, factorisation: str = "christo
 
     # Pass 2: composites from the leaves to the root, and their forces on every joint below.
     I_c, B_c = composite(tree, at.I), composite(tree, B)
+    joints = range(tree.n_links)
+    F_1 = _columns(matmul(I_c[j], at.S_rate[j]) + matmul(B_c[j], at.S[j]) for j in joints)
+    F_2 = _columns(matmul(I_c[j], at.S[j]) for j in joints)
+    F_3 = _columns(matmul(transpose(B_c[j]), at.S[j]) for j in joints)
+    F_13 = F_1 + F_3
+
+    # What each joint feels of them, as rows over the joints that it carries.
     M, Mdot, C = (zeros((tree.nv, tree.nv), q) for _ in range(3))
-    for j, at_j in enumerate(tree.v_slices):
-        F_1 = matmul(I_c[j], at.S_rate[j]) + matmul(B_c[j], at.S[j])
-        F_2 = matmul(I_c[j], at.S[j])
-        F_3 = matmul(transpose(B_c[j]), at.S[j])
-        for i in path(tree.parents, j):
-            at_i, S_T = tree.v_slices[i], transpose(at.S[i])
-            turning = matmul(transpose(at.S_rate[i]), F_2)
-            C[at_i, at_j] = matmul(S_T, F_1)
-            M[at_i, at_j] = matmul(S_T, F_2)
-            Mdot[at_i, at_j] = matmul(S_T, F_1 + F_3) + turning
-            if i != j:
-                C[at_j, at_i] = transpose(turning + matmul(S_T, F_3))
-                M[at_j, at_i] = transpose(M[at_i, at_j])
-                Mdot[at_j, at_i] = transpose(Mdot[at_i, at_j])
+    for i, v in enumerate(tree.v_slices):
+        carried = numbers_in(tree.v_slices[j] for j in tree.subtree(i))
+        beyond = carried[width(v) :]
+        for k in range(v.start, v.stop):
+            S, S_rate = at.S[i][:, k - v.start], at.S_rate[i][:, k - v.start]
+            none = zeros((tree.nv,), q)
+            turning = combination(none, S_rate, F_2, carried)
+            C[k, carried] = combination(none, S, F_1, carried)[carried]
+            C[beyond, k] = combination(turning, S, F_3, beyond)[beyond]
+            M[k, carried] = M[carried, k] = combination(none, S, F_2, carried)[carried]
+            Mdot[k, carried] = Mdot[carried, k] = combination(turning, S, F_13, carried)[carried]
     return Coriolis(joint_terms(tree).with_rotors(M), Mdot, C)
+
+
+def _columns(parts: Iterable[Array]) -> Array:
+    return np.concatenate(list(parts), axis=1)
 
 
 def times_C(tree: KinematicTree, q: Any, qd: Any, qd_r: Any, factorisation: str = "christoffel") -> Array:

@@ -13,7 +13,7 @@ from nori_dyn.algebra.spatial import matmul, transpose, zeros
 from nori_dyn.errors import NotPositiveDefiniteError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import no_inertia
-from nori_dyn.recursions.factorisation import ltdl, solve_ltdl
+from nori_dyn.recursions.factorisation import LTDL, ltdl, solve_ltdl
 from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.rnea import bias_force, inertial_force
 from nori_dyn.recursions.sparsity import expanded_parents
@@ -71,10 +71,18 @@ def inertia_forward_dynamics(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx:
     Source: RBDA ch. 6.1, algorithm of three steps.
     """
     q, qd, tau, fx = arguments(tree, q=q, qd=qd, tau=tau, fx=fx)
-    parents = expanded_parents(tree)
+    return solve_ltdl(inertia_factors(tree, q), expanded_parents(tree), tau - bias_force(tree, q, qd, fx))
+
+
+def inertia_factors(tree: KinematicTree, q: Any) -> LTDL:
+    """Return L and D of H = L^T D L at a configuration q (nq, ...).
+
+    Raises:
+        SingularSystemError: a joint moves no inertia: names it.
+        UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
+    """
     try:
-        factors = ltdl(crba(tree, q), parents)
+        return ltdl(crba(tree, q), expanded_parents(tree))
     except NotPositiveDefiniteError as error:
         joint = next(i for i, v in enumerate(tree.v_slices) if error.freedom < v.stop)
         raise no_inertia(tree.joint_names[joint], error.pivot) from None
-    return solve_ltdl(factors, parents, tau - bias_force(tree, q, qd, fx))

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.algebra.scalars import is_numeric, sqrt
-from nori_dyn.algebra.spatial import transpose
+from nori_dyn.algebra.rows import combination, divided
+from nori_dyn.algebra.scalars import is_numeric, is_zero, sqrt
+from nori_dyn.algebra.spatial import transpose, zeros
 from nori_dyn.errors import InputError, NotPositiveDefiniteError
-from nori_dyn.model.paths import ancestors
+from nori_dyn.model.paths import ancestors, descendants, path
 from nori_dyn.recursions.sparsity import checked_parents, depth_sums, inertia_pattern
 from nori_dyn.recursions.state import scalars
 from nori_dyn.typing import Array
@@ -106,14 +107,18 @@ def ltdl_in_place(H: Array, parents: Sequence[int]) -> None:
     Raises:
         NotPositiveDefiniteError: a pivot is not positive.
     """
-    for k in reversed(range(len(H))):
-        _check_pivot(H[k, k], k)
-        path = tuple(ancestors(parents, k))
-        for place, i in enumerate(path):
-            a = H[k, i] / H[k, k]
-            for j in path[place:]:
-                H[i, j] = H[i, j] - a * H[k, j]
-            H[k, i] = a
+    n, below = len(H), descendants(parents)
+    rows, L = list(H), list(H)
+    for k in reversed(range(n)):
+        way = list(path(parents, k))
+        begin = zeros((n,), H[k])
+        begin[way] = H[k, way]
+        rows[k] = combination(
+            begin, [L[j][k] for j in below[k]], [rows[j] for j in below[k]], slice(k + 1), subtracted=True
+        )
+        _check_pivot(rows[k][k], k)
+        L[k] = divided(rows[k], rows[k][k], slice(k))
+        H[k, k], H[k, way[1:]] = rows[k][k], L[k][way[1:]]
 
 
 def times_L(L: Array, parents: Sequence[int], x: Array, unit: bool = False) -> Array:
@@ -245,6 +250,8 @@ def _copy(x: Array) -> Array:
 
 
 def _check_pivot(pivot: Any, k: int) -> None:
+    if is_zero(pivot):
+        raise NotPositiveDefiniteError(k, 0.0)
     if isinstance(pivot, np.ndarray | np.floating) and is_numeric(np.asarray(pivot)):
         smallest = np.min(pivot)
         if not smallest > 0:

@@ -1,23 +1,31 @@
-"""The inverse of the joint-space inertia matrix, without the matrix.
+"""The inverse of the joint-space inertia matrix, by its factors or without the matrix, whichever takes less.
 
-It is the articulated-body algorithm at rest, for all unit joint forces at once, each of which reaches only the bodies
-on its way to the world in the second pass; forces and motions are in the coordinates of the tree's root, where they
-need no transform. After the second pass Minv tau is D^-1 u of that algorithm, F tau is pA, and after the third P tau is
-a. Line 14 of the listing in the report passes to the parent what the joint's motion adds, but not what came from below,
-as pA has both: the correction, and these meanings, are a reader's notes in the margin of the report as we have it.
+By its factors, H = L^T D L: H^-1 = L^-1 D^-1 L^-T, whose rows are combinations of the rows of L^-T, as those of L are
+of the rows of H. It takes least where no joint is far from the world.
 
-Source: Carpentier, "Analytical inverse of the joint space inertia matrix" (2018), algorithm 1, corrected as said
-(tests/unit/recursions/test_minverse.py; docs/errata.md).
+Without the matrix it is the articulated-body algorithm at rest, for all unit joint forces at once, each of which
+reaches only the bodies on its way to the world in the second pass; forces and motions are in the coordinates of the
+tree's root, where they need no transform. After the second pass Minv tau is D^-1 u of that algorithm, F tau is pA, and
+after the third P tau is a. Line 14 of the listing in the report passes to the parent what the joint's motion adds, but
+not what came from below, as pA has both: the correction, and these meanings, are a reader's notes in the margin of the
+report as we have it. It takes least on long chains.
+
+Source: RBDA ch. 6.5 for the factors; Carpentier, "Analytical inverse of the joint space inertia matrix" (2018),
+algorithm 1, corrected as said (tests/unit/recursions/test_minverse.py; docs/errata.md).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from nori_dyn.algebra.rows import combination, divided
 from nori_dyn.algebra.spatial import matmul, transpose, zeros
+from nori_dyn.model.paths import descendants, path
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.composites import root_transforms
+from nori_dyn.recursions.crba import inertia_factors
+from nori_dyn.recursions.sparsity import depth_sums, expanded_parents
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
 
@@ -43,7 +51,41 @@ def minverse(tree: KinematicTree, q: Any) -> Array:
          [-4.25 13.58]]
     """
     (q,) = arguments(tree, q=q)
+    return inverse_by_factors(tree, q) if _factors_take_less(tree) else inverse_by_bodies(tree, q)
 
+
+def _factors_take_less(tree: KinematicTree) -> bool:
+    """Return whether there are fewer products in factors and their inverses than in the passes over bodies."""
+    parents = expanded_parents(tree)
+    carried = [1 + len(below) for below in descendants(parents)]
+    _, D_2 = depth_sums(parents)
+    by_factors = 2 * D_2 + sum(n * (n + 1) // 2 for n in carried)
+    return by_factors <= 12 * (sum(carried) + tree.nv * (tree.nv + 1) // 2)
+
+
+def inverse_by_factors(tree: KinematicTree, q: Array) -> Array:
+    """Return `minverse` as L^-1 D^-1 L^-T."""
+    parents, n = expanded_parents(tree), tree.nv
+    L, D = inertia_factors(tree, q)
+
+    # Rows of Y = L^-T: L^T Y = 1.
+    Y = list(zeros((n, n), q))
+    for k, below in reversed(list(enumerate(descendants(parents)))):
+        Y[k][k] = 1
+        Y[k] = combination(Y[k], [L[j, k] for j in below], [Y[j] for j in below], subtracted=True)
+
+    # Rows of Y^T D^-1 Y, from the diagonal on.
+    scaled = [divided(Y_k, D_k) for D_k, Y_k in zip(D, Y, strict=True)]
+    Minv = zeros((n, n), q)
+    for i in range(n):
+        way, later = list(path(parents, i)), slice(i, n)
+        row = combination(zeros((n,), q), [Y[k][i] for k in way], [scaled[k] for k in way], later)
+        Minv[i, later] = Minv[later, i] = row[later]
+    return Minv
+
+
+def inverse_by_bodies(tree: KinematicTree, q: Array) -> Array:
+    """Return `minverse` by algorithm 1."""
     # Pass 1: positions.
     at, I, _ = bodies(tree, q)
     v = tree.v_slices

@@ -25,7 +25,7 @@ def solver_document(solver: Solver) -> Document:
         ("robot", robot_in_words(system)),
         ("sensors", unbroken(system.sensors.name)),
         ("backend", solver.backend),
-        ("operations", f"{solver.plan.cost.total:,} a tick{_room(solver)}"),
+        ("operations", f"{solver.plan.cost.total:,} a tick{_together(solver)}{_room(solver)}"),
         ("spills", _spills(solver)),
         ("readings", listed(system.measurement_names, MOST_NAMES) or "none"),
     )
@@ -33,6 +33,12 @@ def solver_document(solver: Solver) -> Document:
     arrays += [(name, "written", shape) for name, shape in _shapes(solver)]
     table = Table("Arrays", ("name", "a tick", "shape"), tuple(arrays), left=(0, 1, 2))
     return Document((Facts(facts), table))
+
+
+def _together(solver: Solver) -> str:
+    """Return how many operations limbs that are alike do together, in the lanes of vectors."""
+    packed = {} if solver.native is None else solver.native.packed
+    return "".join(f", {count:,} of them for {n} limbs at a time" for n, count in sorted(packed.items()))
 
 
 def _room(solver: Solver) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from nori_dyn.algebra.crossing import Step
 from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.ranges import numbers, numbers_in
-from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matmul, matvec
+from nori_dyn.algebra.spatial import Transform, centripetal, cross, inertial_force, join, matmul, matvec
 from nori_dyn.model.internal_frames import InternalLink
 from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.system.builder import System
@@ -81,7 +81,9 @@ class FrameBuilder:
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
         a, f: for each body the columns of its own acceleration and force.
+        w, v: for each body its angular velocity, and the linear one of its origin.
         given_weighing: how the rows of the system as given hold.
+        velocities: the velocities of each body, and of the massless frames before it.
 
     Args:
         system: the system as given.
@@ -110,6 +112,7 @@ class FrameBuilder:
         self.held_rows = frozenset(numbers_in(row.slice for row in system.rows if is_held(row)).tolist())
         self.w: list[Array] = []
         self.v: list[Array] = []
+        self.velocities: list[list[Array]] = []
 
     def _unknowns(self, group: int) -> Columns:
         """Return six new unknowns, each with a row of its own."""
@@ -145,6 +148,7 @@ class FrameBuilder:
         """Add the frames of a joint and its motion: Nori (3a) in steps, with conventional accelerations."""
         tree, link = self.tree, self.links[i]
         q, qd = self.state.q[tree.q_slices[i]], self.state.qd[tree.v_slices[i]]
+        self.velocities.append([])
         steps = [self._exact(step) for step in link.crossing(q).steps]
         if tree.is_root(i):
             w, v, known = self._from_world(steps)
@@ -164,6 +168,7 @@ class FrameBuilder:
         self._set_bias(rows, bias)
         self.w.append(w + w_J)
         self.v.append(v + u_J)
+        self.velocities[i] += [self.w[i], self.v[i]]
 
     def _from_world(self, steps: list[Step]) -> tuple[Array, Array, Array]:
         """Return the velocity and the acceleration, -a_g, of the world as the frame of a root sees them."""
@@ -188,6 +193,7 @@ class FrameBuilder:
             self._define(f_before, of_f)
             self._put(of_f, f, np.swapaxes(block, 0, 1))
             w, v = matvec(X.E, w), matvec(X.E, v + cross(w, X.r))
+            self.velocities[i] += [w, v]
             if step.plane is not None:
                 _, _, c, s = step.turn
                 self.turns.append(Turn((a,), (f,), step.plane, c, s))
@@ -218,7 +224,7 @@ class FrameBuilder:
         external, wrench = self._external(i, turn)
         self.external.append(external)
         self._put(rows, external, wrench)
-        self._set_bias(rows, _inertial_force(link.I, w))
+        self._set_bias(rows, inertial_force(link.I, w))
 
         q = self.state.q[self.tree.q_slices[i]]
         tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
@@ -234,11 +240,12 @@ class FrameBuilder:
         self._define(in_a, of_a)
         self._put(of_a, self.a[i], turn.T)
         w_link, v_link = matvec(link.C.T, w), matvec(link.C.T, self.v[i])
+        self.velocities[i] += [w_link, v_link]
         self._set_bias(of_a, join(np.zeros(3), -cross(w_link, v_link)))
         self._define(in_f, of_f)
         self._put(of_f, self.f[i], turn.T)
         self._put(of_f, self.a[i], turn.T @ link.J)
-        self._set_bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
+        self._set_bias(of_f, matvec(turn.T, inertial_force(link.J, w)))
 
     def add_parts(self, at: Kinematics) -> None:
         """Add what components add to (3f) and (3tau), at the kinematics of the links' own frames.
@@ -253,7 +260,7 @@ class FrameBuilder:
                 else:
                     rows = self._given_rows(key.gives, key.body)
                     turn = np.eye(len(rows))
-                turn = self._over_expressions(turn)
+                turn = self.over_expressions(turn)
                 for variable, block in part.blocks(key, at).items():
                     columns = tuple(numbers(self.system.column(*variable)))
                     self._put(rows, columns, matmul(turn, block.astype(object)))
@@ -275,7 +282,7 @@ class FrameBuilder:
             block.equation.bias(turning, self.state.y[block.y])
             self._set_bias(tuple(numbers(block.slice)), block.equation.bias(moving, self.state.y[block.y]))
 
-    def _over_expressions(self, M: Array) -> Array:
+    def over_expressions(self, M: Array) -> Array:
         """Return a matrix of doubles as constants of the graph."""
         found = np.empty(M.shape, dtype=object)
         for place, value in np.ndenumerate(M):
@@ -376,9 +383,3 @@ class FrameBuilder:
         for block in (*self.a, *self.f):
             pairs.update(zip(self.rows_of(block), block, strict=True))
         return pairs | {row: column for column, row in self.definitions.items()}
-
-
-def _inertial_force(I: Array, w: Array) -> Array:
-    """Return what I a needs beside it for a conventional a: of a body that turns at w (3,), at constant velocity."""
-    first_moment = np.array([I[2, 4], I[0, 5], I[1, 3]])
-    return join(gyroscopic(w, I[:3, :3]), centripetal(w, first_moment))

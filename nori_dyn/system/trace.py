@@ -5,7 +5,7 @@ Source: Nori, end of section IV-D (the worst-case pattern); docs/design.md, 2.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -174,6 +174,14 @@ def configuration_inputs(graph: Graph, tree: KinematicTree) -> list[Expr]:
         if labels[n_free:]:
             inputs.extend(graph.unit_quaternion(labels[n_free:]))
     return inputs
+
+
+def freedoms(graph: Graph, tree: KinematicTree, q: Array) -> Iterator[dict[int, Expr]]:
+    """Yield for each freedom how the inputs q (nq,) move along it, by their index: at the unit velocity qd."""
+    for joint, s in zip(tree.joints, tree.q_slices, strict=True):
+        for unit in np.eye(joint.nv):
+            rates = [graph.expr(rate) for rate in joint.rates(q[s], unit)]
+            yield {x.index: rate for x, rate in zip(q[s], rates, strict=True) if not rate.is_zero}
 
 
 def _array(inputs: Sequence[Expr]) -> Array:

@@ -153,6 +153,19 @@ def test_cmake_builds_the_library_and_the_example(compiled, tmp_path):
     assert "us a call" in checked([tmp_path / f"{made.export.name}_example"])
 
 
+def test_without_vectors_it_is_the_same(compiled, tmp_path):
+    name = "go2 floating forward"
+    plain = Exported.of(planned(name), tmp_path, "-DGO2_DESCRIPTION_NO_VECTORS")
+    source = (tmp_path / f"{plain.export.name}.c").read_text()
+    assert "vector_size" in source
+    assert "!defined(GO2_DESCRIPTION_NO_VECTORS)" in source
+    for state in zip(*states(name), strict=True):
+        status, expected = compiled(name).solve(*state)
+        assert (status, OK) == (plain.solve(*state)[0], OK)
+        for field, values in plain.solve(*state)[1].items():
+            assert_close(values, expected[field], SAME_PROGRAM)
+
+
 @every_plan
 def test_every_place_has_a_name(name, compiled):
     made, library, system = compiled(name).export, compiled(name).library, planned(name).system

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
@@ -267,6 +268,28 @@ def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats
         return least
     _, natural = natural_scaling(plan.system, plan.symbolic, plan.seed)
     return np.concatenate([least, natural[solution.columns]])
+
+
+def pivot_guards(plan: EliminationPlan, outputs: Sequence[Expr], share: float) -> tuple[tuple[Expr, float], ...]:
+    """Return the guarded pivots that some expressions over a plan depend on, and the least size of each.
+
+    Args:
+        plan: the plan.
+        outputs: the expressions.
+        share: of its usual size, that a pivot which has no least size of its own must have.
+    """
+    graph = plan.symbolic.graph
+    needed = set(graph.reachable(outputs))
+    guards = [guard for guard in plan.solved.pivots if guard.value.index in needed]
+    if not guards:
+        return ()
+    states = zip(plan.symbolic.inputs.values(), pivot_ensemble(plan), strict=True)
+    inputs = {x.index: values for scalars, X in states for x, values in zip(scalars, X.T, strict=True)}
+    usual = np.median(np.abs(graph.evaluate([guard.value for guard in guards], inputs)), axis=-1)
+    return tuple(
+        (guard.value, share * float(size) if guard.least is None else guard.least)
+        for guard, size in zip(guards, usual, strict=True)
+    )
 
 
 def guarded_name(plan: EliminationPlan, guard: Guard) -> str:

@@ -70,8 +70,30 @@ class Fresh:
     rcond: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FreshSystem:
+    """The system of one state, factorised, and its solution.
+
+    Attributes:
+        factors: of its matrix A; of a weighed system, of the augmented one.
+        b: what is to be A x + b = 0.
+        x: the solution, the unknowns d first.
+        rcond: as in `Fresh`.
+    """
+
+    factors: Factors
+    b: Floats
+    x: Extended
+    rcond: float
+
+
 class FreshSolver:
     """Solves a plan's system at one state, whatever the planned order.
+
+    Attributes:
+        exact: the rows of the plan's system as given that hold exactly, by number; of a weighed one, of its conditions.
+        soft: those that are weighed, or have noise.
+        weight_of: the number of the weight of each of these.
 
     Args:
         plan: the plan.
@@ -81,20 +103,21 @@ class FreshSolver:
         self._plan, symbolic, system = plan, plan.symbolic, plan.system
         self._n = n = system.shape[1]
         noisy, weighed = plan.refined.original_noisy, plan.refined.original_weighed
-        soft: tuple[NoisyRow | WeighedRow, ...] = (*noisy, *weighed)
+        self.soft: tuple[NoisyRow | WeighedRow, ...] = (*noisy, *weighed)
+        soft = self.soft
         of_noise = [row for row in system.rows if row.is_dynamic and not row.is_exact]
         of_sensors = [row for row in system.rows if not row.has_multiplier]
-        self._weight_of = [k for row in (*of_noise, *of_sensors) for k in row.weight_of_rows]
-        self._exact = np.setdiff1d(np.arange(n * system.is_weighted, symbolic.shape[0]), [r.multiplier for r in noisy])
-        is_exact = np.isin(symbolic.rows, self._exact)
-        self._rows = np.searchsorted(self._exact, symbolic.rows[is_exact])
+        self.weight_of = [k for row in (*of_noise, *of_sensors) for k in row.weight_of_rows]
+        self.exact = np.setdiff1d(np.arange(n * system.is_weighted, symbolic.shape[0]), [r.multiplier for r in noisy])
+        is_exact = np.isin(symbolic.rows, self.exact)
+        self._rows = np.searchsorted(self.exact, symbolic.rows[is_exact])
         self._columns = symbolic.columns[is_exact]
         self._reading = np.array([k for k, row in enumerate(soft) for _ in row.entries], dtype=np.intp)
         self._read = np.array([column for row in soft for column in row.entries], dtype=np.intp)
         entries = [symbolic.entries[k] for k in np.flatnonzero(is_exact)]
         of_soft = [x for row in soft for x in row.entries.values()]
-        outputs = (*entries, *(symbolic.b[k] for k in self._exact), *of_soft, *(row.b for row in soft))
-        self._sizes = len(entries), len(self._exact), len(of_soft)
+        outputs = (*entries, *(symbolic.b[k] for k in self.exact), *of_soft, *(row.b for row in soft))
+        self._sizes = len(entries), len(self.exact), len(of_soft)
         self._program = PythonProgram(Program.of(symbolic.inputs, outputs))
 
     @cached_property
@@ -110,7 +133,7 @@ class FreshSolver:
         given = symbolic.columns < n
         largest = np.abs(entries[:, given]).max(axis=0) * size[symbolic.columns[given]]
         np.maximum.at(rows, symbolic.rows[given], largest)
-        return size, rows[self._exact]
+        return size, rows[self.exact]
 
     def solve(self, *state: Floats) -> Fresh:
         """Return the solution at a state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
@@ -120,16 +143,20 @@ class FreshSolver:
         nothing = np.full(self._n, np.nan)
         if find_wrong_input(self._plan.system, state):
             return Fresh(nothing, np.nan, np.nan)
+        at = self.factorised(*state)
+        if at is None:
+            return Fresh(nothing, np.nan, 0.0)
+        d = at.x[: self._n].astype(float)
+        return Fresh(d if at.rcond >= RCOND_LIMIT else nothing, self._residual(at.factors.A, at.b, at.x), at.rcond)
+
+    def factorised(self, *state: Floats) -> FreshSystem | None:
+        """Return the system of a state that is in order, and its solution; None where it is singular."""
         A, b, sizes = self._assembled(self._program.single(*state), state)
         factors = Factors.of(A)
         if factors is None:
-            return Fresh(nothing, np.nan, 0.0)
+            return None
         x, is_settled = factors.solve(-b, self._n)
-        if not is_settled:
-            return Fresh(nothing, np.nan, 0.0)
-        d = x[: self._n].astype(float)
-        rcond = factors.rcond(self._natural[0], sizes)
-        return Fresh(d if rcond >= RCOND_LIMIT else nothing, self._residual(A, b, x), rcond)
+        return FreshSystem(factors, b, x, factors.rcond(self._natural[0], sizes)) if is_settled else None
 
     def _assembled(self, computed: Floats, state: tuple[Floats, ...]) -> tuple[sp.csc_matrix, Floats, Floats]:
         """Return the matrix, its right-hand side -b, and the natural size of what each row adds up."""
@@ -138,7 +165,7 @@ class FreshSolver:
             A = sp.csc_matrix((entries, (self._rows, self._columns)), shape=(self._n, self._n))
             return A, b, self._natural[1]
         n, m, k = self._n, len(b), len(b_soft)
-        root = np.sqrt(state[-1][self._weight_of])
+        root = np.sqrt(state[-1][self.weight_of])
         of_lambda, of_t, own = n + self._rows, n + m + self._reading, n + m + np.arange(k)
         weighted = of_soft * root[self._reading]
         rows = (of_lambda, self._columns, of_t, self._read, own)

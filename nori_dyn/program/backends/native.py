@@ -5,7 +5,7 @@ Source: docs/design.md, 4.8 and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import nan
 from typing import Any
@@ -35,18 +35,21 @@ from nori_dyn.program.backends.base import (
     state_parts,
 )
 from nori_dyn.program.backends.fallback import Fallback
+from nori_dyn.program.backends.usual import any_limits, unusual_limits, usual_limits
 from nori_dyn.program.c_source import CSource, c_source
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, cached_spills, library_key, load_library, needed_compiler
 from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.residual import Row
 from nori_dyn.program.spills import Spills
+from nori_dyn.system.limbs import corresponding_inputs
 from nori_dyn.typing import Floats
 
 
@@ -88,6 +91,7 @@ class NativeBackend:
                 first_pivot=source.first_pivot,
                 single=library_key(source.single, self._compiler),
                 batch=library_key(source.batch, self._compiler),
+                packed=source.packed,
             )
             remember(key, record)
         self._record = record
@@ -104,7 +108,7 @@ class NativeBackend:
             return load_library(interface(), source.batch, self._compiler)
 
         limiting = limits, RESIDUAL_LIMIT, STEP_LIMIT, self._checked
-        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting)
+        return NativeKernel(library, open_batch, self._compiler, n_work, *limiting, self._plan.cost.total > LONG)
 
     @property
     def kernel(self) -> NativeKernel:
@@ -115,6 +119,11 @@ class NativeBackend:
     def spills(self) -> Spills | None:
         """What the code of a tick puts on the stack; None where that is not known."""
         return cached_spills(self._record.single)
+
+    @property
+    def packed(self) -> Mapping[int, int]:
+        """How many operations of a tick isomorphic limbs do together: two at a time, four and so on."""
+        return self._record.packed
 
     def _alone(self, kernel: NativeKernel) -> Single:
         return Single(kernel, ((size,) for size in self._plan.system.input_sizes.values()), len(self._columns))
@@ -135,23 +144,47 @@ class NativeBackend:
             return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
-        """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""
-        n_pivots, sizes = len(self._solution.guards), []
-        if n_pivots:
-            kernel = self._kernel_of(library, source.n_work, np.zeros(n_pivots).tolist(), None)
+        """Return what states are held against, by an ensemble of states: see `guard_limits` and `usual_limits`."""
+        plan, solution = self._plan, self._solution
+        n_pivots, n_steps = len(solution.guards), len(self._columns) * solution.refines
+        first, n_watched = source.first_pivot, len(solution.watched)
+
+        def runner(usual: Floats) -> Callable[[Sequence[Floats]], tuple[Floats, Floats, Floats]]:
+            kernel = self._kernel_of(library, source.n_work, [0.0] * (n_pivots + n_steps) + usual.tolist(), None)
             single = self._alone(kernel)
-            for parts in zip(*pivot_ensemble(self._plan), strict=True):
-                np.concatenate(parts, out=single.state)
+
+            def run(state: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
+                np.concatenate(state, out=single.state)
                 kernel.run(single.at)
-                sizes.append(np.abs(kernel.work[source.first_pivot : source.first_pivot + n_pivots]))
-        return [float(x) for x in guard_limits(self._plan, self._solution, np.array(sizes))]
+                after = kernel.work[first + n_pivots :]
+                return np.abs(kernel.work[first : first + n_pivots]), single.values, after[: max(n_steps, n_watched)]
+
+            return run
+
+        no_state = unusual_limits(plan, solution) if solution.refines else np.zeros(0)
+        run = runner(no_state)
+        sizes = [run(parts)[0] for parts in zip(*pivot_ensemble(plan), strict=True)] if n_pivots else []
+        limits = guard_limits(plan, solution, np.array(sizes))
+        if not solution.refines:
+            return [float(x) for x in limits]
+        run_first = runner(any_limits(plan, solution))
+
+        def refined(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+            _, values, steps = run(state)
+            return values, steps[:n_steps]
+
+        def watched(state: Sequence[Floats]) -> Floats:
+            return run_first(state)[2][:n_watched]
+
+        usual = usual_limits(plan, solution, limits[n_pivots:], refined, watched)
+        return [float(x) for x in (*limits, *usual)]
 
     def _quick(self) -> Callable[[Any, Any, Any], Found | None]:
         """Return `quick`, all that it uses at hand: looking it up on the backend takes a tenth of the time."""
         put_q, put_qd, put_y, *weights = self._usual.slots
         for slot in weights:
             slot[ALL] = self._plan.system.weights
-        run, at, inputs, copy = self._kernel.solve, self._usual.at, self._usual.inputs, self._usual.values.copy
+        run, at, inputs, copy = self._usual.run, self._usual.at, self._usual.inputs, self._usual.values.copy
         is_checked, fallback = self._checked, self._fallback
 
         def quick(q: Any, qd: Any, y: Any) -> Found | None:
@@ -163,7 +196,7 @@ class NativeBackend:
                 put_y[ALL] = y
             except MISFITS:
                 return None
-            wrong = run(at)
+            wrong = run()
             if wrong:
                 return None if wrong == REFUSED else _afresh(fallback, inputs)
             return copy(), at.residual if is_checked else nan, False, 1.0
@@ -224,7 +257,8 @@ class NativeBackend:
         if wrong:
             return wrong
         record, n = self._record, len(self._record.guards)
-        pivots, limits = np.abs(self._kernel.work[record.first_pivot :][:n]), np.array(record.limits)
+        n_steps = len(values) * self._plan.system.is_weighted
+        pivots, limits = np.abs(self._kernel.work[record.first_pivot :][:n]), np.array(record.limits)[: n + n_steps]
         small = np.flatnonzero(~(pivots >= limits[:n]))
         if len(small):
             k = int(small[0])
@@ -240,18 +274,15 @@ class NativeBackend:
         return f"refinement still changes '{name}' by a share of {shares[k]:.2g} of it, above {STEP_LIMIT:g}"
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        at, run, good = self._kernel.place(state, values), self._kernel.run, Status()
         parts = state_parts(self._plan, state)
 
-        def tick() -> Status:
-            if not run(at):
-                return good
+        def afresh() -> Status:
             cause = self._find_cause(parts, values)
             solution = _afresh(self._fallback, parts)
             values[:] = solution.values
             return Status.of(solution, cause)
 
-        return tick
+        return self._kernel.bound(self._kernel.place(state, values), judged=(Status(), afresh))
 
 
 def is_compiled(plan: EliminationPlan, check_residual: bool = True) -> bool:
@@ -285,11 +316,14 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         inputs=tuple(x for scalars in symbolic.inputs.values() for x in scalars),
         outputs=unknowns,
         pivots=pivots,
+        first=solution.first if solution.refines else (),
+        watched=solution.watched,
         steps=steps,
         again=(again[0], again[1]),
         equations=equations,
         quaternions=tuple(part.start for part in plan.system.tree.quaternions),
         n_arrays=len(symbolic.inputs),
+        limbs=corresponding_inputs(plan.system),
         n_weights=len(symbolic.weights),
         n_noise_weights=plan.system.n_noise_weights,
         weight_spread=WEIGHT_SPREAD,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.errors import named_contacts
+from nori_dyn.model.limbs import Limbs
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
@@ -23,7 +24,12 @@ from nori_dyn.program.export.statuses import STATUSES
 from nori_dyn.program.export.text import MARK, comment, numbers, rendered
 from nori_dyn.program.layout import Part
 from nori_dyn.program.lowering import SolutionProgram, solution_program
+from nori_dyn.program.pack_text import TYPES
+from nori_dyn.system.limbs import corresponding_inputs
 from nori_dyn.typing import Floats, Indices
+
+LANES = 4
+"""Numbers of a vector in exported C, at most: most processors that have more get it by name only."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,9 +75,10 @@ def solving_routine(plan: EliminationPlan, interface: Interface, number: int, fi
     """
     parts = [field.part for field in interface.fields]
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked=False)
-    job = solving_job(solution, parts)
+    job = solving_job(solution, parts, corresponding_inputs(plan.system))
     outputs = [f"out->{place}" for field in interface.fields for place in field.places]
-    writer = Writer(job, notation(interface, number, outputs, "outputs"), 4 * len(interface.tree.quaternions))
+    packed = replace(notation(interface, number, outputs, "outputs"), lanes=LANES)
+    writer = Writer(job, packed, 4 * len(interface.tree.quaternions))
     text = rendered(
         "solve.c.jinja",
         function=function,
@@ -117,7 +124,6 @@ def statements(writer: Writer, interface: Interface, number: int) -> dict[str, A
     """Return what the templates of C need of the statements of a job, and of the system that they read."""
     system, inputs = interface.systems[number], interface.inputs
     first, more = writer.chunk_numbers
-    chunks = (chunk.replace("\n", "\n    ").replace("\n    }", "\n}") for chunk in writer.chunks())
     return {
         "it": interface,
         "system": system,
@@ -126,10 +132,24 @@ def statements(writer: Writer, interface: Interface, number: int) -> dict[str, A
         "spread": WEIGHT_SPREAD,
         "tolerance": QUATERNION_TOLERANCE,
         "writer": writer,
-        "chunks": "\n\n".join(chunks),
+        "chunks": _chunks(writer, interface),
         "calls": list(first),
         "more_calls": list(more),
     }
+
+
+def _chunks(writer: Writer, interface: Interface) -> str:
+    """Return the statements: where some are packed, once for compilers that know vectors, and once for others."""
+    if not writer.packing.packs:
+        return _indented(writer.chunks())
+    vectors, plain = _indented(writer.chunks()), _indented(writer.without_vectors().chunks())
+    condition = f"#if defined(__GNUC__) && !defined({interface.NAME}_NO_VECTORS)"
+    about = comment(["Limbs that are alike, in the lanes of vectors, where the compiler has them."])
+    return f"{about}\n{condition}\n\n{TYPES}\n{vectors}\n\n#else\n\n{plain}\n\n#endif"
+
+
+def _indented(chunks: Iterable[str]) -> str:
+    return "\n\n".join(chunk.replace("\n", "\n    ").replace("\n    }", "\n}") for chunk in chunks)
 
 
 def _places(own: Indices, n: int) -> list[int]:
@@ -137,7 +157,7 @@ def _places(own: Indices, n: int) -> list[int]:
     return [] if np.array_equal(own, np.arange(n)) else own.tolist()
 
 
-def solving_job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
+def solving_job(solution: SolutionProgram, parts: Sequence[Part], limbs: Limbs = ()) -> Job:
     """Return what the C is to compute, outputs and their steps in the coordinates of a frame turned to it."""
     program, (unknowns, pivots, steps, *again, _) = solution.program, solution.parts
 
@@ -146,7 +166,7 @@ def solving_job(solution: SolutionProgram, parts: Sequence[Part]) -> Job:
 
     inputs = tuple(x for scalars in program.inputs.values() for x in scalars)
     more = turned(again[0]), turned(again[1])
-    return Job(program.graph, inputs, turned(unknowns), pivots, (), steps=turned(steps), again=more)
+    return Job(program.graph, inputs, turned(unknowns), pivots, (), steps=turned(steps), again=more, limbs=limbs)
 
 
 def _linear_map(graph: Graph, values: Sequence[Expr], matrix: Floats | None) -> Iterator[Expr]:

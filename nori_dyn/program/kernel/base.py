@@ -47,6 +47,9 @@ class Kernel(Protocol):
     def solve(self, at: Any) -> int:
         """Compute the outputs with all checks, quaternions brought to unit length."""
 
+    def bound(self, at: Any, checks: bool = False) -> Callable[[], int]:
+        """Return a function that does what `run(at)` does, or `solve(at)` if it checks."""
+
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
         """Return what runs N states as `batch` does, of arrays as their user has them.
 

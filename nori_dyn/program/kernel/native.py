@@ -19,6 +19,7 @@ from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.kernel.base import Batches, Outcome
 from nori_dyn.program.kernel.batches import Limits, Routine, aligned, batches
+from nori_dyn.program.kernel.caller import INTERFACE, Judged, by_cffi, caller
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.pool import BATCH, CALL, pool
 from nori_dyn.typing import Floats
@@ -46,7 +47,7 @@ def interface() -> Any:
     """Return the cffi interface that the libraries of jobs are opened with."""
     ffi = cffi.FFI()
     ffi.cdef(SINGLE)
-    ffi.cdef(BATCH + FOR_BATCHES + CALL)
+    ffi.cdef(BATCH + FOR_BATCHES + CALL + INTERFACE)
     return ffi
 
 
@@ -66,6 +67,7 @@ class NativeKernel:
         residual_limit: the residual above which `solve` finds a state suspicious.
         step_limit: the share of an output, or of its usual size, that its step may be.
         has_residual: whether the job computes the residual.
+        is_long: whether a state takes long, see `caller.LONG`.
     """
 
     name = NATIVE
@@ -81,13 +83,14 @@ class NativeKernel:
         residual_limit: float = np.inf,
         step_limit: float = 0.0,
         has_residual: bool = False,
+        is_long: bool = False,
     ) -> None:
         self._ffi, self._open_batch, self._compiler = interface(), open_batch, compiler
         self._single = single
         self.run, self.solve = single.run, single.solve
         self.work = aligned(n_work)
         self._limits = Limits(np.array([*limits, 0.0]), residual_limit, step_limit)
-        self._has_residual = has_residual
+        self._has_residual, self._is_long = has_residual, is_long
         self._batches: dict[tuple[int, ...], Batches] = {}
 
     @staticmethod
@@ -96,6 +99,7 @@ class NativeKernel:
         compiler: Compiler,
         before_batch: Callable[[], AbstractContextManager[Any]],
         limits: Sequence[float] = (),
+        is_long: bool = False,
     ) -> NativeKernel:
         """Return the kernel of a job, compiled unless it is in the cache.
 
@@ -104,6 +108,7 @@ class NativeKernel:
             compiler: the compiler.
             before_batch: what to be in while its library for batches is compiled, when it is first needed.
             limits: smallest size of each of its pivots.
+            is_long: whether a state takes long, see `caller.LONG`.
 
         Raises:
             CompilerError: the compiler fails, or there is no room for what it makes.
@@ -115,7 +120,7 @@ class NativeKernel:
                 return load_library(interface(), source.batch, compiler)
 
         single = load_library(interface(), source.single, compiler)
-        return NativeKernel(single, open_batch, compiler, source.n_work, limits)
+        return NativeKernel(single, open_batch, compiler, source.n_work, limits, is_long=is_long)
 
     @cached_property
     def _routine(self) -> Routine:
@@ -132,6 +137,17 @@ class NativeKernel:
         self._single.prepare(placed)
         _KEPT[placed] = (state, values, self.work, limits, self._single)
         return placed
+
+    def bound(self, at: Any, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+        """Return a function that does what `run(at)` does, or `solve(at)` if it checks.
+
+        Args:
+            at: what `place` returns.
+            checks: whether it checks.
+            judged: what to return instead of the number of what is wrong, see `caller`.
+        """
+        entry = self.solve if checks else self.run
+        return by_cffi(entry, at, judged) if self._is_long else caller(entry, at, judged, self._ffi, self._compiler)
 
     @property
     def address_of_run(self) -> int:

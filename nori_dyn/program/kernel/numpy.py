@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,6 +63,10 @@ class NumpyKernel:
         return np.isfinite(found).all(axis=0) & (self._limits <= guarded.T).all(axis=-1)
 
     solve = run
+
+    def bound(self, at: Place, checks: bool = False) -> Callable[[], int]:
+        """Return a function that does what `run(at)` does."""
+        return partial(self.run, at)
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
         """Return what runs no batch: all of them are checked."""

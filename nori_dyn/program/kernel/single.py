@@ -51,6 +51,7 @@ class Single:
         values: what it writes (n_outputs,).
         slots: where to put inputs.
         at: where these are, for the kernel.
+        run: computes the outputs of what is in the inputs, with the kernel's checks; returns how many things are wrong.
 
     Args:
         kernel: the kernel.
@@ -64,7 +65,7 @@ class Single:
         self.state, self.values = aligned(edges[-1]), aligned(n_outputs)
         self.inputs = [self.state[a:b].reshape(shape) for (a, b), shape in zip(pairwise(edges), shapes, strict=True)]
         self.at = kernel.place(self.state, self.values)
-        self._solve = kernel.solve
+        self.run = kernel.bound(self.at, checks=True)
         self.slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _Block(x) for x in self.inputs]  # type: ignore[arg-type]
 
     def solve(self, given: Sequence[Any]) -> int:
@@ -80,4 +81,4 @@ class Single:
                 slot[ALL] = value
         except MISFITS:
             return REFUSED
-        return self._solve(self.at)
+        return self.run()

@@ -215,6 +215,15 @@ def test_a_forged_plan_file_is_refused(tmp_path, content, change, message):
         load(tmp_path, content)
 
 
+def test_a_plan_file_of_the_version_before_is_planned_anew(tmp_path, content):
+    expected = nd.plan(system(), cache=False)
+    content["version"] = plan_files.OLDER[-1]
+    content["program_rows"], content["program_columns"] = [0, 1], [1, 0]  # of a system that is no more
+    loaded = load(tmp_path, content)
+    np.testing.assert_array_equal(loaded.program_rows, expected.program_rows)
+    assert (loaded.seed, loaded.ordering, loaded.cost) == (expected.seed, expected.ordering, expected.cost)
+
+
 def test_a_plan_belongs_to_its_system(tmp_path):
     path = tmp_path / "plan"
     nd.plan(system(), cache=False).save(path)

@@ -114,13 +114,18 @@ class TestHowOftenTheNativeCodeRuns:
 
         def begin_counting(kernel, *args):
             begin(kernel, *args)
-            run = kernel.solve
+            bound = kernel.bound
 
-            def solve(at):
-                calls.append(run(at))
-                return calls[-1]
+            def counting(at, checks=False, judged=None):
+                run = bound(at, checks, judged)
 
-            kernel.solve = solve
+                def solve():
+                    calls.append(run())
+                    return calls[-1]
+
+                return solve if checks else run
+
+            kernel.bound = counting
 
         monkeypatch.setattr(NativeKernel, "__init__", begin_counting)
         return nd.plan(nd.System(nd.autotree(3), nd.sensors("inverse_dynamics"))).solver("native"), calls

@@ -26,7 +26,8 @@ def most_live(graph, order):
 
 def scheduled(graph, targets):
     needed = [i for i in graph.reachable(targets) if graph.ops[i] in FORMATS]
-    return needed, schedule(graph, needed, targets)
+    sources = {i: [s for s in (graph.left[i], graph.right[i]) if s in needed] for i in needed}
+    return needed, schedule(sources, [target.index for target in targets])
 
 
 @pytest.mark.parametrize("function", [nd.rnea, nd.aba, nd.minverse], ids=lambda f: f.__name__)

@@ -17,7 +17,7 @@ DEGREES = {
     "aba": (aba, 1),  # RBDA table 7.1
     "times_C": (times_C, 1),  # Niemeyer and Slotine
     "crba": (crba, 2),  # RBDA table 6.2
-    "minverse": (minverse, 2),  # Carpentier
+    "minverse": (minverse, 3),  # RBDA ch. 6.5: chains of these sizes take less by their factors
     "coriolis": (coriolis, 2),  # Echeandia and Wensing, algorithm 1
     "christoffel": (christoffel, 3),  # Echeandia and Wensing, algorithm 2
 }

@@ -1,0 +1,166 @@
+"""Combinations of rows: one text over any scalar, from which compact loops over vectors can be made.
+
+Much of the work on matrices whose columns are freedoms adds up rows: substitutions with triangular factors, products,
+sums over paths of a tree. Written as `combination`, it is NumPy's over floats; over expressions each element is an
+expression as any other, and the graph remembers which elements are a combination of which rows. Programs may then
+compute them row by row (`nori_dyn/program/row_plan.py`), and need not.
+
+Source: own derivation (tests/unit/algebra/test_rows.py); docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.algebra.scalars import is_numeric, is_zero
+from nori_dyn.typing import Array, Indices
+
+Nodes: TypeAlias = tuple[int, ...]
+"""The nodes of a row, by their indices; node 0 is zero."""
+
+
+Columns: TypeAlias = slice | Indices
+"""Some columns of a row."""
+
+ALL = slice(None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combination:
+    """A row that is initial + sum of coefficient times row.
+
+    Attributes:
+        first: nodes from this one on came with it, all that it reads was there before.
+        row: what comes out.
+        columns: those that it has, as bits; elsewhere the row is zero, whatever the sum is.
+        initial: what is begun with.
+        terms: the coefficient, whether it is subtracted, and the row, of each term.
+    """
+
+    first: int
+    row: Nodes
+    columns: int
+    initial: Nodes
+    terms: tuple[tuple[int, bool, Nodes], ...]
+
+
+def combination(
+    initial: Array,
+    coefficients: Sequence[Any] | Array,
+    rows: Sequence[Array] | Array,
+    columns: Columns = ALL,
+    subtracted: bool = False,
+) -> Array:
+    """Return initial + sum_k coefficients[k] rows[k], or minus, in some columns; zero in others.
+
+    Rows of one matrix, or of several with the same columns, are given with all of their columns: over expressions it is
+    known where they are zero, and nothing is computed there.
+
+    Args:
+        initial: a row (n, ...) over any scalar; batch axes last.
+        coefficients: scalars (...).
+        rows: as many rows (n, ...).
+        columns: those that are wanted.
+        subtracted: subtract the sum.
+    """
+    if is_numeric(initial) and all(map(is_numeric, rows)):
+        total = np.zeros_like(initial)
+        total[columns] = initial[columns]
+        for coefficient, row in zip(coefficients, rows, strict=True):
+            part = coefficient * row[columns]
+            total[columns] = total[columns] - part if subtracted else total[columns] + part
+        return total
+    return _of_objects(initial, coefficients, rows, _numbers(initial, columns), subtracted)
+
+
+def divided(row: Array, divisor: Any, columns: Columns = ALL) -> Array:
+    """Return row / divisor in some columns, zero in others; see `combination`."""
+    if is_numeric(row):
+        result = np.zeros_like(row)
+        result[columns] = row[columns] / divisor
+        return result
+    if isinstance(divisor, Expr):
+        return combination(np.zeros(len(row), dtype=object), [1 / divisor], [row], columns)
+    found = np.zeros(len(row), dtype=object)
+    for k in _numbers(row, columns):
+        found[k] = row[k] / divisor if not is_zero(row[k]) else row[k]
+    return found
+
+
+def _of_objects(
+    initial: Array, coefficients: Any, rows: Sequence[Array] | Array, columns: Sequence[int], subtracted: bool
+) -> Array:
+    """Return a combination of scalars that are no plain numbers, zeros left out; of expressions it is remembered."""
+    graph = _graph(initial, coefficients, rows)
+    if graph is not None:
+        initial, coefficients = _expressions(graph, initial), _expressions(graph, coefficients)
+        rows = [_expressions(graph, row) for row in rows]
+        first = len(graph)
+    total = np.zeros(len(initial), dtype=object) if graph is None else np.full(len(initial), graph.zero)
+    for k in columns:
+        total[k] = initial[k]
+    for factor, row in zip(coefficients, rows, strict=True):
+        for k in () if is_zero(factor) else columns:
+            if not is_zero(row[k]):
+                part = factor * row[k]
+                total[k] = total[k] - part if subtracted else part if is_zero(total[k]) else total[k] + part
+    if graph is not None:
+        _remember(graph, first, total, columns, initial, coefficients, rows, subtracted)
+    return total
+
+
+def _numbers(row: Array, columns: Columns) -> list[int]:
+    """Return the numbers of some columns of a row."""
+    numbers: list[int] = np.arange(len(row))[columns].tolist()
+    return numbers
+
+
+def _graph(initial: Array, coefficients: Sequence[Any] | Array, rows: Sequence[Array] | Array) -> Graph | None:
+    """Return the graph of what are expressions of ours among some scalars, where there are any."""
+    for values in (coefficients, initial, *rows):
+        for x in values:
+            if isinstance(x, Expr):
+                return x.graph
+    return None
+
+
+def _expressions(graph: Graph, values: Any) -> Array:
+    found = np.empty(len(values), dtype=object)
+    found[:] = [graph.expr(x) for x in values]
+    return found
+
+
+def _remember(
+    graph: Graph,
+    first: int,
+    total: Array,
+    columns: Sequence[int],
+    initial: Array,
+    coefficients: Any,
+    rows: Sequence[Array] | Array,
+    subtracted: bool,
+) -> None:
+    terms: list[tuple[int, bool, Nodes]] = []
+    for factor, row in zip(coefficients, rows, strict=True):
+        if not factor.is_zero:
+            i, signed = _unsigned(factor)
+            terms.append((i, signed is not subtracted, _nodes(row)))
+    made = _nodes(total)
+    if any(node >= first for node in made):
+        wanted = sum(1 << k for k in columns)
+        graph.combinations.append(Combination(first, made, wanted, _nodes(initial), tuple(terms)))
+
+
+def _nodes(row: Array) -> Nodes:
+    return tuple(x.index for x in row)
+
+
+def _unsigned(factor: Expr) -> tuple[int, bool]:
+    """Return a coefficient without its sign, and whether it had one."""
+    graph, i = factor.graph, factor.index
+    return (graph.left[i], True) if graph.ops[i] is Op.NEG else (i, False)

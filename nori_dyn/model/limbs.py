@@ -1,0 +1,130 @@
+"""Limbs that are alike: subtrees with the same joints in the same places, equal or mirrored, whatever their numbers.
+
+Two legs, four legs, two arms, the fingers of a hand. Which are alike is found as isomorphism of rooted trees is: each
+body gets a number that stands for all that hangs on it.
+
+Source: Aho, Hopcroft, Ullman, The Design and Analysis of Computer Algorithms, ch. 3.2.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from nori_dyn.algebra.planar import is_signed_permutation
+from nori_dyn.model.internal_frames import InternalLink, internal_links
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.typing import Floats
+
+Limbs: TypeAlias = Sequence[Sequence[Sequence[int]]]
+"""For each group of limbs that are alike, for each of its limbs, numbers that correspond, place by place."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimbGroup:
+    """Limbs that are alike, and hang on the same body.
+
+    Attributes:
+        limbs: the bodies of each limb, at least two limbs; those that correspond are at the same place. A parent comes
+            before its children: the body at which a limb begins is the first.
+    """
+
+    limbs: tuple[tuple[int, ...], ...]
+
+
+def limb_groups(tree: KinematicTree, by_places: bool = True) -> tuple[LimbGroup, ...]:
+    """Return the groups of limbs that are alike, those nearer to the root first.
+
+    Limbs are alike where joints are of the same kinds, where their axes, places and fixed turns, in the frames of the
+    program, have zeros and units in the same components, and where what hangs on their bodies is alike. Signs and other
+    numbers may differ, inertias may be any. What is alike within a limb of a group, such as the fingers of a hand, is
+    a group of its own for the first limb only: that of the others corresponds to it.
+
+    Args:
+        tree: the robot.
+        by_places: whether axes, places and turns count; otherwise only the kinds of joints do.
+    """
+    kinds = _kinds(tree, by_places)
+    found: list[LimbGroup] = []
+    siblings = [[i for i in range(tree.n_links) if tree.is_root(i)]]
+    for brothers in siblings:
+        alike: defaultdict[int, list[int]] = defaultdict(list)
+        for i in brothers:
+            alike[kinds[i]].append(i)
+        groups = [limbs for limbs in alike.values() if len(limbs) > 1]
+        found += [LimbGroup(tuple(_bodies(tree, i, kinds) for i in limbs)) for limbs in groups]
+        siblings += [list(tree.children[first]) for first, *_ in alike.values()]
+    return tuple(found)
+
+
+def isomorphic_limbs(tree: KinematicTree) -> Limbs:
+    """Return the bodies of limbs with the same kinds of joints, group by group, but not of limbs within such limbs."""
+    groups = [group.limbs for group in limb_groups(tree, by_places=False)]
+    inner = {i for limbs in groups for limb in limbs for i in limb[1:]}
+    return tuple(limbs for limbs in groups if limbs[0][0] not in inner)
+
+
+def _bodies(tree: KinematicTree, root: int, kinds: Sequence[int]) -> tuple[int, ...]:
+    """Return the bodies of a limb in an order that is the same for all limbs of its kind."""
+    bodies, open_ = [], [root]
+    while open_:
+        i = open_.pop()
+        bodies.append(i)
+        open_ += sorted(tree.children[i], key=lambda child: (kinds[child], child), reverse=True)
+    return tuple(bodies)
+
+
+def _kinds(tree: KinematicTree, by_places: bool) -> list[int]:
+    """Return for each body a number of all that hangs on it, itself included."""
+    numbers: dict[tuple[object, ...], int] = {}
+    kinds = [0] * tree.n_links
+    for i, link in reversed(list(enumerate(internal_links(tree, regroup=False)))):
+        below = sorted(kinds[child] for child in tree.children[i])
+        kinds[i] = numbers.setdefault(
+            (_place(link) if by_places else (type(link.joint), link.joint.nq), *below), len(numbers)
+        )
+    return kinds
+
+
+def _place(link: InternalLink) -> tuple[object, ...]:
+    """Return what a joint is up to signs and numbers."""
+    turns = [E for E in link.rotations if not is_signed_permutation(E)]
+    parts = (np.asarray(getattr(link.joint, "axis", ())), link.r, *turns)
+    return type(link.joint), *(_zeros_and_units(part) for part in parts)
+
+
+def _zeros_and_units(x: Floats) -> bytes:
+    """Return which components are 0, which 1 or -1, and which neither."""
+    return bytes(np.where(x == 0, 0, np.where(np.abs(x) == 1, 1, 2)).astype(np.uint8))
+
+
+def corresponding(limbs: Limbs, labelled: Iterable[tuple[int, int, Hashable]]) -> Limbs:
+    """Return for limbs, instead of their links, numbers of something else that belong to these.
+
+    Args:
+        limbs: links of isomorphic limbs.
+        labelled: for each number its link, and what it is there; of those that are the same there, the first of a link
+            corresponds to the first of another.
+    """
+    by_link: dict[int, dict[Hashable, int]] = {}
+    for number, link, what in labelled:
+        known = by_link.setdefault(link, {})
+        count = 0
+        while (what, count) in known:
+            count += 1
+        known[what, count] = number
+    groups = []
+    for group in limbs:
+        found: list[list[int]] = [[] for _ in group]
+        for links in zip(*group, strict=True):
+            of_links = [by_link.get(link, {}) for link in links]
+            for what in of_links[0]:
+                if all(what in known for known in of_links):
+                    for limb, known in zip(found, of_links, strict=True):
+                        limb.append(known[what])
+        groups.append(tuple(map(tuple, found)))
+    return tuple(groups)

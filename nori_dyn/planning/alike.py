@@ -1,0 +1,179 @@
+"""Orders of elimination that are the same for limbs that are alike.
+
+An order that was found for a whole robot may break ties in its left leg otherwise than in its right one, or hold a
+pivot for risky in one of them only. Here one limb of each group gives its order to the others: pivots that correspond
+follow one another, what lies between limbs keeps its place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from nori_dyn.algebra.ranges import numbers, numbers_in, width
+from nori_dyn.model.limbs import LimbGroup, limb_groups
+from nori_dyn.planning.orderings.problem import Ordering
+from nori_dyn.system.builder import System
+from nori_dyn.system.refined import RefinedSystem
+from nori_dyn.system.rows import RowKey
+from nori_dyn.typing import Indices
+
+Reads: TypeAlias = tuple[type, int, frozenset[tuple[str, int]]]
+"""What tells the rows of a sensor: its class, how many they are, and the kinds and bodies of what they read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlikeParts:
+    """The parts of a refined system that belong to limbs that are alike.
+
+    Attributes:
+        rows: rows of each limb (limbs, m); those that correspond are at the same place.
+        columns: columns of each limb (limbs, m), likewise.
+    """
+
+    rows: Indices
+    columns: Indices
+
+
+def alike_parts(system: System, refined: RefinedSystem) -> tuple[AlikeParts, ...]:
+    """Return what belongs to limbs that are alike, in the order of `limb_groups`.
+
+    Limbs whose sensors or components differ are left out.
+    """
+    match = _Match(system, refined)
+    return tuple(parts for group in limb_groups(system.tree) if (parts := match.parts(group)) is not None)
+
+
+def alike_order(order: Ordering, updates: Indices, groups: Sequence[AlikeParts]) -> Ordering | None:
+    """Return the order in which limbs that are alike are eliminated alike, by the order of the cheapest of each group.
+
+    There is none where they are eliminated alike already.
+
+    Args:
+        order: an order of the refined system.
+        updates: how many entries each of its pivots updates (n).
+        groups: what belongs to limbs that are alike, see `alike_parts`.
+    """
+    of_column = np.empty_like(updates)
+    of_column[order.columns] = updates
+    found = order
+    for group in groups:
+        own = [_own_order(found, group, limb) for limb in range(len(group.columns))]
+        if len(set(own)) > 1:
+            costs = [math.inf if of is None else of_column[group.columns[k]].sum() for k, of in enumerate(own)]
+            found = _mapped(found, group, int(np.argmin(costs)))
+    if found is order:
+        return None
+    for group in reversed(groups):  # limbs within the first limb are now as the first of them
+        found = _mapped(found, group, 0)
+    return found
+
+
+def _own_order(order: Ordering, group: AlikeParts, limb: int) -> bytes | None:
+    """Return in which order a limb has its pivots; None where one has only its row or its column in the limb."""
+    places = _places(order, group, limb)
+    own = (places >= 0).any(axis=0)
+    return None if (places[:, own] < 0).any() else places[:, own].tobytes()
+
+
+def _mapped(order: Ordering, group: AlikeParts, limb: int) -> Ordering:
+    """Return an order in which all limbs have that of one, or the same order where that is none of its own."""
+    places = _places(order, group, limb)
+    of_any = np.zeros((2, len(order.columns)), dtype=bool)
+    of_any[0, group.rows] = of_any[1, group.columns] = True
+    if not (of_any[0, order.rows] == of_any[1, order.columns]).all() or _own_order(order, group, limb) is None:
+        return order
+    rows, columns = list[Indices](), list[Indices]()
+    for k, (row, column) in enumerate(zip(order.rows, order.columns, strict=True)):
+        if places[0, k] >= 0:
+            rows.append(group.rows[:, places[0, k]])
+            columns.append(group.columns[:, places[1, k]])
+        elif not of_any[1, column]:
+            rows.append(np.array([row]))
+            columns.append(np.array([column]))
+    return Ordering(np.concatenate(rows), np.concatenate(columns))
+
+
+def _places(order: Ordering, group: AlikeParts, limb: int) -> Indices:
+    """Return where in a limb the row and the column of each pivot are (2, n), -1 where elsewhere."""
+    found = np.full((2, len(order.columns)), -1, dtype=np.intp)
+    for k, (own, chosen) in enumerate(((group.rows[limb], order.rows), (group.columns[limb], order.columns))):
+        place = np.full(len(chosen), -1, dtype=np.intp)
+        place[own] = np.arange(len(own))
+        found[k] = place[chosen]
+    return found
+
+
+class _Match:
+    """Finds for the rows and columns of one limb those of the others.
+
+    The columns of a body come in the same order for each body. A row of the refined system came with a column, a row of
+    an equation of motion is known by its body, and one of a sensor or component by the variables that it reads.
+    """
+
+    def __init__(self, system: System, refined: RefinedSystem) -> None:
+        self._system = system
+        self._columns: defaultdict[int, list[int]] = defaultdict(list)
+        for column in range(len(refined.symbolic.bodies)):  # a multiplier is its unknown's: its row may read a child's
+            self._columns[int(refined.symbolic.bodies[refined.duals.get(column, column)])].append(column)
+        self._key: dict[RowKey, Reads] = {}
+        self._alike: defaultdict[Reads, list[RowKey]] = defaultdict(list)
+        self._of_body: defaultdict[int, list[RowKey]] = defaultdict(list)
+        self._motion: defaultdict[int, list[RowKey]] = defaultdict(list)
+        for block in system.rows:
+            if block.body is not None:
+                self._motion[block.body].append(block.key)
+        if not system.is_weighted:
+            self._look_at_sensors(refined)
+
+    def _look_at_sensors(self, refined: RefinedSystem) -> None:
+        variables = [v.key[:2] for v in self._system.variables for _ in numbers(v.slice)]
+        read: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
+        for row, column in zip(refined.original.rows.tolist(), refined.original.columns.tolist(), strict=True):
+            read[row].add(variables[column])
+        for block in self._system.sensor_rows:
+            of_rows = (read[row] for row in numbers(block.slice))
+            what = type(block.equation), width(block.slice), frozenset(set[tuple[str, int]]().union(*of_rows))
+            self._key[block.key] = what
+            self._alike[what].append(block.key)
+            for body in {body for _, body in what[2]}:
+                self._of_body[body].append(block.key)
+
+    def parts(self, group: LimbGroup) -> AlikeParts | None:
+        """Return the rows and columns of limbs; None where they do not correspond."""
+        n_rows, n = self._system.shape
+        by_body = [[self._columns[i] for i in limb] for limb in group.limbs]
+        if len({tuple((len(own), sum(column < n for column in own)) for own in of_limb) for of_limb in by_body}) > 1:
+            return None
+        columns = np.array([[column for own in of_limb for column in own] for of_limb in by_body], dtype=np.intp)
+        if self._system.is_weighted:  # rows of optimality conditions are those of their unknowns and multipliers
+            return AlikeParts(columns, columns)
+        given = self._given_rows(group)
+        if given is None:
+            return None
+        rows = np.concatenate((columns[:, columns[0] >= n] - n + n_rows, given), axis=1)
+        has_own = len(np.unique(rows)) == rows.size  # and no loop ties one limb to another
+        return AlikeParts(rows, columns) if has_own else None
+
+    def _given_rows(self, group: LimbGroup) -> Indices | None:
+        """Return the rows of limbs in the system as given (limbs, m)."""
+        first = group.limbs[0]
+        sensors = dict.fromkeys(key for i in first for key in self._of_body[i])
+        found: list[Indices] = []
+        for limb in group.limbs:
+            swap = dict(zip((*first, *limb), (*limb, *first), strict=True))
+            keys = [key for i in limb for key in self._motion[i]]
+            for key in sensors:
+                kind, n, reads = self._key[key]
+                own = self._alike[kind, n, reads]
+                others = self._alike.get((kind, n, frozenset((name, swap.get(i, i)) for name, i in reads)), ())
+                if len(own) != len(others):
+                    return None
+                keys.append(others[own.index(key)])
+            found.append(numbers_in(self._system.row(key).slice for key in keys))
+        return np.array(found)

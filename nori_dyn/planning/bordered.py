@@ -1,0 +1,276 @@
+"""The bordered matrix of derivatives: a plan's system, velocities among its unknowns, and how it moves.
+
+Source: docs/design.md, 4.9; own derivation (tests/agreement/test_plan_derivatives.py).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias, TypeVar
+
+from nori_dyn.algebra.counting import expression_cost
+from nori_dyn.algebra.derivatives import Direction, partials
+from nori_dyn.algebra.expressions import Expr, Graph, Op, accumulate
+from nori_dyn.planning.elimination import Elimination, Scalars
+from nori_dyn.planning.orderings.problem import Ordering
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.static_elimination import eliminated
+from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.typing import Indices
+
+T = TypeVar("T")
+Place: TypeAlias = tuple[int, int]
+Sum: TypeAlias = Mapping[int, float]
+"""A sum of unknowns: their factors by column."""
+
+FIRST = 10**9
+"""The body, as a class of the order, of what is eliminated before all bodies."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probe:
+    """What an estimate's derivative along one direction would be after a step of refinement.
+
+    Attributes:
+        found: the derivative of each output.
+        steps: what a step of refinement adds to it.
+    """
+
+    found: tuple[Expr, ...]
+    steps: tuple[Expr, ...]
+
+
+class Bordered:
+    """K and R of a plan, velocities and the weighed residuals among the unknowns.
+
+    Attributes:
+        n, n_core: number of the plan's own unknowns, and of all.
+        graph: the expressions.
+        entries: those of K, by row and column.
+        columns: those of R, by row, one mapping a direction.
+        bodies: the body of each unknown.
+    """
+
+    def __init__(self, plan: EliminationPlan, directions: Sequence[Direction]) -> None:
+        self.plan, refined = plan, plan.refined
+        symbolic = refined.symbolic
+        self.graph, self.n = symbolic.graph, symbolic.shape[1]
+        self._d = plan.solved.unknowns
+        self._held, biases = _written_rows(plan)
+        velocities = _nodes(refined.velocities, self.graph)
+        cuts = {node: self.n + k for k, node in enumerate(velocities)}
+        forces = [self.n + len(cuts) + k for k in range(len(refined.weighed))]
+        self.n_core = self.n + len(cuts) + len(forces)
+        self.bodies = [*symbolic.bodies.tolist(), *velocities.values(), *(FIRST for _ in forces)]
+        self.entries = dict(zip(_places(symbolic.rows, symbolic.columns), symbolic.entries, strict=True))
+        weighed = [x for row in refined.weighed for x in (*row.entries.values(), row.b, row.weight)]
+        seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
+        for k, direction in enumerate(directions):
+            for node, rate in direction.items():
+                seeds[node][self.n_core + k] = rate
+        wanted = [*(entry for *_, entry in self._held), *biases.values(), *weighed]
+        rates = Rates(self.graph, wanted, seeds, cuts)
+        self._R: dict[Place, Expr] = {}
+        for row, column, entry in self._held:
+            self._add(row, rates.of(entry), self._d[column])
+        for row, b in biases.items():
+            self._add(row, rates.of(b), self.graph.one)
+        for node, own in cuts.items():
+            self.entries[own, own] = -self.graph.one
+            self._add(own, rates.inner.get(node, {}), self.graph.one)
+        self._forces = list(zip(forces, refined.weighed, strict=True))
+        self._add_weighed(rates)
+        self.columns: list[dict[int, Expr]] = [{} for _ in directions]
+        for (row, column), value in self._R.items():
+            if column < self.n_core:
+                accumulate(self.entries, (row, column), value)
+            elif not value.is_zero:
+                self.columns[column - self.n_core][row] = value
+
+    def _add(self, row: int, rates: Mapping[int, Expr], factor: Expr) -> None:
+        for column, rate in rates.items():
+            accumulate(self._R, (row, column), rate * factor)
+
+    def _add_weighed(self, rates: Rates) -> None:
+        """Add w_k (Y_k d + b_k) of each weighed row as one more unknown, which is what goes into the conditions."""
+        d = dict(enumerate(self._d))
+        for own, reading in self._forces:
+            left, weight = reading.at(d), reading.weight
+            self.entries[own, own] = -self.graph.one
+            self._add(own, rates.of(weight), left)
+            self._add(own, rates.of(reading.b), weight)
+            for column, entry in reading.entries.items():
+                self._add(own, rates.of(entry), weight * d[column])
+                self._add(column, rates.of(entry), weight * left)
+                self.entries[column, own] = entry
+
+    def bordered(self, outputs: Sequence[Sum]) -> SymbolicSystem:
+        """Return [[K, R], [E, 0]] of some outputs."""
+        n, entries = self.n_core, {place: entry for place, entry in self.entries.items() if not entry.is_zero}
+        for k, column in enumerate(self.columns):
+            entries.update({(row, n + k): value for row, value in column.items()})
+        for m, row in enumerate(outputs):
+            entries.update({(n + m, column): self.graph.expr(factor) for column, factor in row.items()})
+        size = n + max(len(outputs), len(self.columns))
+        symbolic = self.plan.refined.symbolic.with_entries(entries)
+        return replace(symbolic, shape=(size, size), b=(self.graph.zero,) * size)
+
+    def operations(self, bordered: SymbolicSystem, order: Ordering) -> int:
+        """Return how many operations the derivatives of what was eliminated along take in an order."""
+        size = len(self.graph)
+        work = eliminated(replace(self.plan.refined, symbolic=bordered), order)
+        left = [x for row in work.rows for x in row.values()] or [step.reciprocal for step in work.pivots]
+        found = expression_cost(left).total
+        self.graph.forget(size)
+        return found
+
+    def probed(self, factors: Factors[Expr], outputs: Sequence[Sum], probe: Mapping[int, Expr]) -> Probe:
+        """Return the derivative along a direction, and a step of its refinement.
+
+        What is left of a weighed row is weighed before it is added up, as in the refinement of the estimate.
+        """
+        right: dict[int, Expr] = {}
+        for k, factor in probe.items():
+            for row, value in self.columns[k].items():
+                accumulate(right, row, factor * value)
+        x = factors.solve({row: -value for row, value in right.items()})
+        rough = {column: self.graph.opaque(value) for column, value in x.items()}
+        left = {row: value for row, value in right.items() if row < self.n}
+        for row, column, entry in self._held:
+            if column in rough:
+                accumulate(left, row, entry * rough[column])
+        for (row, column), value in self._R.items():
+            if row < self.n and self.n <= column < self.n_core and column in rough:
+                accumulate(left, row, value * rough[column])
+        for own, reading in self._forces:
+            terms = (entry * rough[column] for column, entry in reading.entries.items() if column in rough)
+            force = reading.weight * sum(terms, self.graph.zero) + rough.get(own, self.graph.zero)
+            for column, entry in reading.entries.items():
+                accumulate(left, column, entry * force)
+        step = factors.solve({row: -value for row, value in left.items() if not value.is_zero})
+        return Probe(
+            tuple(total(row, x, self.graph) for row in outputs),
+            tuple(total(row, step, self.graph) for row in outputs),
+        )
+
+
+def _written_rows(plan: EliminationPlan) -> tuple[list[tuple[int, int, Expr]], dict[int, Expr]]:
+    """Return the entries of K and its b by row, without those that weighed rows add up to."""
+    symbolic, multipliers = plan.refined.symbolic, plan.refined.duals.keys()
+    places = _places(symbolic.rows, symbolic.columns)
+    entries = [(row, column, x) for (row, column), x in zip(places, symbolic.entries, strict=True)]
+    biases = dict(enumerate(symbolic.b))
+    if not plan.system.is_weighted:
+        return entries, biases
+    return (
+        [(row, column, x) for row, column, x in entries if row in multipliers or column in multipliers],
+        {row: b for row, b in biases.items() if row in multipliers},
+    )
+
+
+def _places(rows: Indices, columns: Indices) -> list[Place]:
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def _nodes(velocities: Iterable[Iterable[Expr]], graph: Graph) -> dict[int, int]:
+    """Return the nodes that compute velocities, with the body of each."""
+    found: dict[int, int] = {}
+    for body, own in enumerate(velocities):
+        for x in own:
+            node = graph.left[x.index] if x.op is Op.NEG else x.index
+            if graph.ops[node] not in (Op.CONSTANT, Op.INPUT):
+                found.setdefault(node, body)
+    return found
+
+
+class Rates:
+    """Derivatives of expressions, by directions and by nodes of which they are functions.
+
+    Attributes:
+        inner: the derivatives of these nodes themselves.
+
+    Args:
+        graph: the expressions.
+        wanted: which to derive.
+        seeds: the rates of inputs, by column.
+        cuts: the column of each node that counts as given.
+    """
+
+    def __init__(
+        self, graph: Graph, wanted: Sequence[Expr], seeds: Mapping[int, Mapping[int, Expr]], cuts: Mapping[int, int]
+    ) -> None:
+        self._rates: dict[int, Mapping[int, Expr]] = dict(seeds)
+        self.inner: dict[int, Mapping[int, Expr]] = {}
+        for node in graph.reachable(wanted):
+            if graph.ops[node] in (Op.CONSTANT, Op.INPUT):
+                continue
+            moving = [(partial, self._rates[i]) for i, partial in partials(graph, node) if i in self._rates]
+            found: dict[int, Expr] = {}
+            for partial, rates in moving:
+                for column, rate in rates.items():
+                    accumulate(found, column, partial * rate)
+            if found and node in cuts:
+                self.inner[node], found = found, {cuts[node]: graph.one}
+            if found:
+                self._rates[node] = found
+
+    def of(self, x: Expr) -> Mapping[int, Expr]:
+        """Return the rates of an expression by column; absent ones are zero."""
+        return self._rates.get(x.index, {})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factors(Generic[T]):
+    """L and U of K, whatever was eliminated along with it.
+
+    Attributes:
+        scalars: the arithmetic.
+        steps: for each pivot its row, column and reciprocal, the column of L below it and the row of U right of it.
+    """
+
+    scalars: Scalars[T]
+    steps: tuple[tuple[int, int, T, tuple[tuple[int, T], ...], tuple[tuple[int, T], ...]], ...]
+
+    @staticmethod
+    def of(work: Elimination[T], n: int) -> Factors[T]:
+        """Return the factors of the first n rows and columns."""
+
+        def inside(entries: Mapping[int, T]) -> tuple[tuple[int, T], ...]:
+            return tuple((k, x) for k, x in entries.items() if k < n)
+
+        steps = ((p.row, p.column, p.reciprocal, inside(p.l), inside(p.u)) for p in work.pivots)
+        return Factors(work.scalars, tuple(steps))
+
+    def solve(self, right: Mapping[int, T]) -> dict[int, T]:
+        """Return the solution of K x = right by column; absent numbers are zero."""
+        return self._solved(right)[0]
+
+    def updates(self, right: Mapping[int, T]) -> int:
+        """Return how many numbers a solution updates."""
+        return self._solved(right)[1]
+
+    def _solved(self, right: Mapping[int, T]) -> tuple[dict[int, T], int]:
+        scalars, reduced, count = self.scalars, dict(right), 0
+        for row, _, _, below, _ in self.steps:
+            value = reduced.get(row)
+            if value is not None and not scalars.is_zero(value):
+                count += len(below)
+                for i, l in below:
+                    reduced[i] = scalars.minus_product(reduced.get(i, scalars.zero), l, value)
+        x: dict[int, T] = {}
+        for row, column, reciprocal, _, after in reversed(self.steps):
+            value = reduced.get(row, scalars.zero)
+            for j, u in after:
+                if j in x:
+                    count += 1
+                    value = scalars.minus_product(value, u, x[j])
+            if not scalars.is_zero(value):
+                x[column] = scalars.times(value, reciprocal)
+        return x, count
+
+
+def total(factors: Sum, x: Mapping[int, Expr], graph: Graph) -> Expr:
+    """Return a sum of unknowns; absent ones are zero."""
+    return sum((x[column] * factor for column, factor in factors.items() if column in x), graph.zero)

@@ -1,0 +1,114 @@
+"""The derivatives of an estimate at one state, solved afresh: with the pivots of that state, in extended precision.
+
+The equations are those of `fresh`, derived: of A x + b = 0 the derivative is dx = -A^-1 (dA x + db). Where rows are
+weighed, sqrt(w) dr stands in the place of t, r = Y d + b_Y being what is left of a reading, so that a weight may be 0.
+
+Source: docs/design.md, 4.9 and 5.5.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nori_dyn.algebra.derivatives import Direction
+from nori_dyn.algebra.expressions import Expr, accumulate
+from nori_dyn.planning.bordered import Rates
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.sensitivity import directions_of
+from nori_dyn.program.backends.base import RCOND_LIMIT
+from nori_dyn.program.backends.fresh import FreshSolver
+from nori_dyn.program.python_source import PythonProgram
+from nori_dyn.program.straight_line import Program
+from nori_dyn.system.trace import SymbolicSystem
+from nori_dyn.typing import Floats
+
+
+class FreshDerivative:
+    """Solves for the derivatives of a plan's estimate, whatever the planned order.
+
+    Args:
+        plan: the plan.
+        wrt: names of inputs.
+        sums: the outputs, as sums of unknowns.
+    """
+
+    def __init__(self, plan: EliminationPlan, wrt: Sequence[str], sums: Sequence[Mapping[int, float]]) -> None:
+        plan = plan.traced_anew()
+        directions, _ = directions_of(plan, wrt)
+        self._solver, symbolic, self._n = FreshSolver(plan), plan.symbolic, plan.system.shape[1]
+        self._outputs = np.zeros((len(sums), self._n))
+        for row, one in zip(self._outputs, sums, strict=True):
+            row[list(one)] = list(one.values())
+        graph, n_held = symbolic.graph, len(self._solver.exact) * plan.system.is_weighted
+        d = [graph.input(f"d[{k}]") for k in range(self._n)]
+        held = [graph.input(f"multiplier[{k}]") for k in range(n_held)]
+        found = _derived(symbolic, self._solver, directions, d, held)
+        self._places = tuple(np.array(list(found), dtype=np.intp).reshape(-1, 2).T)
+        self._n_held, self._n_directions = n_held, len(directions)
+        inputs = {**symbolic.inputs, "x": (*d, *held)}
+        self._program = PythonProgram(Program.of(inputs, (graph.zero, *found.values())))
+
+    def at(self, *state: Floats) -> tuple[Floats | None, float]:
+        """Return the derivatives (n_sums, n_directions) at a state in order, or None if singular; and its rcond.
+
+        Args:
+            state: q (nq,), qd (nv,), y (ny,), and the weights (n_weights,) where there are any.
+        """
+        system, n = self._solver.factorised(*state), self._n
+        if system is None or system.rcond < RCOND_LIMIT:
+            return None, 0.0 if system is None else system.rcond
+        right = np.zeros((len(system.b), self._n_directions))
+        right[self._places] = self._program.single(*state, system.x[: n + self._n_held].astype(float))[1:]
+        found = np.zeros((n, self._n_directions))
+        for k in np.flatnonzero(right.any(axis=0)).tolist():
+            moved, is_settled = system.factors.solve(-right[:, k], n)
+            if not is_settled:
+                return None, 0.0
+            found[:, k] = moved[:n].astype(float)
+        return self._outputs @ found, system.rcond
+
+
+def _derived(
+    symbolic: SymbolicSystem,
+    solver: FreshSolver,
+    directions: Sequence[Direction],
+    d: Sequence[Expr],
+    held: Sequence[Expr],
+) -> dict[tuple[int, int], Expr]:
+    """Return dA x + db by row and direction, for the unknowns d and the multipliers that are held fast."""
+    graph, n = symbolic.graph, len(d)
+    place = {row: k for k, row in enumerate(solver.exact.tolist())}
+    places = zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True)
+    entries = [(place[row], column, x) for row, column, x in places if row in place]
+    seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
+    for k, direction in enumerate(directions):
+        for node, rate in direction.items():
+            seeds[node][k] = rate
+    wanted = [*(x for *_, x in entries), *(symbolic.b[row] for row in place)]
+    wanted += [x for row in solver.soft for x in (*row.entries.values(), row.b)]
+    rates = Rates(graph, wanted, seeds, {})
+    found: dict[tuple[int, int], Expr] = {}
+
+    def add(row: int, moves: Mapping[int, Expr], factor: Expr) -> None:
+        for k, rate in moves.items():
+            accumulate(found, (row, k), rate * factor)
+
+    first = n if held else 0
+    for row, column, x in entries:
+        add(first + row, rates.of(x), d[column])
+        if held:
+            add(column, rates.of(x), held[row])
+    for row, k in place.items():
+        add(first + k, rates.of(symbolic.b[row]), graph.one)
+    for k, (reading, which) in enumerate(zip(solver.soft, solver.weight_of, strict=True)):
+        weight, r, own = symbolic.weights[which], reading.at(dict(enumerate(d))), n + len(place) + k
+        root, by_weight = graph.sqrt(weight), seeds.get(weight.index, {})
+        for column, x in reading.entries.items():
+            add(own, rates.of(x), root * d[column])
+            add(column, rates.of(x), weight * r)
+            add(column, by_weight, x * r)
+        add(own, rates.of(reading.b), root)
+    return {at: x for at, x in found.items() if not x.is_zero}

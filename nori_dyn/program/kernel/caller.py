@@ -1,0 +1,132 @@
+"""Calls of C from Python with nothing between: a tick of an arm takes less time than a foreign call by way of libffi.
+
+What is called is a built-in function of CPython, made from a C function here through the stable part of CPython's own
+interface, which its `ctypes.pythonapi` offers: no header of Python is needed, and nothing is linked. Other Pythons, and
+calls that take long, go through cffi; only these let other threads of Python run meanwhile.
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from nori_dyn.errors import CompilerError
+from nori_dyn.program.compiler import Compiler, load_library
+
+LONG = 20_000
+"""Operations from which on a call takes long: some three microseconds."""
+
+INTERFACE = """
+void *tick(void *self, void *nothing);
+void begin(uintptr_t pointer_of, uintptr_t keep, uintptr_t call_object, uintptr_t number);
+"""
+SOURCE = """
+#include <stdint.h>
+/* What a built-in function is of: run(at), what to return where that is 0, and what to call where it is not; without
+   these, what it returns is returned. */
+typedef struct { int (*run)(const void *); const void *at; void *good, *otherwise; } call;
+
+static void *(*pointer_of)(void *, const char *);
+static void (*keep)(void *);
+static void *(*call_object)(void *, void *);
+static void *(*number)(long);
+
+/* Takes CPython's PyCapsule_GetPointer, Py_IncRef, PyObject_CallObject and PyLong_FromLong. */
+void begin(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d) {
+    pointer_of = (void *(*)(void *, const char *))a;
+    keep = (void (*)(void *))b;
+    call_object = (void *(*)(void *, void *))c;
+    number = (void *(*)(long))d;
+}
+
+void *tick(void *self, void *nothing) {
+    const call *const it = pointer_of(self, 0);
+    const int wrong = it->run(it->at);
+    (void)nothing;
+    if (!it->good) return number(wrong);
+    if (wrong) return call_object(it->otherwise, 0);
+    keep(it->good);
+    return it->good;
+}
+"""
+
+METH_NOARGS = 0x0004
+
+_KEPT: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
+"""What C refers to, by the functions that do."""
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("run", "at", "good", "otherwise")]
+
+
+class _Method(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+Judged: TypeAlias = tuple[object, Callable[[], Any]]
+"""What to return where nothing is wrong, always the same, and what to call where something is."""
+
+
+def caller(run: Any, at: Any, judged: Judged | None, ffi: Any, compiler: Compiler) -> Callable[[], Any]:
+    """Return a function that calls `run(at)` and returns what that does.
+
+    Args:
+        run: a C function, of cffi.
+        at: the C struct that it takes, of cffi.
+        judged: what to return instead of 0, and what to call, and return what that does, instead of anything else.
+        ffi: the cffi interface that has both, and `INTERFACE`.
+        compiler: the compiler.
+    """
+    made = _maker(ffi, compiler)
+    if made is not None:
+        return made(int(ffi.cast("uintptr_t", run)), int(ffi.cast("uintptr_t", at)), judged, (run, at))
+    return by_cffi(run, at, judged)
+
+
+def by_cffi(run: Any, at: Any, judged: Judged | None) -> Callable[[], Any]:
+    """Return the same by way of cffi: others may run in Python meanwhile."""
+    if judged is None:
+        return partial(run, at)
+    good, otherwise = judged
+    return lambda: otherwise() if run(at) else good
+
+
+@cache
+def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | None:
+    """Return what makes built-in functions; None where they cannot be had."""
+    if sys.implementation.name != "cpython":
+        return None
+    python = ctypes.pythonapi
+    try:
+        library = load_library(ffi, SOURCE, compiler)
+        taken = python.PyCapsule_GetPointer, python.Py_IncRef, python.PyObject_CallObject, python.PyLong_FromLong
+    except (AttributeError, CompilerError):
+        return None
+    library.begin(*(ctypes.cast(function, ctypes.c_void_p).value for function in taken))
+    tick = int(ffi.cast("uintptr_t", library.tick))
+    capsule, function = python.PyCapsule_New, python.PyCFunction_NewEx
+    capsule.restype, capsule.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    function.restype, function.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    method = _Method(b"tick", tick, METH_NOARGS, b"Compute the outputs of what is in the inputs.")
+
+    def make(run: int, at: int, judged: Judged | None, kept: Any) -> Callable[[], Any]:
+        call = _Call(run, at, *map(id, judged or ()))
+        made: Callable[[], Any] = function(ctypes.addressof(method), capsule(ctypes.addressof(call), None, None), None)
+        _KEPT[made] = (call, judged, kept, library)
+        return made
+
+    return make

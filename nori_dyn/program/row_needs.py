@@ -1,0 +1,142 @@
+"""What of a program is needed where some of its rows are computed as rows: which columns, and which other nodes.
+
+Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_rows.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.algebra.rows import Combination, Nodes
+
+BLOCK = 8
+"""Columns of a block: a cache line, one vector of AVX-512, two of AVX2."""
+
+GIVEN = (Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS)
+"""What is no statement."""
+
+TERM = 1
+"""Instructions of a term besides one a block."""
+
+
+class NeededRows:
+    """What is needed, where some combinations are computed as rows.
+
+    Attributes:
+        made: the combination that makes each row, of those that are chosen and needed.
+        chosen: their numbers among the combinations.
+        support: the columns, as bits, in which what a row is made of may differ from zero.
+        beyond: those among them that the row does not have: what comes out there is not zero, as the row is.
+        refused: combinations that would read such columns.
+        columns: the columns that are needed, of rows that are made and of those that are gathered.
+        owner: the row and column of which a node is an element, and nowhere else computed.
+        needed: which nodes are.
+        coefficients: those that rows are multiplied by.
+        order: the combinations, with their numbers, in the order in which they can be computed.
+
+    Args:
+        graph: the expressions.
+        targets: those that are wanted.
+        chosen: numbers of the combinations to be computed as rows, where they are needed.
+    """
+
+    def __init__(self, graph: Graph, targets: Sequence[Expr], chosen: Collection[int]) -> None:
+        self.graph = graph
+        self.made: dict[Nodes, Combination] = {}
+        self.support: dict[Nodes, int] = {}
+        self.beyond: dict[Nodes, int] = {}
+        self.refused: set[int] = set()
+        self.owner: dict[int, tuple[Nodes, int]] = {}
+        self.order: list[tuple[int, Combination]] = []
+        for number in sorted(chosen):
+            self._take(number, graph.combinations[number])
+        self.columns: dict[Nodes, int] = {}
+        self.needed = bytearray(len(graph))
+        self.coefficients: set[int] = set()
+        self._sweep(targets)
+        self.order = [(number, c) for number, c in self.order if self.columns.get(c.row)]
+        self.chosen = frozenset(number for number, _ in self.order)
+
+    def _take(self, number: int, c: Combination) -> None:
+        if c.row in self.made:
+            return
+        support = self._support(c.initial)
+        for _, _, row in c.terms:
+            support |= self._support(row)
+        self.made[c.row], self.support[c.row], self.beyond[c.row] = c, support, support & ~c.columns
+        self.order.append((number, c))
+        for column, node in enumerate(c.row):
+            if node >= c.first and self.graph.ops[node] not in GIVEN:
+                self.owner.setdefault(node, (c.row, column))
+
+    def _support(self, row: Nodes) -> int:
+        found = self.support.get(row)
+        if found is None:
+            found = self.support[row] = sum(1 << column for column, node in enumerate(row) if node)
+        return found
+
+    def _sweep(self, targets: Sequence[Expr]) -> None:
+        """Find what is needed, from the last node to the first."""
+        graph, needed = self.graph, self.needed
+        for target in targets:
+            needed[target.index] = 1
+        waiting = list(self.order)
+        for i in range(len(graph) - 1, -1, -1):
+            while waiting and waiting[-1][1].first > i:
+                self._read(*waiting.pop())
+            if needed[i]:
+                if i in self.owner:
+                    row, column = self.owner[i]
+                    self.columns[row] = self.columns.get(row, 0) | 1 << column
+                else:
+                    for source in (graph.left[i], graph.right[i]):
+                        if source >= 0:
+                            needed[source] = 1
+
+    def _read(self, number: int, c: Combination) -> None:
+        """Need what makes the columns of a row that are needed."""
+        wanted = self.columns.get(c.row, 0)
+        if any(wanted & self.beyond.get(row, 0) for row in (c.initial, *(row for _, _, row in c.terms))):
+            self.refused.add(number)
+        for coefficient, _, row in c.terms:
+            if wanted & self.support[row]:
+                self.needed[coefficient] = 1
+                self.coefficients.add(coefficient)
+                self._use(row, wanted & self.support[row])
+        self._use(c.initial, wanted & self.support[c.initial])
+
+    def _use(self, row: Nodes, columns: int) -> None:
+        if not columns:
+            return
+        self.columns[row] = self.columns.get(row, 0) | columns
+        if row not in self.made:
+            for column in bits(columns):
+                self.needed[row[column]] = 1
+
+    def wasteful(self) -> frozenset[int]:
+        """Return which combinations are refused, or take more instructions as rows than as statements."""
+        found = set(self.refused)
+        for number, c in self.order:
+            wanted = self.columns[c.row]
+            single = rows = 0
+            for _, _, row in c.terms:
+                columns = wanted & self.support[row]
+                single += 2 * columns.bit_count()
+                rows += TERM + len(blocks(columns)) if columns else 0
+            if single <= rows:
+                found.add(number)
+        return frozenset(found)
+
+
+def bits(columns: int) -> Iterator[int]:
+    """Yield the numbers of the columns that are set."""
+    while columns:
+        low = columns & -columns
+        yield low.bit_length() - 1
+        columns ^= low
+
+
+def blocks(columns: int) -> list[int]:
+    """Return the blocks in which columns lie."""
+    return sorted({column // BLOCK for column in bits(columns)})

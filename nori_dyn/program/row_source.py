@@ -1,0 +1,125 @@
+"""Rows of a program as C: statements over blocks of columns, which are vectors of the processor.
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.row_plan import Operation, Phase, RowPlan
+
+PIECE = 600
+"""Instructions a function, about: compilers are more than linear in the size of one."""
+
+SUMS = 8
+"""Terms that are added up one after the other; more are added up apart, as each addition waits for the one before."""
+
+HEAD = """
+typedef double block __attribute__((vector_size({bytes}), may_alias));
+typedef double loose __attribute__((vector_size({bytes}), aligned(8), may_alias));
+#define B(place) (*(block *)(w + (place)))
+#define OUT(place) (*(loose *)(out + (place)))
+#define FROM(place) (*(const loose *)(w + (place)))
+"""
+
+
+def rows_source(
+    plan: RowPlan, storage: int, place: Callable[[int], int], outputs: Mapping[int, int], kept: Mapping[int, int]
+) -> tuple[str, list[list[str]]]:
+    """Return functions, and the names of those of each phase; what the last of them does comes after all others.
+
+    Args:
+        plan: the rows.
+        storage: where their storage is in the workspace, a whole number of blocks from its beginning.
+        place: returns where a coefficient is in the workspace.
+        outputs: which node each output is, of those that are elements of rows.
+        kept: which node goes to each place of the workspace, of those that are elements of rows.
+    """
+    text = HEAD.format(bytes=8 * BLOCK)
+    names: list[list[str]] = []
+
+    def where(i: int) -> int:
+        return storage + plan.where[i] if i in plan.where else place(i)
+
+    for number, phase in enumerate(plan.phases):
+        names.append([])
+        for k, lines in enumerate(_pieces(phase, storage, where)):
+            names[-1].append(f"rows{number}_{k}")
+            text += _function(names[-1][-1], lines)
+    names.append(["put"])
+    found = {k: where(i) for k, i in outputs.items()}
+    table, lines = _put(found)
+    lines += [f"w[{at}] = w[{where(i)}];" for at, i in kept.items()]
+    return text + table + _function("put", lines, ""), names
+
+
+def _function(name: str, lines: Sequence[str], attribute: str = "STRAIGHT ") -> str:
+    head = f"{attribute}static void {name}(const double *in, double *w, double *out) {{"
+    return "\n".join([head, *lines, "(void)in; (void)w; (void)out;\n}\n"])
+
+
+def _pieces(phase: Phase, storage: int, place: Callable[[int], int]) -> Iterator[list[str]]:
+    """Yield the statements of a phase, function by function."""
+    lines: list[str] = []
+    size, copies = 0, list(phase.copies)
+    for number, o in enumerate(phase.operations):
+        while copies and copies[0][2] <= number:
+            source, target, _ = copies.pop(0)
+            lines.append(f"w[{storage + target}] = w[{storage + source}];")
+        lines.extend(_statements(o, storage, place))
+        size += o.instructions
+        if size >= PIECE:
+            yield lines
+            lines, size = [], 0
+    if lines:
+        yield lines
+
+
+def _statements(o: Operation, storage: int, place: Callable[[int], int]) -> Iterator[str]:
+    """Yield the statements of an operation."""
+    signed = [*(("+", term) for term in o.added), *(("-", term) for term in o.subtracted)]
+    yield "{"
+    for k, (_, (coefficient, _)) in enumerate(signed):
+        yield f"const double c{k} = w[{place(coefficient)}];"
+    for b in range(o.width):
+        sums = [f"B({storage + o.initial + BLOCK * b})"] if o.initial is not None else []
+        for first in range(0, len(signed), SUMS):
+            text = sums.pop(0) if first == 0 and sums else ""
+            for k, (sign, (_, blocks)) in enumerate(signed[first : first + SUMS]):
+                text += f" {sign} c{first + k} * B({storage + blocks + BLOCK * b})"
+            sums.append(text)
+        yield f"B({storage + o.target + BLOCK * b}) = {' + '.join(f'({x})' for x in sums) or '(block){0}'};"
+    yield "}"
+
+
+def _put(where: Mapping[int, int]) -> tuple[str, list[str]]:
+    """Return a table, and statements, which put into outputs what is at some places of the workspace."""
+    lines: list[str] = []
+    single: list[int] = []
+    for to, source, n in _runs(where):
+        if n < BLOCK:
+            single += (x for k in range(n) for x in (to + k, source + k))
+        else:  # the last block overlaps the one before
+            starts = [*range(0, n - BLOCK, BLOCK), n - BLOCK]
+            lines += [f"OUT({to + k}) = FROM({source + k});" for k in starts]
+    if not single:
+        return "", lines
+    kind = "unsigned short" if max(single) < 1 << 16 else "int"
+    table = f"static const {kind} single[] = {{{', '.join(map(str, single))}}};\n"
+    return table, [*lines, f"for (int k = 0; k < {len(single)}; k += 2) out[single[k]] = w[single[k + 1]];"]
+
+
+def _runs(where: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield what lies side by side in both, where it goes to and where it comes from: to, from, how many."""
+    run: tuple[int, int, int] | None = None
+    for to, source in sorted(where.items()):
+        if run and run[0] + run[2] == to and run[1] + run[2] == source:
+            run = (*run[:2], run[2] + 1)
+            continue
+        if run:
+            yield run
+        run = to, source, 1
+    if run:
+        yield run

@@ -1,0 +1,133 @@
+"""Derivatives of a plan's estimate as a function to compile.
+
+Source: docs/design.md, 4.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.planning.bordered import Probe
+from nori_dyn.planning.outputs import Output, determined_outputs, output_columns
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.planning.scaling import natural_scaling
+from nori_dyn.planning.sensitivity import directions_of, sensitivities
+from nori_dyn.program.backends.base import PIVOT_LIMIT, STEP_LIMIT, pivot_guards
+from nori_dyn.program.layout import output_parts, sums_of
+from nori_dyn.program.tracing import Traced
+from nori_dyn.typing import Array
+
+NAMED: Any = namedtuple
+
+LEAST = 1e-100
+"""What is added to a square that may be zero, as a share of the usual one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Derivatives:
+    """Derivatives of outputs of a plan's system by some of its inputs.
+
+    Attributes:
+        plan: the plan.
+        wrt: names of inputs: q, qd, y, weights.
+        outputs: the outputs, whether the plan computes them or not.
+    """
+
+    plan: EliminationPlan
+    wrt: tuple[str, ...]
+    outputs: tuple[Output, ...]
+
+    @staticmethod
+    def of(plan: EliminationPlan, wrt: Sequence[str], outputs: Sequence[str] | None) -> Derivatives:
+        """Return what is asked for by name; the outputs of the plan when None.
+
+        Raises:
+            InputError: no input.
+            UnknownNameError: an input that the system does not have.
+            UnknownOutputError, PlanError: an output that there is not, or that is not determined.
+        """
+        known = plan.system.input_sizes
+        if not wrt:
+            raise InputError(f"derivatives by which input? Those of the plan are {', '.join(known)}.")
+        for name in wrt:
+            if name not in known:
+                raise UnknownNameError("input", name, known, f"the plan of {plan.system!r}")
+        wanted = plan.outputs if outputs is None else determined_outputs(plan.system, outputs, plan.undetermined)
+        return Derivatives(plan, tuple(dict.fromkeys(wrt)), wanted)
+
+    @property
+    def sums(self) -> list[list[dict[int, float]]]:
+        """The numbers of each output, as sums of unknowns."""
+        return [sums_of(self.plan.system, output) for output in self.outputs]
+
+    def arranged(self, whole: Array) -> dict[str, Array]:
+        """Return derivatives (n_sums, n_directions) by name, all outputs by the first input first."""
+        parts = list(output_parts(self.plan.system, self.outputs))
+        freedoms = {**self.plan.system.input_sizes, "q": self.plan.system.tree.nv}
+        ends = np.cumsum([0, *(freedoms[name] for name in self.wrt)]).tolist()
+        return {
+            f"d{part.output.name}_d{name}": whole[part.slice, a:b].reshape(*part.shape, b - a)
+            for name, (a, b) in zip(self.wrt, pairwise(ends), strict=True)
+            for part in parts
+        }
+
+    def traced(self) -> Traced:
+        """Return them over the expressions of the plan, with what guards them."""
+        plan = self.plan.untouched()
+        system, symbolic = plan.system, plan.symbolic
+        inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
+        directions, places = directions_of(plan, self.wrt)
+        weighed = places if system.is_weighted else {}
+        probes = [_probe(symbolic.graph, inputs[name], name, own, plan.seed) for name, own in weighed.items()]
+        found = sensitivities(plan, self.sums, directions, probes)
+        whole = np.full((sum(map(len, self.sums)), len(directions)), symbolic.graph.zero, dtype=object)
+        for place, value in found.derivatives.items():
+            whole[place] = value
+        results = self.arranged(whole)
+        guards = (*pivot_guards(plan, list(whole.flat), PIVOT_LIMIT), *_doubts(plan, self.outputs, found.probes))
+        name = f"derivative by {', '.join(self.wrt)}"
+        return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards)
+
+
+def _probe(graph: Graph, moved: Array, name: str, part: slice, seed: int) -> dict[int, Expr]:
+    """Return a direction in which all numbers of an input move: weights in proportion to their size."""
+    signs = map(graph.expr, np.random.default_rng(seed).choice([-1.0, 1.0], size=part.stop - part.start).tolist())
+    factors = (sign * x for sign, x in zip(signs, moved, strict=True)) if name == "weights" else signs
+    return dict(zip(range(part.start, part.stop), factors, strict=True))
+
+
+def _doubts(plan: EliminationPlan, outputs: Sequence[Output], probes: Sequence[Probe]) -> list[tuple[Expr, float]]:
+    """Return what is small where a step of refinement is not: of each output and probe, the squares of both."""
+    if not probes:
+        return []
+    graph, (_, natural) = plan.symbolic.graph, natural_scaling(plan.system, plan.symbolic, plan.seed)
+    found = []
+    for part in output_parts(plan.system, outputs):
+        usual = float(np.sum(natural[output_columns(plan.system, [part.output])] ** 2))
+        for probe in probes:
+            square, step = (sum((x * x for x in x[part.slice]), graph.zero) for x in (probe.found, probe.steps))
+            if not step.is_zero:
+                found.append(((square + usual) / (step + LEAST * usual), STEP_LIMIT**-2))
+    return found
+
+
+def _kind(results: Iterable[str]) -> Callable[..., Any]:
+    """Return what makes a tuple of some results, named as Python takes it."""
+    names = [re.sub(r"\W", "_", name) for name in results]
+    made: Callable[..., Any] = NAMED("Derivatives", names, rename=len(set(names)) < len(names))._make
+    return made
+
+
+def _array(values: Sequence[Expr]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

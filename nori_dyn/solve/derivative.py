@@ -1,0 +1,123 @@
+"""Derivatives of the estimates of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from nori_dyn.planning.diagnosis import singular_at
+from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import are_comparable
+from nori_dyn.program.backends.fresh_derivative import FreshDerivative
+from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
+from nori_dyn.program.sensitivity import Derivatives
+from nori_dyn.system.inputs import checked_state, checked_states
+from nori_dyn.typing import Floats
+
+
+class EstimateDerivative(CompiledFunction):
+    """The derivatives of a plan's estimates, as a compiled function; see `Plan.derivative`.
+
+    Guarded as estimates are: a state at which pivots of the plan come near zero, or at which a step of refinement would
+    move what follows from weighed readings by more than 3e-9, is solved afresh with pivots of its own, in extended
+    precision. That takes milliseconds for an arm, up to a second for a humanoid. `tick` does not do it, but returns a
+    number that is not 0 where it should be done, or where the derivatives are not finite.
+
+    Attributes:
+        system: the system.
+        names: names of the derivatives, in the order in which they are returned.
+
+    Args:
+        plan: the plan.
+        wrt: names of inputs.
+        outputs: names of outputs; those of the plan when None.
+        backend: "native", "numpy", or "auto".
+        watch: shows how far compiling is.
+
+    Raises:
+        InputError, UnknownNameError, UnknownOutputError, PlanError, BackendError: see `Plan.derivative`.
+
+    Example:
+        >>> plan = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"])
+        >>> by = plan.derivative("q", "y")
+        >>> by.names
+        ('dtau_dq', 'dtau_dy')
+        >>> print(np.round(by(np.zeros(2), np.ones(2), np.zeros(2)).dtau_dy, 2))  # the inertia matrix
+        [[2.67 0.83]
+         [0.83 0.33]]
+    """
+
+    def __init__(
+        self,
+        plan: EliminationPlan,
+        wrt: Sequence[str],
+        outputs: Sequence[str] | None = None,
+        backend: str = "auto",
+        watch: Watch = unwatched,
+    ) -> None:
+        self.system = plan.system
+        with watch(f"derivatives of {plan.system.tree.name} with {plan.system.sensors.name}") as stage:
+            stage("differentiating")
+            self._asked = Derivatives.of(plan, wrt, outputs)
+            traced = self._asked.traced()
+            self.names = tuple(traced.outputs)
+            stage("compiling")
+            super().__init__(traced, backend, watch)
+        if self.system.is_weighted:
+            self.inputs.weights[:] = self.system.weights
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the derivatives at one state: q, qd, y, and weights where there are any and they are not the usual.
+
+        Raises:
+            InputError: as `Solver.solve`.
+            SingularSystemError: the system is singular at this state.
+        """
+        state = checked_state(self.system, *self._given(args, kwargs), "refuse")
+        if self.system.is_weighted and not are_comparable(self.system, state[-1]):
+            return self._formed(self._afresh(state, "this state"))
+        return super().__call__(*state)
+
+    def batch(
+        self, *args: Any, threads: int = 1, order: Literal["C", "F"] = "C", out: Any = None, **kwargs: Any
+    ) -> Any:
+        """Return the derivatives at N states, each with a leading N; for the arguments see `CompiledFunction.batch`.
+
+        Raises:
+            InputError: as `Solver.solve_batch`, and as `CompiledFunction.batch` for `out` and `threads`.
+            SingularSystemError: the system is singular at a state; names the first.
+        """
+        states = checked_states(self.system, *self._given(args, kwargs), "refuse")
+        found = super().batch(*states, threads=threads, order=order, out=out)
+        if self.system.is_weighted:
+            for k in np.flatnonzero(~are_comparable(self.system, states[-1])).tolist():
+                own = self._formed(self._afresh([array[k] for array in states], f"state {k} of {len(found[0])}"))
+                for array, values in zip(found, own, strict=True):
+                    array[k] = values
+        return found
+
+    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Any, Any, Any]:
+        """Return q, qd, y and weights as they are given; None for those of the sensors."""
+        if self.system.is_weighted and len(args) < len(self._shapes):
+            kwargs = {"weights": None, **kwargs}
+        q, qd, y, *weights = self._named(args, kwargs)
+        return q, qd, y, weights[0] if weights else None
+
+    def _afresh(self, state: Sequence[Floats], which: str) -> Floats:
+        """Return the derivatives (n,) with pivots of the state's own.
+
+        Raises:
+            SingularSystemError: the system is singular at this state.
+        """
+        found, rcond = self._fresh.at(*state)
+        if found is None:
+            raise singular_at(self.system, state[0], rcond, which, state[3] if state[3:] else None)
+        return np.concatenate([array.ravel() for array in self._asked.arranged(found).values()])
+
+    @cached_property
+    def _fresh(self) -> FreshDerivative:
+        asked = self._asked
+        return FreshDerivative(asked.plan, asked.wrt, [row for rows in asked.sums for row in rows])

@@ -1,0 +1,266 @@
+"""Derivatives of planned estimates: against Pinocchio, and against differences in extended precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnknownNameError
+from nori_dyn.planning.outputs import output_columns
+from tests.agreement.test_compiled import Case, needs_compiler
+from tests.agreement.test_weighted import redundant, state
+from tests.estimate_differences import ExtendedEstimate
+from tests.mechanisms import closed_state, four_bar, sprung_leg
+from tests.robots import load
+from tests.systems import FORWARD, PROBLEMS, Figure2, hybrid, paper_chain
+from tests.tolerances import EXACT, RECURSION, SAME_PROGRAM, SOLVED, Tolerance, assert_close
+from tests.trees import three_children
+from tests.unit.planning.test_repeats import closed_state as closed_hinged
+from tests.unit.planning.test_repeats import four_bar as hinged_four_bar
+from tests.unit.solve.test_solver import singular_plan, singular_state
+
+WRT = ("q", "qd", "y", "weights")
+
+WEIGHED = Tolerance(1e-8, "weights over nine decades; what is refused is what a step of refinement moves by 3e-9")
+
+
+def check(plan, state, wrt, outputs=None, n=3, tolerance=SOLVED, seed=0):
+    """Compare derivatives with differences, at some columns of each input."""
+    by = plan.derivative(*wrt, outputs=outputs, backend="numpy")
+    found, estimate = by(*state), ExtendedEstimate(plan.system)
+    names = plan.outputs if outputs is None else nd.plan(plan.system, outputs=outputs).outputs
+    rng = np.random.default_rng(seed)
+    arrays = iter(found)
+    for name in wrt:
+        own = [next(arrays) for _ in names]
+        size = own[0].shape[-1]
+        for k in rng.permutation(size)[:n]:
+            expected = estimate.derivative(name, k, *state)
+            scale = state[3][k] if name == "weights" else 1.0
+            for output, array in zip(names, own, strict=True):
+                reference = expected[output_columns(plan.system, [output])]
+                assert_close(scale * array[..., k].ravel(), scale * reference, tolerance)
+
+
+def random_state(system, seed=0):
+    rng = np.random.default_rng(seed)
+    return system.tree.random_configuration(rng), rng.normal(size=system.tree.nv), rng.normal(size=system.ny)
+
+
+@pytest.mark.parametrize(
+    ("name", "base"), [("ur5", "fixed"), ("panda", "floating"), ("anymal", "floating"), ("talos_reduced", "floating")]
+)
+def test_inverse_and_forward_dynamics_equal_pinocchio(name, base):
+    case = Case(name, base, n=4)
+    inverse = nd.plan(nd.System(case.tree, "inverse_dynamics"), outputs=["tau"])
+    forward = nd.plan(nd.System(case.tree, "forward_dynamics"), outputs=["qdd"])
+    found = (
+        *inverse.derivative("q", "qd", "y", backend="numpy").batch(case.q, case.qd, case.qdd),
+        *forward.derivative("q", "qd", "y", backend="numpy").batch(case.q, case.qd, case.tau),
+    )
+    for ours, reference in zip(found, case.derivatives(), strict=True):
+        assert_close(ours, reference, SOLVED)
+
+
+TREES = {
+    "mixed": lambda: three_children(),
+    "floating": lambda: load("solo12", "floating"),
+    "branched": lambda: nd.autotree(6, branching=2, skew=0.4),
+}
+"""With every joint that has a name of its own, with a quaternion, and with neither."""
+
+
+@pytest.mark.parametrize("make", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("problem", ["inverse", "forward", "hybrid"])
+def test_exact_sets_with_wrenches_measured(make, problem):
+    tree = make()
+    system = nd.System(tree, hybrid(tree, 1) if problem == "hybrid" else PROBLEMS[problem])
+    plan = nd.plan(system, outputs=["tau", "qdd", f"fx:{tree.names[-1]}", "a", "f"])
+    check(plan, random_state(system), ("q", "qd", "y"), tolerance=RECURSION if problem == "inverse" else SOLVED)
+
+
+def test_load_cells():
+    system = nd.System(paper_chain(8, 0.9), Figure2())
+    plan = nd.plan(system, outputs=["tau", "fx", "qdd"], cache=False)
+    check(plan, random_state(system), ("q", "qd", "y"))
+
+
+@pytest.mark.parametrize("name", ["branched", "floating"])
+def test_weighed_sets(name):
+    tree = TREES[name]()
+    system = nd.System(tree, redundant(tree))
+    q, qd, y, _ = state(system, 0)
+    plan = nd.plan(system, outputs=["tau", "qdd"])
+    check(plan, (q, qd, y, system.weights), WRT, n=1)
+
+
+def test_noisy_dynamics():
+    tree = TREES["branched"]()
+    sensors = nd.SensorSet.from_dict(
+        {
+            "name": "noisy",
+            "dynamics": {"sigma": 1e-3},
+            "measurements": [
+                {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+                {"type": "joint_torque", "joints": "all", "sigma": 0.1},
+                {"type": "external_wrench", "links": "all", "sigma": 0.5},
+            ],
+        }
+    )
+    system = nd.System(tree, sensors)
+    q, qd, y, _ = state(system, 0)
+    plan = nd.plan(system, outputs=["tau", "qdd"])
+    check(plan, (q, qd, y, system.weights), WRT, n=1)
+
+
+@pytest.mark.parametrize("make", [four_bar, sprung_leg])
+def test_components(make):
+    tree = make()
+    system = nd.System(tree, "forward_dynamics")
+    plan = nd.plan(system)
+    q, qd, tau = closed_state(tree, 0)
+    check(plan, (q, qd, tau), ("q", "qd", "y"))
+
+
+def weighed_plan():
+    tree = TREES["branched"]()
+    return nd.plan(nd.System(tree, redundant(tree)), outputs=["tau", "qdd", "fx"])
+
+
+@pytest.mark.parametrize("make", [weighed_plan, lambda: nd.plan(nd.System(TREES["floating"](), "forward_dynamics"))])
+def test_states_solved_afresh_have_the_same_derivatives(make):
+    plan = make()
+    by = plan.derivative(*WRT[: len(plan.system.input_sizes)], backend="numpy")
+    given = by._check(random_state(plan.system) + ((plan.system.weights,) if plan.system.is_weighted else ()))
+    for ours, afresh in zip(by(*given), by._formed(by._afresh(given, "")), strict=True):
+        assert_close(afresh, ours, SOLVED)
+
+
+def test_weights_over_nine_decades_and_none():
+    """What the planned order cannot tell is solved afresh."""
+    plan = weighed_plan()
+    q, qd, y, weights = state(plan.system, 1)
+    check(plan, (q, qd, y, weights), WRT, n=3, tolerance=WEIGHED)
+    without = plan.system.weights.copy()
+    without[3] = 0.0
+    by = plan.derivative("weights", backend="numpy")
+    found, nearly = by(q, qd, y, without), by(q, qd, y, without + 1e-9 * (np.arange(len(without)) == 3))
+    for ours, reference in zip(found, nearly, strict=True):
+        assert_close(ours, reference, Tolerance(1e-6, "a weight of 1e-9 for none"))
+
+
+def test_outputs_in_frames_and_of_one_link_have_names_that_python_takes():
+    tree = load("panda")
+    plan = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"])
+    by = plan.derivative("qd", "y", outputs=["tau:panda_joint2", "a:panda_hand_tcp", "f"], backend="numpy")
+    q, qd, y = random_state(plan.system)
+    found, estimate = by(q, qd, y), ExtendedEstimate(plan.system)
+    assert by.names[:3] == ("dtau:panda_joint2_dqd", "da:panda_hand_tcp_dqd", "df_dqd")
+    assert found.df_dy.shape == (tree.n_links, 6, plan.system.ny)
+    frame = tree.frame("panda_hand_tcp")
+    column = plan.system.column("a", frame.link)
+    for k in (0, 5):
+        expected = estimate.derivative("qd", k, q, qd, y)
+        assert_close(found.da_panda_hand_tcp_dqd[:, k], frame.X.motion_matrix() @ expected[column], SOLVED)
+
+
+def test_it_is_called_as_solvers_and_compiled_functions_are():
+    plan = weighed_plan()
+    system = plan.system
+    by = plan.derivative("q", "weights", outputs=["tau"], backend="numpy")
+    q, qd, y = random_state(system)
+    found = by(q, qd, y)
+    assert_close(
+        by(q, qd, dict(zip(system.measurement_names, y, strict=True)), system.weights).dtau_dq, found[0], EXACT
+    )
+    assert_close(by(q=q, qd=qd, y=y, weights={}).dtau_dq, found.dtau_dq, EXACT)
+    by.inputs.q[:], by.inputs.qd[:], by.inputs.y[:] = q, qd, y
+    assert by.tick() == 0
+    assert_close(by.outputs.dtau_dweights, found.dtau_dweights, EXACT)
+    many = by.batch(np.array([q, q]), np.array([qd, qd]), np.array([y, y]))
+    assert by.batch(np.array([q, q]), np.array([qd, 0 * qd]), np.array([y, y]), out=many) is many
+    assert_close(many.dtau_dq[0], found.dtau_dq, SAME_PROGRAM)
+    with pytest.raises(InputError, match="below zero"):
+        by(q, qd, y, -system.weights)
+    with pytest.raises(InputError, match="q, qd, y, weights"):
+        by(q, qd)
+
+
+@needs_compiler
+def test_native_derivatives_equal_those_through_numpy():
+    plan = weighed_plan()
+    states = [random_state(plan.system, seed) for seed in range(9)]
+    Q, Qd, Y = (np.array(x) for x in zip(*states, strict=True))
+    native, other = (plan.derivative(*WRT, outputs=["tau"], backend=backend) for backend in ("native", "numpy"))
+    for ours, reference in zip(native.batch(Q, Qd, Y, threads=2), other.batch(Q, Qd, Y), strict=True):
+        assert_close(ours, reference, SOLVED)
+
+
+def test_plans_from_files_have_the_same_derivatives(tmp_path):
+    plan = nd.plan(nd.System(four_bar(), "forward_dynamics"))
+    plan.save(tmp_path / "four_bar.plan")
+    loaded = nd.Plan.load(tmp_path / "four_bar.plan")
+    found, again = (p.derivative("q", backend="numpy")(*closed_state(plan.system.tree, 0)) for p in (plan, loaded))
+    assert found._fields == again._fields
+    for ours, reference in zip(found, again, strict=True):
+        assert_close(ours, reference, SAME_PROGRAM)
+
+
+def test_a_planned_program_stays_the_same():
+    """What derivatives write down is found by no program that is made afterwards."""
+    plan = nd.plan(nd.System(nd.autotree(3), "forward_dynamics"), outputs=["qdd"])
+    before = plan.solver("numpy")._backend._solution.program
+    plan.derivative("q", backend="numpy")
+    after = plan.solver("numpy")._backend._solution.program
+    assert len(before.nodes) == len(after.nodes)
+    assert before.cost == after.cost
+
+
+def test_what_cannot_be_asked_for():
+    plan = nd.plan(nd.System(four_bar(), "forward_dynamics"), outputs=["qdd"])
+    with pytest.raises(InputError, match="by which input"):
+        plan.derivative()
+    with pytest.raises(UnknownNameError, match="q, qd, y"):
+        plan.derivative("weights")
+    with pytest.raises(UnknownNameError, match="loop:pin"):
+        plan.derivative("q", outputs=["loop:bar"])
+
+
+def test_what_no_sensor_tells_has_no_derivatives():
+    """A hinge that closes a planar four-bar: its rows out of the plane repeat what the others say."""
+    tree = hinged_four_bar("hinge")
+    plan = nd.plan(nd.System(tree, FORWARD), cache=False)
+    with pytest.raises(PlanError, match="do not determine f:crank"):
+        plan.derivative("q", outputs=["f:crank"])
+    q, qd = closed_hinged(tree)
+    check(plan, (q, qd, random_state(plan.system)[2]), ("qd", "y"), tolerance=SOLVED)
+
+
+def test_singular_states_have_no_derivatives_and_say_why():
+    by = singular_plan().derivative("q", "y", backend="numpy")
+    good, state = singular_state(0.5), singular_state(0.0)
+    with pytest.raises(SingularSystemError, match="singular at this state") as raised:
+        by(*state)
+    assert "qdd:joint2" in raised.value.undetermined
+    with pytest.raises(SingularSystemError, match="singular at state 1 of 2"):
+        by.batch(*(np.stack(pair) for pair in zip(good, state, strict=True)))
+    for array, values in zip((by.inputs.q, by.inputs.qd, by.inputs.y), state, strict=True):
+        array[:] = values
+    assert by.tick() != 0
+
+
+def test_near_singular_states_are_solved_afresh():
+    plan = singular_plan()
+    by = plan.derivative("q", "qd", "y", backend="numpy")
+    q, qd, y = singular_state(1e-5)
+    for array, values in zip((by.inputs.q, by.inputs.qd, by.inputs.y), (q, qd, y), strict=True):
+        array[:] = values
+    assert by.tick() != 0
+    estimate = ExtendedEstimate(plan.system)
+    found = by(q, qd, y)
+    for k in range(plan.system.ny):  # the readings do not move the pose away from there
+        expected = estimate.derivative("y", k, q, qd, y)
+        for name, array in zip(("tau", "qdd"), (found.dtau_dy, found.dqdd_dy), strict=True):
+            columns = output_columns(plan.system, [output for output in plan.outputs if output.name == name])
+            assert_close(array[:, k] / np.abs(expected).max(), expected[columns] / np.abs(expected).max(), SOLVED)

@@ -1,0 +1,104 @@
+"""Combinations of rows: the same numbers over any scalar, and what a graph remembers of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from nori_dyn.algebra.expressions import Graph
+from nori_dyn.algebra.rows import combination, divided
+from tests.tolerances import EXACT, ROUNDING, assert_close
+
+N = 5
+INITIAL = np.array([0.0, 1.0, 0.0, -2.0, 0.0])
+ROWS = np.array([[0.0, 2.0, 0.0, 1.0, 0.0], [3.0, 0.0, 0.0, -1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 4.0]])
+FACTORS = np.array([0.5, -2.0, 0.0])
+
+every_part = pytest.mark.parametrize("columns", [slice(None), slice(2), slice(1, 4), np.array([0, 3])])
+
+
+def expected(columns, sign, initial=INITIAL, factors=FACTORS, rows=ROWS):
+    total = initial + sign * np.einsum("k...,kn...->n...", factors, rows)
+    kept = np.zeros_like(total)
+    kept[columns] = total[columns]
+    return kept
+
+
+@every_part
+@pytest.mark.parametrize("subtracted", [False, True])
+def test_floats(columns, subtracted):
+    found = combination(INITIAL, FACTORS, ROWS, columns, subtracted)
+    assert_close(found, expected(columns, -1 if subtracted else 1), ROUNDING)
+
+
+@every_part
+def test_batches(columns):
+    rng = np.random.default_rng(0)
+    initial, factors, rows = rng.normal(size=(N, 3, 2)), rng.normal(size=(3, 3, 2)), rng.normal(size=(3, N, 3, 2))
+    assert_close(combination(initial, factors, rows, columns), expected(columns, 1, initial, factors, rows), ROUNDING)
+
+
+@every_part
+@pytest.mark.parametrize("subtracted", [False, True])
+def test_any_scalar(columns, subtracted):
+    exact = [np.array([Fraction(x) for x in np.ravel(part)], dtype=object) for part in (INITIAL, FACTORS, ROWS)]
+    found = combination(exact[0], exact[1], exact[2].reshape(ROWS.shape), columns, subtracted)
+    assert_close(found.astype(float), expected(columns, -1 if subtracted else 1), EXACT)
+
+
+@every_part
+@pytest.mark.parametrize("subtracted", [False, True])
+def test_expressions_are_remembered(columns, subtracted):
+    graph = Graph()
+    inputs = {}
+
+    def symbols(values):
+        found = np.empty(values.shape, dtype=object)
+        for index, value in np.ndenumerate(values):
+            found[index] = graph.input(f"x{len(inputs)}") if value else 0
+            if value:
+                inputs[found[index].index] = np.array([value])
+        return found
+
+    initial, factors, rows = symbols(INITIAL), symbols(FACTORS), symbols(ROWS)
+    found = combination(initial, factors, rows, columns, subtracted)
+    (made,) = graph.combinations
+    values = graph.evaluate([graph.expr(x) for x in found], inputs)[:, 0] if inputs else found
+    assert_close(values, expected(columns, -1 if subtracted else 1), ROUNDING)
+    assert made.row == tuple(x.index for x in found)
+    assert made.columns == sum(1 << k for k in np.arange(N)[columns])
+    assert len(made.terms) == 2  # a coefficient of zero makes none
+    assert all(minus is subtracted for _, minus, _ in made.terms)
+    assert all(x.is_zero for k, x in enumerate(found) if k not in np.arange(N)[columns])
+
+
+def test_signs_of_coefficients_are_kept_apart():
+    graph = Graph()
+    x, c = graph.input("x"), graph.input("c")
+    combination(np.zeros(2, dtype=object), [-c], [np.array([x, 0])])
+    ((coefficient, minus, _),) = graph.combinations[0].terms
+    assert (coefficient, minus) == (c.index, True)
+
+
+def test_a_row_that_was_there_is_not_made_again():
+    graph = Graph()
+    row = np.array([graph.input("x"), graph.input("y")])
+    assert combination(np.zeros(2, dtype=object), [1], [row]).tolist() == row.tolist()
+    assert not graph.combinations
+
+
+@pytest.mark.parametrize("columns", [slice(None), slice(2)])
+def test_division(columns):
+    row = np.array([1.0, 0.0, 3.0])
+    kept = np.zeros(3)
+    kept[columns] = row[columns] / 3.0
+    assert_close(divided(row, 3.0, columns), kept, EXACT)
+    exact = divided(np.array([Fraction(x) for x in row], dtype=object), Fraction(3), columns)
+    assert_close(exact.astype(float), kept, ROUNDING)
+    graph = Graph()
+    x, d = graph.input("x"), graph.input("d")
+    found = divided(np.array([x, 0, x * x], dtype=object), d, columns)
+    values = graph.evaluate([graph.expr(y) for y in found], {x.index: np.array([2.0]), d.index: np.array([4.0])})
+    assert_close(values[:, 0], [0.5, 0.0, 1.0 if columns == slice(None) else 0.0], ROUNDING)

@@ -1,0 +1,145 @@
+"""Limbs that are alike are eliminated alike, and what that saves. See also tests/unit/model/test_limbs.py."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from nori_dyn.io.sensor_configs import sensors
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.limbs import limb_groups
+from nori_dyn.planning.alike import alike_order, alike_parts
+from nori_dyn.planning.elimination import FIELD, Elimination
+from nori_dyn.planning.orderings.problem import Ordering
+from nori_dyn.planning.planner import make_plan
+from nori_dyn.system.builder import System
+from tests.lanes import Correspondence
+from tests.robots import load
+
+OUTPUT = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
+
+OPERATIONS = {  # of floating robots
+    "anymal": (1_796, 3_501),
+    "hyq": (1_687, 3_176),
+    "solo12": (1_359, 3_071),
+    "go2": (1_673, 3_336),
+    "g1": (4_406, 10_207),
+    "talos_reduced": (4_256, 8_880),
+}
+
+
+@pytest.fixture(scope="module")
+def planned():
+    known = {}
+
+    def get(robot, problem):
+        if (robot, problem) not in known:
+            system = System(load(robot, "floating"), sensors(problem))
+            known[robot, problem] = make_plan(system, (OUTPUT[problem],), ordering="recursive")
+        return known[robot, problem]
+
+    return get
+
+
+@pytest.fixture
+def deep_recursion():
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.parametrize("robot", OPERATIONS)
+def test_operations_of_floating_robots(planned, robot):
+    counted = tuple(planned(robot, problem).cost.total for problem in OUTPUT)
+    assert counted == OPERATIONS[robot]
+    assert all(planned(robot, problem).stability.is_stable for problem in OUTPUT)
+
+
+def inputs_of(plan, body):
+    """Return the inputs of a joint, by their indices in the graph."""
+    tree, symbolic = plan.system.tree, plan.symbolic
+    graph, q = symbolic.graph, symbolic.q[tree.q_slices[body]]
+    found = [*q, *symbolic.qd[tree.v_slices[body]]]
+    found += [x for angle in q if graph.takes_sine(angle) for x in graph.sin_cos(angle)]
+    for row in plan.system.measurements:
+        if row.name.partition(":")[2] == tree.joint_names[body]:
+            found += symbolic.y[row.y]
+    return [x.index for x in found]
+
+
+@pytest.mark.parametrize("problem", OUTPUT)
+@pytest.mark.parametrize("robot", OPERATIONS)
+@pytest.mark.usefixtures("deep_recursion")
+def test_outputs_of_limbs_that_are_alike_are_computed_alike(planned, robot, problem):
+    plan = planned(robot, problem)
+    unknowns, graph = plan.solved.unknowns, plan.symbolic.graph
+    for group in limb_groups(plan.system.tree):
+        first = group.limbs[0]
+        for limb in group.limbs[1:]:
+            pairs = [*zip(first, limb, strict=True), *zip(limb, first, strict=True)]
+            inputs = dict(pair for i, j in pairs for pair in zip(inputs_of(plan, i), inputs_of(plan, j), strict=True))
+            both = Correspondence(graph, inputs)
+            for i, j in pairs:
+                mine, theirs = (plan.system.column(OUTPUT[problem], body) for body in (i, j))
+                assert both.follow(unknowns[mine.start].index, unknowns[theirs.start].index)
+            assert len(both.image) > 60 * len(first)
+
+
+def parts_and_order(tree, config):
+    system = System(tree, config)
+    plan = make_plan(system, ordering="recursive")
+    return alike_parts(system, plan.refined), plan
+
+
+def test_rows_and_columns_of_limbs_are_all_that_their_bodies_have():
+    tree = load("solo12", "floating")
+    (group,), plan = parts_and_order(tree, sensors("forward_dynamics"))
+    bodies = [body for limb in limb_groups(tree)[0].limbs for body in limb]
+    columns = np.flatnonzero(np.isin(plan.refined.symbolic.bodies, bodies))
+    np.testing.assert_array_equal(np.sort(group.columns, axis=None), columns)
+    assert group.rows.shape == group.columns.shape == (4, len(columns) // 4)
+    assert len(set(group.rows.flat)) == group.rows.size
+
+
+def test_an_order_that_differs_from_limb_to_limb_is_made_alike_and_stays_one():
+    tree = load("solo12", "floating")
+    (group,), plan = parts_and_order(tree, sensors("forward_dynamics"))
+    order = plan.program_order
+    assert alike_order(order, np.ones(len(order.columns), dtype=np.intp), (group,)) is None
+    place = np.argsort(order.columns)[group.columns[2][-12:]]  # these are the last of a limb, in another order
+    columns, rows = order.columns.copy(), order.rows.copy()
+    columns[np.sort(place)], rows[np.sort(place)] = columns[place][::-1], rows[place][::-1]
+    updates = np.where(np.isin(columns, group.columns[2]), 2, 1)
+    alike = alike_order(Ordering(rows, columns), updates, (group,))
+    assert alike is not None
+    for chosen in (alike.rows, alike.columns):
+        np.testing.assert_array_equal(np.sort(chosen), np.arange(len(chosen)))
+    work = Elimination(plan.refined.symbolic, FIELD).run(alike.rows, alike.columns)
+    assert work.updates == Elimination(plan.refined.symbolic, FIELD).run(order.rows, order.columns).updates
+
+
+def test_limbs_with_other_sensors_are_not_alike():
+    tree = load("solo12", "floating")
+    foot = tree.names.index("FL_LOWER_LEG")
+    entries = [
+        {"type": "joint_torque", "joints": {"except": [tree.joint_names[foot]]}},
+        {"type": "joint_acceleration", "joints": tree.joint_names[foot]},
+        {"type": "external_wrench", "links": "all"},
+    ]
+    groups, _ = parts_and_order(tree, SensorSet.from_dict({"name": "three legs", "measurements": entries}))
+    assert groups == ()
+
+
+def test_weighed_rows_of_limbs_correspond_too():
+    tree = load("solo12", "floating")
+    entries = [
+        {"type": "joint_torque", "joints": "all", "sigma": 0.1},
+        {"type": "joint_acceleration", "joints": "all", "sigma": 0.2},
+        {"type": "external_wrench", "links": "all"},
+    ]
+    (group,), plan = parts_and_order(tree, SensorSet.from_dict({"name": "weighed", "measurements": entries}))
+    np.testing.assert_array_equal(group.rows, group.columns)
+    assert plan.refined.symbolic.shape[0] > group.rows.size

@@ -1,0 +1,118 @@
+"""Packs of statements of isomorphic limbs: they compute what they stand for, and there are many of them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from nori_dyn.algebra.expressions import Expr, Op
+from nori_dyn.model.limbs import corresponding, isomorphic_limbs
+from nori_dyn.model.synthetic import autotree
+from nori_dyn.program.packs import GIVEN, LEAST, Packing, find_packs, in_lanes
+from nori_dyn.program.straight_line import Program
+from nori_dyn.program.tracing import traced
+from nori_dyn.recursions.aba import aba
+from nori_dyn.recursions.rnea import rnea
+from nori_dyn.system.limbs import of_joints
+from tests.robots import load
+from tests.tolerances import EXACT, assert_close
+
+ROBOTS = {"anymal": 4, "go2": 4, "solo12": 4, "g1": 2, "talos_reduced": 2, "iCubGenova04": 2}
+"""Robots with isomorphic limbs, and how many of a kind there are."""
+
+every_robot = pytest.mark.parametrize("name", ROBOTS)
+
+
+@lru_cache
+def packed(name, function=rnea):
+    """Return a recursion for a floating robot as a program, and its packs."""
+    tree = load(name, "floating")
+    found = traced(function, tree)
+    inputs = {key: tuple(array.flat) for key, array in found.inputs.items()}
+    program = Program.of(inputs, tuple(x for array in found.outputs.values() for x in array.flat))
+    labelled, first = [], 0
+    for key, scalars in inputs.items():
+        labelled += of_joints(tree, first, key) if len(scalars) in (tree.nq, tree.nv) else []
+        first += len(scalars)
+    scalars = [x.index for part in inputs.values() for x in part]
+    places = corresponding(isomorphic_limbs(tree), labelled)
+    limbs = [[[scalars[k] for k in limb] for limb in group] for group in places]
+    return program, find_packs(program.graph, program.nodes, limbs)
+
+
+def statements(program):
+    return [i for i in program.nodes if program.graph.ops[i] not in (Op.CONSTANT, *GIVEN)]
+
+
+@every_robot
+def test_packs_compute_what_they_stand_for(name):
+    program, packing = packed(name, aba)
+    graph, rng = program.graph, np.random.default_rng(0)
+    inputs = {x.index: rng.normal(size=3) for part in program.inputs.values() for x in part}
+    every = [Expr(graph, i) for i in program.nodes]
+    values = dict(zip(program.nodes, graph.evaluate(every, inputs), strict=True))
+
+    def held(pack):
+        return np.array([sign * values[i] for i, sign in zip(pack.nodes, pack.signs, strict=True)])
+
+    def read(operand):
+        signs = np.array(operand.signs)[:, None]
+        if operand.pack >= 0:
+            return signs * held(packing.packs[operand.pack])
+        return signs * np.array([values[i] for i in operand.nodes])
+
+    computed = {Op.ADD: np.add, Op.MUL: np.multiply, Op.RECIPROCAL: np.reciprocal, Op.OPAQUE: np.positive}
+    for pack in packing.statements:
+        assert_close(computed[pack.op](*map(read, pack.operands)), held(pack), EXACT)
+
+
+@every_robot
+def test_most_of_limbs_is_packed_once(name):
+    program, packing = packed(name)
+    nodes = [i for pack in packing.statements for i in pack.nodes]
+    assert len(set(nodes)) == len(nodes)
+    assert {len(pack.nodes) for pack in packing.statements} == {ROBOTS[name]}
+    assert len(nodes) > 0.7 * len(statements(program))
+
+
+@every_robot
+def test_packs_come_after_what_they_read(name):
+    program, packing = packed(name)
+    needed = statements(program)
+    sources = packing.sources(program.graph, needed)
+    place = {head: k for k, head in enumerate(sources)}
+    assert sorted(i for head in sources for i in packing.members(head)) == needed
+    for head, read in sources.items():
+        assert all(place[s] < place[head] for s in read)
+        assert {packing.head(s) for s in packing.reads(program.graph, head)} & set(sources) == set(read)
+
+
+def test_legs_alone_leave_little_beside_them():
+    program, packing = packed("anymal")
+    n = len(statements(program))
+    written = n - sum(len(pack.nodes) - 1 for pack in packing.statements)
+    assert written < 0.35 * n
+
+
+def test_where_too_little_is_saved_nothing_is_packed():
+    tree = autotree(7, branching=2.0)
+    found = traced(rnea, tree)
+    program = Program.of({"": ()}, tuple(found.outputs["result"].flat))
+    assert find_packs(program.graph, program.nodes, ()).packs == Packing().packs == []
+    q = found.inputs["q"]  # of two joints only: less than the share of all operations
+    few = find_packs(program.graph, program.nodes, [[[q[5].index], [q[6].index]]])
+    assert few.packs == [] or sum(len(p.nodes) - 1 for p in few.statements) >= LEAST * len(statements(program))
+
+
+@pytest.mark.parametrize(
+    ("n", "lanes", "expected"),
+    [(1, 8, []), (2, 8, [2]), (3, 4, [2]), (4, 4, [4]), (4, 2, [2, 2]), (5, 4, [4]), (6, 8, [4, 2]), (9, 4, [4, 4])],
+)
+def test_limbs_go_into_vectors_of_two_four_and_eight(n, lanes, expected):
+    group = [[k] for k in range(n)]
+    found = in_lanes([group], lanes)
+    assert [len(limbs) for limbs in found] == expected
+    used = [limb for limbs in found for limb in limbs]
+    assert used == group[: len(used)]

@@ -1,0 +1,203 @@
+"""Rows of programs: they compute what their elements are, and are taken where they save instructions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nori_dyn.algebra.counting import expression_cost
+from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.algebra.rows import combination
+from nori_dyn.errors import SingularSystemError
+from nori_dyn.model.synthetic import autotree
+from nori_dyn.program import row_plan as planning
+from nori_dyn.program.functions import CompiledFunction, compiled
+from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.row_plan import row_plan
+from nori_dyn.program.straight_line import Program
+from nori_dyn.program.tracing import traced
+from nori_dyn.recursions.coriolis import coriolis
+from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
+from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.rnea import rnea
+from tests.robots import load
+from tests.tolerances import RECURSION, ROUNDING, SOLVED, assert_close
+
+UFUNCS = {
+    Op.ADD: np.add,
+    Op.SUB: np.subtract,
+    Op.MUL: np.multiply,
+    Op.NEG: np.negative,
+    Op.RECIPROCAL: np.reciprocal,
+}
+HUMANOIDS = ("g1", "talos_reduced", "iCubGenova04")
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Take rows wherever they can be."""
+    monkeypatch.setattr(planning, "LEAST", 0)
+    monkeypatch.setattr(planning, "GAIN", np.inf)
+
+
+def computed(plan, graph, inputs):
+    """Return the values of all nodes that a plan computes, phase by phase, by NumPy on its storage."""
+    storage, values = np.zeros(plan.size), dict(inputs)
+
+    def put(i):
+        for place in plan.filled.get(i, ()):
+            storage[place] = values[i]
+
+    for i in plan.given:
+        if i not in values:
+            values[i] = graph.evaluate([Expr(graph, i)], {k: np.array([x]) for k, x in inputs.items()})[0, 0]
+        put(i)
+    for phase in plan.phases:
+        for i in phase.statements:
+            sources = [s for s in (graph.left[i], graph.right[i]) if s >= 0]
+            known = [storage[plan.where[s]] if s in plan.where else values[s] for s in sources]
+            values[i] = UFUNCS[graph.ops[i]](*known)
+            put(i)
+        copies = list(phase.copies)
+        for number, o in enumerate(phase.operations):
+            while copies and copies[0][2] <= number:
+                source, target, _ = copies.pop(0)
+                storage[target] = storage[source]
+            size = BLOCK * o.width
+            total = np.zeros(size) if o.initial is None else storage[o.initial : o.initial + size].copy()
+            for sign, terms in ((1, o.added), (-1, o.subtracted)):
+                for coefficient, blocks in terms:
+                    factor = storage[plan.where[coefficient]] if coefficient in plan.where else values[coefficient]
+                    total += sign * factor * storage[blocks : blocks + size]
+            storage[o.target : o.target + size] = total
+    return values | {i: storage[place] for i, place in plan.where.items()}
+
+
+def products(tree, q):
+    """Return sums of rows with a row as it is, rows of several blocks, coefficients from rows, and a copy."""
+    n = 3 * BLOCK
+    A = np.array([np.roll(np.concatenate([q, np.zeros(n - len(q))]), 5 * k) for k in range(4)], dtype=object)
+    first = combination(A[0], [q[0], -q[1]], [A[1], A[2]])
+    second = combination(np.zeros(n, dtype=object), [1, first[0], q[1] * first[1]], [A[3], first, A[0]], slice(3, 20))
+    turned = np.array([*first[BLOCK:], *first[:BLOCK]], dtype=object)
+    third = combination(second, [first[k] for k in range(4)], [turned, second, first, A[1]], subtracted=True)
+    return np.concatenate([first, second, third])
+
+
+@pytest.mark.parametrize("function", [products, minverse, coriolis, crba])
+@pytest.mark.usefixtures("eager")
+def test_rows_are_what_their_elements_are(function):
+    tree = autotree(9, branching=1.3, skew=0.4)
+    found = traced(function, tree)
+    flat = [x for array in found.outputs.values() for x in array.flat]
+    plan, graph, rng = row_plan(found.graph, flat), found.graph, np.random.default_rng(0)
+    assert (plan is None) == (function is crba)
+    if plan is None:
+        return
+    inputs = {x.index: rng.normal() for array in found.inputs.values() for x in array.flat}
+    values = computed(plan, graph, inputs)
+    expected = graph.evaluate(flat, {i: np.array([x]) for i, x in inputs.items()})[:, 0]
+    found_values = [x.value if x.is_constant else values[x.index] for x in flat]
+    assert_close(found_values, expected, ROUNDING)
+
+
+@pytest.mark.parametrize("function", [products, minverse, coriolis])
+@pytest.mark.parametrize(
+    "tree", [autotree(9, branching=1.3, skew=0.4), load("anymal", "floating")], ids=["tree", "anymal"]
+)
+@pytest.mark.usefixtures("eager")
+def test_native_rows_are_what_numpy_computes(function, tree):
+    native, plain = (compiled(function, tree, backend=backend) for backend in ("native", "numpy"))
+    assert native.cost != plain.cost  # it goes by rows
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        state = [tree.random_configuration(rng), rng.normal(size=tree.nv)][: len(vars(native.inputs))]
+        for found, expected in zip(np.atleast_1d(native(*state)), np.atleast_1d(plain(*state)), strict=True):
+            assert_close(found, expected, SOLVED)
+
+
+@pytest.mark.parametrize("name", HUMANOIDS)
+def test_the_inverse_of_a_humanoid_is_computed_by_rows(name):
+    tree = load(name, "floating")
+    found = traced(minverse, tree)
+    flat = [x for array in found.outputs.values() for x in array.flat]
+    plan = row_plan(found.graph, flat)
+    statements = sum(len(phase.statements) for phase in plan.phases)
+    assert statements < 0.4 * expression_cost(flat).total
+    f = compiled(minverse, tree)
+    assert f.cost == plan.cost
+    rng = np.random.default_rng(0)
+    states = np.array([tree.random_configuration(rng) for _ in range(3)])
+    inverses = np.array([f(q) for q in states])
+    assert_close(f.batch(states), inverses, RECURSION)
+    assert_close(inverses[0] @ crba(tree, states[0]), np.eye(tree.nv), SOLVED)
+
+
+def test_all_that_blocks_multiply_is_counted():
+    graph = Graph()
+    x, y = ([graph.input(f"{name}{k}") for k in range(3 * BLOCK)] for name in "xy")
+    rows = [np.array([0] * k + x[k:], dtype=object) for k in range(BLOCK)]
+    row = combination(np.array(y, dtype=object), x[:BLOCK], rows)
+    targets = [row[k] for k in range(2 * BLOCK)]
+    plan = eagerly(graph, targets)
+    assert (plan.cost.multiplications, plan.cost.additions) == (2 * BLOCK**2, 2 * BLOCK**2)  # two of three blocks
+    assert expression_cost(targets).multiplications < plan.cost.multiplications
+
+
+def eagerly(graph, targets):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "LEAST", 0)
+        patch.setattr(planning, "GAIN", np.inf)
+        return row_plan(graph, targets)
+
+
+def test_what_lies_beyond_the_columns_of_a_row_is_not_read():
+    """A sum over more columns than a row has comes out of its block, and must not get into others."""
+    graph = Graph()
+    x = np.array([graph.input(f"x{k}") for k in range(BLOCK)], dtype=object)
+    a, b = graph.input("a"), graph.input("b")
+    part = combination(x, [a], [x * b], slice(4))
+    whole = combination(x, [a, b], [part, x])
+    plan = eagerly(graph, [*part[:4], *whole])
+    assert plan is None or not {node.index for node in whole} & set(plan.where)
+
+
+def test_small_programs_and_programs_without_combinations_have_none():
+    arm = autotree(6)
+    for function in (minverse, coriolis, rnea):
+        found = traced(function, arm)
+        assert row_plan(found.graph, [x for array in found.outputs.values() for x in array.flat]) is None
+
+
+@pytest.mark.usefixtures("eager")
+def test_functions_with_rows_have_derivatives():
+    tree = autotree(4, skew=0.3)
+    f = compiled(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau"))
+    q, qd, tau = np.random.default_rng(2).normal(size=(3, 4))
+    assert_close(f.derivative("tau")(q, qd, tau), minverse(tree, q), RECURSION)
+    by_q, step = compiled(minverse, tree).derivative("q")(q), 1e-5
+    ahead, behind = (np.stack([minverse(tree, q + s * unit) for unit in np.eye(4)], axis=-1) for s in (step, -step))
+    assert np.abs(by_q - (ahead - behind) / (2 * step)).max() < 1e-6 * np.abs(by_q).max()
+
+
+@pytest.mark.usefixtures("eager")
+def test_elements_of_rows_can_be_guarded():
+    tree = autotree(9, branching=1.3, skew=0.4)
+    found = traced(minverse, tree)
+    inverse, q = found.outputs["result"], tree.random_configuration(3)
+    size = abs(minverse(tree, q)[0, 0])
+    near, far = (CompiledFunction(replace(found, guards=((inverse[0, 0], s * size),))) for s in (0.9, 1.1))
+    assert near.cost == CompiledFunction(found).cost
+    assert_close(near(q), minverse(tree, q), RECURSION)
+    with pytest.raises(SingularSystemError, match="loses its digits"):
+        far(q)
+
+
+def test_the_program_of_numpy_knows_no_rows():
+    tree = load("g1", "floating")
+    f = compiled(minverse, tree, backend="numpy")
+    found = traced(minverse, tree)
+    flat = tuple(x for array in found.outputs.values() for x in array.flat)
+    assert f.cost == Program.of({}, flat).cost
