@@ -62,7 +62,7 @@ def _factors_take_less(tree: KinematicTree) -> bool:
     carried = [1 + len(below) for below in descendants(parents)]
     _, D_2 = depth_sums(parents)
     by_factors = 2 * D_2 + sum(n * (n + 1) // 2 for n in carried)
-    return by_factors <= 12 * (sum(carried) + tree.nv * (tree.nv + 1) // 2)
+    return by_factors <= 10 * (sum(carried) + tree.nv * (tree.nv + 1) // 2)
 
 
 def inverse_by_factors(tree: KinematicTree, q: Array) -> Array:
