@@ -232,7 +232,8 @@ def _remember(
             i, signed = _unsigned(factor)
             terms.append((i, signed is not subtracted, _nodes(row)))
     made = _nodes(total)
-    if terms and any(made):
+    read = {_nodes(initial), *(row for _, _, row in terms)}
+    if terms and any(made) and made not in read:
         wanted = sum(1 << k for k in columns)
         graph.combinations.append(Combination(first, made, wanted, _nodes(initial), tuple(terms)))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nori_dyn.algebra.expressions import Graph
-from nori_dyn.algebra.rows import combination, divided
+from nori_dyn.algebra.rows import combination, divided, mapped
 from tests.tolerances import EXACT, ROUNDING, assert_close
 
 N = 5
@@ -102,3 +102,29 @@ def test_division(columns):
     found = divided(np.array([x, 0, x * x], dtype=object), d, columns)
     values = graph.evaluate([graph.expr(y) for y in found], {x.index: np.array([2.0]), d.index: np.array([4.0])})
     assert_close(values[:, 0], [0.5, 0.0, 1.0 if columns == slice(None) else 0.0], ROUNDING)
+
+
+def test_a_map_is_the_function_of_each_column():
+    def area(x, y):
+        return np.stack([x[0] * y[0], x[1] - y[0]])
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, N, 3)), rng.normal(size=(1, N, 3))
+    assert_close(mapped(area, x, y), [x[0] * y[0], x[1] - y[0]], EXACT)
+    exact = [np.array([Fraction(v) for v in part[..., 0].flat], dtype=object).reshape(-1, N) for part in (x, y)]
+    assert_close(mapped(area, *exact).astype(float), area(x[..., 0], y[..., 0]), ROUNDING)
+    graph = Graph()
+    symbols = [
+        np.array([graph.input(f"{n}{k}") for k in range(len(p) * N)]).reshape(-1, N) for n, p in (("x", x), ("y", y))
+    ]
+    found = mapped(area, *symbols)
+    (record,) = graph.combinations
+    assert record.made == tuple(tuple(node.index for node in row) for row in found)
+    assert len(record.read) == len(record.inputs) == 3
+    assert record.statements == 2 * N
+    values = {
+        node.index: part.flat[k : k + 1]
+        for s, part in zip(symbols, (x[..., 0], y[..., 0]), strict=True)
+        for k, node in enumerate(s.flat)
+    }
+    assert_close(graph.evaluate(list(found.flat), values).reshape(2, N), area(x[..., 0], y[..., 0]), EXACT)

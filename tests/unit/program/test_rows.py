@@ -9,13 +9,14 @@ import pytest
 
 from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
-from nori_dyn.algebra.rows import combination
+from nori_dyn.algebra.rows import combination, mapped
+from nori_dyn.algebra.spatial import cross, stack
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.program import row_plan as planning
 from nori_dyn.program.functions import CompiledFunction, compiled
 from nori_dyn.program.row_needs import BLOCK
-from nori_dyn.program.row_plan import row_plan
+from nori_dyn.program.row_plan import Loop, row_plan
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.coriolis import coriolis
@@ -66,11 +67,19 @@ def computed(plan, graph, inputs):
                 source, target, _ = copies.pop(0)
                 storage[target] = storage[source]
             size = BLOCK * o.width
+            if isinstance(o, Loop):
+                given = {x.index: storage[place : place + size].copy() for x, place in o.sources}
+                outcomes = o.graph.evaluate([x for x, _ in o.targets], given)
+                for outcome, (_, place) in zip(outcomes, o.targets, strict=True):
+                    storage[place : place + size] = outcome
+                continue
             total = np.zeros(size) if o.initial is None else storage[o.initial : o.initial + size].copy()
             for sign, terms in ((1, o.added), (-1, o.subtracted)):
                 for coefficient, blocks in terms:
                     factor = storage[plan.where[coefficient]] if coefficient in plan.where else values[coefficient]
                     total += sign * factor * storage[blocks : blocks + size]
+            if o.mask is not None:
+                total *= [o.mask >> k & 1 for k in range(size)]
             storage[o.target : o.target + size] = total
     return values | {i: storage[place] for i, place in plan.where.items()}
 
@@ -153,15 +162,48 @@ def eagerly(graph, targets):
         return row_plan(graph, targets)
 
 
-def test_what_lies_beyond_the_columns_of_a_row_is_not_read():
+def test_what_lies_beyond_the_columns_of_a_row_is_made_zero():
     """A sum over more columns than a row has comes out of its block, and must not get into others."""
     graph = Graph()
     x = np.array([graph.input(f"x{k}") for k in range(BLOCK)], dtype=object)
     a, b = graph.input("a"), graph.input("b")
-    part = combination(x, [a], [x * b], slice(4))
+    part = combination(x, [a, b], [x * b, x], np.array([0, 2, 3, 6]))
     whole = combination(x, [a, b], [part, x])
-    plan = eagerly(graph, [*part[:4], *whole])
-    assert plan is None or not {node.index for node in whole} & set(plan.where)
+    targets = [*part[:4], *whole]
+    plan = eagerly(graph, targets)
+    assert {node.index for node in whole} <= set(plan.where)
+    assert any(o.mask == 0b1001101 for phase in plan.phases for o in phase.operations)
+    assert_computed(plan, graph, targets)
+
+
+def test_the_same_operations_in_each_column_are_a_loop():
+    graph = Graph()
+    shape = (3, 2 * BLOCK + 3)
+    x, y = (np.array([graph.input(f"{name}{k}") for k in range(shape[0] * shape[1])]).reshape(shape) for name in "xy")
+    y[1, :4] = graph.zero  # zero in some columns
+    y[2] = graph.expr(0.5)  # and the same in all
+
+    def turned(x, y):
+        return np.concatenate([cross(x, y), stack(x[0] * y[2] - y[0])])
+
+    found = mapped(turned, x, y)
+    whole = combination(found[0], [graph.input("a"), graph.input("b")], list(found[1:3]))
+    targets = [*whole, *found[3]]
+    plan = eagerly(graph, targets)
+    (loop,) = (o for phase in plan.phases for o in phase.operations if isinstance(o, Loop))
+    assert loop.width == 3
+    assert len(loop.sources) == 5  # but for what is a number
+    assert_computed(plan, graph, targets)
+
+
+def assert_computed(plan, graph, targets):
+    """Assert that a plan gives the values of its targets."""
+    rng = np.random.default_rng(0)
+    inputs = {i: rng.normal() for i in graph.reachable(targets) if graph.ops[i] is Op.INPUT}
+    values = computed(plan, graph, inputs)
+    found = [values[x.index] for x in targets]
+    expected = graph.evaluate(targets, {i: np.array([value]) for i, value in inputs.items()})[:, 0]
+    assert_close(found, expected, ROUNDING)
 
 
 def test_small_programs_and_programs_without_combinations_have_none():
