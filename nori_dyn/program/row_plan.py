@@ -17,6 +17,7 @@ from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.algebra.rows import Combination, Nodes
 from nori_dyn.program.row_needs import BLOCK, GIVEN, TERM, NeededRows, bits, blocks
+from nori_dyn.program.row_order import Stages, Storage
 
 WIDEST = 6
 """Blocks that an operation keeps in registers."""
@@ -120,27 +121,11 @@ def _statements(graph: Graph, nodes: Iterable[int]) -> int:
     return sum(graph.ops[i] not in GIVEN for i in nodes)
 
 
-class _Storage:
-    """Where rows lie: the blocks of each that are needed, from the first to the last."""
-
-    def __init__(self, columns: Mapping[Nodes, int]) -> None:
-        self.size = 0
-        self._start: dict[Nodes, int] = {}
-        for row, wanted in columns.items():
-            needed = blocks(wanted)
-            self._start[row] = self.size - BLOCK * needed[0]
-            self.size += BLOCK * (needed[-1] - needed[0] + 1)
-
-    def place(self, row: Nodes, column: int) -> int:
-        """Return where a column of a row is."""
-        return self._start[row] + column
-
-
 def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
     """Return the plan, and about how many instructions it takes."""
     graph = rows.graph
-    storage = _Storage(rows.columns)
-    stages = _Stages(rows)
+    stages = Stages(rows)
+    storage = Storage(rows)
     phases = [Phase() for _ in range(stages.n)]
     where = {
         node: storage.place(row, column)
@@ -156,7 +141,7 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
                 phases[stages.of_node[i]].statements.append(i)
     filled: dict[int, list[int]] = {}
     copied: set[Nodes] = set()
-    for _, c in rows.order:
+    for c in stages.order:
         phase = phases[stages.of_row[c.row]]
         for row in (c.initial, *(row for _, _, row in c.terms)):
             if row in rows.made or row not in rows.columns or row in copied:
@@ -200,54 +185,7 @@ def _cost(graph: Graph, statements: Sequence[int], operations: Sequence[Operatio
     )
 
 
-class _Stages:
-    """In which phase nodes and rows are computed: statements wait for rows of an earlier one.
-
-    Attributes:
-        of_node: that of each needed node.
-        of_row: that of each row.
-        n: how many there are.
-    """
-
-    def __init__(self, rows: NeededRows) -> None:
-        graph = rows.graph
-        self.of_node: dict[int, int] = {}
-        self.of_row: dict[Nodes, int] = {}
-        self.n = 1
-        waiting = rows.order[::-1]
-        for i in range(len(graph)):
-            while waiting and waiting[-1][1].first <= i:
-                self._add_row(rows, waiting.pop()[1])
-            if rows.needed[i] and i not in rows.owner:
-                self.of_node[i] = max((self._before(rows, s) for s in (graph.left[i], graph.right[i])), default=0)
-        for _, c in reversed(waiting):
-            self._add_row(rows, c)
-        self.n += max((*self.of_node.values(), *self.of_row.values()))
-
-    def _before(self, rows: NeededRows, source: int) -> int:
-        """Return the phase in which a statement can read a node."""
-        if source < 0:
-            return 0
-        return self.of_row[rows.owner[source][0]] + 1 if source in rows.owner else self.of_node[source]
-
-    def _add_row(self, rows: NeededRows, c: Combination) -> None:
-        wanted, stage = rows.columns[c.row], 0
-        for coefficient, _, row in c.terms:
-            if wanted & rows.support[row]:
-                stage = max(stage, self._in_row(rows, coefficient), self._of(rows, row))
-        self.of_row[c.row] = max(stage, self._of(rows, c.initial))
-
-    def _in_row(self, rows: NeededRows, node: int) -> int:
-        """Return the phase in which a row can read a node."""
-        return self.of_row[rows.owner[node][0]] if node in rows.owner else self.of_node[node]
-
-    def _of(self, rows: NeededRows, row: Nodes) -> int:
-        if row in rows.made:
-            return self.of_row.get(row, 0)
-        return max((self._in_row(rows, row[k]) for k in bits(rows.columns.get(row, 0))), default=0)
-
-
-def _operations(rows: NeededRows, storage: _Storage, c: Combination) -> Iterator[Operation]:
+def _operations(rows: NeededRows, storage: Storage, c: Combination) -> Iterator[Operation]:
     """Yield what computes a row: terms of the same blocks together, the widest first."""
     wanted = rows.columns[c.row]
     groups: dict[tuple[int, ...], list[tuple[int, bool, Nodes]]] = {}
@@ -298,7 +236,7 @@ def _runs(needed: Sequence[int], begun: Mapping[int, bool], begins: set[int]) ->
     return found
 
 
-def _say_wanted(rows: NeededRows, phases: Sequence[Phase], stages: _Stages, read: set[int]) -> None:
+def _say_wanted(rows: NeededRows, phases: Sequence[Phase], stages: Stages, read: set[int]) -> None:
     """Say what of each phase's statements is read by rows, or in later phases."""
     graph = rows.graph
     for number, phase in enumerate(phases):
