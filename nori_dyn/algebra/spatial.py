@@ -142,6 +142,17 @@ def gyroscopic(w: Array, I: Array) -> Array:
     )
 
 
+def inertial_force(I: Array, w: Array) -> Array:
+    """Return what I a needs beside it for a conventional a: of a body that turns at w (3,), at constant velocity.
+
+    Args:
+        I: the inertia of a body (6, 6), or the sum of those of points.
+        w: its angular velocity (3,).
+    """
+    first_moment = np.array([I[2, 4], I[0, 5], I[1, 3]])
+    return join(gyroscopic(w, I[:3, :3]), centripetal(w, first_moment))
+
+
 def spatial_inertia(mass: float, com: Array, I_com: Array) -> Floats:
     """Return the 6 x 6 spatial inertia of a rigid body: RBDA (2.63), Nori footnote 2.
 
@@ -169,6 +180,18 @@ def rigid_inertia(J: Array, h: Array, m: Any) -> Array:
     H = skew(h)
     eye = np.eye(3).reshape((3, 3) + (1,) * (h.ndim - 1))
     return blocks(J, H, -H, scaled(m, eye))
+
+
+def inertia_numbers(I: Array) -> Array:
+    """Return J_xx, J_xy, J_xz, J_yy, J_yz, J_zz, h and m (10, ...) of the inertia of a rigid body."""
+    J, h, m = rigid_parts(I)
+    return stack(J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2], *h, m)
+
+
+def inertia_of(numbers: Array) -> Array:
+    """Return the inertia (6, 6, ...) of its numbers, see `inertia_numbers`."""
+    xx, xy, xz, yy, yz, zz, *h, m = numbers
+    return rigid_inertia(stack(stack(xx, xy, xz), stack(xy, yy, yz), stack(xz, yz, zz)), stack(*h), m)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from pydantic import FiniteFloat
@@ -16,7 +16,7 @@ from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.model.paths import path
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.variables import VariableKey
-from nori_dyn.typing import Array
+from nori_dyn.typing import Array, Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ class FrameAcceleration(PlacedRows):
         if self.at_rest:
             velocity_terms = add(velocity_terms, -X.apply_motion(self._gravity(at)))
         return add(velocity_terms[rows], known_terms(self.place.value, y))
+
+    def along(self, C: Floats) -> tuple[FrameAcceleration, Floats] | None:
+        """See `Turnable`; gravity has no axes of a link."""
+        turned = None if self.at_rest else self.place.along(C)
+        return None if turned is None else (replace(self, place=turned[0]), turned[1])
 
     def _gravity(self, at: Kinematics) -> Array:
         """Return a_0 = -a_g in the coordinates of the body."""
@@ -93,7 +98,7 @@ class AngularAccelerometer(LinkReading):
     default: ClassVar[tuple[str, ...]] = MOTION[:3]
 
     def reads(self, place: Place) -> Equation:
-        return variable_reading(place, self, "Nori (3a)", VariableKey("a", place.body), place.X.motion_matrix())
+        return variable_reading(place, self, "Nori (3a)", VariableKey("a", place.body))
 
 
 class LinkAcceleration(LinkReading):
@@ -113,7 +118,7 @@ class LinkAcceleration(LinkReading):
     spatial: ClassVar[tuple[str, ...]] = MOTION
 
     def reads(self, place: Place) -> Equation:
-        return variable_reading(place, self, "Nori (3a), (16)", VariableKey("a", place.body), place.X.motion_matrix())
+        return variable_reading(place, self, "Nori (3a), (16)", VariableKey("a", place.body))
 
 
 class RigidContact(LinkReading):

@@ -28,4 +28,4 @@ class ExternalWrench(LinkReading):
     spatial: ClassVar[tuple[str, ...]] = FORCE
 
     def reads(self, place: Place) -> Equation:
-        return variable_reading(place, self, "Nori (7), (8b)", VariableKey("fx", place.body), place.X.force_matrix())
+        return variable_reading(place, self, "Nori (7), (8b)", VariableKey("fx", place.body))

@@ -56,5 +56,4 @@ class ForceTorque(PlacedReading):
 
     def reads(self, place: Place) -> Equation:
         sign = 1.0 if self.measures == "parent_on_child" else -1.0
-        matrix = sign * place.X.force_matrix()
-        return variable_reading(place, self, "Nori (3f), (16)", VariableKey("f", place.body), matrix)
+        return variable_reading(place, self, "Nori (3f), (16)", VariableKey("f", place.body), sign)

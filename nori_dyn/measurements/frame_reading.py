@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from nori_dyn.model.joints import UNITS, axis_rotation
 from nori_dyn.model.tree import Frame, KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Ranges
 from nori_dyn.system.variables import VariableKey
-from nori_dyn.typing import Array
+from nori_dyn.typing import Array, Floats
 
 Vector = Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
 
@@ -74,6 +74,15 @@ class Place:
     ranges: Ranges | None = None
     units: tuple[str, ...] | None = None
     frame: NamedFrame | None = None
+
+    def along(self, C: Floats) -> tuple[Place, Floats] | None:
+        """Return the same reading along other axes, and what turns it to them; see `Turnable`."""
+        vectors = {self.rows[k : k + 3] for k in range(0, len(self.rows), 3)}
+        if not vectors <= {(0, 1, 2), (3, 4, 5)}:
+            return None
+        turn = np.kron(np.eye(len(self.rows) // 3), snapped(C @ self.X.E.T)).astype(float)
+        value = None if self.value is None else tuple((turn @ self.value).tolist())
+        return replace(self, X=Transform(np.eye(3), C @ self.X.r), value=value), turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,18 +223,49 @@ class LinkReading(PlacedReading):
         return (self.model_copy(update={"links": name}) for name, _, _ in self.owners(tree))
 
 
-def variable_reading(place: Place, sensor: Measurement, source: str, key: VariableKey, matrix: Array) -> Equation:
-    """Return the rows of a place that read `matrix` (6, 6) times one variable."""
-    return VariableReading(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameReading(VariableReading):
+    """Rows X d_k - y = 0, or -X d_k - y = 0, of one spatial vector d_k of a body.
+
+    Attributes:
+        place: the frame, and what is read in it.
+        sign: 1 or -1.
+    """
+
+    place: Place
+    sign: float
+
+    def along(self, C: Floats) -> tuple[FrameReading, Floats] | None:
+        """See `Turnable`."""
+        turned = self.place.along(C)
+        if turned is None:
+            return None
+        place, turn = turned
+        return replace(self, place=place, matrix=_matrix(place, self.key, self.sign), value=place.value), turn
+
+
+def variable_reading(
+    place: Place, sensor: Measurement, source: str, key: VariableKey, sign: float = 1.0
+) -> FrameReading:
+    """Return the rows of a place that read a spatial vector of its body, or its opposite."""
+    return FrameReading(
         name=place.name,
         source=source,
         group=sensor.type,
         components=place.components,
         key=key,
-        matrix=matrix[list(place.rows)],
+        matrix=_matrix(place, key, sign),
         value=place.value,
         sigma=place.sigma,
         ranges=place.ranges,
         units=place.units,
         frame=place.frame,
+        place=place,
+        sign=sign,
     )
+
+
+def _matrix(place: Place, key: VariableKey, sign: float) -> Array:
+    X = place.X
+    matrix: Array = sign * (X.motion_matrix() if key.kind == "a" else X.force_matrix())[list(place.rows)]
+    return matrix

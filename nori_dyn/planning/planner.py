@@ -120,7 +120,10 @@ class EliminationPlan(Shown):
 
     @property
     def cost(self) -> Cost:
-        """All operations of a tick, from q, qd and y to the outputs; sines and cosines are not counted."""
+        """All operations of a tick, from q, qd and y to the outputs; sines and cosines are not counted.
+
+        Of a weighted system those of a tick at a usual state, which is not refined.
+        """
         return self.tried[0].program
 
     @property

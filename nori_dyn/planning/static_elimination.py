@@ -60,14 +60,19 @@ class StaticElimination:
         unknowns: each unknown of the refined system; those of d come first.
         pivots: the pivots that are not constants, in order and up to their sign; of a weighted system, the reciprocals
             of those that are 1 as given.
+        first: each unknown before any refinement: of an exact system `unknowns`.
         improved: of a weighted system, the solution after one step of refinement, which is `unknowns`, and after
             another, for where the first was not small; else empty.
+        watched: of a weighted system, the pivots that are not constants, as in `pivots`: where they are as usual, the
+            first solution is as good as usual; else empty.
     """
 
     refined: RefinedSystem
     unknowns: tuple[Expr, ...]
     pivots: tuple[Guard, ...]
+    first: tuple[Expr, ...]
     improved: tuple[Improved, ...]
+    watched: tuple[Expr, ...]
 
     def guards(self, columns: Sequence[int]) -> tuple[Guard, ...]:
         """Return the guards of pivots that some unknowns depend on, in order.
@@ -79,9 +84,14 @@ class StaticElimination:
         needed = set(graph.reachable([self.unknowns[column] for column in columns]))
         return tuple(guard for guard in self.pivots if guard.value.index in needed)
 
+    def watching(self, columns: Sequence[int]) -> tuple[Expr, ...]:
+        """Return the watched pivots that the first solution of some unknowns depends on, in order."""
+        needed = set(self.refined.symbolic.graph.reachable([self.first[column] for column in columns]))
+        return tuple(value for value in self.watched if value.index in needed)
+
     def cost(self, columns: Sequence[int]) -> Cost:
-        """Count all operations from q, qd and y to some unknowns; sines and cosines are not counted."""
-        return expression_cost([self.unknowns[column] for column in columns])
+        """Count all operations from q, qd and y to the first solution of some unknowns, sines and cosines left out."""
+        return expression_cost([self.first[column] for column in columns])
 
 
 def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimination:
@@ -92,24 +102,30 @@ def static_elimination(refined: RefinedSystem, order: Ordering) -> StaticElimina
     """
     work = eliminated(refined, order)
     d = work.solution()
+    first = tuple(d[column] for column in range(len(d)))
     improved: list[Improved] = []
+    watched: list[Expr] = []
     if refined.weighed or refined.noisy:
         for rows in (_inexact_rows(work, refined.symbolic), set(range(work.n))):
             steps = _refinement(work, refined, d, rows)
             d = {column: d[column] + steps[column] for column in range(len(d))}
             improved.append(Improved(tuple(d.values()), tuple(steps[column] for column in d)))
-        pivots = [
-            Guard(_unsigned(p.reciprocal), p.column, 1 / GROWTH)
-            for p in work.pivots
-            if refined.definitions.get(p.column) == p.row and not p.value.is_constant
-        ]
+        pivots = []
+        for p in work.pivots:
+            if not p.value.is_constant and refined.definitions.get(p.column) == p.row:
+                pivots.append(Guard(_unsigned(p.reciprocal), p.column, 1 / GROWTH))
+                watched.append(pivots[-1].value)
+            elif not p.value.is_constant:
+                watched.append(_unsigned(p.value))
     else:
         pivots = [Guard(_unsigned(p.value), p.column) for p in work.pivots if not p.value.is_constant]
     return StaticElimination(
         refined=refined,
-        unknowns=improved[0].unknowns if improved else tuple(d[column] for column in range(len(d))),
+        unknowns=improved[0].unknowns if improved else first,
         pivots=tuple(pivots),
+        first=first,
         improved=tuple(improved),
+        watched=tuple(watched),
     )
 
 
@@ -159,7 +175,7 @@ def _refinement(work: Elimination[Expr], refined: RefinedSystem, d: dict[int, Ex
     for row, column, entry in zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True):
         if row in rows and (row in multipliers or column in multipliers):
             accumulate(left, row, entry * rough[column])
-    for reading in refined.weighed:
+    for reading in refined.summed:
         force = reading.weight * reading.at(rough)
         for column, entry in reading.entries.items():
             accumulate(left, column, entry * force)

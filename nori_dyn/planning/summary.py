@@ -40,10 +40,14 @@ def plan_document(plan: EliminationPlan) -> Document:
         ("not told", listed((v.name for v in undetermined(plan)), MOST_OUTPUTS)),
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
         ("ordering", plan.ordering),
-        ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs"),
+        ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs{_refined(system)}"),
         ("stability", _in_words(plan.stability)),
     )
     return Document((Facts(facts), costs_table(plan.tried)))
+
+
+def _refined(system: System) -> str:
+    return "; two to three times as many at a state that has to be refined" if system.is_weighted else ""
 
 
 def undetermined(plan: EliminationPlan) -> list[Variable]:

@@ -59,34 +59,57 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]
     notation = Notation(inputs, outputs, straight="STRAIGHT ")
-    alone = replace(notation, lanes=lanes) if job.limbs else notation
-    writer = writer_of(job, alone, large)
-    plain = writer
-    if job.rows is None and job.limbs:
-        plain = writer_of(job, notation, large)
+    layout = _Layout.of(job, replace(notation, lanes=lanes) if job.limbs else notation, large)
 
     def batch() -> str:
-        across = plain if job.rows is None else writer_of(replace(job, rows=None), notation, large)
+        across = _Layout.of(replace(job, rows=None), notation, large) if job.limbs or job.rows else layout
         return _unit(across, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o")
 
     return CSource(
-        _unit(writer, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
+        _unit(layout, lanes, "double", SINGLE_ENTRY, "{}(in, w, out);", "in, w, out"),
         batch,
-        max(each.n_work for each in (plain, writer)) + len(job.inputs) + len(job.outputs),
-        writer.first_pivot,
-        writer.packing.count(),
+        layout.n_work + len(job.inputs) + len(job.outputs),
+        layout.always.first_pivot,
+        (layout.usual or layout.always).packing.count(),
     )
 
 
-def _unit(writer: Writer, lanes: int, real: str, entry: str, call: str, place: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a job is laid out.
+
+    Attributes:
+        always: what may be computed at any state.
+        usual: what is computed at usual ones, where the job tells them from others.
+    """
+
+    always: Writer
+    usual: Writer | None
+
+    @staticmethod
+    def of(job: Job, notation: Notation, large: int) -> _Layout:
+        always = writer_of(job, notation, large)
+        if not job.first:
+            return _Layout(always, None)
+        return _Layout(always, writer_of(job.of_usual, replace(notation, prefix="usual_"), large, always.angles))
+
+    @property
+    def n_work(self) -> int:
+        """Length of the workspace."""
+        return max(self.always.n_work, self.usual.n_work if self.usual else 0)
+
+
+def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: str) -> str:
     """Return a source: over doubles or vectors, with an entry, and how its functions are called."""
-    job, n_work = writer.job, writer.n_work
+    writer, usual, job, n_work = layout.always, layout.usual, layout.always.job, layout.n_work
     n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
         "PIVOTS": writer.first_pivot,
         "N_STEPS": len(job.steps),
+        "HAS_FIRST": int(usual is not None),
+        "N_WATCHED": len(job.watched),
         "FIRST_WEIGHT": len(job.inputs) - job.n_weights,
         "FIRST_SENSOR": len(job.inputs) - job.n_weights + job.n_noise_weights,
         "WEIGHT_SPREAD": job.weight_spread,
@@ -94,7 +117,7 @@ def _unit(writer: Writer, lanes: int, real: str, entry: str, call: str, place: s
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
-        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * n_numbers))),
+        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * (n_numbers - n_work + (usual or writer).n_work)))),
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
@@ -106,10 +129,13 @@ def _unit(writer: Writer, lanes: int, real: str, entry: str, call: str, place: s
         text += f"static const int {name}[] = {{{', '.join(map(str, places)) or '0'}}};\n"
     text += f"#define MAG mag_{real}\n#define MAX max_{real}\n#define ROOT root_{real}\n"
     text += f"#define STRANGE strange_{real}\n#define TAINT taint_{real}\ntypedef flag_{real} flag;\n"
-    text += "\n".join([*writer.chunks(), writer.rows, writer.constants(), writer.residual()])
+    body = [*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows, writer.constants(), writer.residual()]
+    text += "\n".join(body)
+    first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
     return text + entry.format(
+        usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
         calls="\n".join(f"        {call}".format(name) for name in writer.calls),
-        more_calls="\n".join(f"        chunk{k}({place});" for k in writer.chunk_numbers[1]),
+        more_calls="\n".join(f"            chunk{k}({place});" for k in writer.chunk_numbers[1]),
         residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
         transpose=_transpose(lanes),
     )

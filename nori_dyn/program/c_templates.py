@@ -111,7 +111,8 @@ static inline int all_finite(int n, const double *x) {{
 }}
 
 /* in: q, qd, y, weights; w: workspace; out: outputs; limits: smallest size of each pivot, then the usual size of each
-   output that has a step of refinement, which must be less than the share step_limit of it. */
+   output that has a step of refinement, which must be less than the share step_limit of it; then, where there are usual
+   states, their least and largest inputs, and the least size of each number that is watched at them. */
 typedef struct {{ double *in, *w, *out; const double *limits; double residual_limit, residual, step_limit; }} state;
 
 /* Writes the outputs that no input changes, where `run` leaves them out. */
@@ -122,6 +123,20 @@ static int far(const double *steps, const double *out, const double *sizes, doub
     int count = 0;
     for (int k = 0; k < N_STEPS; ++k) count += !(fabs(steps[k]) <= limit * (fabs(out[k]) + sizes[k]));
     return count;
+}}
+
+/* Whether each input lies in the range of usual states. */
+static int are_near(const double *in, const double *low, const double *high) {{
+    int far = 0;
+    for (int k = 0; k < N_INPUTS; ++k) far |= !(in[k] >= low[k]) | !(in[k] <= high[k]);
+    return !far;
+}}
+
+/* Whether each number that is watched is as large as at usual states. */
+static int are_large(const double *watched, const double *least) {{
+    int small = 0;
+    for (int k = 0; k < N_WATCHED; ++k) small |= !(fabs(watched[k]) >= least[k]);
+    return !small;
 }}
 
 /* Computes the outputs; returns 0 only where pivots, steps and the ratio of weights keep their limits, no weight is
@@ -140,12 +155,18 @@ int run(const state *at) {{
             w[N_ANGLES + k + l] = c[l];
         }}
     }}
+    int wrong = 0, is_usual = 0;
+    if (HAS_FIRST && are_near(in, sizes + N_STEPS, sizes + N_STEPS + N_INPUTS)) {{
+{usual_calls}
+        is_usual = are_large(w + PIVOTS + N_PIVOTS, sizes + N_STEPS + 2 * N_INPUTS);
+    }}
+    if (!is_usual) {{
 {calls}
-    int wrong = 0;
-    const double *const steps = w + PIVOTS + N_PIVOTS;
-    if (N_STEPS && far(steps, out, sizes, at->step_limit)) {{
+        const double *const steps = w + PIVOTS + N_PIVOTS;
+        if (N_STEPS && far(steps, out, sizes, at->step_limit)) {{
 {more_calls}
-        wrong += far(steps + N_STEPS, out, sizes, at->step_limit);
+            wrong += far(steps + N_STEPS, out, sizes, at->step_limit);
+        }}
     }}
     wrong += !all_finite(N_OUTPUTS, out);
     for (int k = 0; k < N_PIVOTS; ++k) wrong += !(fabs(w[PIVOTS + k]) >= limits[k]);
@@ -193,9 +214,18 @@ static inline void transpose(vec *t) {{
 {transpose}
 }}
 
-/* The numbers of LANES rows as vectors across them; returns zero in the lanes in which they are finite. */
-static inline vec gather_rows(ptrdiff_t n, const double *const *rows, vec *x) {{
+/* The numbers of LANES rows as vectors across them. Returns zero in the lanes in which they are finite, where there are
+   LANES at least; what is put together number by number is not read again at once. Of shorter rows whole vectors may be
+   read where is_long says so. */
+static inline vec gather_rows(ptrdiff_t n, const double *const *rows, int is_long, vec *x) {{
     vec taint = {{0}}, more = {{0}};
+    if (n < LANES && is_long) {{
+        vec t[LANES];
+        for (int l = 0; l < LANES; ++l) t[l] = *(const unaligned *)rows[l];
+        transpose(t);
+        for (ptrdiff_t k = 0; k < n; ++k) x[k] = t[k];
+        return taint;
+    }}
     for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
         vec t[LANES];
         if (k > n - LANES) k = n - LANES; /* the last block overlaps the one before */
@@ -207,10 +237,8 @@ static inline vec gather_rows(ptrdiff_t n, const double *const *rows, vec *x) {{
             more += t[l + 1] * 0.0;
         }}
     }}
-    for (ptrdiff_t k = 0; n < LANES && k < n; ++k) {{
+    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
         for (int l = 0; l < LANES; ++l) x[k][l] = rows[l][k];
-        taint += x[k] * 0.0;
-    }}
     return taint + more;
 }}
 
@@ -234,20 +262,17 @@ static inline vec gather(ptrdiff_t n, const double *from, ptrdiff_t step, ptrdif
     if (across == 1) {{
         const double *rows[LANES];
         for (int l = 0; l < LANES; ++l) rows[l] = from + step * (l < left ? l : left - 1);
-        taint = gather_rows(n, rows, x);
+        taint = gather_rows(n, rows, left >= LANES && step * (left - LANES) + n >= LANES, x);
         const ptrdiff_t ahead = step * (left - LANES < LANES ? left - LANES : LANES);
         for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(from + step * LANES + k);
     }} else if (step == 1 && left >= 2 * LANES)
         for (ptrdiff_t k = 0; k < n; ++k) {{
             x[k] = *(const unaligned *)(from + across * k);
             __builtin_prefetch(from + across * k + LANES);
-            taint += x[k] * 0.0;
         }}
     else
-        for (ptrdiff_t k = 0; k < n; ++k) {{
+        for (ptrdiff_t k = 0; k < n; ++k)
             for (int l = 0; l < LANES; ++l) x[k][l] = from[across * k + step * (l < left ? l : left - 1)];
-            taint += x[k] * 0.0;
-        }}
     return taint;
 }}
 
@@ -297,6 +322,8 @@ static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {{
         const block b = at->blocks[a];
         taint += gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, at->n - base, x + first);
     }}
+    for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a)
+        if (at->blocks[a].n < LANES || at->blocks[a].across != 1) taint += taint_of(at->blocks[a].n, x + first);
     ivec refused = ~(taint == 0.0), beyond = {{0}};
     for (int k = 0; k < N_QUATERNIONS; ++k) {{
         vec *const p = x + quaternions[k], norm = ROOT(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);
@@ -310,13 +337,30 @@ static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {{
     return refused;
 }}
 
+/* Whether the inputs of LANES states lie in the range of usual states. */
+static inline int are_near(const batch *at, const vec *x) {{
+    const double *const low = at->limits + N_PIVOTS + N_STEPS, *const high = low + N_INPUTS;
+    ivec near = ~(ivec){{0}};
+    for (int k = 0; k < N_INPUTS; ++k) near &= (x[k] >= low[k]) & (x[k] <= high[k]);
+    return !any(~near);
+}}
+
+/* Whether each number that is watched is as large as at usual states. */
+static inline int are_large(const batch *at, const vec *w) {{
+    const double *const least = at->limits + N_PIVOTS + N_STEPS + 2 * N_INPUTS;
+    ivec large = ~(ivec){{0}};
+    for (int k = 0; k < N_WATCHED; ++k) large &= mag_vec(w[PIVOTS + N_PIVOTS + k]) >= least[k];
+    return !any(~large);
+}}
+
 /* Checks LANES states from one on and puts away their outputs; returns with how many something is wrong. */
-static inline int finish(const batch *at, ptrdiff_t base, ivec refused, const vec *x, vec *w, vec *o) {{
+static inline int finish(const batch *at, ptrdiff_t base, ivec refused, int usual, const vec *x, vec *w, vec *o) {{
     const double *const limits = at->limits, *const sizes = limits + N_PIVOTS, step_limit = at->step_limit;
     const ptrdiff_t n = at->n;
     ivec count = {{0}}, again = {{0}};
     const vec *const steps = w + PIVOTS + N_PIVOTS;
-    for (int k = 0; k < N_STEPS; ++k) again -= ~(mag_vec(steps[k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
+    for (int k = 0; !usual && k < N_STEPS; ++k)
+        again -= ~(mag_vec(steps[k]) <= step_limit * (mag_vec(o[k]) + sizes[k]));
     if (any(again)) {{
 {more_calls}
         for (int k = 0; k < N_STEPS; ++k)
@@ -357,22 +401,32 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec refused, const ve
 const ptrdiff_t n_batch = (ptrdiff_t)GROUPS * LANES * (N_WORK + N_INPUTS + N_OUTPUTS);
 
 /* Calls a function of statements for some groups of LANES states: the processor fetches its code once. */
-#define EACH(chunk) for (int g = 0; g < groups; ++g) chunk(x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS)
+#define FOR(chunk, which) for (int g = 0; g < groups; ++g) if (which) \\
+    chunk(x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS)
+#define EACH(chunk) FOR(chunk, !usual[g])
+#define USUAL(chunk) FOR(chunk, usual[g])
 
 /* As `solve`, for the states from one, a multiple of LANES, up to another; returns with how many something is wrong. */
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, vec *w) {{
     vec *const x = w + GROUPS * N_WORK, *const o = x + GROUPS * N_INPUTS;
     ptrdiff_t found = 0;
-    int groups = GROUPS;
+    int groups = GROUPS, usual[GROUPS] = {{0}};
     EACH(constants);
     for (ptrdiff_t base = from; base < to; base += GROUPS * LANES) {{
         ivec refused[GROUPS];
         if (to - base < GROUPS * LANES) groups = (int)((to - base + LANES - 1) / LANES);
         for (int g = 0; g < groups; ++g)
             refused[g] = begin(at, base + g * LANES, x + g * N_INPUTS, w + g * N_WORK);
+        for (int g = 0; g < groups; ++g) usual[g] = HAS_FIRST && are_near(at, x + g * N_INPUTS);
+{usual_calls}
+        int others = 0;
+        for (int g = 0; g < groups; ++g) others |= !(usual[g] = usual[g] && are_large(at, w + g * N_WORK));
+        if (others) {{
 {calls}
+        }}
         for (int g = 0; g < groups; ++g)
-            found += finish(at, base + g * LANES, refused[g], x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS);
+            found += finish(at, base + g * LANES, refused[g], usual[g], x + g * N_INPUTS, w + g * N_WORK,
+                            o + g * N_OUTPUTS);
     }}
     return found;
 }}

@@ -54,6 +54,8 @@ class Job:
         constants_once: whether outputs that no input changes are written by `prepare`, instead of by every `run`.
         steps: expressions that must be small beside the outputs, one of each, or none.
         again: where they are not, other outputs to return, and their steps.
+        first: what may be returned instead of the outputs at a usual state; none where there is nothing cheaper.
+        watched: expressions that have their usual size there.
         rows: what single states compute as rows, where some is; such a job has no equations, and nothing to do again.
         limbs: for each group of isomorphic limbs, the places among the inputs of those of each limb, in the same order.
     """
@@ -71,8 +73,16 @@ class Job:
     constants_once: bool = False
     steps: tuple[Expr, ...] = ()
     again: tuple[tuple[Expr, ...], tuple[Expr, ...]] = ((), ())
+    first: tuple[Expr, ...] = ()
+    watched: tuple[Expr, ...] = ()
     rows: RowPlan | None = None
     limbs: Limbs = ()
+
+    @property
+    def of_usual(self) -> Job:
+        """What is computed at a usual state; what is watched comes after the pivots."""
+        pivots = (*self.pivots, *self.watched)
+        return replace(self, outputs=self.first, pivots=pivots, steps=(), again=((), ()), first=(), watched=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,7 @@ class Notation:
         rarely: what stands before functions that are called where steps are not small.
         root: the function that takes square roots of such numbers.
         straight: what stands before the other functions of statements.
+        prefix: what the names of all functions begin with.
         lanes: numbers of a vector in which statements of several limbs may be packed, at most.
         has_vectors: whether the compiler knows vectors; for one that does not, packs are written lane by lane.
     """
@@ -100,6 +111,7 @@ class Notation:
     rarely: str = "RARELY "
     root: str = "ROOT"
     straight: str = ""
+    prefix: str = ""
     lanes: int = 1
     has_vectors: bool = True
 
@@ -122,9 +134,10 @@ class Writer:
         job: what to compute.
         notation: how statements refer to what they read and write.
         reserved: numbers at the start of the workspace that are the caller's.
+        angles: those that come first, whether they are needed or not.
     """
 
-    def __init__(self, job: Job, notation: Notation, reserved: int = 0) -> None:
+    def __init__(self, job: Job, notation: Notation, reserved: int = 0, angles: Sequence[int] = ()) -> None:
         self.job = job
         self._notation = notation
         rows = job.rows
@@ -141,7 +154,7 @@ class Writer:
         ]
         at_once = sorted([*rows.given, *rows.phases[0].statements]) if rows else graph.reachable(first)
         self.packing = find_packs(graph, at_once, limbs)
-        self.angles = self._ordered_angles(trigonometric)
+        self.angles = list(dict.fromkeys([*angles, *self._ordered_angles(trigonometric)]))
         self._chunks: list[list[int]] = []
         self._placed: set[int] = set()
         self._phase_chunks: list[range] = []
@@ -352,7 +365,7 @@ class Writer:
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
             before = notation.rarely if chunk > last else notation.straight
-            lines = [f"{before}static void chunk{chunk}({notation.parameters}) {{"]
+            lines = [f"{before}static void {notation.prefix}chunk{chunk}({notation.parameters}) {{"]
             for head in statements:
                 lines.extend(self._written(head, chunk))
                 for i in self.packing.members(head):

@@ -25,6 +25,8 @@ class SolutionProgram:
         guards: the pivots that are guarded.
         refines: whether the program refines its solution: where rows are weighed.
         checked: whether D and b are returned too, for the residual.
+        first: the same unknowns before any refinement, which the program itself does not return.
+        watched: of a program that refines, what tells whether it has to: see `StaticElimination`.
     """
 
     program: Program
@@ -32,6 +34,8 @@ class SolutionProgram:
     guards: tuple[Guard, ...]
     refines: bool
     checked: bool
+    first: tuple[Expr, ...]
+    watched: tuple[Expr, ...]
 
     @property
     def parts(self) -> tuple[tuple[Expr, ...], ...]:
@@ -63,4 +67,6 @@ def solution_program(plan: EliminationPlan, columns: Sequence[int], checked: boo
     if checked:
         outputs += [*symbolic.entries, *symbolic.b]
     program = Program.of(symbolic.inputs, outputs)
-    return SolutionProgram(program, np.array(columns, dtype=np.intp), guards, bool(solved.improved), checked)
+    first, watched = tuple(solved.first[column] for column in columns), solved.watching(columns)
+    refines = bool(solved.improved)
+    return SolutionProgram(program, np.array(columns, dtype=np.intp), guards, refines, checked, first, watched)

@@ -67,22 +67,23 @@ class Loop:
     constants: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 
-def writer_of(job: Job, notation: Notation, large: int = LARGE) -> Writer:
+def writer_of(job: Job, notation: Notation, large: int = LARGE, angles: Sequence[int] = ()) -> Writer:
     """Return what lays a job out: with loops where it is large and they make its text much shorter.
 
     Args:
         job: what to compute.
         notation: how statements refer to inputs, `in[0]`, ..., and outputs, `out[0]`, ...
         large: statements from which on blocks that repeat become loops.
+        angles: those that come first, whether they are needed or not.
     """
     if job.rows is not None:
         return Writer(job, notation)
     straight = sum(job.graph.ops[i] in FORMATS for i in job.graph.reachable(_targets(job)))
     if straight >= large:
-        found = RepeatedWriter(job, notation)
+        found = RepeatedWriter(job, notation, angles)
         if found.n_written <= SHRINKS * straight:
             return found
-    return Writer(job, notation)
+    return Writer(job, notation, angles=angles)
 
 
 def _kept(job: Job) -> list[Expr]:
@@ -107,7 +108,7 @@ class RepeatedWriter(Writer):
         notation: as for `writer_of`.
     """
 
-    def __init__(self, job: Job, notation: Notation) -> None:
+    def __init__(self, job: Job, notation: Notation, angles: Sequence[int] = ()) -> None:
         self.job, self._notation, self.packing = job, notation, Packing()
         graph = job.graph
         kept = _kept(job)
@@ -120,7 +121,7 @@ class RepeatedWriter(Writer):
         self._n_first = sum(graph.ops[i] in FORMATS for i in first)
         self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
         turns = [i for i in (*first, *second) if graph.ops[i] in (Op.SIN, Op.COS)]
-        self.angles = sorted({self._input_place[graph.left[i]] for i in turns})
+        self.angles = list(dict.fromkeys([*angles, *sorted({self._input_place[graph.left[i]] for i in turns})]))
         slots = {angle: k for k, angle in enumerate(self.angles)}
         self._slot = {
             i: (0 if graph.ops[i] is Op.SIN else len(self.angles)) + slots[self._input_place[graph.left[i]]]
@@ -274,15 +275,15 @@ class RepeatedWriter(Writer):
 
     def _loop_text(self, number: int, loop: Loop) -> str:
         """Return the tables of a loop, and its function."""
-        form, real = loop.form, self._notation.real
+        form, real, own = loop.form, self._notation.real, self._notation.prefix
         at = np.array([source.start for source in loop.sources], dtype=np.intp).T.reshape(len(form), -1)
-        lines = [f"static const int at{number}[] = {{{', '.join(map(str, at.ravel().tolist())) or '0'}}};"]
+        lines = [f"static const int {own}at{number}[] = {{{', '.join(map(str, at.ravel().tolist())) or '0'}}};"]
         numbers = ", ".join(map(repr, loop.constants.ravel().tolist())) or "0"
-        lines.append(f"static const double k{number}[] = {{{numbers}}};")
-        lines.append(f"static void loop{number}(int first, int end, {self._notation.parameters}) {{")
+        lines.append(f"static const double {own}k{number}[] = {{{numbers}}};")
+        lines.append(f"static void {own}loop{number}(int first, int end, {self._notation.parameters}) {{")
         lines.append("for (int b = first; b < end; ++b) {")
-        lines.append(f"const int *const at = at{number} + {at.shape[1]} * b;")
-        lines.append(f"const double *const k = k{number} + {loop.constants.shape[1]} * b;")
+        lines.append(f"const int *const at = {own}at{number} + {at.shape[1]} * b;")
+        lines.append(f"const double *const k = {own}k{number} + {loop.constants.shape[1]} * b;")
         left_at = {name.partition("[")[0] for names in loop.left_names.values() for name in names}
         for n, source in enumerate(loop.sources):
             const = "" if f"s{n}" in left_at else "const "
@@ -302,7 +303,7 @@ class RepeatedWriter(Writer):
         """Return the function of statements that do not repeat."""
         graph, statements = self.job.graph, self._statements
         before = self._notation.rarely if piece[0] >= self._n_first else self._notation.straight
-        lines = [f"{before}static void piece{number}({self._notation.parameters}) {{"]
+        lines = [f"{before}static void {self._notation.prefix}piece{number}({self._notation.parameters}) {{"]
         here = {s: k for k, s in enumerate(piece.tolist())}
         for s, k in here.items():
             i = self._nodes[s]
@@ -326,6 +327,7 @@ class RepeatedWriter(Writer):
         for number, piece in enumerate(self._pieces):
             yield self._piece_text(number, piece)
         calls: list[list[str]] = [[], []]
+        prefix = self._notation.prefix
         steps = [(int(piece[0]), -1, number) for number, piece in enumerate(self._pieces)]
         steps = sorted([*steps, *self._blocks])
         at = 0
@@ -334,7 +336,7 @@ class RepeatedWriter(Writer):
             at += 1
             part = calls[start >= self._n_first]
             if form < 0:
-                part.append(f"piece{number}(in, w, out);")
+                part.append(f"{prefix}piece{number}(in, w, out);")
                 continue
             end = number + 1
             while (
@@ -343,14 +345,14 @@ class RepeatedWriter(Writer):
                 and (steps[at][0] >= self._n_first) == (start >= self._n_first)
             ):
                 at, end = at + 1, end + 1
-            part.append(f"loop{form}({number}, {end}, in, w, out);")
+            part.append(f"{prefix}loop{form}({number}, {end}, in, w, out);")
         for i, places in self._given_places.items():  # what is no statement: constants, inputs, sines and cosines
             if i not in self._number and not self._is_written_once(i):
                 calls[0].extend(self._fills(i, [f"{array}[{place}]" for array, place in places]))
         for number in range(self.n_chunks):
             rarely = self._notation.rarely if number else ""
             body = "\n".join(calls[number])
-            yield f"{rarely}static void chunk{number}({self._notation.parameters}) {{\n{body}\n}}"
+            yield f"{rarely}static void {prefix}chunk{number}({self._notation.parameters}) {{\n{body}\n}}"
 
 
 def _rigid(places: Indices) -> list[Indices]:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.variables import Unknown, VariableKey
-from nori_dyn.typing import Array
+from nori_dyn.typing import Array, Floats
 
 Ranges: TypeAlias = tuple[tuple[float, float], ...]
 """The lowest and the highest reading of each row; infinite where there is no end."""
@@ -88,6 +88,20 @@ class WithUnknowns(Protocol):
     @property
     def unknowns(self) -> Sequence[Unknown]:
         """The variables that it adds to d."""
+
+
+@runtime_checkable
+class Turnable(Protocol):
+    """What an equation may have besides: vectors that may be read along other axes just as well."""
+
+    def along(self, C: Floats) -> tuple[Equation, Floats] | None:
+        """Return the same rows for variables in other axes, and the orthogonal matrix that turns readings to these.
+
+        The vectors that they read have these axes too. None where rows are not whole vectors.
+
+        Args:
+            C: rotation (3, 3) from link coordinates to the other axes, which the variables are then in.
+        """
 
 
 class Sensors(Protocol):

@@ -14,7 +14,7 @@ import numpy as np
 from nori_dyn.algebra.crossing import Step
 from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.ranges import numbers, numbers_in
-from nori_dyn.algebra.spatial import Transform, centripetal, cross, gyroscopic, join, matmul, matvec
+from nori_dyn.algebra.spatial import Transform, centripetal, cross, inertial_force, join, matmul, matvec
 from nori_dyn.model.internal_frames import InternalLink
 from nori_dyn.model.kinematics import Kinematics, world_acceleration
 from nori_dyn.system.builder import System
@@ -81,6 +81,7 @@ class FrameBuilder:
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
         a, f: for each body the columns of its own acceleration and force.
+        w, v: for each body its angular velocity, and the linear one of its origin.
         given_weighing: how the rows of the system as given hold.
         velocities: the velocities of each body, and of the massless frames before it.
 
@@ -223,7 +224,7 @@ class FrameBuilder:
         external, wrench = self._external(i, turn)
         self.external.append(external)
         self._put(rows, external, wrench)
-        self._set_bias(rows, _inertial_force(link.I, w))
+        self._set_bias(rows, inertial_force(link.I, w))
 
         q = self.state.q[self.tree.q_slices[i]]
         tau, in_a, in_f = (self._own(i, kind) for kind in ("tau", "a", "f"))
@@ -244,7 +245,7 @@ class FrameBuilder:
         self._define(in_f, of_f)
         self._put(of_f, self.f[i], turn.T)
         self._put(of_f, self.a[i], turn.T @ link.J)
-        self._set_bias(of_f, matvec(turn.T, _inertial_force(link.J, w)))
+        self._set_bias(of_f, matvec(turn.T, inertial_force(link.J, w)))
 
     def add_parts(self, at: Kinematics) -> None:
         """Add what components add to (3f) and (3tau), at the kinematics of the links' own frames.
@@ -259,7 +260,7 @@ class FrameBuilder:
                 else:
                     rows = self._given_rows(key.gives, key.body)
                     turn = np.eye(len(rows))
-                turn = self._over_expressions(turn)
+                turn = self.over_expressions(turn)
                 for variable, block in part.blocks(key, at).items():
                     columns = tuple(numbers(self.system.column(*variable)))
                     self._put(rows, columns, matmul(turn, block.astype(object)))
@@ -281,7 +282,7 @@ class FrameBuilder:
             block.equation.bias(turning, self.state.y[block.y])
             self._set_bias(tuple(numbers(block.slice)), block.equation.bias(moving, self.state.y[block.y]))
 
-    def _over_expressions(self, M: Array) -> Array:
+    def over_expressions(self, M: Array) -> Array:
         """Return a matrix of doubles as constants of the graph."""
         found = np.empty(M.shape, dtype=object)
         for place, value in np.ndenumerate(M):
@@ -382,9 +383,3 @@ class FrameBuilder:
         for block in (*self.a, *self.f):
             pairs.update(zip(self.rows_of(block), block, strict=True))
         return pairs | {row: column for column, row in self.definitions.items()}
-
-
-def _inertial_force(I: Array, w: Array) -> Array:
-    """Return what I a needs beside it for a conventional a: of a body that turns at w (3,), at constant velocity."""
-    first_moment = np.array([I[2, 4], I[0, 5], I[1, 3]])
-    return join(gyroscopic(w, I[:3, :3]), centripetal(w, first_moment))

@@ -16,13 +16,18 @@ Source: Bjoerck, Numerical Methods for Least Squares Problems, ch. 5 (equality c
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.algebra.ranges import numbers
+from nori_dyn.algebra.spatial import inertial_force
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import SymbolicState, SymbolicSystem, symbolic_system
+from nori_dyn.typing import Array
 
 ROUNDING = 1e-14
 """Constants of H this near to 0 or to a unit, relative to the largest of their reading, are taken for it: what a
@@ -77,6 +82,41 @@ class WeighedRow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TurnedRow:
+    """A weighed row in place of another: of a vector along other axes, whose components share a weight.
+
+    Attributes:
+        entries: as in `WeighedRow`.
+        b: likewise.
+        still: b at rest, if the row is of the acceleration of a point on a body; else None.
+        body: the body.
+    """
+
+    entries: Mapping[int, Expr]
+    b: Expr
+    still: Expr | None
+    body: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axes:
+    """What is read on other axes than those of sensors.
+
+    Attributes:
+        rows: what stands in place of rows, by their numbers.
+        a: for each body the columns of its acceleration in these axes.
+        w: its angular velocity.
+    """
+
+    rows: Mapping[int, TurnedRow]
+    a: Sequence[tuple[int, ...]]
+    w: Sequence[Array]
+
+
+AS_GIVEN = Axes({}, (), ())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NoisyRow:
     """One row D_k d + b_k that is not weighed, but has noise.
 
@@ -110,6 +150,7 @@ class Optimality:
         multipliers: column of the multiplier of each exact row.
         definitions: as in `RefinedSystem`, of unknowns and multipliers.
         weighed: the rows that are weighed, in order.
+        summed: the same, or what stands in place of them.
         noisy: those that have noise instead.
     """
 
@@ -117,11 +158,16 @@ class Optimality:
     multipliers: dict[int, int]
     definitions: dict[int, int]
     weighed: tuple[WeighedRow, ...]
+    summed: tuple[WeighedRow, ...]
     noisy: tuple[NoisyRow, ...]
 
 
 def optimality(
-    state: SymbolicState, system: SymbolicSystem, weighing: Weighing, definitions: Mapping[int, int]
+    state: SymbolicState,
+    system: SymbolicSystem,
+    weighing: Weighing,
+    definitions: Mapping[int, int],
+    axes: Axes = AS_GIVEN,
 ) -> Optimality:
     """Return the optimality conditions of a system with weighed rows.
 
@@ -130,6 +176,7 @@ def optimality(
         system: all its rows.
         weighing: how they hold.
         definitions: the exact row that defines an unknown, by its column; the entry there is -1.
+        axes: rows along other axes, in place of those of sensors.
     """
     m, n = system.shape
     exact = [row for row in range(m) if row not in weighing.weights]
@@ -150,7 +197,12 @@ def optimality(
             weighed[row][column] = entry
     for (row, column), covariance in weighing.covariances.items():
         entries[multipliers[row], multipliers[column]] = -covariance
-    H, g = _information(state, system, weighing, weighed)
+    rows = [WeighedRow(weighed[row], system.b[row], state.weights[w]) for row, w in sorted(weighing.weights.items())]
+    summed = {
+        row: replace(each, entries=axes.rows[row].entries, b=axes.rows[row].b) if row in axes.rows else each
+        for row, each in zip(sorted(weighing.weights), rows, strict=True)
+    }
+    H, g = _information(state, summed, weighing.weights, axes)
     body_of_row |= {row: bodies[column] for column, row in definitions.items()}
     group_of_row = {row: groups[column] for column, row in definitions.items()}
     n_groups = max(groups) + 1
@@ -164,34 +216,52 @@ def optimality(
     )
     places = {column: multipliers[row] for column, row in definitions.items()}
     of_both = places | {place: column for column, place in places.items()}
-    rows = [WeighedRow(weighed[row], system.b[row], state.weights[w]) for row, w in sorted(weighing.weights.items())]
     uncertain = [NoisyRow(entries, system.b[row], multipliers[row]) for row, entries in noisy.items()]
-    return Optimality(symbolic, multipliers, of_both, tuple(rows), tuple(uncertain))
+    return Optimality(symbolic, multipliers, of_both, tuple(rows), tuple(summed.values()), tuple(uncertain))
 
 
 def _information(
-    state: SymbolicState, system: SymbolicSystem, weighing: Weighing, weighed: Mapping[int, Mapping[int, Expr]]
+    state: SymbolicState, rows: Mapping[int, WeighedRow], weights: Mapping[int, int], axes: Axes
 ) -> tuple[dict[tuple[int, int], Expr], dict[int, Expr]]:
-    """Return H by (row, column), and g by row; rows with one weight are added up before they are weighed."""
+    """Return H by (row, column), and g by row; rows with one weight are added up before they are weighed.
+
+    Points of a body whose accelerations are read are a rigid body themselves, with their weights for masses: what they
+    add to H is its inertia, and what the turning of the body adds to g is the force that it takes.
+    """
     together: defaultdict[int, list[int]] = defaultdict(list)
-    for row in weighed:
-        together[weighing.weights[row]].append(row)
+    for row in rows:
+        together[weights[row]].append(row)
     H: dict[tuple[int, int], Expr] = {}
     g: dict[int, Expr] = {}
-    for which, rows in together.items():
+    inertias: defaultdict[int, dict[tuple[int, int], Expr]] = defaultdict(dict)
+    for which, alike in together.items():
         weight = state.weights[which]
-        squares: dict[tuple[int, int], Expr] = {}
-        readings: dict[int, Expr] = {}
-        for row in rows:
-            for i, x in weighed[row].items():
-                accumulate(readings, i, x * system.b[row])
-                for j, y in weighed[row].items():
-                    accumulate(squares, (i, j), x * y)
-        for place, square in _drop_rounding(squares).items():
+        points = [row for row in alike if row in axes.rows and axes.rows[row].still is not None]
+        for place, square in _drop_rounding(_squares([rows[row] for row in alike])).items():
             accumulate(H, place, weight * square)
+        for place, square in _squares([rows[row] for row in points]).items():
+            accumulate(inertias[axes.rows[points[0]].body], place, weight * square)
+        readings: dict[int, Expr] = {}
+        for row in alike:
+            still = axes.rows[row].still if row in axes.rows else None
+            for i, x in rows[row].entries.items():
+                accumulate(readings, i, x * (rows[row].b if still is None else still))
         for i, reading in readings.items():
             accumulate(g, i, weight * reading)
+    for body, inertia in inertias.items():
+        I = np.array([[inertia.get((i, j), state.graph.zero) for j in axes.a[body]] for i in axes.a[body]])
+        for i, force in zip(axes.a[body], inertial_force(I, axes.w[body]), strict=True):
+            accumulate(g, i, state.graph.expr(force))
     return H, g
+
+
+def _squares(rows: Sequence[WeighedRow]) -> dict[tuple[int, int], Expr]:
+    """Return the sums of the products of rows with themselves, by (row, column)."""
+    found: dict[tuple[int, int], Expr] = {}
+    for row in rows:
+        for (i, x), (j, y) in product(row.entries.items(), repeat=2):
+            accumulate(found, (i, j), x * y)
+    return found
 
 
 def _drop_rounding(squares: dict[tuple[int, int], Expr]) -> dict[tuple[int, int], Expr]:

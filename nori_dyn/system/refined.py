@@ -20,7 +20,7 @@ from nori_dyn.model.internal_frames import internal_links
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
 from nori_dyn.system.massless_frames import Columns, FrameBuilder, MasslessFrames, Turn
-from nori_dyn.system.optimality import NoisyRow, WeighedRow, optimality
+from nori_dyn.system.optimality import Axes, NoisyRow, WeighedRow, optimality
 from nori_dyn.system.repeats import held_forces
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.trace import (
@@ -29,6 +29,7 @@ from nori_dyn.system.trace import (
     symbolic_system,
     trace,
 )
+from nori_dyn.system.turned_rows import turned_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +49,7 @@ class RefinedSystem:
         crossings: the massless frames of each body.
         turns: those after a turn in a plane.
         weighed: the rows that are weighed.
+        summed: the same, vectors among them along the axes of the internal frames: the conditions are their sums.
         noisy: those that have noise instead.
         velocities: for each body the numbers of its velocity, of that of the massless frames before it among them.
         original_weighed, original_noisy: the same of the system as given.
@@ -64,6 +66,7 @@ class RefinedSystem:
     crossings: tuple[MasslessFrames, ...]
     turns: tuple[Turn, ...]
     weighed: tuple[WeighedRow, ...]
+    summed: tuple[WeighedRow, ...]
     noisy: tuple[NoisyRow, ...]
     velocities: tuple[tuple[Expr, ...], ...]
     original_weighed: tuple[WeighedRow, ...]
@@ -84,8 +87,8 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         builder.cross_joint(i)
     for i in range(system.tree.n_links):
         builder.balance_body(i)
+    at = velocities(system.tree, state.q, state.qd)
     if system.parts:
-        at = velocities(system.tree, state.q, state.qd)
         builder.add_parts(at)
         builder.bias_of_components(at)
     original = trace(system, state=state)  # after the cheap expressions, so that it finds them
@@ -93,17 +96,19 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
     symbolic = symbolic_system(state, (builder.n_rows, builder.n), builder.entries, builder.b, builder.groups)
     definitions, turns, duals = builder.definitions, builder.turns, dict[int, int]()
     weighed: tuple[WeighedRow, ...] = ()
+    summed: tuple[WeighedRow, ...] = ()
     noisy: tuple[NoisyRow, ...] = ()
     original_weighed, original_noisy = weighed, noisy
     if system.is_weighted:
         given = optimality(state, original, builder.given_weighing, {})
-        conditions = optimality(state, symbolic, builder.weighing(), definitions)
+        axes = Axes(turned_rows(builder, at), builder.a, builder.w)
+        conditions = optimality(state, symbolic, builder.weighing(), definitions, axes)
         pairs = builder.paired_rows()
         duals = {multiplier: pairs[row] for row, multiplier in conditions.multipliers.items()}
         turns = [_double_turn(turn, definitions, conditions.multipliers) for turn in turns]
         original, symbolic = given.symbolic, conditions.symbolic
         definitions = conditions.definitions | builder.noisy_definitions(conditions)
-        weighed, noisy = conditions.weighed, conditions.noisy
+        weighed, summed, noisy = conditions.weighed, conditions.summed, conditions.noisy
         original_weighed, original_noisy = given.weighed, given.noisy
     return RefinedSystem(
         symbolic=symbolic,
@@ -117,6 +122,7 @@ def refine(system: System, seed: int = 0, regroup: bool = False) -> RefinedSyste
         crossings=tuple(builder.crossings),
         turns=tuple(turns),
         weighed=weighed,
+        summed=summed,
         noisy=noisy,
         velocities=tuple(tuple(state.graph.expr(x) for v in own for x in v) for own in builder.velocities),
         original_weighed=original_weighed,

@@ -172,6 +172,7 @@ SUITE = Suite(
     draw=draw_seconds,
     notes=(
         "all covariances: BERDY's very problem. exact dynamics: the equations of motion hold exactly, and there is no "
-        f"prior on d. A batch has {BATCH:,} states; --quick leaves it out.",
+        f"prior on d. A batch has {BATCH:,} states; --quick leaves it out. The weights are those planned for, so that "
+        "states are usual ones, which are not refined.",
     ),
 )

@@ -35,11 +35,12 @@ from nori_dyn.program.backends.base import (
     state_parts,
 )
 from nori_dyn.program.backends.fallback import Fallback
+from nori_dyn.program.backends.usual import any_limits, unusual_limits, usual_limits
 from nori_dyn.program.c_source import CSource, c_source
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
-from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
+from nori_dyn.program.compiler import cached_library, cached_spills, library_key, load_library, needed_compiler
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE
@@ -47,6 +48,7 @@ from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.residual import Row
+from nori_dyn.program.spills import Spills
 from nori_dyn.system.limbs import corresponding_inputs
 from nori_dyn.typing import Floats
 
@@ -114,6 +116,11 @@ class NativeBackend:
         return self._kernel
 
     @property
+    def spills(self) -> Spills | None:
+        """What the code of a tick puts on the stack; None where that is not known."""
+        return cached_spills(self._record.single)
+
+    @property
     def packed(self) -> Mapping[int, int]:
         """How many operations of a tick isomorphic limbs do together: two at a time, four and so on."""
         return self._record.packed
@@ -137,16 +144,40 @@ class NativeBackend:
             return c_source(_job(*self._traced, self._checked), self._compiler.lanes)
 
     def _measured_limits(self, library: Any, source: CSource) -> list[float]:
-        """Return what each pivot and each step is held against, pivots by their sizes over an ensemble of states."""
-        n_pivots, sizes = len(self._solution.guards), []
-        if n_pivots:
-            kernel = self._kernel_of(library, source.n_work, np.zeros(n_pivots).tolist(), None)
+        """Return what states are held against, by an ensemble of states: see `guard_limits` and `usual_limits`."""
+        plan, solution = self._plan, self._solution
+        n_pivots, n_steps = len(solution.guards), len(self._columns) * solution.refines
+        first, n_watched = source.first_pivot, len(solution.watched)
+
+        def runner(usual: Floats) -> Callable[[Sequence[Floats]], tuple[Floats, Floats, Floats]]:
+            kernel = self._kernel_of(library, source.n_work, [0.0] * (n_pivots + n_steps) + usual.tolist(), None)
             single = self._alone(kernel)
-            for parts in zip(*pivot_ensemble(self._plan), strict=True):
-                np.concatenate(parts, out=single.state)
+
+            def run(state: Sequence[Floats]) -> tuple[Floats, Floats, Floats]:
+                np.concatenate(state, out=single.state)
                 kernel.run(single.at)
-                sizes.append(np.abs(kernel.work[source.first_pivot : source.first_pivot + n_pivots]))
-        return [float(x) for x in guard_limits(self._plan, self._solution, np.array(sizes))]
+                after = kernel.work[first + n_pivots :]
+                return np.abs(kernel.work[first : first + n_pivots]), single.values, after[: max(n_steps, n_watched)]
+
+            return run
+
+        no_state = unusual_limits(plan, solution) if solution.refines else np.zeros(0)
+        run = runner(no_state)
+        sizes = [run(parts)[0] for parts in zip(*pivot_ensemble(plan), strict=True)] if n_pivots else []
+        limits = guard_limits(plan, solution, np.array(sizes))
+        if not solution.refines:
+            return [float(x) for x in limits]
+        run_first = runner(any_limits(plan, solution))
+
+        def refined(state: Sequence[Floats]) -> tuple[Floats, Floats]:
+            _, values, steps = run(state)
+            return values, steps[:n_steps]
+
+        def watched(state: Sequence[Floats]) -> Floats:
+            return run_first(state)[2][:n_watched]
+
+        usual = usual_limits(plan, solution, limits[n_pivots:], refined, watched)
+        return [float(x) for x in (*limits, *usual)]
 
     def _quick(self) -> Callable[[Any, Any, Any], Found | None]:
         """Return `quick`, all that it uses at hand: looking it up on the backend takes a tenth of the time."""
@@ -226,7 +257,8 @@ class NativeBackend:
         if wrong:
             return wrong
         record, n = self._record, len(self._record.guards)
-        pivots, limits = np.abs(self._kernel.work[record.first_pivot :][:n]), np.array(record.limits)
+        n_steps = len(values) * self._plan.system.is_weighted
+        pivots, limits = np.abs(self._kernel.work[record.first_pivot :][:n]), np.array(record.limits)[: n + n_steps]
         small = np.flatnonzero(~(pivots >= limits[:n]))
         if len(small):
             k = int(small[0])
@@ -284,6 +316,8 @@ def _job(plan: EliminationPlan, solution: SolutionProgram, checked: bool) -> Job
         inputs=tuple(x for scalars in symbolic.inputs.values() for x in scalars),
         outputs=unknowns,
         pivots=pivots,
+        first=solution.first if solution.refines else (),
+        watched=solution.watched,
         steps=steps,
         again=(again[0], again[1]),
         equations=equations,

@@ -15,7 +15,7 @@ from nori_dyn.model.synthetic import autotree
 from nori_dyn.program import row_plan as planning
 from nori_dyn.program.functions import CompiledFunction, compiled
 from nori_dyn.program.row_needs import BLOCK
-from nori_dyn.program.row_plan import row_plan
+from nori_dyn.program.row_plan import Loop, row_plan
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.coriolis import coriolis
@@ -66,11 +66,19 @@ def computed(plan, graph, inputs):
                 source, target, _ = copies.pop(0)
                 storage[target] = storage[source]
             size = BLOCK * o.width
+            if isinstance(o, Loop):
+                read = {x.index: storage[place : place + size] for x, place in o.sources}
+                made = o.graph.evaluate([x for x, _ in o.targets], read)
+                for (_, place), row in zip(o.targets, made, strict=True):
+                    storage[place : place + size] = row
+                continue
             total = np.zeros(size) if o.initial is None else storage[o.initial : o.initial + size].copy()
             for sign, terms in ((1, o.added), (-1, o.subtracted)):
                 for coefficient, blocks in terms:
                     factor = storage[plan.where[coefficient]] if coefficient in plan.where else values[coefficient]
                     total += sign * factor * storage[blocks : blocks + size]
+            if o.mask is not None:
+                total[[not o.mask >> k & 1 for k in range(size)]] = 0.0
             storage[o.target : o.target + size] = total
     return values | {i: storage[place] for i, place in plan.where.items()}
 
@@ -86,7 +94,19 @@ def products(tree, q):
     return np.concatenate([first, second, third])
 
 
-@pytest.mark.parametrize("function", [products, minverse, coriolis, crba])
+def waiting(tree, q):
+    """Return rows of which the first waits for a statement, the second does not, and both read another's elements."""
+    n = 2 * BLOCK
+    A = np.array([np.roll(np.concatenate([q, np.zeros(n - len(q))]), 3 * k) for k in range(3)], dtype=object)
+    first = combination(A[0], [q[0], q[1]], [A[1], A[2]])
+    turned = np.array([*first[3:], *first[:3]], dtype=object)
+    late = first[0] * q[2] + q[3]
+    second = combination(A[1], [late, q[2]], [turned, A[0]])
+    third = combination(A[2], [q[3], q[4]], [turned, A[0]])
+    return np.concatenate([second, third])
+
+
+@pytest.mark.parametrize("function", [products, waiting, minverse, coriolis, crba])
 @pytest.mark.usefixtures("eager")
 def test_rows_are_what_their_elements_are(function):
     tree = autotree(9, branching=1.3, skew=0.4)
@@ -160,8 +180,13 @@ def test_what_lies_beyond_the_columns_of_a_row_is_not_read():
     a, b = graph.input("a"), graph.input("b")
     part = combination(x, [a], [x * b], slice(4))
     whole = combination(x, [a, b], [part, x])
-    plan = eagerly(graph, [*part[:4], *whole])
-    assert plan is None or not {node.index for node in whole} & set(plan.where)
+    targets = [*part[:4], *whole]
+    plan = eagerly(graph, targets)
+    assert {node.index for node in whole} <= set(plan.where)
+    inputs = {i: 0.5 + 0.1 * i for i in graph.labels}
+    values = computed(plan, graph, inputs)
+    expected = graph.evaluate(targets, {i: np.array([value]) for i, value in inputs.items()})[:, 0]
+    assert_close([values[node.index] for node in targets], expected, ROUNDING)
 
 
 def test_small_programs_and_programs_without_combinations_have_none():
