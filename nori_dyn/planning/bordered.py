@@ -13,7 +13,7 @@ from typing import Generic, TypeAlias, TypeVar
 from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.algebra.derivatives import Direction, partials
 from nori_dyn.algebra.expressions import Expr, Graph, Op, accumulate
-from nori_dyn.planning.elimination import Elimination, Scalars
+from nori_dyn.planning.elimination import Elimination
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.static_elimination import eliminated
@@ -61,11 +61,11 @@ class Bordered:
         self._held, biases = _written_rows(plan)
         velocities = _nodes(refined.velocities, self.graph)
         cuts = {node: self.n + k for k, node in enumerate(velocities)}
-        forces = [self.n + len(cuts) + k for k in range(len(refined.weighed))]
+        forces = [self.n + len(cuts) + k for k in range(len(refined.summed))]
         self.n_core = self.n + len(cuts) + len(forces)
         self.bodies = [*symbolic.bodies.tolist(), *velocities.values(), *(FIRST for _ in forces)]
         self.entries = dict(zip(_places(symbolic.rows, symbolic.columns), symbolic.entries, strict=True))
-        weighed = [x for row in refined.weighed for x in (*row.entries.values(), row.b, row.weight)]
+        weighed = [x for row in refined.summed for x in (*row.entries.values(), row.b, row.weight)]
         seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
         for k, direction in enumerate(directions):
             for node, rate in direction.items():
@@ -80,7 +80,7 @@ class Bordered:
         for node, own in cuts.items():
             self.entries[own, own] = -self.graph.one
             self._add(own, rates.inner.get(node, {}), self.graph.one)
-        self._forces = list(zip(forces, refined.weighed, strict=True))
+        self._forces = list(zip(forces, refined.summed, strict=True))
         self._add_weighed(rates)
         self.columns: list[dict[int, Expr]] = [{} for _ in directions]
         for (row, column), value in self._R.items():
@@ -221,53 +221,46 @@ class Rates:
         return self._rates.get(x.index, {})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Factors(Generic[T]):
-    """L and U of K, whatever was eliminated along with it.
+    """L and U of K, and what eliminating it made of R.
 
-    Attributes:
-        scalars: the arithmetic.
-        steps: for each pivot its row, column and reciprocal, the column of L below it and the row of U right of it.
+    Args:
+        work: the elimination of a bordered matrix, its first n columns done.
+        n: number of rows and columns of K.
     """
 
-    scalars: Scalars[T]
-    steps: tuple[tuple[int, int, T, tuple[tuple[int, T], ...], tuple[tuple[int, T], ...]], ...]
+    def __init__(self, work: Elimination[T], n: int) -> None:
+        self._scalars, self._n = work.scalars, n
+        self._pivots = work.pivots
+        self._L = [[(i, l) for i, l in step.l.items() if i < n] for step in work.pivots]
+        self._U = [[(j, u) for j, u in step.u.items() if j < n] for step in work.pivots]
 
-    @staticmethod
-    def of(work: Elimination[T], n: int) -> Factors[T]:
-        """Return the factors of the first n rows and columns."""
-
-        def inside(entries: Mapping[int, T]) -> tuple[tuple[int, T], ...]:
-            return tuple((k, x) for k, x in entries.items() if k < n)
-
-        steps = ((p.row, p.column, p.reciprocal, inside(p.l), inside(p.u)) for p in work.pivots)
-        return Factors(work.scalars, tuple(steps))
+    def along(self, k: int) -> tuple[dict[int, T], int]:
+        """Return dx along direction k by column, absent numbers zero: K dx + R_k = 0; and how many updates it takes."""
+        reduced = {step.row: step.u[self._n + k] for step in self._pivots if self._n + k in step.u}
+        return self._backward({row: self._scalars.negative(x) for row, x in reduced.items()})
 
     def solve(self, right: Mapping[int, T]) -> dict[int, T]:
-        """Return the solution of K x = right by column; absent numbers are zero."""
-        return self._solved(right)[0]
-
-    def updates(self, right: Mapping[int, T]) -> int:
-        """Return how many numbers a solution updates."""
-        return self._solved(right)[1]
-
-    def _solved(self, right: Mapping[int, T]) -> tuple[dict[int, T], int]:
-        scalars, reduced, count = self.scalars, dict(right), 0
-        for row, _, _, below, _ in self.steps:
-            value = reduced.get(row)
+        """Return the solution of K x = right by column, absent numbers zero, where no row was given another sign."""
+        scalars, reduced = self._scalars, dict(right)
+        for step, below in zip(self._pivots, self._L, strict=True):
+            value = reduced.get(step.row)
             if value is not None and not scalars.is_zero(value):
-                count += len(below)
                 for i, l in below:
                     reduced[i] = scalars.minus_product(reduced.get(i, scalars.zero), l, value)
+        return self._backward(reduced)[0]
+
+    def _backward(self, reduced: Mapping[int, T]) -> tuple[dict[int, T], int]:
+        scalars, count = self._scalars, 0
         x: dict[int, T] = {}
-        for row, column, reciprocal, _, after in reversed(self.steps):
-            value = reduced.get(row, scalars.zero)
+        for step, after in zip(reversed(self._pivots), reversed(self._U), strict=True):
+            value = reduced.get(step.row, scalars.zero)
             for j, u in after:
                 if j in x:
                     count += 1
                     value = scalars.minus_product(value, u, x[j])
             if not scalars.is_zero(value):
-                x[column] = scalars.times(value, reciprocal)
+                x[step.column] = scalars.times(value, step.reciprocal)
         return x, count
 
 

@@ -63,6 +63,9 @@ class Scalars(Protocol[T]):
     def times(self, x: T, y: T) -> T:
         """Return x y."""
 
+    def negative(self, x: T) -> T:
+        """Return -x."""
+
     def minus_product(self, old: T, x: T, y: T) -> T:
         """Return old - x y."""
 
@@ -92,6 +95,9 @@ class PrimeField:
 
     def times(self, x: int, y: int) -> int:
         return x * y % PRIME
+
+    def negative(self, x: int) -> int:
+        return -x % PRIME
 
     def minus_product(self, old: int, x: int, y: int) -> int:
         return (old - x * y) % PRIME
@@ -138,6 +144,9 @@ class Expressions:
 
     def is_unit(self, x: Expr) -> bool:
         return x.is_unit
+
+    def negative(self, x: Expr) -> Expr:
+        return -x
 
     def minus_product(self, old: Expr, x: Expr, y: Expr) -> Expr:
         return self._sub(old, self._mul(x, y))

@@ -88,11 +88,11 @@ def sensitivities(
     n, found = problem.n_core, {}
     for m, row in zip(chosen, work.rows[n:], strict=False):
         found.update({(m, column - n): value for column, value in row.items()})
-    factors = Factors.of(work, n)
+    factors = Factors(work, n)
     others = sorted(set(range(len(flat))) - set(chosen))
     if others:
-        for k, column in enumerate(problem.columns):
-            x = factors.solve({row: -value for row, value in column.items()})
+        for k in range(len(directions)):
+            x, _ = factors.along(k)
             found.update({(m, k): total(flat[m], x, problem.graph) for m in others})
     return Sensitivities(
         {place: value for place, value in sorted(found.items()) if not value.is_zero},
@@ -116,9 +116,8 @@ def _cheapest(problem: Bordered, outputs: Sequence[Sequence[Sum]]) -> tuple[list
         work = _ordered(problem, problem.bordered([flat[m] for m in chosen]))
         updates[chosen] = work.updates
         if len(chosen) < len(flat):
-            factors = Factors.of(work, problem.n_core)
-            columns = ({row: x.fingerprint for row, x in column.items()} for column in problem.columns)
-            updates[chosen] += sum(factors.updates(column) for column in columns)
+            factors = Factors(work, problem.n_core)
+            updates[chosen] += sum(factors.along(k)[1] for k in range(n))
     rows = min(updates, key=lambda chosen: updates[chosen])
     bordered = problem.bordered([flat[m] for m in rows])
     orders = [Ordering.of(_ordered(problem, bordered, by_body)) for by_body in (True, False)]
