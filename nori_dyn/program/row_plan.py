@@ -204,7 +204,7 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
                 phases[stages.of_node[i]].statements.append(i)
     filled: dict[int, list[int]] = {}
     copied: set[Nodes] = set()
-    for number, c in rows.order:
+    for number, c in sorted(rows.order, key=lambda item: stages.of_number[item[0]]):
         phase = phases[stages.of_number[number]]
         for row in c.read:
             if row in rows.made or row not in rows.columns or row in copied:

@@ -24,11 +24,14 @@ SUMS = 8
 """Terms that are added up one after the other; more are added up apart, as each addition waits for the one before."""
 
 HEAD = """
-typedef double block __attribute__((vector_size({bytes}), may_alias));
-typedef double loose __attribute__((vector_size({bytes}), aligned(8), may_alias));
-#define B(place) (*(block *)(w + (place)))
-#define OUT(place) (*(loose *)(out + (place)))
-#define FROM(place) (*(const loose *)(w + (place)))
+typedef double block __attribute__((vector_size(8 * LANES), may_alias));
+#define B(place) (*(block *)(w + (place) + k))
+#if LANES == {block}
+#define PARTS const int k = 0;
+#else
+#define PARTS for (int k = 0; k < {block}; k += LANES)
+#endif
+#define OUT(place, from) memcpy(out + (place), w + (from), {bytes})
 """
 
 
@@ -44,7 +47,7 @@ def rows_source(
         outputs: which node each output is, of those that are elements of rows.
         kept: which node goes to each place of the workspace, of those that are elements of rows.
     """
-    text = HEAD.format(bytes=8 * BLOCK)
+    text = HEAD.format(bytes=8 * BLOCK, block=BLOCK)
     names: list[list[str]] = []
 
     def where(i: int) -> int:
@@ -87,17 +90,17 @@ def _pieces(phase: Phase, storage: int, place: Callable[[int], int]) -> Iterator
 def _loop(o: Loop, storage: int) -> Iterator[str]:
     """Yield the statements of a loop over blocks."""
     graph, names = o.graph, {}
-    yield f"for (ptrdiff_t k = 0; k < {BLOCK * o.width}; k += {BLOCK}) {{"
+    yield f"for (ptrdiff_t k = 0; k < {BLOCK * o.width}; k += LANES) {{"
     for x, at in o.sources:
         names[x.index] = f"x{x.index}"
-        yield f"const block x{x.index} = B({storage + at} + k);"
+        yield f"const block x{x.index} = B({storage + at});"
     for i in o.statements:
         parts = [_operand(graph, s, names) for s in (graph.left[i], graph.right[i]) if s >= 0]
         names[i] = f"x{i}"
         yield f"const block x{i} = {COLUMN[graph.ops[i]].format(*parts)};"
     for x, at in o.targets:
         value = _operand(graph, x.index, names)
-        yield f"B({storage + at} + k) = {value if x.index in names else f'(block){{0}} + {value}'};"
+        yield f"B({storage + at}) = {value if x.index in names else f'(block){{0}} + {value}'};"
     yield "}"
 
 
@@ -109,9 +112,13 @@ def _statements(o: Operation, storage: int, place: Callable[[int], int]) -> Iter
     """Yield the statements of an operation."""
     signed = [*(("+", term) for term in o.added), *(("-", term) for term in o.subtracted)]
     yield "{"
+    if o.mask is not None:
+        kept = ", ".join(str(o.mask >> k & 1) for k in range(BLOCK))
+        yield f"static const double mask[] __attribute__((aligned({8 * BLOCK}))) = {{{kept}}};"
     for k, (_, (coefficient, _)) in enumerate(signed):
         if coefficient != ONE:
             yield f"const double c{k} = w[{place(coefficient)}];"
+    yield "PARTS {"
     for b in range(o.width):
         sums = [f"B({storage + o.initial + BLOCK * b})"] if o.initial is not None else []
         for first in range(0, len(signed), SUMS):
@@ -122,9 +129,9 @@ def _statements(o: Operation, storage: int, place: Callable[[int], int]) -> Iter
             sums.append(text)
         value = " + ".join(f"({x})" for x in sums) or "(block){0}"
         if o.mask is not None:
-            value += f" * (block){{{', '.join(str(o.mask >> k & 1) for k in range(BLOCK))}}}"
+            value = f"({value}) * *(const block *)(mask + k)"
         yield f"B({storage + o.target + BLOCK * b}) = {value};"
-    yield "}"
+    yield "}}"
 
 
 def _put(where: Mapping[int, int]) -> tuple[str, list[str]]:
@@ -136,7 +143,7 @@ def _put(where: Mapping[int, int]) -> tuple[str, list[str]]:
             single += (x for k in range(n) for x in (to + k, source + k))
         else:  # the last block overlaps the one before
             starts = [*range(0, n - BLOCK, BLOCK), n - BLOCK]
-            lines += [f"OUT({to + k}) = FROM({source + k});" for k in starts]
+            lines += [f"OUT({to + k}, {source + k});" for k in starts]
     if not single:
         return "", lines
     kind = "unsigned short" if max(single) < 1 << 16 else "int"

@@ -79,7 +79,7 @@ def computed(plan, graph, inputs):
                     factor = storage[plan.where[coefficient]] if coefficient in plan.where else values[coefficient]
                     total += sign * factor * storage[blocks : blocks + size]
             if o.mask is not None:
-                total *= [o.mask >> k & 1 for k in range(size)]
+                total[[not o.mask >> k & 1 for k in range(size)]] = 0.0
             storage[o.target : o.target + size] = total
     return values | {i: storage[place] for i, place in plan.where.items()}
 
@@ -95,7 +95,19 @@ def products(tree, q):
     return np.concatenate([first, second, third])
 
 
-@pytest.mark.parametrize("function", [products, minverse, coriolis, crba])
+def waiting(tree, q):
+    """Return rows of which the first waits for a statement, the second does not, and both read another's elements."""
+    n = 2 * BLOCK
+    A = np.array([np.roll(np.concatenate([q, np.zeros(n - len(q))]), 3 * k) for k in range(3)], dtype=object)
+    first = combination(A[0], [q[0], q[1]], [A[1], A[2]])
+    turned = np.array([*first[3:], *first[:3]], dtype=object)
+    late = first[0] * q[2] + q[3]
+    second = combination(A[1], [late, q[2]], [turned, A[0]])
+    third = combination(A[2], [q[3], q[4]], [turned, A[0]])
+    return np.concatenate([second, third])
+
+
+@pytest.mark.parametrize("function", [products, waiting, minverse, coriolis, crba])
 @pytest.mark.usefixtures("eager")
 def test_rows_are_what_their_elements_are(function):
     tree = autotree(9, branching=1.3, skew=0.4)
