@@ -113,18 +113,21 @@ class PlanSet(Shown):
     def _inputs(self) -> SideBySide:
         return SideBySide([one.system for one in self.plans.values()], self.sensors.name)
 
-    def solver(self, backend: str = "auto", check_residual: bool = True) -> SwitchingSolver:
+    def solver(self, backend: str = "auto", check_residual: bool = True, wait: bool = True) -> SwitchingSolver:
         """Return a solver that switches between the states; their programs are compiled, or found compiled, first.
 
         Args:
             backend: as for `Plan.solver`.
             check_residual: whether `solve` and `solve_batch` check the residual, see `Solver`.
+            wait: as for `Plan.solver`; the states are compiled one after the other.
 
         Raises:
+            InputError: not to wait for a backend that is not "auto".
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
         """
-        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, self.sensors.name)
+        name = self.sensors.name
+        return SwitchingSolver(self.plans, self.contact_names, backend, check_residual, progress_bar, name, wait)
 
     def export(self, folder: str | Path, lang: str = "c", name: str | None = None) -> CExport:
         """Write the plans of all states as source code that stands alone: all files, or none.

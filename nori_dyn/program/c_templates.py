@@ -214,9 +214,18 @@ static inline void transpose(vec *t) {{
 {transpose}
 }}
 
-/* The numbers of LANES rows as vectors across them; returns zero in the lanes in which they are finite. */
-static inline vec gather_rows(ptrdiff_t n, const double *const *rows, vec *x) {{
+/* The numbers of LANES rows as vectors across them. Returns zero in the lanes in which they are finite, where there are
+   LANES at least; what is put together number by number is not read again at once. Of shorter rows whole vectors may be
+   read where is_long says so. */
+static inline vec gather_rows(ptrdiff_t n, const double *const *rows, int is_long, vec *x) {{
     vec taint = {{0}}, more = {{0}};
+    if (n < LANES && is_long) {{
+        vec t[LANES];
+        for (int l = 0; l < LANES; ++l) t[l] = *(const unaligned *)rows[l];
+        transpose(t);
+        for (ptrdiff_t k = 0; k < n; ++k) x[k] = t[k];
+        return taint;
+    }}
     for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {{
         vec t[LANES];
         if (k > n - LANES) k = n - LANES; /* the last block overlaps the one before */
@@ -228,10 +237,8 @@ static inline vec gather_rows(ptrdiff_t n, const double *const *rows, vec *x) {{
             more += t[l + 1] * 0.0;
         }}
     }}
-    for (ptrdiff_t k = 0; n < LANES && k < n; ++k) {{
+    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
         for (int l = 0; l < LANES; ++l) x[k][l] = rows[l][k];
-        taint += x[k] * 0.0;
-    }}
     return taint + more;
 }}
 
@@ -255,20 +262,17 @@ static inline vec gather(ptrdiff_t n, const double *from, ptrdiff_t step, ptrdif
     if (across == 1) {{
         const double *rows[LANES];
         for (int l = 0; l < LANES; ++l) rows[l] = from + step * (l < left ? l : left - 1);
-        taint = gather_rows(n, rows, x);
+        taint = gather_rows(n, rows, left >= LANES && step * (left - LANES) + n >= LANES, x);
         const ptrdiff_t ahead = step * (left - LANES < LANES ? left - LANES : LANES);
         for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(from + step * LANES + k);
     }} else if (step == 1 && left >= 2 * LANES)
         for (ptrdiff_t k = 0; k < n; ++k) {{
             x[k] = *(const unaligned *)(from + across * k);
             __builtin_prefetch(from + across * k + LANES);
-            taint += x[k] * 0.0;
         }}
     else
-        for (ptrdiff_t k = 0; k < n; ++k) {{
+        for (ptrdiff_t k = 0; k < n; ++k)
             for (int l = 0; l < LANES; ++l) x[k][l] = from[across * k + step * (l < left ? l : left - 1)];
-            taint += x[k] * 0.0;
-        }}
     return taint;
 }}
 
@@ -318,6 +322,8 @@ static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {{
         const block b = at->blocks[a];
         taint += gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, at->n - base, x + first);
     }}
+    for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a)
+        if (at->blocks[a].n < LANES || at->blocks[a].across != 1) taint += taint_of(at->blocks[a].n, x + first);
     ivec refused = ~(taint == 0.0), beyond = {{0}};
     for (int k = 0; k < N_QUATERNIONS; ++k) {{
         vec *const p = x + quaternions[k], norm = ROOT(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3]);

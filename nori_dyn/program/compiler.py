@@ -23,9 +23,10 @@ from typing import Any
 
 from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.cache_files import cache_root, partial_folder, put_entry, read_entry
+from nori_dyn.program.spills import Spills, spills_in
 
-FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-w")
-LIBRARIES = ("-lm",)
+FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-fPIC", "-w")
+ASSEMBLY, LIBRARY, LIBRARIES = ("-S",), ("-shared",), ("-lm",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +153,35 @@ def _seal(content: bytes) -> bytes:
 
 def _compile(source: str, compiler: Compiler, folder: Path, library: Path, seal: Path) -> None:
     with partial_folder(folder) as work:
-        code, made, sealed = (Path(work) / name for name in ("program.c", "program.so", "seal"))
+        names = ("program.c", "program.s", "program.so", "seal", "spills")
+        code, assembly, made, sealed, counted = (Path(work) / name for name in names)
         code.write_text(source)
-        try:
-            result = _run([*compiler.command, *FLAGS, "-o", str(made), str(code), *LIBRARIES])
-        except OSError as error:
-            raise CompilerError(f"the compiler '{' '.join(compiler.command)}' cannot be run: {error}.") from None
-        if result.returncode:
-            raise CompilerError(f"the compiler '{' '.join(compiler.command)}' fails: {result.stderr.strip()[:500]}")
+        _called(compiler, [*FLAGS, *ASSEMBLY, "-o", str(assembly), str(code)])  # which it does in any case
+        _called(compiler, [*FLAGS, *LIBRARY, "-o", str(made), str(assembly), *LIBRARIES])
+        spills = spills_in(assembly.read_text(errors="replace"))
+        if spills is not None:
+            counted.write_text(f"{spills.puts} {spills.fetches}")
+            put_entry(counted, library.with_suffix(".spills"))
         sealed.write_bytes(_seal(made.read_bytes()))
         put_entry(made, library)
         put_entry(sealed, seal)
+
+
+def _called(compiler: Compiler, arguments: Sequence[str]) -> None:
+    try:
+        result = _run([*compiler.command, *arguments])
+    except OSError as error:
+        raise CompilerError(f"the compiler '{' '.join(compiler.command)}' cannot be run: {error}.") from None
+    if result.returncode:
+        raise CompilerError(f"the compiler '{' '.join(compiler.command)}' fails: {result.stderr.strip()[:500]}")
+
+
+def cached_spills(key: str) -> Spills | None:
+    """Return what the library at an address in the cache puts on the stack; None where that is not known."""
+    folder = usable_folder()
+    content = None if isinstance(folder, OSError) else read_entry(folder / f"{key}.spills")
+    numbers = (content or b"").split()
+    return Spills(*map(int, numbers)) if len(numbers) == 2 and all(map(bytes.isdigit, numbers)) else None
 
 
 def usable_folder() -> Path | OSError:

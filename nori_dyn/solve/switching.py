@@ -26,9 +26,9 @@ from nori_dyn.typing import Floats, Indices
 class SwitchingSolver(Shown):
     """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
 
-    All programs are compiled when it is made; then neither a switch nor a tick plans or allocates anything. A state
-    whose readings are not the first of all readings takes its own from among them at each tick, which costs about a
-    microsecond.
+    All programs are compiled when it is made, unless it is not to wait; then neither a switch nor a tick plans or
+    allocates anything. A state whose readings are not the first of all readings takes its own from among them at each
+    tick, which costs about a microsecond.
 
     Attributes:
         contact_names: all contacts.
@@ -36,7 +36,6 @@ class SwitchingSolver(Shown):
         inputs: the arrays that `tick` reads. y has the readings of all states, weights the weights of all; what the
             present state does not read may be anything.
         outputs: the arrays that `tick` writes, by the names of the outputs, the same ones in every state.
-        backend: name of the backend.
 
     Args:
         plans: the plan of each contact state; for one robot, with the same outputs. The first is the state at first.
@@ -45,8 +44,10 @@ class SwitchingSolver(Shown):
         check_residual: as for `Solver`.
         watch: as for `Solver`.
         name: what to call the sensors, for messages.
+        wait: as for `Solver`; the states are compiled one after the other.
 
     Raises:
+        InputError: not to wait for a backend that is not "auto".
         BackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
 
@@ -74,6 +75,7 @@ class SwitchingSolver(Shown):
         check_residual: bool = True,
         watch: Watch = unwatched,
         name: str = "contacts",
+        wait: bool = True,
     ) -> None:
         self.contact_names, self.states = tuple(contact_names), tuple(plans)
         self._planned = PlannedStates(self.contact_names, self.states)
@@ -83,8 +85,7 @@ class SwitchingSolver(Shown):
         with watch(f"preparing {self._tree.name}") as stage:
             for state, plan in plans.items():
                 stage(f"compiling for {named_contacts(state)}", len(self._solvers) / len(plans))
-                self._solvers.append(Solver(plan, backend, check_residual))
-        self.backend = self._solvers[0].backend
+                self._solvers.append(Solver(plan, backend, check_residual, wait=wait))
         first, tree = next(iter(plans.values())), self._tree
         layout = Layout(first.system, first.outputs)
         zeros = np.zeros(tree.nv + self._all.ny)
@@ -102,6 +103,11 @@ class SwitchingSolver(Shown):
 
     def shown(self) -> Document:
         return switching_document(self)
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend of the present state."""
+        return self._solvers[self._number].backend
 
     @property
     def measurement_names(self) -> tuple[str, ...]:

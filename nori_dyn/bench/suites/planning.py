@@ -82,9 +82,15 @@ def _measured(robot: Robot, problem: str, options: Options) -> Record:
     peers = {name: run.call for name, run in analyses.items()}
     seconds = timed_once({**calls, **peers}, 1 if options.quick else 3)
 
+    figures: dict[str, float] = {}
+
     def compile_it() -> None:
         with fresh_cache():
-            made[0].solver()
+            native = made[0].solver().native
+            if native is not None:
+                figures["workspace [kB]"] = native.kernel.work.nbytes / 1000
+            if native is not None and native.spills is not None:
+                figures.update({"put away": native.spills.puts, "fetched": native.spills.fetches})
 
     seconds |= timed_once({"compile": compile_it}, 1)
     q, qd, y = states.q, states.qd, states.y
@@ -102,7 +108,8 @@ def _measured(robot: Robot, problem: str, options: Options) -> Record:
         "operations": made[0].cost.total,
     }
     order = ["plan", "compile", "compile, with batches", *peers]
-    return Record({**robot.case, "problem": problem}, counts, {name: seconds[name] for name in order}, skipped=skipped)
+    kept = {name: seconds[name] for name in order}
+    return Record({**robot.case, "problem": problem}, counts, kept, figures=figures, skipped=skipped)
 
 
 SUITE = Suite(
@@ -113,6 +120,7 @@ SUITE = Suite(
     draw=draw_seconds,
     notes=(
         "To the first estimate: a process of its own, all outputs asked for; cold with an empty cache, warm run again.",
+        "'put away', 'fetched': numbers that a tick's code puts on the stack for want of registers, and reads there.",
         "Else nothing comes from a cache. KLU, UMFPACK: their symbolic analysis of D, which they would do once, too.",
     ),
 )

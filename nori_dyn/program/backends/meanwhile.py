@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from nori_dyn.errors import CompilerError, NoriWarning
@@ -16,6 +16,9 @@ from nori_dyn.program.backends.base import Backend, Found, Solution, Status
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.numpy import NumpyBackend
 from nori_dyn.typing import Floats
+
+_TURN = Lock()
+"""Plans are compiled one after the other: the first is there sooner, and who runs them is not crowded out."""
 
 
 class Meanwhile:
@@ -37,7 +40,8 @@ class Meanwhile:
 
     def _compile(self, plan: EliminationPlan, check_residual: bool) -> None:
         try:
-            self._native = NativeBackend(plan, check_residual)
+            with _TURN:
+                self._native = NativeBackend(plan, check_residual)
         except Exception as error:  # for whoever calls next, in whose thread it can be seen
             self._failed = error
 

@@ -40,7 +40,7 @@ from nori_dyn.program.c_source import CSource, c_source
 from nori_dyn.program.c_writer import Job
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
-from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
+from nori_dyn.program.compiler import cached_library, cached_spills, library_key, load_library, needed_compiler
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE
@@ -48,6 +48,7 @@ from nori_dyn.program.kernel.native import NativeKernel, interface
 from nori_dyn.program.kernel.single import ALL, MISFITS, Single
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.residual import Row
+from nori_dyn.program.spills import Spills
 from nori_dyn.system.limbs import corresponding_inputs
 from nori_dyn.typing import Floats
 
@@ -113,6 +114,11 @@ class NativeBackend:
     def kernel(self) -> NativeKernel:
         """What runs the program, guards of pivots included."""
         return self._kernel
+
+    @property
+    def spills(self) -> Spills | None:
+        """What the code of a tick puts on the stack; None where that is not known."""
+        return cached_spills(self._record.single)
 
     @property
     def packed(self) -> Mapping[int, int]:

@@ -150,6 +150,24 @@ def test_outputs_between_the_numbers_that_are_read(sums):
     np.testing.assert_array_equal(sums.batch(room[:, ::2], X, out=room[:, 1::2]), X + 2 * X)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 7, 8, 9])
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 15, 16, 17, 64, 65])
+def test_short_rows_are_read_and_written_and_nothing_beside_them(n, count):
+    function = nd.compile(lambda tree, q, qd: q + 2 * qd, nd.autotree(n), backend="native")
+    rng = np.random.default_rng(n)
+    for width in (n, n + 1, 2 * n + 3):
+        room = np.full((count + 2, width), np.nan)  # around what is read and written
+        given = [np.full((count + 2, width), np.nan) for _ in range(2)]
+        q, qd, out = (x.reshape(-1)[width : width * (count + 1)].reshape(count, width)[:, :n] for x in (*given, room))
+        q[:], qd[:] = rng.normal(size=(2, count, n))
+        assert function.batch(q, qd, out=out) is out
+        np.testing.assert_array_equal(out, q + 2 * qd)
+        assert np.isnan(room).sum() == room.size - out.size
+        q[count - 1, n - 1] = np.inf
+        with pytest.raises(nd.InputError, match=rf"q\[{count - 1}, {n - 1}\] is inf"):
+            function.batch(q, qd)
+
+
 def test_room_grows_with_what_is_asked_for(sums):
     for n, threads in ((5, 1), (500, 2), (40, 7), (2000, 3)):
         q = np.random.default_rng(n).normal(size=(n, 3))

@@ -82,3 +82,33 @@ def test_a_compiler_that_fails_is_told_to_the_next_call(plan, monkeypatch):
 def test_a_backend_that_is_named_is_waited_for(plan):
     with pytest.raises(InputError, match="wait=False is for"):
         plan.solver("native", wait=False)
+
+
+def test_the_states_of_a_set_are_compiled_one_after_the_other(own_cache, monkeypatch):
+    at_once, most = [], []
+
+    class Watched(NativeBackend):
+        def __init__(self, *args) -> None:
+            at_once.append(1)
+            most.append(len(at_once))
+            super().__init__(*args)
+            at_once.pop()
+
+    monkeypatch.setattr(meanwhile, "NativeBackend", Watched)
+    wrench = {"type": "external_wrench", "links": "all"}
+    contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+    motion = {"type": "joint_acceleration", "joints": "all"}
+    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+    plans = nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
+    solver = plans.solver(wait=False)
+    alone = float(nd.rnea(plans.tree, np.zeros(1), np.zeros(1), np.ones(1))[0])
+    for _ in range(2):
+        for closed, expected in (([], alone), (["tip"], alone - 0.5)):
+            solver.switch(closed)
+            solver.inputs.y[:] = 1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0
+            assert solver.tick().ok
+            assert solver.outputs.tau == pytest.approx([expected], abs=1e-12)
+        for one in solver._solvers:
+            one._backend.join()
+    assert solver.backend == "native"
+    assert most == [1, 1]
