@@ -204,9 +204,10 @@ class Search:
 
     def _best(self, found: Sequence[LiftedProgram | None]) -> LiftedProgram:
         """Return the best of some programs, or of those in which limbs that are alike are eliminated alike."""
-        programs = [program for program in found if program]
+        programs = sorted((program for program in found if program), key=lambda program: program.burden)
         most = NEAR * min(program.cost.total for program in programs)
-        alike = [self._equalised(program) for program in programs if program.cost.total <= most]
+        best_of_each = {program.regrouped: program for program in reversed(programs)}.values()
+        alike = [self._equalised(program) for program in best_of_each if program.cost.total <= most]
         return min([*filter(None, alike), *programs], key=lambda program: program.burden)
 
     def _equalised(self, program: LiftedProgram) -> LiftedProgram | None:
