@@ -45,6 +45,7 @@ from .recursions.aba import aba
 from .recursions.christoffel import christoffel
 from .recursions.coriolis import coriolis
 from .recursions.crba import crba
+from .recursions.derivatives import aba_derivatives, rnea_derivatives
 from .recursions.factorisation import ltdl, ltl
 from .recursions.jacobian import jacobian
 from .recursions.minverse import minverse
@@ -93,6 +94,7 @@ __all__ = [
     "Window",
     "__version__",
     "aba",
+    "aba_derivatives",
     "autotree",
     "best_sensors",
     "christoffel",
@@ -133,6 +135,7 @@ __all__ = [
     "recursions",
     "redundancy",
     "rnea",
+    "rnea_derivatives",
     "robots",
     "save_components",
     "save_html",

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from nori_dyn.algebra.scalars import cos, sin, sqrt
 from nori_dyn.typing import Floats
 
 if TYPE_CHECKING:
-    from nori_dyn.algebra.rows import Combination
+    from nori_dyn.algebra.rows import RowsMade
 
 PRIME = 170141179478027418735989940027532991339
 """The largest prime below 2^127 - 2^100 pi, so that no power of two is near it. Modulo 2^127 - 1, 2^127 would be 1."""
@@ -61,14 +62,14 @@ _CONSTANT, _INPUT, _ADD, _SUB, _MUL, _NEG = Op.CONSTANT, Op.INPUT, Op.ADD, Op.SU
 """By their own names they are found sooner than as members of a class."""
 
 _UFUNCS: dict[Op, Callable[..., Any]] = {
-    Op.SIN: np.sin,
-    Op.COS: np.cos,
+    Op.SIN: sin,
+    Op.COS: cos,
     Op.ADD: np.add,
     Op.SUB: np.subtract,
     Op.MUL: np.multiply,
     Op.NEG: np.negative,
     Op.RECIPROCAL: np.reciprocal,
-    Op.SQRT: np.sqrt,
+    Op.SQRT: sqrt,
     Op.OPAQUE: np.positive,
 }
 
@@ -96,7 +97,7 @@ class Graph:
     """An arena of merged scalar nodes; node `i` may only refer to nodes before it.
 
     Attributes:
-        combinations: which nodes are, as rows, combinations of which others; see `algebra.rows`.
+        combinations: which nodes are, as rows, made of which others; see `algebra.rows`.
 
     Args:
         seed: seed of the random point at which fingerprints are taken.
@@ -127,7 +128,7 @@ class Graph:
         self.values: list[float] = []
         self.fingerprints: list[int] = []
         self.labels: dict[int, str] = {}
-        self.combinations: list[Combination] = []
+        self.combinations: list[RowsMade] = []
         self._by_fingerprint: dict[int, Expr] = {}
         self._numbers: dict[float, Expr] = {}
         self._sines: dict[int, tuple[Expr, Expr]] = {}

@@ -10,7 +10,7 @@ Source: own derivation (tests/unit/algebra/test_rows.py); docs/design.md, 4.8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -47,6 +47,16 @@ class Combination:
     columns: int
     initial: Nodes
     terms: tuple[tuple[int, bool, Nodes], ...]
+
+    @property
+    def made(self) -> tuple[Nodes, ...]:
+        """The rows that are made."""
+        return (self.row,)
+
+    @property
+    def read(self) -> tuple[Nodes, ...]:
+        """The rows that are read."""
+        return (self.initial, *(row for _, _, row in self.terms))
 
 
 def combination(
@@ -89,6 +99,77 @@ def divided(row: Array, divisor: Any, columns: Columns = ALL) -> Array:
     found = np.zeros(len(row), dtype=object)
     for k in _numbers(row, columns):
         found[k] = row[k] / divisor if not is_zero(row[k]) else row[k]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapped:
+    """Rows that are made of others by the same operations in each column.
+
+    Attributes:
+        first: nodes from this one on came with it, all that it reads was there before.
+        statements: how many came.
+        made: the rows that are made.
+        read: the rows that are read.
+        inputs: what stands for an element of each of these in the operations; a number where all elements are that.
+        outputs: what comes out in a column, as expressions of them.
+    """
+
+    first: int
+    statements: int
+    made: tuple[Nodes, ...]
+    read: tuple[Nodes, ...]
+    inputs: tuple[Expr, ...]
+    outputs: tuple[Expr, ...]
+
+    @property
+    def instructions(self) -> int:
+        """About how many instructions a block takes."""
+        graph = self.outputs[0].graph
+        return len(graph.reachable(self.outputs)) + len(self.outputs)
+
+
+RowsMade: TypeAlias = Combination | Mapped
+
+
+def mapped(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Return what a function makes of arrays, column by column.
+
+    Args:
+        function: takes arrays (k_1, ...), (k_2, ...), ..., returns an array (m, ...), over any scalar and batch axes.
+        arrays: (k_1, n, ...), (k_2, n, ...), ...: their columns are a batch axis of the function's.
+
+    Returns:
+        An array (m, n, ...).
+    """
+    graph = next(
+        (x.graph for array in arrays if not is_numeric(array) for x in array.flat if isinstance(x, Expr)), None
+    )
+    if graph is None:
+        result: Array = function(*arrays)
+        return result
+    arrays = tuple(np.vectorize(graph.expr, otypes=[object])(array) for array in arrays)
+    first = len(graph)
+    columns = [function(*(array[:, k] for array in arrays)) for k in range(arrays[0].shape[1])]
+    found: Array = np.vectorize(graph.expr, otypes=[object])(np.stack(columns, axis=1))
+    statements = len(graph) - first
+    if statements:
+        generic = Graph()
+        inputs = [_generic(generic, array) for array in arrays]
+        outputs = np.vectorize(generic.expr, otypes=[object])(function(*inputs))
+        sources = tuple(_nodes(row) for array in arrays for row in array)
+        rows = tuple(_nodes(row) for row in found)
+        given = tuple(x for array in inputs for x in array)
+        graph.combinations.append(Mapped(first, statements, rows, sources, given, tuple(outputs)))
+    return found
+
+
+def _generic(graph: Graph, array: Array) -> Array:
+    """Return expressions (k,) that stand for any column of an array (k, n): numbers where all columns have the same."""
+    found = np.empty(len(array), dtype=object)
+    for k, row in enumerate(array):
+        alike = row[0].is_constant and all(x.index == row[0].index for x in row)
+        found[k] = graph.expr(row[0].value) if alike else graph.input(f"{len(graph)}")
     return found
 
 
@@ -151,7 +232,7 @@ def _remember(
             i, signed = _unsigned(factor)
             terms.append((i, signed is not subtracted, _nodes(row)))
     made = _nodes(total)
-    if any(node >= first for node in made):
+    if terms and any(made):
         wanted = sum(1 << k for k in columns)
         graph.combinations.append(Combination(first, made, wanted, _nodes(initial), tuple(terms)))
 

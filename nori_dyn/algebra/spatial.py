@@ -182,6 +182,18 @@ def rigid_inertia(J: Array, h: Array, m: Any) -> Array:
     return blocks(J, H, -H, scaled(m, eye))
 
 
+def inertia_numbers(I: Array) -> Array:
+    """Return J_xx, J_xy, J_xz, J_yy, J_yz, J_zz, h and m (10, ...) of the inertia of a rigid body."""
+    J, h, m = rigid_parts(I)
+    return stack(J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2], *h, m)
+
+
+def inertia_of(numbers: Array) -> Array:
+    """Return the inertia (6, 6, ...) of its numbers, see `inertia_numbers`."""
+    xx, xy, xz, yy, yz, zz, *h, m = numbers
+    return rigid_inertia(stack(stack(xx, xy, xz), stack(xy, yy, yz), stack(xz, yz, zz)), stack(*h), m)
+
+
 @dataclass(frozen=True, slots=True)
 class Transform:
     """The Plücker transform from a frame A to a frame B, kept as rotation and translation: RBDA (2.24).

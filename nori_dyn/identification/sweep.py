@@ -43,6 +43,6 @@ def swept(of: Traced, wrt: Sequence[str], freedoms: Sequence[Sequence[int]], bac
     found[:] = gradient(outputs, list(factors), inputs)
     name = f"sweep of {of.name}"
     swept_of = replace(
-        of, name=name, inputs={**of.inputs, FACTORS: factors}, outputs={"sweep": found}, kind=None, implicit=None
+        of, name=name, inputs={**of.inputs, FACTORS: factors}, outputs={"sweep": found}, kind=None, rule=None
     )
     return CompiledFunction(swept_of, backend)

@@ -75,6 +75,7 @@ class Joint(ABC):
 
     - the velocity of the child relative to its parent, from X_J along `integrate`, is S(q) qd;
     - S_rate(q, qd) is the apparent derivative of S along the motion, and c_J that times qd;
+    - bias_by_q(q, qd) is the derivative of c_J along unit velocities, one after the other;
     - rates(q, qd) is the derivative of q along `integrate`;
     - integrate(q, difference(q, p)) is p, as a configuration;
     - a random configuration lies within its room, which is not a point;
@@ -134,6 +135,10 @@ class Joint(ABC):
     def bias(self, q: Array, qd: Array) -> Array:
         """Return c_J (6, ...), the apparent derivative of S times qd."""
         return matvec(self.S_rate(q, qd), qd)
+
+    def bias_by_q(self, q: Array, qd: Array) -> Array:
+        """Return the derivatives (6, nv) or (6, nv, ...) of c_J along each freedom; zero for a constant S."""
+        return np.zeros((6, self.nv))
 
     def rates(self, q: Array, qd: Array) -> Array:
         """Return dq/dt (nq, ...) for the velocity qd (nv, ...)."""
@@ -317,6 +322,13 @@ class Planar(Joint):
         S_rate[3, 1], S_rate[3, 2] = -turn_s, turn_c
         S_rate[4, 1], S_rate[4, 2] = -turn_c, -turn_s
         return S_rate
+
+    def bias_by_q(self, q: Array, qd: Array) -> Array:
+        bias_by_q = zeros((6, 3), q[:1] * qd[:1])
+        turn_s, turn_c = qd[0] * sin(q[0]), qd[0] * cos(q[0])
+        bias_by_q[3, 0] = -turn_c * qd[1] - turn_s * qd[2]
+        bias_by_q[4, 0] = turn_s * qd[1] - turn_c * qd[2]
+        return bias_by_q
 
 
 @dataclass(frozen=True, slots=True)

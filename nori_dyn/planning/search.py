@@ -175,18 +175,21 @@ class Search:
     @cached_property
     def recursions(self) -> LiftedProgram:
         """The program in the order of the recursions."""
-        order = self.order(recursive)
-        return self._best([*self._to_root, *(self._program(which, order) for which in self._near), self.early])
+        return self._best([*(program for found in self._recursions for program in found), self.early])
 
     @cached_property
-    def _to_root(self) -> list[LiftedProgram | None]:
-        """The program of each refinement when bodies go from the leaves to the root."""
-        return [self._program(which, self.order(recursive), to_root=True) for which in range(len(self._refinements))]
+    def _recursions(self) -> list[list[LiftedProgram | None]]:
+        """The programs of each refinement in the order of the recursions: to the root, and as D has it."""
+        order = self.order(recursive)
+        return [
+            [self._program(which, order, to_root) for to_root in (True, False)]
+            for which in range(len(self._refinements))
+        ]
 
     @cached_property
     def _near(self) -> list[int]:
         """The refinements in which other orders are tried."""
-        costs = [program.cost.total if program else math.inf for program in self._to_root]
+        costs = [min(program.cost.total for program in found if program) for found in self._recursions]
         return [which for which, cost in enumerate(costs) if cost <= NEAR * min(costs)]
 
     def lifted(self, order: Ordering) -> LiftedProgram:

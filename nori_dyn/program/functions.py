@@ -78,7 +78,8 @@ class CompiledFunction:
         self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
-        self._rows = row_plan(function.graph, [*self._flat, *(guarded for guarded, _ in function.guards)])
+        targets = [*self._flat, *(guarded for guarded, _ in function.guards)]
+        self._rows = row_plan(function.graph, targets, bool(self._limbs()))
         self.cost: Cost = program.cost if self._rows is None else self._rows.cost
         ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
         self.kernel = chosen(backend, ways, "The function")
@@ -224,7 +225,8 @@ class CompiledFunction:
 
         Args:
             wrt: names of the inputs; for several, the result is a tuple, of all outputs for the first, and so on.
-            mode: "forward" or "reverse" over the expressions, or "auto" for what needs fewer operations.
+            mode: "forward" or "reverse" over the expressions; "auto" takes the analytical derivatives of `rnea` and
+                `aba`, and of another function whichever of the two needs fewer operations.
 
         Raises:
             UnknownNameError: there is no such input.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from nori_dyn.algebra.expressions import Expr, Graph, Op
-from nori_dyn.algebra.rows import Combination, Nodes
+from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
 
 BLOCK = 8
 """Columns of a block: a cache line, one vector of AVX-512, two of AVX2."""
@@ -24,11 +24,12 @@ class NeededRows:
     """What is needed, where some combinations are computed as rows.
 
     Attributes:
-        made: the combination that makes each row, of those that are chosen and needed.
+        made: the combination, or the map, that makes each row, of those that are chosen and needed.
         chosen: their numbers among the combinations.
         support: the columns, as bits, in which what a row is made of may differ from zero.
         beyond: those among them that the row does not have: what comes out there is not zero, as the row is.
-        refused: combinations that would read such columns.
+        masked: rows in which such columns are made zero.
+        to_mask: others in which that is needed, as such columns would be read.
         columns: the columns that are needed, of rows that are made and of those that are gathered.
         owner: the row and column of which a node is an element, and nowhere else computed.
         needed: which nodes are.
@@ -39,36 +40,59 @@ class NeededRows:
         graph: the expressions.
         targets: those that are wanted.
         chosen: numbers of the combinations to be computed as rows, where they are needed.
+        masked: rows in which columns that they do not have are made zero.
     """
 
-    def __init__(self, graph: Graph, targets: Sequence[Expr], chosen: Collection[int]) -> None:
+    def __init__(
+        self, graph: Graph, targets: Sequence[Expr], chosen: Collection[int], masked: frozenset[Nodes] = frozenset()
+    ) -> None:
         self.graph = graph
-        self.made: dict[Nodes, Combination] = {}
+        self.masked, self.to_mask = masked, frozenset[Nodes]()
+        self._gathered: set[Nodes] = set()
+        self.made: dict[Nodes, RowsMade] = {}
         self.support: dict[Nodes, int] = {}
         self.beyond: dict[Nodes, int] = {}
-        self.refused: set[int] = set()
         self.owner: dict[int, tuple[Nodes, int]] = {}
-        self.order: list[tuple[int, Combination]] = []
+        self.order: list[tuple[int, RowsMade]] = []
         for number in sorted(chosen):
             self._take(number, graph.combinations[number])
         self.columns: dict[Nodes, int] = {}
         self.needed = bytearray(len(graph))
         self.coefficients: set[int] = set()
         self._sweep(targets)
-        self.order = [(number, c) for number, c in self.order if self.columns.get(c.row)]
+        self.order = [(number, c) for number, c in self.order if self.wanted(c)]
         self.chosen = frozenset(number for number, _ in self.order)
 
-    def _take(self, number: int, c: Combination) -> None:
-        if c.row in self.made:
+    def wanted(self, c: RowsMade) -> int:
+        """Return which columns of what is made are needed, as bits."""
+        found = 0
+        for row in c.made:
+            if self.made.get(row) is c:
+                found |= self.columns.get(row, 0)
+        return found
+
+    def _take(self, number: int, c: RowsMade) -> None:
+        new = [row for row in c.made if any(row) and not (row in self.made or row in c.read or row in self._gathered)]
+        if not new:
             return
-        support = self._support(c.initial)
-        for _, _, row in c.terms:
-            support |= self._support(row)
-        self.made[c.row], self.support[c.row], self.beyond[c.row] = c, support, support & ~c.columns
+        self._gathered.update(row for row in c.read if row not in self.made)
+        for row in new:
+            self.made[row], self.support[row], self.beyond[row] = c, (1 << len(row)) - 1, 0
+            if isinstance(c, Combination):
+                support = self.support_of(c)
+                kept = c.columns if row in self.masked else support
+                self.support[row], self.beyond[row] = support & kept, support & kept & ~c.columns
+            for column, node in enumerate(row):
+                if node >= c.first and self.graph.ops[node] not in GIVEN:
+                    self.owner.setdefault(node, (row, column))
         self.order.append((number, c))
-        for column, node in enumerate(c.row):
-            if node >= c.first and self.graph.ops[node] not in GIVEN:
-                self.owner.setdefault(node, (c.row, column))
+
+    def support_of(self, c: Combination) -> int:
+        """Return the columns in which what a combination adds up may differ from zero."""
+        support = 0
+        for row in c.read:
+            support |= self._support(row)
+        return support
 
     def _support(self, row: Nodes) -> int:
         found = self.support.get(row)
@@ -84,7 +108,7 @@ class NeededRows:
         waiting = list(self.order)
         for i in range(len(graph) - 1, -1, -1):
             while waiting and waiting[-1][1].first > i:
-                self._read(*waiting.pop())
+                self._read(waiting.pop()[1])
             if needed[i]:
                 if i in self.owner:
                     row, column = self.owner[i]
@@ -94,17 +118,17 @@ class NeededRows:
                         if source >= 0:
                             needed[source] = 1
 
-    def _read(self, number: int, c: Combination) -> None:
+    def _read(self, c: RowsMade) -> None:
         """Need what makes the columns of a row that are needed."""
-        wanted = self.columns.get(c.row, 0)
-        if any(wanted & self.beyond.get(row, 0) for row in (c.initial, *(row for _, _, row in c.terms))):
-            self.refused.add(number)
-        for coefficient, _, row in c.terms:
-            if wanted & self.support[row]:
-                self.needed[coefficient] = 1
-                self.coefficients.add(coefficient)
-                self._use(row, wanted & self.support[row])
-        self._use(c.initial, wanted & self.support[c.initial])
+        wanted = self.wanted(c)
+        self.to_mask |= {row for row in c.read if wanted & self.beyond.get(row, 0)}
+        if isinstance(c, Combination):
+            for coefficient, _, row in c.terms:
+                if wanted & self.support[row]:
+                    self.needed[coefficient] = 1
+                    self.coefficients.add(coefficient)
+        for row in c.read:
+            self._use(row, wanted & self._support(row))
 
     def _use(self, row: Nodes, columns: int) -> None:
         if not columns:
@@ -115,18 +139,19 @@ class NeededRows:
                 self.needed[row[column]] = 1
 
     def wasteful(self) -> frozenset[int]:
-        """Return which combinations are refused, or take more instructions as rows than as statements."""
-        found = set(self.refused)
-        for number, c in self.order:
-            wanted = self.columns[c.row]
-            single = rows = 0
-            for _, _, row in c.terms:
-                columns = wanted & self.support[row]
-                single += 2 * columns.bit_count()
-                rows += TERM + len(blocks(columns)) if columns else 0
-            if single <= rows:
-                found.add(number)
-        return frozenset(found)
+        """Return what takes more instructions as rows than as statements."""
+        return frozenset(number for number, c in self.order if self._takes_more(c))
+
+    def _takes_more(self, c: RowsMade) -> bool:
+        wanted = self.wanted(c)
+        if isinstance(c, Mapped):
+            return c.statements <= len(blocks(wanted)) * c.instructions
+        single = rows = 0
+        for _, _, row in c.terms:
+            columns = wanted & self.support[row]
+            single += 2 * columns.bit_count()
+            rows += TERM + len(blocks(columns)) if columns else 0
+        return single <= rows
 
 
 def bits(columns: int) -> Iterator[int]:

@@ -2,7 +2,8 @@
 
 What a graph remembers as combinations of rows (`algebra.rows`) can be computed element by element, as all else, or a
 block of columns at a time. Rows are laid out over one grid of blocks, column j in lane j % BLOCK, with zeros elsewhere,
-so that an operation is the same for all lanes, aligned, and without masks. What is taken row by row is chosen by
+so that an operation is the same for all lanes and aligned; a mask only where columns that a row does not have would be
+read. What is taken row by row is chosen by
 counts, the same on every machine.
 
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_rows.py).
@@ -15,8 +16,12 @@ from dataclasses import dataclass, field
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
-from nori_dyn.algebra.rows import Combination, Nodes
+from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
 from nori_dyn.program.row_needs import BLOCK, GIVEN, TERM, NeededRows, bits, blocks
+from nori_dyn.program.schedule import schedule
+
+ALL = (1 << BLOCK) - 1
+"""The columns of a block, as bits."""
 
 WIDEST = 6
 """Blocks that an operation keeps in registers."""
@@ -26,6 +31,9 @@ COPIED = 2
 
 GAIN = 0.6
 """Share of the instructions, at most, to which rows must bring a program, or it stays without."""
+
+GAIN_ALONE = 0.85
+"""The same for a robot without limbs that are alike, and would share vectors in straight lines."""
 
 LEAST = 4000
 """Statements below which a program stays without: they fit the first cache, limbs share vectors as well, and no number
@@ -41,6 +49,7 @@ class Operation:
         target: where they go in the rows' storage.
         initial: where they begin, there too; None for zero.
         added, subtracted: the coefficient's node and where the blocks are, of each term.
+        mask: the columns of the block that are kept, as bits, where others are to be zero in the end.
     """
 
     width: int
@@ -48,6 +57,7 @@ class Operation:
     initial: int | None
     added: tuple[tuple[int, int], ...]
     subtracted: tuple[tuple[int, int], ...]
+    mask: int | None = None
 
     @property
     def terms(self) -> tuple[tuple[int, int], ...]:
@@ -58,6 +68,33 @@ class Operation:
     def instructions(self) -> int:
         """About how many instructions it takes."""
         return 2 * self.width + (TERM + self.width) * len(self.terms)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """The same operations in each column of some blocks.
+
+    Attributes:
+        width: how many blocks.
+        sources: the input of the operations, and where its blocks are, of each row that is read.
+        targets: the outcome of the operations, and where its blocks go, of each row that is made.
+        statements: the operations.
+    """
+
+    width: int
+    sources: tuple[tuple[Expr, int], ...]
+    targets: tuple[tuple[Expr, int], ...]
+    statements: tuple[int, ...]
+
+    @property
+    def graph(self) -> Graph:
+        """The expressions of a column."""
+        return self.targets[0][0].graph
+
+    @property
+    def instructions(self) -> int:
+        """About how many instructions it takes."""
+        return self.width * (len(self.sources) + len(self.targets) + len(self.statements))
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +111,7 @@ class Phase:
     statements: list[int] = field(default_factory=list)
     wanted: list[int] = field(default_factory=list)
     copies: list[tuple[int, int, int]] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[Operation | Loop] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,20 +137,26 @@ class RowPlan:
     cost: Cost
 
 
-def row_plan(graph: Graph, targets: Sequence[Expr]) -> RowPlan | None:
-    """Return what to compute as rows in a program for some expressions; None where straight lines are shorter."""
+def row_plan(graph: Graph, targets: Sequence[Expr], has_limbs: bool = True) -> RowPlan | None:
+    """Return what to compute as rows in a program for some expressions; None where straight lines are shorter.
+
+    Args:
+        graph: the expressions.
+        targets: those that are wanted.
+        has_limbs: whether the robot has limbs that are alike.
+    """
     if not graph.combinations:
         return None
     straight = _statements(graph, graph.reachable(targets))
     if straight < LEAST:
         return None
     rows = NeededRows(graph, targets, range(len(graph.combinations)))
-    while dropped := rows.wasteful():
-        rows = NeededRows(graph, targets, rows.chosen - dropped)
+    while (dropped := rows.wasteful()) or rows.to_mask:
+        rows = NeededRows(graph, targets, rows.chosen - dropped, rows.masked | rows.to_mask)
     if not rows.chosen:
         return None
     found, instructions = _laid_out(rows)
-    return found if instructions <= GAIN * straight else None
+    return found if instructions <= (GAIN if has_limbs else max(GAIN, GAIN_ALONE)) * straight else None
 
 
 def _statements(graph: Graph, nodes: Iterable[int]) -> int:
@@ -123,10 +166,15 @@ def _statements(graph: Graph, nodes: Iterable[int]) -> int:
 class _Storage:
     """Where rows lie: the blocks of each that are needed, from the first to the last."""
 
-    def __init__(self, columns: Mapping[Nodes, int]) -> None:
+    def __init__(self, rows: NeededRows) -> None:
         self.size = 0
         self._start: dict[Nodes, int] = {}
-        for row, wanted in columns.items():
+        room = dict(rows.columns)
+        for _, c in rows.order:
+            if isinstance(c, Mapped):  # a loop goes over the same blocks of all
+                for row in (*c.read, *(row for row in c.made if row in room)):
+                    room[row] = room.get(row, 0) | rows.wanted(c)
+        for row, wanted in room.items():
             needed = blocks(wanted)
             self._start[row] = self.size - BLOCK * needed[0]
             self.size += BLOCK * (needed[-1] - needed[0] + 1)
@@ -139,7 +187,7 @@ class _Storage:
 def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
     """Return the plan, and about how many instructions it takes."""
     graph = rows.graph
-    storage = _Storage(rows.columns)
+    storage = _Storage(rows)
     stages = _Stages(rows)
     phases = [Phase() for _ in range(stages.n)]
     where = {
@@ -156,9 +204,9 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
                 phases[stages.of_node[i]].statements.append(i)
     filled: dict[int, list[int]] = {}
     copied: set[Nodes] = set()
-    for _, c in rows.order:
-        phase = phases[stages.of_row[c.row]]
-        for row in (c.initial, *(row for _, _, row in c.terms)):
+    for number, c in rows.order:
+        phase = phases[stages.of_number[number]]
+        for row in c.read:
             if row in rows.made or row not in rows.columns or row in copied:
                 continue
             copied.add(row)
@@ -168,7 +216,7 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
                     phase.copies.append((where[node], place, len(phase.operations)))
                 else:
                     filled.setdefault(node, []).append(place)
-        phase.operations += _operations(rows, storage, c)
+        phase.operations += [_loop(rows, storage, c)] if isinstance(c, Mapped) else _operations(rows, storage, c)
     coefficients = tuple(sorted(i for i in rows.coefficients if i not in where))
     _say_wanted(rows, phases, stages, {*filled, *coefficients})
     operations = [operation for phase in phases for operation in phase.operations]
@@ -188,8 +236,35 @@ def _laid_out(rows: NeededRows) -> tuple[RowPlan, int]:
     return plan, instructions
 
 
-def _cost(graph: Graph, statements: Sequence[int], operations: Sequence[Operation]) -> Cost:
+def _loop(rows: NeededRows, storage: _Storage, c: Mapped) -> Loop:
+    """Return the operations on the blocks that are needed."""
+    found = blocks(rows.wanted(c))
+    first = BLOCK * found[0]
+    targets = {
+        row: (x, storage.place(row, first))
+        for row, x in zip(c.made, c.outputs, strict=True)
+        if rows.made.get(row) is c and rows.columns.get(row)
+    }
+    wanted = [x for x, _ in targets.values()]
+    graph = wanted[0].graph
+    needed = graph.reachable(wanted)
+    read = set(needed)
+    sources = tuple(
+        (x, storage.place(row, first))
+        for row, x in zip(c.read, c.inputs, strict=True)
+        if x.index in read and not x.is_constant
+    )
+    operations = {i for i in needed if graph.ops[i] not in GIVEN}
+    operands = {i: [s for s in (graph.left[i], graph.right[i]) if s in operations] for i in needed if i in operations}
+    statements = schedule(operands, [x.index for x in wanted if x.index in operations])
+    return Loop(found[-1] - found[0] + 1, sources, tuple(targets.values()), tuple(statements))
+
+
+def _cost(graph: Graph, statements: Sequence[int], all_operations: Sequence[Operation | Loop]) -> Cost:
+    loops = [o for o in all_operations if isinstance(o, Loop)]
+    operations = [o for o in all_operations if isinstance(o, Operation)]
     ops = [graph.ops[i] for i in statements]
+    ops += [loop.graph.ops[i] for loop in loops for i in loop.statements * (BLOCK * loop.width)]
     elements = BLOCK * sum(o.width * len(o.terms) for o in operations)
     begun = BLOCK * sum(o.width for o in operations if o.initial is None)  # the first term is added to nothing
     return Cost(
@@ -206,6 +281,7 @@ class _Stages:
     Attributes:
         of_node: that of each needed node.
         of_row: that of each row.
+        of_number: that of what makes rows, by its number.
         n: how many there are.
     """
 
@@ -213,15 +289,16 @@ class _Stages:
         graph = rows.graph
         self.of_node: dict[int, int] = {}
         self.of_row: dict[Nodes, int] = {}
+        self.of_number: dict[int, int] = {}
         self.n = 1
         waiting = rows.order[::-1]
         for i in range(len(graph)):
             while waiting and waiting[-1][1].first <= i:
-                self._add_row(rows, waiting.pop()[1])
+                self._add(rows, *waiting.pop())
             if rows.needed[i] and i not in rows.owner:
                 self.of_node[i] = max((self._before(rows, s) for s in (graph.left[i], graph.right[i])), default=0)
-        for _, c in reversed(waiting):
-            self._add_row(rows, c)
+        for number, c in reversed(waiting):
+            self._add(rows, number, c)
         self.n += max((*self.of_node.values(), *self.of_row.values()))
 
     def _before(self, rows: NeededRows, source: int) -> int:
@@ -230,12 +307,15 @@ class _Stages:
             return 0
         return self.of_row[rows.owner[source][0]] + 1 if source in rows.owner else self.of_node[source]
 
-    def _add_row(self, rows: NeededRows, c: Combination) -> None:
-        wanted, stage = rows.columns[c.row], 0
-        for coefficient, _, row in c.terms:
-            if wanted & rows.support[row]:
-                stage = max(stage, self._in_row(rows, coefficient), self._of(rows, row))
-        self.of_row[c.row] = max(stage, self._of(rows, c.initial))
+    def _add(self, rows: NeededRows, number: int, c: RowsMade) -> None:
+        wanted = rows.wanted(c)
+        stage = max(self._of(rows, row) for row in c.read)
+        if isinstance(c, Combination):
+            for coefficient, _, row in c.terms:
+                if wanted & rows.support[row]:
+                    stage = max(stage, self._in_row(rows, coefficient))
+        self.of_number[number] = stage
+        self.of_row |= {row: stage for row in c.made if rows.made.get(row) is c}
 
     def _in_row(self, rows: NeededRows, node: int) -> int:
         """Return the phase in which a row can read a node."""
@@ -283,6 +363,13 @@ def _operations(rows: NeededRows, storage: _Storage, c: Combination) -> Iterator
         yield Operation(
             len(run), storage.place(c.row, first), storage.place(initial, first) if run[0] in begins else None, (), ()
         )
+    if c.row in rows.masked:
+        made = rows.support_of(c)
+        for b in blocks(wanted):
+            kept = c.columns >> BLOCK * b & ALL
+            if made >> BLOCK * b & ALL & ~kept:
+                place = storage.place(c.row, BLOCK * b)
+                yield Operation(1, place, place, (), (), kept)
 
 
 def _runs(needed: Sequence[int], begun: Mapping[int, bool], begins: set[int]) -> list[list[int]]:

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.program.row_needs import BLOCK
-from nori_dyn.program.row_plan import Operation, Phase, RowPlan
+from nori_dyn.program.row_plan import Loop, Operation, Phase, RowPlan
 
 PIECE = 600
 """Instructions a function, about: compilers are more than linear in the size of one."""
+
+ONE = 1
+"""The node of the number 1: rows are added as they are."""
+
+COLUMN = {Op.ADD: "{0} + {1}", Op.SUB: "{0} - {1}", Op.MUL: "{0} * {1}", Op.NEG: "-{0}", Op.RECIPROCAL: "1.0 / {0}"}
+"""What loops over columns compute."""
 
 SUMS = 8
 """Terms that are added up one after the other; more are added up apart, as each addition waits for the one before."""
@@ -68,7 +75,7 @@ def _pieces(phase: Phase, storage: int, place: Callable[[int], int]) -> Iterator
         while copies and copies[0][2] <= number:
             source, target, _ = copies.pop(0)
             lines.append(f"w[{storage + target}] = w[{storage + source}];")
-        lines.extend(_statements(o, storage, place))
+        lines.extend(_loop(o, storage) if isinstance(o, Loop) else _statements(o, storage, place))
         size += o.instructions
         if size >= PIECE:
             yield lines
@@ -77,20 +84,46 @@ def _pieces(phase: Phase, storage: int, place: Callable[[int], int]) -> Iterator
         yield lines
 
 
+def _loop(o: Loop, storage: int) -> Iterator[str]:
+    """Yield the statements of a loop over blocks."""
+    graph, names = o.graph, {}
+    yield f"for (ptrdiff_t k = 0; k < {BLOCK * o.width}; k += {BLOCK}) {{"
+    for x, at in o.sources:
+        names[x.index] = f"x{x.index}"
+        yield f"const block x{x.index} = B({storage + at} + k);"
+    for i in o.statements:
+        parts = [_operand(graph, s, names) for s in (graph.left[i], graph.right[i]) if s >= 0]
+        names[i] = f"x{i}"
+        yield f"const block x{i} = {COLUMN[graph.ops[i]].format(*parts)};"
+    for x, at in o.targets:
+        value = _operand(graph, x.index, names)
+        yield f"B({storage + at} + k) = {value if x.index in names else f'(block){{0}} + {value}'};"
+    yield "}"
+
+
+def _operand(graph: Graph, i: int, names: Mapping[int, str]) -> str:
+    return names[i] if i in names else f"({graph.values[i]!r})"
+
+
 def _statements(o: Operation, storage: int, place: Callable[[int], int]) -> Iterator[str]:
     """Yield the statements of an operation."""
     signed = [*(("+", term) for term in o.added), *(("-", term) for term in o.subtracted)]
     yield "{"
     for k, (_, (coefficient, _)) in enumerate(signed):
-        yield f"const double c{k} = w[{place(coefficient)}];"
+        if coefficient != ONE:
+            yield f"const double c{k} = w[{place(coefficient)}];"
     for b in range(o.width):
         sums = [f"B({storage + o.initial + BLOCK * b})"] if o.initial is not None else []
         for first in range(0, len(signed), SUMS):
             text = sums.pop(0) if first == 0 and sums else ""
             for k, (sign, (_, blocks)) in enumerate(signed[first : first + SUMS]):
-                text += f" {sign} c{first + k} * B({storage + blocks + BLOCK * b})"
+                factor = "" if signed[first + k][1][0] == ONE else f"c{first + k} * "
+                text += f" {sign} {factor}B({storage + blocks + BLOCK * b})"
             sums.append(text)
-        yield f"B({storage + o.target + BLOCK * b}) = {' + '.join(f'({x})' for x in sums) or '(block){0}'};"
+        value = " + ".join(f"({x})" for x in sums) or "(block){0}"
+        if o.mask is not None:
+            value += f" * (block){{{', '.join(str(o.mask >> k & 1) for k in range(BLOCK))}}}"
+        yield f"B({storage + o.target + BLOCK * b}) = {value};"
     yield "}"
 
 

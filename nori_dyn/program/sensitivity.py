@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -86,8 +86,7 @@ class Derivatives:
         system, symbolic = plan.system, plan.symbolic
         inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
         directions, places = directions_of(plan, self.wrt)
-        weighed = places if system.is_weighted else {}
-        probes = [_probe(symbolic.graph, inputs[name], name, own, plan.seed) for name, own in weighed.items()]
+        probes = list(_probes(symbolic.graph, inputs, places, plan.seed)) if system.is_weighted else []
         found = sensitivities(plan, self.sums, directions, probes)
         whole = np.full((sum(map(len, self.sums)), len(directions)), symbolic.graph.zero, dtype=object)
         for place, value in found.derivatives.items():
@@ -98,11 +97,20 @@ class Derivatives:
         return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards)
 
 
-def _probe(graph: Graph, moved: Array, name: str, part: slice, seed: int) -> dict[int, Expr]:
-    """Return a direction in which all numbers of an input move: weights in proportion to their size."""
-    signs = map(graph.expr, np.random.default_rng(seed).choice([-1.0, 1.0], size=part.stop - part.start).tolist())
-    factors = (sign * x for sign, x in zip(signs, moved, strict=True)) if name == "weights" else signs
-    return dict(zip(range(part.start, part.stop), factors, strict=True))
+def _probes(
+    graph: Graph, inputs: Mapping[str, Array], places: Mapping[str, slice], seed: int
+) -> Iterator[dict[int, Expr]]:
+    """Yield directions in which all of a state moves, and in which all weights do, in proportion to their size."""
+    rng = np.random.default_rng(seed)
+    of_weights = {name: part for name, part in places.items() if name == "weights"}
+    of_state = {name: part for name, part in places.items() if name not in of_weights}
+    for parts in filter(None, (of_state, of_weights)):
+        probe: dict[int, Expr] = {}
+        for name, part in parts.items():
+            signs = map(graph.expr, rng.choice([-1.0, 1.0], size=part.stop - part.start).tolist())
+            factors = (sign * x for sign, x in zip(signs, inputs[name], strict=True)) if of_weights is parts else signs
+            probe.update(zip(range(part.start, part.stop), factors, strict=True))
+        yield probe
 
 
 def _doubts(plan: EliminationPlan, outputs: Sequence[Output], probes: Sequence[Probe]) -> list[tuple[Expr, float]]:

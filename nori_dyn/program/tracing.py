@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.derivatives import Direction, Mode, directional, replaced
+from nori_dyn.algebra.derivatives import Direction, Mode, directional
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.recursions.aba import aba
-from nori_dyn.recursions.crba import inertia_forward_dynamics
-from nori_dyn.recursions.minverse import inverse_by_bodies, inverse_by_factors
-from nori_dyn.recursions.rnea import rnea
+from nori_dyn.program.analytical import ANALYTICAL, Rule
 from nori_dyn.recursions.state import shapes_of
-from nori_dyn.system.trace import configuration_inputs
+from nori_dyn.system.trace import configuration_inputs, freedoms
 from nori_dyn.typing import Array
 
 Function = Callable[..., Any]
@@ -39,7 +36,7 @@ class Traced:
         inputs: each input array by name.
         outputs: each output array by name.
         kind: the type of tuple that the function returns; None where it returns one array.
-        implicit: the equation that the function solves, where it is known.
+        rule: returns its derivatives, where they are known: see `analytical`.
         guards: what must not be small where the outputs are to be trusted, and the least size of each.
     """
 
@@ -49,7 +46,7 @@ class Traced:
     inputs: dict[str, Array]
     outputs: dict[str, Array]
     kind: Callable[..., Any] | None
-    implicit: Implicit | None
+    rule: Rule | None
     guards: tuple[tuple[Expr, float], ...] = ()
 
 
@@ -93,14 +90,15 @@ def traced(
     names = getattr(result, "_fields", None) or [RESULT if len(parts) == 1 else str(k) for k in range(len(parts))]
     kind = None if not isinstance(result, tuple) else getattr(type(result), "_make", tuple)
     outputs = {name: _expressions(graph, part) for name, part in zip(names, parts, strict=True)}
-    return Traced(label, tree, graph, arrays, outputs, kind, IMPLICIT.get(function))
+    return Traced(label, tree, graph, arrays, outputs, kind, ANALYTICAL.get(function))
 
 
 def jacobian(of: Traced, wrt: Sequence[str], mode: Mode = "auto") -> Traced:
     """Return the derivatives of all outputs by some inputs: each output with further axes, of the input's numbers.
 
     For q these are the nv freedoms, along which a configuration can move: the derivatives along unit velocities qd, as
-    only they exist where q has quaternions.
+    only they exist where q has quaternions. What is known analytically is not made from the expressions, unless a mode
+    asks for that.
 
     Args:
         of: the function.
@@ -110,84 +108,36 @@ def jacobian(of: Traced, wrt: Sequence[str], mode: Mode = "auto") -> Traced:
     Raises:
         UnknownNameError: the function has no such input.
     """
-    found: dict[str, Array] = {}
     for name in wrt:
         if name not in of.inputs:
             raise UnknownNameError("input", name, of.inputs, f"function '{of.name}'")
-        found.update({f"{output}/{name}": array for output, array in _by_input(of, name, mode).items()})
-    if not found:
+    if not wrt:
         raise InputError(f"by which input? Those of '{of.name}' are {', '.join(of.inputs)}.")
+    known = of.rule(of.tree, wrt, **of.inputs) if of.rule is not None and mode == "auto" else {}
+    found: dict[str, Array] = {}
+    for name in wrt:
+        if name in known:
+            found[f"{RESULT}/{name}"] = _expressions(of.graph, known[name])
+        else:
+            found.update({f"{output}/{name}": array for output, array in _by_input(of, name, mode).items()})
     name, kind = f"d {of.name} / d {', '.join(wrt)}", of.kind if len(wrt) == 1 else tuple
-    return replace(of, name=name, outputs=found, kind=kind, implicit=None, guards=())
+    return replace(of, name=name, outputs=found, kind=kind, rule=None, guards=())
 
 
 def _by_input(of: Traced, wrt: str, mode: Mode) -> dict[str, Array]:
-    directions, shape = _directions(of, wrt)
-    if of.implicit is not None and "q" in of.inputs:
-        flat = _implicit(of, of.implicit, directions, mode)
+    array, graph = of.inputs[wrt], of.graph
+    directions: list[Direction]
+    if wrt == "q":
+        directions, shape = list(freedoms(graph, of.tree, array)), (of.tree.nv,)
     else:
-        outputs = [x for array in of.outputs.values() for x in array.flat]
-        flat = _matrix(of.graph, len(outputs), len(directions), directional(outputs, directions, mode))
+        directions, shape = [{x.index: graph.one} for x in array.flat], array.shape
+    outputs = [x for array in of.outputs.values() for x in array.flat]
+    flat = _matrix(graph, len(outputs), len(directions), directional(outputs, directions, mode))
     found, first = {}, 0
     for name, array in of.outputs.items():
         found[name] = flat[first : first + array.size].reshape(array.shape + shape)
         first += array.size
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Implicit:
-    """What a function solves: x = function(p) is where residual(x, p) = 0.
-
-    So dx/dp = -(dr/dx)^-1 dr/dp, which is cheaper than the derivative of the way to x.
-
-    Attributes:
-        unknown: the name of x among the residual's parameters.
-        known: the name of the parameter that only the residual's right-hand side has.
-        residual: the left-hand side, as a function of the tree and of x and the other parameters.
-        inverse: (dr/dx)^-1 as a function of the tree and q.
-    """
-
-    unknown: str
-    known: str
-    residual: Function
-    inverse: Function
-
-
-IMPLICIT: dict[Function, Implicit] = {
-    aba: Implicit("qdd", "tau", rnea, inverse_by_bodies),
-    inertia_forward_dynamics: Implicit("qdd", "tau", rnea, inverse_by_factors),
-}
-"""Functions that solve an equation: forward dynamics solves inverse dynamics. Source: Carpentier and Mansard (2018)."""
-
-
-def _implicit(of: Traced, rule: Implicit, directions: list[Direction], mode: Mode) -> Array:
-    """Return the derivatives (outputs, directions) of a function that solves an equation."""
-    graph, tree = of.graph, of.tree
-    free = _inputs(graph, tree, rule.unknown, shapes_of(tree)[rule.unknown])
-    parameters = {name: array for name, array in of.inputs.items() if name != rule.known}
-    left = [graph.expr(x) for x in rule.residual(tree, **parameters, **{rule.unknown: free})]
-    rates = _matrix(graph, len(left), len(directions), directional(left, directions, mode))
-    (solution,) = of.outputs.values()
-    values = {x.index: value for x, value in zip(free, solution, strict=True)}
-    rates = np.reshape(np.array(replaced(list(rates.flat), values), dtype=object), rates.shape)
-    given = of.inputs.get(rule.known)
-    if given is not None:
-        right = _matrix(graph, len(left), len(directions), directional(list(given), directions, "forward"))
-        rates = rates - right
-    return -np.asarray(rule.inverse(tree, of.inputs["q"])) @ rates
-
-
-def _directions(of: Traced, wrt: str) -> tuple[list[Direction], tuple[int, ...]]:
-    array, graph, tree = of.inputs[wrt], of.graph, of.tree
-    if wrt != "q":
-        return [{x.index: graph.one} for x in array.flat], array.shape
-    directions: list[Direction] = []
-    for joint, s in zip(tree.joints, tree.q_slices, strict=True):
-        for unit in np.eye(joint.nv):
-            rates = [graph.expr(rate) for rate in joint.rates(array[s], unit)]
-            directions.append({x.index: rate for x, rate in zip(array[s], rates, strict=True) if not rate.is_zero})
-    return directions, (tree.nv,)
 
 
 def _matrix(graph: Graph, rows: int, columns: int, entries: Mapping[tuple[int, int], Expr]) -> Array:

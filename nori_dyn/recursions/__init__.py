@@ -4,6 +4,7 @@ tau = nd.recursions.rnea(tree, q, qd, qdd)              also bias_force, gravity
 qdd = nd.recursions.aba(tree, q, qd, tau)               also hybrid_dynamics, inertia_forward_dynamics
 H = nd.recursions.crba(tree, q)                         also minverse, its inverse
 M, Mdot, C = nd.recursions.coriolis(tree, q, qd)        also christoffel; times_C, for C qd_r without C
+nd.recursions.rnea_derivatives(tree, q, qd, qdd)        also aba_derivatives
 J = nd.recursions.jacobian(tree, q, "tool")             also jacobian_rate
 L = nd.recursions.ltl(H, expanded_parents(tree))        also ltdl, ltl_in_place, solve_ltl, ...
 nd.recursions.com_coordinates(tree, q, qd)              also coordinate_change
@@ -21,6 +22,12 @@ from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import CoordinateChange, com_coordinates, coordinate_change
 from nori_dyn.recursions.coriolis import Coriolis, coriolis, times_C
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
+from nori_dyn.recursions.derivatives import (
+    ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives,
+    aba_derivatives,
+    rnea_derivatives,
+)
 from nori_dyn.recursions.factorisation import (
     LTDL,
     ltdl,
@@ -44,8 +51,11 @@ __all__ = [
     "LTDL",
     "CoordinateChange",
     "Coriolis",
+    "ForwardDynamicsDerivatives",
     "HybridDynamics",
+    "InverseDynamicsDerivatives",
     "aba",
+    "aba_derivatives",
     "bias_force",
     "christoffel",
     "com_coordinates",
@@ -66,6 +76,7 @@ __all__ = [
     "ltl_in_place",
     "minverse",
     "rnea",
+    "rnea_derivatives",
     "solve_L",
     "solve_L_transpose",
     "solve_ltdl",

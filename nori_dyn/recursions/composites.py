@@ -7,10 +7,14 @@ Source: Echeandia and Wensing (15), (16).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from nori_dyn.algebra.crossing import as_transform
-from nori_dyn.algebra.spatial import Transform, cross_motion, matvec, spread
+from nori_dyn.algebra.rows import mapped
+from nori_dyn.algebra.spatial import Transform, cross_motion, inertia_numbers, inertia_of, matvec, spread
 from nori_dyn.model.kinematics import Kinematics, world_transforms
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.state import bodies
@@ -26,38 +30,68 @@ class RootCoordinates:
         I: inertia of each body (6, 6, ...).
         v: velocity of each body (6, ...); empty when only positions were asked for.
         S_rate: derivative of S (6, n_i, ...), by the motion and by axes that move in their own frame; empty likewise.
+        X: transform from these coordinates to each body's own.
         X_root: transform from the coordinates of the world to those of each body's root.
+        fx: external wrench on each body (6, ...); empty when none were given.
     """
 
     S: tuple[Array, ...]
     I: tuple[Array, ...]
     v: tuple[Array, ...]
     S_rate: tuple[Array, ...]
+    X: tuple[Transform, ...]
     X_root: tuple[Transform, ...]
+    fx: tuple[Array, ...]
 
 
-def root_coordinates(tree: KinematicTree, q: Array, qd: Array | None = None) -> RootCoordinates:
-    """Return the bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given."""
-    at, inertias, _ = bodies(tree, q)
+def root_coordinates(
+    tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | None = None, regroup: bool = False
+) -> RootCoordinates:
+    """Return the bodies at a configuration q (nq, ...), and a velocity qd (nv, ...) where it is given.
+
+    Wrenches fx and `regroup` are those of `bodies`.
+    """
+    at, inertias, turned = bodies(tree, q, fx=fx, regroup=regroup)
     X = root_transforms(at)
     X_root: list[Transform] = []
     S: list[Array] = []
-    I: list[Array] = []
     v: list[Array] = []
     S_rate: list[Array] = []
+    wrenches = [X[i].force_to_parent(wrench) for i, wrench in enumerate(turned)]
     for i, (joint, parent) in enumerate(zip(tree.joints, tree.parents, strict=True)):
         root = tree.is_root(i)
         X_root.append(as_transform(at.X_up[i]) if root else X_root[parent])
         back = X[i].inverse()
         S.append(at.S[i] if root else back.apply_motion(at.S[i]))
-        I.append(inertias[i] if root else X[i].inertia_to_parent(inertias[i]))
         if qd is not None:
             part = qd[tree.v_slices[i]]
             v_J = matvec(S[i], part)
             v.append(v_J if root else v[parent] + v_J)
             turning = spread(joint.S_rate(q[tree.q_slices[i]], part), (6, joint.nv), q.shape[1:])
             S_rate.append(cross_motion(v[i][:, None], S[i]) + (turning if root else back.apply_motion(turning)))
-    return RootCoordinates(tuple(S), tuple(I), tuple(v), tuple(S_rate), tuple(X_root))
+    batch = q.shape[1:]
+    E = columns([spread(X_i.E, (3, 3), batch).reshape(9, *batch) for X_i in X])
+    r = columns([spread(X_i.r, (3,), batch) for X_i in X])
+    I = mapped(_inertia_to_root, E, r, columns([inertia_numbers(I_i) for I_i in inertias]))
+    return RootCoordinates(
+        tuple(S),
+        tuple(inertia_of(I[:, i]) for i in range(tree.n_links)),
+        tuple(v),
+        tuple(S_rate),
+        tuple(X),
+        tuple(X_root),
+        tuple(wrenches),
+    )
+
+
+def _inertia_to_root(E: Array, r: Array, I: Array) -> Array:
+    """Return the numbers of an inertia in root coordinates (10, ...), given those in its own and the way there."""
+    return inertia_numbers(Transform(E.reshape(3, 3, *E.shape[1:]), r).inertia_to_parent(inertia_of(I)))
+
+
+def columns(parts: Sequence[Array]) -> Array:
+    """Return vectors (m, ...) as the columns of an array (m, n, ...)."""
+    return np.stack(parts, axis=1)
 
 
 def root_transforms(at: Kinematics) -> list[Transform]:

@@ -81,8 +81,17 @@ def inertia_factors(tree: KinematicTree, q: Any) -> LTDL:
         SingularSystemError: a joint moves no inertia: names it.
         UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
     """
+    return factorised(tree, crba(tree, q))
+
+
+def factorised(tree: KinematicTree, H: Array) -> LTDL:
+    """Return L and D of the inertia matrix H (nv, nv, ...) of a robot.
+
+    Raises:
+        SingularSystemError: a joint moves no inertia: names it.
+    """
     try:
-        return ltdl(crba(tree, q), expanded_parents(tree))
+        return ltdl(H, expanded_parents(tree))
     except NotPositiveDefiniteError as error:
         joint = next(i for i, v in enumerate(tree.v_slices) if error.freedom < v.stop)
         raise no_inertia(tree.joint_names[joint], error.pivot) from None

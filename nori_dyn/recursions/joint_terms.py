@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from nori_dyn.algebra.derivatives import directional
+from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import UnsupportedComponentError
 from nori_dyn.model.kinematics import positions, velocities
@@ -19,6 +21,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.newton_euler import acting_on, added_bias
 from nori_dyn.system.parts import Part, parts_of
 from nori_dyn.system.rows import NewtonEuler
+from nori_dyn.system.trace import configuration_inputs, freedoms
 from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Array, Floats
 
@@ -51,6 +54,30 @@ class JointTerms:
             on = NewtonEuler("tau", i)
             h[v] = added_bias(on, acting_on(on, self.parts), at, h[v])
         return h
+
+    def force_rates(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Return the derivatives of h by q, along the freedoms, and by qd, each (nv, nv, ...)."""
+        n = self.tree.nv
+        by_q, by_qd = (zeros((n, n), qd) for _ in range(2))
+        if not self.parts:
+            return by_q, by_qd
+        graph, inputs, places, rates = _derived_forces(self)
+        numbers = np.concatenate([q, qd])
+        state = {i: numbers[k, ...] for k, i in enumerate(inputs)}  # an array, where it is a symbol as well
+        for (row, column), rate in zip(places, graph.evaluate(rates, state), strict=True):
+            (by_q if column < n else by_qd)[row, column % n] = rate
+        return by_q, by_qd
+
+
+@lru_cache(maxsize=16)
+def _derived_forces(terms: JointTerms) -> tuple[Graph, list[int], list[tuple[int, int]], list[Expr]]:
+    """Return the derivatives of h by q and then qd: the expressions, their inputs q and qd, their places, and they."""
+    graph, tree = Graph(), terms.tree
+    q = np.array(configuration_inputs(graph, tree), dtype=object)
+    qd = np.array([graph.input(f"qd[{k}]") for k in range(tree.nv)], dtype=object)
+    directions = [*freedoms(graph, tree, q), *({x.index: graph.one} for x in qd)]
+    found = directional([graph.expr(x) for x in terms.force(q, qd)], directions, "forward")
+    return graph, [x.index for x in (*q, *qd)], list(found), list(found.values())
 
 
 @lru_cache(maxsize=16)

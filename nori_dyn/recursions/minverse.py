@@ -16,6 +16,7 @@ algorithm 1, corrected as said (tests/unit/recursions/test_minverse.py; docs/err
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nori_dyn.algebra.rows import combination, divided
@@ -25,6 +26,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.composites import root_transforms
 from nori_dyn.recursions.crba import inertia_factors
+from nori_dyn.recursions.factorisation import LTDL
 from nori_dyn.recursions.sparsity import depth_sums, expanded_parents
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
@@ -60,26 +62,31 @@ def _factors_take_less(tree: KinematicTree) -> bool:
     carried = [1 + len(below) for below in descendants(parents)]
     _, D_2 = depth_sums(parents)
     by_factors = 2 * D_2 + sum(n * (n + 1) // 2 for n in carried)
-    return by_factors <= 12 * (sum(carried) + tree.nv * (tree.nv + 1) // 2)
+    return by_factors <= 10 * (sum(carried) + tree.nv * (tree.nv + 1) // 2)
 
 
 def inverse_by_factors(tree: KinematicTree, q: Array) -> Array:
     """Return `minverse` as L^-1 D^-1 L^-T."""
-    parents, n = expanded_parents(tree), tree.nv
-    L, D = inertia_factors(tree, q)
+    return inverse_of(inertia_factors(tree, q), expanded_parents(tree))
+
+
+def inverse_of(factors: LTDL, parents: Sequence[int]) -> Array:
+    """Return the inverse (n, n, ...) of L^T D L with the sparsity of a tree."""
+    L, D = factors
+    n = len(D)
 
     # Rows of Y = L^-T: L^T Y = 1.
-    Y = list(zeros((n, n), q))
+    Y = list(zeros((n, n), D))
     for k, below in reversed(list(enumerate(descendants(parents)))):
         Y[k][k] = 1
         Y[k] = combination(Y[k], [L[j, k] for j in below], [Y[j] for j in below], subtracted=True)
 
     # Rows of Y^T D^-1 Y, from the diagonal on.
     scaled = [divided(Y_k, D_k) for D_k, Y_k in zip(D, Y, strict=True)]
-    Minv = zeros((n, n), q)
+    Minv = zeros((n, n), D)
     for i in range(n):
         way, later = list(path(parents, i)), slice(i, n)
-        row = combination(zeros((n,), q), [Y[k][i] for k in way], [scaled[k] for k in way], later)
+        row = combination(zeros((n,), D), [Y[k][i] for k in way], [scaled[k] for k in way], later)
         Minv[i, later] = Minv[later, i] = row[later]
     return Minv
 

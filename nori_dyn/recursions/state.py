@@ -96,7 +96,9 @@ class Bodies(NamedTuple):
     fx: list[Array]
 
 
-def bodies(tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | None = None) -> Bodies:
+def bodies(
+    tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | None = None, regroup: bool = False
+) -> Bodies:
     """Return the bodies, everything but the link transforms over the batch axes of q.
 
     Args:
@@ -104,12 +106,13 @@ def bodies(tree: KinematicTree, q: Array, qd: Array | None = None, fx: Array | N
         q: (nq, ...).
         qd: (nv, ...); without it, positions only.
         fx: (n_links, 6, ...) in link coordinates; none when None.
+        regroup: whether to move inertia that joints do not feel towards the base: what joints feel stays the same.
 
     Raises:
         UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
     """
     check_components(tree)
-    links, batch = _links(tree), q.shape[1:]
+    links, batch = _links(tree, regroup), q.shape[1:]
     X_up = tuple(link.crossing(q[s]) for link, s in zip(links, tree.q_slices, strict=True))
     parts = zip(links, tree.q_slices, strict=True)
     S = tuple(spread(link.joint.S(q[s]), (6, link.joint.nv), batch) for link, s in parts)
@@ -125,8 +128,8 @@ def _over_scalar_of(q: Array, M: Array) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _links(tree: KinematicTree) -> tuple[InternalLink, ...]:
-    return internal_links(tree, regroup=False)
+def _links(tree: KinematicTree, regroup: bool) -> tuple[InternalLink, ...]:
+    return internal_links(tree, regroup)
 
 
 def _turned(C: Array, wrench: Array) -> Array:

@@ -99,6 +99,17 @@ def test_S_rate_is_the_change_of_S_along_the_motion(joint, seed):
 
 @every_joint
 @pytest.mark.parametrize("seed", SEEDS)
+def test_bias_by_q_is_the_change_of_the_bias_along_each_freedom(joint, seed):
+    q, qd = state(joint, seed)
+    changes = joint.bias_by_q(q, qd)
+    assert changes.shape == (6, joint.nv)
+    for k, unit_speed in enumerate(np.eye(joint.nv)):
+        change = derivative(lambda t, unit_speed=unit_speed: joint.bias(joint.integrate(q, t * unit_speed), qd))
+        assert_close(changes[:, k], change, DIFFERENCES)
+
+
+@every_joint
+@pytest.mark.parametrize("seed", SEEDS)
 def test_rates_are_the_change_of_q_along_the_motion(joint, seed):
     q, qd = state(joint, seed)
     change = derivative(lambda t: _continuous(joint.integrate(q, t * qd), q))

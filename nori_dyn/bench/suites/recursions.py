@@ -29,6 +29,7 @@ REAL: Cases = (
     ("anymal", "floating"),
     ("g1", "floating"),
     ("talos_reduced", "floating"),
+    ("iCubGenova04", "floating"),
 )
 QUICK: Cases = (("panda", "fixed"),)
 

@@ -1,4 +1,4 @@
-"""The inverse of the inertia matrix without the matrix, and what is wrong with the printed listing of it."""
+"""The inverse of the inertia matrix, by its factors and without it, and what is wrong with the printed listing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.recursions.articulated import articulated_bodies
 from nori_dyn.recursions.crba import crba
-from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.minverse import inverse_by_bodies, inverse_by_factors, minverse
 from tests.oracles import Lagrangian
 from tests.tolerances import EXACT, SOLVED, assert_close
 from tests.trees import TREES
 from tests.unit.recursions.test_aba import HEAVY
 from tests.unit.recursions.test_rnea import motions
+
+every_way = pytest.mark.parametrize("way", [minverse, inverse_by_bodies, inverse_by_factors])
 
 
 @pytest.fixture(params=HEAVY)
@@ -26,29 +28,33 @@ def case(request):
     return TREES[request.param], motions(request.param)[0].q
 
 
-def test_it_is_the_inverse(case):
+@every_way
+def test_it_is_the_inverse(case, way):
     tree, q = case
     eye = np.broadcast_to(np.eye(tree.nv)[..., None], (tree.nv, tree.nv, q.shape[-1]))
-    assert_close(np.einsum("ijN,jkN->ikN", crba(tree, q), minverse(tree, q)), eye, SOLVED)
+    assert_close(np.einsum("ijN,jkN->ikN", crba(tree, q), way(tree, q)), eye, SOLVED)
 
 
-def test_it_is_the_inverse_of_lagranges_matrix(case):
+@every_way
+def test_it_is_the_inverse_of_lagranges_matrix(case, way):
     tree, q = case
-    assert_close(minverse(tree, q[:, 0]), np.linalg.inv(Lagrangian(tree, q[:, 0]).H()), SOLVED)
+    assert_close(way(tree, q[:, 0]), np.linalg.inv(Lagrangian(tree, q[:, 0]).H()), SOLVED)
 
 
-def test_it_is_symmetric(case):
+@every_way
+def test_it_is_symmetric(case, way):
     tree, q = case
-    M = minverse(tree, q)
+    M = way(tree, q)
     one_freedom = max(joint.nv for joint in tree.joints) == 1
     assert_close(M, np.swapaxes(M, 0, 1), EXACT if one_freedom else SOLVED)
 
 
-def test_a_batch_is_each_one(case):
+@every_way
+def test_a_batch_is_each_one(case, way):
     tree, q = case
-    batch = minverse(tree, q)
+    batch = way(tree, q)
     for k in range(5):
-        one = minverse(tree, q[:, k])
+        one = way(tree, q[:, k])
         assert one.shape == (tree.nv, tree.nv)
         assert_close(batch[..., k], one, SOLVED)
 
@@ -121,14 +127,14 @@ def test_the_printed_listing_is_wrong_and_the_corrected_one_is_not(name):
     q = tree.random_configuration(1)
     expected = np.linalg.inv(Lagrangian(tree, q).H())
     assert_close(listing(tree, q, corrected=True).inverse, expected, SOLVED)
-    assert_close(minverse(tree, q), expected, SOLVED)
+    assert_close(inverse_by_bodies(tree, q), expected, SOLVED)
     assert np.abs(listing(tree, q, corrected=False).inverse - expected).max() > 1e-2 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("tree", [TREES["one_body"], autotree(2, skew=0.3), autotree(6, branching=5)])
 def test_the_printed_listing_is_right_where_no_body_has_a_grandchild(tree):
     q = tree.random_configuration(2)
-    assert_close(listing(tree, q, corrected=False).inverse, minverse(tree, q), SOLVED)
+    assert_close(listing(tree, q, corrected=False).inverse, inverse_by_bodies(tree, q), SOLVED)
 
 
 class AtRest(NamedTuple):
@@ -183,11 +189,21 @@ def test_as_printed_F_is_not_the_bias_force(name):
     assert np.abs(listing(tree, q, corrected=False).F @ tau - pA).max() > 1e-2 * np.abs(pA).max()
 
 
-def test_a_joint_that_moves_no_inertia_is_named():
+def test_long_chains_go_by_bodies_and_all_else_by_factors():
+    for tree in (autotree(15, skew=0.3), autotree(60, branching=3, skew=0.3), TREES["one_free_body"]):
+        q = tree.random_configuration(5)
+        assert np.array_equal(minverse(tree, q), inverse_by_factors(tree, q))
+    chain = autotree(60, skew=0.3)
+    q = chain.random_configuration(5)
+    assert np.array_equal(minverse(chain, q), inverse_by_bodies(chain, q))
+
+
+@every_way
+def test_a_joint_that_moves_no_inertia_is_named(way):
     tree, q = TREES["massless"], motions("massless")[0].q
     for k in (0, slice(None)):
         with pytest.raises(SingularSystemError, match="joint 'joint4' moves no inertia") as raised:
-            minverse(tree, q[..., k])
+            way(tree, q[..., k])
         assert raised.value.undetermined == ("qdd:joint4",)
 
 

@@ -16,6 +16,7 @@ from nori_dyn.recursions.christoffel import christoffel
 from nori_dyn.recursions.coordinates import com_coordinates, coordinate_change
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba, inertia_by_columns, inertia_forward_dynamics
+from nori_dyn.recursions.derivatives import aba_derivatives, rnea_derivatives
 from nori_dyn.recursions.factorisation import ltdl, ltl, solve_ltl
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
@@ -48,6 +49,8 @@ ALGORITHMS = {
     "minverse": lambda tree, q, qd, x, fx: minverse(tree, q),
     "coriolis": lambda tree, q, qd, x, fx: np.concatenate(coriolis(tree, q, qd)),
     "coriolis by cross": lambda tree, q, qd, x, fx: np.concatenate(coriolis(tree, q, qd, "cross")),
+    "rnea_derivatives": lambda tree, q, qd, x, fx: np.concatenate(rnea_derivatives(tree, q, qd, x, fx)),
+    "aba_derivatives": lambda tree, q, qd, x, fx: np.concatenate(aba_derivatives(tree, q, qd, x, fx)),
     "ltl": lambda tree, q, qd, x, fx: ltl(crba(tree, q), expanded_parents(tree)),
     "ltdl": lambda tree, q, qd, x, fx: np.vstack(ltdl(crba(tree, q), expanded_parents(tree))),
 }

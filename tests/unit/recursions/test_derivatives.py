@@ -1,0 +1,201 @@
+"""The analytical derivatives, against differences of other algorithms, with many digits too, and against CasADi."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import casadi as ca
+import mpmath
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import InputError, SingularSystemError
+from nori_dyn.model.synthetic import random_tree
+from nori_dyn.recursions.aba import aba
+from nori_dyn.recursions.crba import crba
+from nori_dyn.recursions.derivatives import aba_derivatives, rnea_derivatives
+from nori_dyn.recursions.minverse import minverse
+from nori_dyn.recursions.rnea import rnea
+from tests.oracles import derivative, newton_euler
+from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, SOLVED, assert_close
+from tests.trees import TREES, random_state
+from tests.unit.recursions.test_aba import HEAVY
+from tests.unit.recursions.test_joint_terms import WITH_MOTORS
+
+MOVING = TREES | {f"{name} with motors": tree for name, tree in WITH_MOTORS.items()}
+DIGITS = 40
+STEP = mpmath.mpf(10) ** -12
+
+
+class Number:
+    """A number of many digits, as a scalar of the recursions."""
+
+    def __init__(self, value):
+        self.value = mpmath.mpf(value)
+
+    def sin(self):
+        return Number(mpmath.sin(self.value))
+
+    def cos(self):
+        return Number(mpmath.cos(self.value))
+
+    def sqrt(self):
+        return Number(mpmath.sqrt(self.value))
+
+    def __add__(self, other):
+        return Number(self.value + _value(other))
+
+    def __sub__(self, other):
+        return Number(self.value - _value(other))
+
+    def __rsub__(self, other):
+        return Number(_value(other) - self.value)
+
+    def __mul__(self, other):
+        return Number(self.value * _value(other))
+
+    def __truediv__(self, other):
+        return Number(self.value / _value(other))
+
+    def __rtruediv__(self, other):
+        return Number(_value(other) / self.value)
+
+    def __neg__(self):
+        return Number(-self.value)
+
+    def __float__(self):
+        return float(self.value)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _value(x):
+    return x.value if isinstance(x, Number) else mpmath.mpf(float(x))
+
+
+def numbers(array):
+    """Return an array over numbers of many digits; quaternions are made of unit length by `unit`."""
+    return np.vectorize(Number, otypes=[object])(array)
+
+
+def unit(tree, q):
+    """Return a configuration over numbers with its quaternions of unit length, to all digits."""
+    q = q.copy()
+    for s in tree.quaternions:
+        length = mpmath.sqrt(sum(x.value**2 for x in q[s]))
+        q[s] = [Number(x.value / length) for x in q[s]]
+    return q
+
+
+def moved(tree, q, direction, step):
+    """Return a configuration moved along a direction of the freedoms, up to terms that central differences drop."""
+    rates = [
+        joint.rates(q[s], direction[v]) for joint, s, v in zip(tree.joints, tree.q_slices, tree.v_slices, strict=True)
+    ]
+    return q + np.concatenate(rates) * Number(step)
+
+
+def central(function, tree, q, qd, y):
+    """Return the derivatives of a function by q, along the freedoms, by qd, and by y, by central differences."""
+    found = []
+    for name in ("q", "qd", "y"):
+        columns = []
+        for e in numbers(np.eye(tree.nv)):
+            ends = []
+            for step in (STEP, -STEP):
+                at = {"q": q, "qd": qd, "y": y}
+                at[name] = moved(tree, q, e, step) if name == "q" else at[name] + e * Number(step)
+                ends.append(function(at["q"], at["qd"], at["y"]))
+            columns.append((ends[0] - ends[1]) / Number(2 * STEP))
+        found.append(np.stack(columns, axis=1).astype(float))
+    return found
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_inverse_dynamics_against_differences_of_the_textbook_and_of_the_recursion(name):
+    tree = MOVING[name]
+    q, qd, qdd, fx = random_state(tree, 5)
+
+    def torque(t, dq=0.0, dqd=0.0):
+        there = tree.integrate(q, dq + np.zeros(tree.nv), t)
+        if tree.components:
+            return rnea(tree, there, qd + t * dqd, qdd, fx)
+        return newton_euler(tree, there, qd + t * dqd, qdd, fx).tau
+
+    by_q, by_qd, M = rnea_derivatives(tree, q, qd, qdd, fx)
+    tolerance = DIFFERENCES._replace(value=1e-9)
+    for k, e in enumerate(np.eye(tree.nv)):
+        assert_close(by_q[:, k], derivative(partial(torque, dq=e), 1e-3), tolerance)
+        assert_close(by_qd[:, k], derivative(partial(torque, dqd=e), 1e-3), tolerance)
+    assert_close(M, crba(tree, q), RECURSION)
+
+
+@pytest.mark.parametrize("name", ["two_roots", "two_roots with motors", "mixed_8", "limb with motors"])
+def test_both_against_differences_with_many_digits(name):
+    tree = MOVING[name]
+    with mpmath.workdps(DIGITS):
+        q, qd, y, fx = map(numbers, random_state(tree, 3))
+        q = unit(tree, q)
+        state = [x.astype(float) for x in (q, qd, y, fx)]
+        inverse = central(lambda q, qd, y: rnea(tree, q, qd, y, fx), tree, q, qd, y)
+        forward = central(lambda q, qd, y: aba(tree, q, qd, y, fx), tree, q, qd, y)
+        with_digits = rnea_derivatives(tree, q, qd, y, fx)
+    for found, exact, expected in zip(rnea_derivatives(tree, *state), with_digits, inverse, strict=True):
+        assert_close(found, expected, RECURSION)
+        assert_close(exact.astype(float), expected, ROUNDING)
+    for found, expected in zip(aba_derivatives(tree, *state), forward, strict=True):
+        assert_close(found, expected, SOLVED)
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_forward_dynamics_is_the_inverse_of_inverse_dynamics(name):
+    tree = TREES[name]
+    q, qd, tau, fx = random_state(tree, 6)
+    by_q, by_qd, Minv = aba_derivatives(tree, q, qd, tau, fx)
+    inverse = rnea_derivatives(tree, q, qd, aba(tree, q, qd, tau, fx), fx)
+    assert_close(Minv, minverse(tree, q), SOLVED)
+    assert_close(by_q, -Minv @ inverse.dtau_dq, SOLVED)
+    assert_close(by_qd, -Minv @ inverse.dtau_dqd, SOLVED)
+
+
+def test_an_arm_against_casadi():
+    tree = random_tree(5, seed=8, kinds=("revolute", "prismatic", "helical"))
+    q, qd, y, fx = random_state(tree, 1)
+    symbols = [ca.SX.sym(name, tree.nv) for name in ("q", "qd", "y")]
+    wrench = ca.SX(fx)
+    for function, derivatives in ((rnea, rnea_derivatives), (aba, aba_derivatives)):
+        result = ca.vertcat(*function(tree, *symbols, wrench).tolist())
+        evaluate = ca.Function("f", symbols, [ca.jacobian(result, symbol) for symbol in symbols])
+        for found, expected in zip(derivatives(tree, q, qd, y, fx), evaluate(q, qd, y), strict=True):
+            assert_close(found, np.array(expected), SOLVED)
+
+
+@pytest.mark.parametrize("name", ["two_roots with motors", "mixed_8", "fixed_joints"])
+def test_a_batch_is_each_one(name):
+    tree = MOVING[name]
+    states = [random_state(tree, seed) for seed in range(3)]
+    q, qd, y, fx = (np.stack(parts, axis=-1) for parts in zip(*states, strict=True))
+    for derivatives in (rnea_derivatives, aba_derivatives):
+        batch = derivatives(tree, q, qd, y, fx)
+        for k, state in enumerate(states):
+            for one, every in zip(derivatives(tree, *state), batch, strict=True):
+                assert_close(every[..., k], one, SOLVED)
+
+
+def test_a_floating_robot_that_turns_falls_as_before():
+    tree = TREES["three_children"]
+    q, qd, tau, _ = random_state(tree, 2)
+    by_q, _, _ = aba_derivatives(tree, q, qd, tau)
+    assert_close(by_q[:, 3:6], np.zeros((tree.nv, 3)), ROUNDING)  # wherever it is
+    assert_close(by_q[6:, :6], np.zeros((tree.nv - 6, 6)), SOLVED)  # joints do not feel a turn of the base
+
+
+def test_what_is_refused():
+    q, qd, tau, _ = random_state(TREES["massless"], 0)
+    with pytest.raises(SingularSystemError, match="moves no inertia"):
+        aba_derivatives(TREES["massless"], q, qd, tau)
+    with pytest.raises(InputError, match=r"qd has shape \(2,\)"):
+        rnea_derivatives(TREES["massless"], q, np.zeros(2), tau)
+    with pytest.raises(SingularSystemError, match="moves no inertia"):
+        nd.compile(aba_derivatives, TREES["massless"])
