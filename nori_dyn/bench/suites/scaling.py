@@ -6,7 +6,6 @@ Each tree is measured in a process of its own, with an empty cache.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from nori_dyn.bench.measure import Run
 from nori_dyn.bench.peers.base import runs_of
 from nori_dyn.bench.records import Record, compare, own_name
 from nori_dyn.bench.robots import Robot, random_states
+from nori_dyn.bench.stages import cpu_seconds
 from nori_dyn.bench.suites.base import Options, Suite
 from nori_dyn.bench.suites.counts import formula_aba, formula_rnea
 from nori_dyn.bench.suites.tick import PROBLEMS
@@ -53,11 +53,11 @@ def measured(shape: str, n: int, problem: str, options: Options) -> Record:
     """Return the record of a tree and problem; what it needs of time and memory is that of this process."""
     tree = autotree(n, SHAPES[shape], SKEW)
     system, output = System(tree, sensors(problem)), PROBLEMS[problem]
-    start = time.perf_counter()
+    start = cpu_seconds()
     made = plan(system, outputs=(output,), cache=False)
-    planned = time.perf_counter()
+    planned = cpu_seconds()
     solver = made.solver()
-    compiled = time.perf_counter()
+    compiled = cpu_seconds()
     figures = {"planning": planned - start, "compiling": compiled - planned} | peak_memory()
     states = random_states(tree, 1, options.seed)
     solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:] = states.q[0], states.qd[0], states.y[0]
@@ -99,8 +99,8 @@ def tables(title: str, records: Sequence[Record]) -> list[Table]:
     columns = (
         "tree",
         "ops a link",
-        "plan [s]",
-        "compile [s]",
+        "plan [CPU s]",
+        "compile [CPU s]",
         "MB",
         "tick [us]",
         "a link [ns]",
@@ -134,7 +134,7 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
         operations.plot(sizes, [formula(n) / n for n in sizes], ":", color="black", label=f"{name}, as published")
         title = problem.replace("_", " ")
         operations.set(title=f"{title}: operations a link", ylim=(0, None))
-        once.set(title=f"{title}: once [s]", yscale="log")
+        once.set(title=f"{title}: once [CPU s]", yscale="log")
         ratio.set(title=f"{title}: times the time of our tick", yscale="log")
         ratio.axhline(1, color="black", linewidth=0.8)
         for axes in row:
