@@ -82,13 +82,6 @@ def test_signs_of_coefficients_are_kept_apart():
     assert (coefficient, minus) == (c.index, True)
 
 
-def test_a_row_that_was_there_is_not_made_again():
-    graph = Graph()
-    row = np.array([graph.input("x"), graph.input("y")])
-    assert combination(np.zeros(2, dtype=object), [1], [row]).tolist() == row.tolist()
-    assert not graph.combinations
-
-
 @pytest.mark.parametrize("columns", [slice(None), slice(2)])
 def test_division(columns):
     row = np.array([1.0, 0.0, 3.0])

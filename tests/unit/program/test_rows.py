@@ -15,7 +15,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.program import row_plan as planning
 from nori_dyn.program.functions import CompiledFunction, compiled
-from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.row_needs import BLOCK, NeededRows
 from nori_dyn.program.row_plan import Loop, row_plan
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import traced
@@ -216,6 +216,13 @@ def assert_computed(plan, graph, targets):
     found = [values[x.index] for x in targets]
     expected = graph.evaluate(targets, {i: np.array([value]) for i, value in inputs.items()})[:, 0]
     assert_close(found, expected, ROUNDING)
+
+
+def test_a_row_is_not_made_of_itself():
+    graph = Graph()
+    row = np.array([graph.input(f"x{k}") for k in range(BLOCK)], dtype=object)
+    assert combination(np.zeros(BLOCK, dtype=object), [1], [row]).tolist() == row.tolist()
+    assert not NeededRows(graph, row.tolist(), range(len(graph.combinations))).made
 
 
 def test_small_programs_and_programs_without_combinations_have_none():
