@@ -143,8 +143,8 @@ def _opened(ffi: Any, library: Path, flags: int = 0) -> Any:
 
 
 def _is_sealed(library: Path, seal: Path) -> bool:
-    content = read_entry(library)
-    return content is not None and read_entry(seal) == _seal(content)
+    content, words = read_entry(library), (read_entry(seal) or b"").split()
+    return content is not None and words[:1] == [_seal(content)]
 
 
 def _seal(content: bytes) -> bytes:
@@ -153,16 +153,14 @@ def _seal(content: bytes) -> bytes:
 
 def _compile(source: str, compiler: Compiler, folder: Path, library: Path, seal: Path) -> None:
     with partial_folder(folder) as work:
-        names = ("program.c", "program.s", "program.so", "seal", "spills")
-        code, assembly, made, sealed, counted = (Path(work) / name for name in names)
+        names = ("program.c", "program.s", "program.so", "seal")
+        code, assembly, made, sealed = (Path(work) / name for name in names)
         code.write_text(source)
         _called(compiler, [*FLAGS, *ASSEMBLY, "-o", str(assembly), str(code)])  # which it does in any case
         _called(compiler, [*FLAGS, *LIBRARY, "-o", str(made), str(assembly), *LIBRARIES])
         spills = spills_in(assembly.read_text(errors="replace"))
-        if spills is not None:
-            counted.write_text(f"{spills.puts} {spills.fetches}")
-            put_entry(counted, library.with_suffix(".spills"))
-        sealed.write_bytes(_seal(made.read_bytes()))
+        counted = b"" if spills is None else b" %d %d" % (spills.puts, spills.fetches)
+        sealed.write_bytes(_seal(made.read_bytes()) + counted)
         put_entry(made, library)
         put_entry(sealed, seal)
 
@@ -179,8 +177,8 @@ def _called(compiler: Compiler, arguments: Sequence[str]) -> None:
 def cached_spills(key: str) -> Spills | None:
     """Return what the library at an address in the cache puts on the stack; None where that is not known."""
     folder = usable_folder()
-    content = None if isinstance(folder, OSError) else read_entry(folder / f"{key}.spills")
-    numbers = (content or b"").split()
+    content = None if isinstance(folder, OSError) else read_entry(_entry(folder, key)[1])
+    numbers = (content or b"").split()[1:]
     return Spills(*map(int, numbers)) if len(numbers) == 2 and all(map(bytes.isdigit, numbers)) else None
 
 

@@ -75,7 +75,7 @@ def test_what_is_damaged_or_missing_is_not_known(tmp_path, monkeypatch):
     monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path))
     solver = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), outputs=["tau"]).solver("native")
     assert solver.native.spills is not None
-    for entry in tmp_path.rglob("*.spills"):
+    for entry in tmp_path.rglob("*.sha256"):
         entry.write_text("many")
     assert solver.native.spills is None
     assert "put away" not in str(solver)
