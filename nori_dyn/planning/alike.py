@@ -11,20 +11,16 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
-from nori_dyn.algebra.ranges import numbers, numbers_in, width
+from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.model.limbs import LimbGroup, limb_groups
 from nori_dyn.planning.orderings.problem import Ordering
 from nori_dyn.system.builder import System
+from nori_dyn.system.limbs import RowsOfLimbs
 from nori_dyn.system.refined import RefinedSystem
-from nori_dyn.system.rows import RowKey
 from nori_dyn.typing import Indices
-
-Reads: TypeAlias = tuple[type, int, frozenset[tuple[str, int]]]
-"""What tells the rows of a sensor: its class, how many they are, and the kinds and bodies of what they read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +108,8 @@ def _places(order: Ordering, group: AlikeParts, limb: int) -> Indices:
 class _Match:
     """Finds for the rows and columns of one limb those of the others.
 
-    The columns of a body come in the same order for each body. A row of the refined system came with a column, a row of
-    an equation of motion is known by its body, and one of a sensor or component by the variables that it reads.
+    The columns of a body come in the same order for each body. A row of the refined system came with a column, or is
+    one of the system as given.
     """
 
     def __init__(self, system: System, refined: RefinedSystem) -> None:
@@ -121,28 +117,7 @@ class _Match:
         self._columns: defaultdict[int, list[int]] = defaultdict(list)
         for column in range(len(refined.symbolic.bodies)):  # a multiplier is its unknown's: its row may read a child's
             self._columns[int(refined.symbolic.bodies[refined.duals.get(column, column)])].append(column)
-        self._key: dict[RowKey, Reads] = {}
-        self._alike: defaultdict[Reads, list[RowKey]] = defaultdict(list)
-        self._of_body: defaultdict[int, list[RowKey]] = defaultdict(list)
-        self._motion: defaultdict[int, list[RowKey]] = defaultdict(list)
-        for block in system.rows:
-            if block.body is not None:
-                self._motion[block.body].append(block.key)
-        if not system.is_weighted:
-            self._look_at_sensors(refined)
-
-    def _look_at_sensors(self, refined: RefinedSystem) -> None:
-        variables = [v.key[:2] for v in self._system.variables for _ in numbers(v.slice)]
-        read: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
-        for row, column in zip(refined.original.rows.tolist(), refined.original.columns.tolist(), strict=True):
-            read[row].add(variables[column])
-        for block in self._system.sensor_rows:
-            of_rows = (read[row] for row in numbers(block.slice))
-            what = type(block.equation), width(block.slice), frozenset(set[tuple[str, int]]().union(*of_rows))
-            self._key[block.key] = what
-            self._alike[what].append(block.key)
-            for body in {body for _, body in what[2]}:
-                self._of_body[body].append(block.key)
+        self._rows = None if system.is_weighted else RowsOfLimbs(system)
 
     def parts(self, group: LimbGroup) -> AlikeParts | None:
         """Return the rows and columns of limbs; None where they do not correspond."""
@@ -151,29 +126,12 @@ class _Match:
         if len({tuple((len(own), sum(column < n for column in own)) for own in of_limb) for of_limb in by_body}) > 1:
             return None
         columns = np.array([[column for own in of_limb for column in own] for of_limb in by_body], dtype=np.intp)
-        if self._system.is_weighted:  # rows of optimality conditions are those of their unknowns and multipliers
+        if self._rows is None:  # rows of optimality conditions are those of their unknowns and multipliers
             return AlikeParts(columns, columns)
-        given = self._given_rows(group)
-        if given is None:
+        blocks = list(self._rows.of(group.limbs))
+        if None in blocks:
             return None
+        given = np.array([numbers_in(block.slice for block in own) for own in zip(*filter(None, blocks), strict=True)])
         rows = np.concatenate((columns[:, columns[0] >= n] - n + n_rows, given), axis=1)
         has_own = len(np.unique(rows)) == rows.size  # and no loop ties one limb to another
         return AlikeParts(rows, columns) if has_own else None
-
-    def _given_rows(self, group: LimbGroup) -> Indices | None:
-        """Return the rows of limbs in the system as given (limbs, m)."""
-        first = group.limbs[0]
-        sensors = dict.fromkeys(key for i in first for key in self._of_body[i])
-        found: list[Indices] = []
-        for limb in group.limbs:
-            swap = dict(zip((*first, *limb), (*limb, *first), strict=True))
-            keys = [key for i in limb for key in self._motion[i]]
-            for key in sensors:
-                kind, n, reads = self._key[key]
-                own = self._alike[kind, n, reads]
-                others = self._alike.get((kind, n, frozenset((name, swap.get(i, i)) for name, i in reads)), ())
-                if len(own) != len(others):
-                    return None
-                keys.append(others[own.index(key)])
-            found.append(numbers_in(self._system.row(key).slice for key in keys))
-        return np.array(found)

@@ -1,6 +1,6 @@
 """The bordered matrix of derivatives: a plan's system, velocities among its unknowns, and how it moves.
 
-Source: docs/design.md, 4.9; own derivation (tests/agreement/test_plan_derivatives.py).
+Source: docs/design.md, 4.10; own derivation (tests/agreement/test_plan_derivatives.py).
 """
 
 from __future__ import annotations
@@ -66,12 +66,8 @@ class Bordered:
         self.bodies = [*symbolic.bodies.tolist(), *velocities.values(), *(FIRST for _ in forces)]
         self.entries = dict(zip(_places(symbolic.rows, symbolic.columns), symbolic.entries, strict=True))
         weighed = [x for row in refined.summed for x in (*row.entries.values(), row.b, row.weight)]
-        seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
-        for k, direction in enumerate(directions):
-            for node, rate in direction.items():
-                seeds[node][self.n_core + k] = rate
         wanted = [*(entry for *_, entry in self._held), *biases.values(), *weighed]
-        rates = Rates(self.graph, wanted, seeds, cuts)
+        rates = Rates(self.graph, wanted, seeds_of(directions, self.n_core), cuts)
         self._R: dict[Place, Expr] = {}
         for row, column, entry in self._held:
             self._add(row, rates.of(entry), self._d[column])
@@ -183,6 +179,15 @@ def _nodes(velocities: Iterable[Iterable[Expr]], graph: Graph) -> dict[int, int]
             if graph.ops[node] not in (Op.CONSTANT, Op.INPUT):
                 found.setdefault(node, body)
     return found
+
+
+def seeds_of(directions: Sequence[Direction], first: int = 0) -> dict[int, dict[int, Expr]]:
+    """Return the rates of inputs by their node and by column: that of the first direction is `first`."""
+    seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
+    for k, direction in enumerate(directions):
+        for node, rate in direction.items():
+            seeds[node][first + k] = rate
+    return seeds
 
 
 class Rates:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.c_templates import BATCH_ENTRY, PRELUDE, SINGLE_ENTRY
-from nori_dyn.program.c_writer import Job, Notation, Writer
+from nori_dyn.program.c_batch_template import BATCH, BATCH_ENTRY
+from nori_dyn.program.c_templates import PRELUDE, SINGLE_ENTRY, STATE
+from nori_dyn.program.c_writer import Writer
+from nori_dyn.program.job import Job, Notation
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.pack_text import TYPES
 from nori_dyn.program.repeated_writer import LARGE, writer_of
@@ -70,7 +72,7 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
         batch,
         layout.n_work + len(job.inputs) + len(job.outputs),
         layout.always.first_pivot,
-        (layout.usual or layout.always).packing.count(),
+        (layout.usual or layout.always).packed,
     )
 
 
@@ -133,6 +135,8 @@ def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: 
     text += "\n".join(body)
     first = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]] if usual else []
     return text + entry.format(
+        state=STATE,
+        structs=BATCH,
         usual_calls="\n".join(f"        {call}".format(chunk).replace("EACH", "USUAL") for chunk in first),
         calls="\n".join(f"        {call}".format(name) for name in writer.calls),
         more_calls="\n".join(f"            chunk{k}({place});" for k in writer.chunk_numbers[1]),

@@ -23,8 +23,8 @@ from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import needed_compiler
+from nori_dyn.program.job import Job
 from nori_dyn.program.kernel.base import REFUSED, Kernel
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
@@ -54,8 +54,8 @@ class CompiledFunction:
     Attributes:
         inputs: the arrays that `tick` reads, by name: write into them, as in `inputs.q[:] = ...`.
         outputs: what `tick` writes: an array to read, or a tuple of arrays as the function returns.
-        tick: computes the outputs of what is in `inputs`, and checks nothing; with the native backend it is one foreign
-            call.
+        tick: computes the outputs of what is in `inputs`, and checks nothing of that; returns how many things are wrong
+            with them: not finite, or not to be trusted. With the native backend it is one call of C.
         backend: name of the backend.
         kernel: what runs the program.
         cost: counted operations, sines and cosines not counted.

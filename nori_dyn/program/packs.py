@@ -17,15 +17,13 @@ from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.model.limbs import Limbs
+from nori_dyn.program.straight_line import GIVEN
 
 Signs: TypeAlias = tuple[int, ...]
 
 SUMS = (Op.ADD, Op.SUB)
 LEAST = 0.05
 """Share of the operations that packs must save."""
-
-GIVEN = (Op.INPUT, Op.SIN, Op.COS)
-"""Operations that are no statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +75,10 @@ class Packing:
         """The packs that are computed."""
         return [pack for pack in self.packs if pack.op not in GIVEN]
 
-    def count(self) -> dict[int, int]:
-        """Return how many statements are computed two at a time, four and so on."""
-        return dict(Counter(len(pack.nodes) for pack in self.statements for _ in pack.nodes))
+    def count(self, nodes: Iterable[int]) -> dict[int, int]:
+        """Return how many of some nodes are statements that are computed two at a time, four and so on."""
+        packs = (self.pack_of(i) for i in nodes)
+        return dict(Counter(len(pack.nodes) for pack in packs if pack is not None and pack.op not in GIVEN))
 
     def pack_of(self, i: int) -> Pack | None:
         """Return the pack that a node is in, if there is one."""
@@ -286,7 +285,7 @@ def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
             levels[depth[i]].append(i)
     for k in sorted(levels):
         finder.level(levels[k])
-    n_statements = sum(graph.ops[i] not in (Op.CONSTANT, *GIVEN) for i in nodes)
+    n_statements = sum(graph.ops[i] not in GIVEN for i in nodes)
     return finder.found if _saved(graph, nodes, finder.found) >= LEAST * n_statements else Packing()
 
 

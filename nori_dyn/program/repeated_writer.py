@@ -17,7 +17,8 @@ from itertools import pairwise
 import numpy as np
 
 from nori_dyn.algebra.expressions import Expr, Op
-from nori_dyn.program.c_writer import CHUNK, FORMATS, Job, Notation, Writer
+from nori_dyn.program.c_writer import CHUNK, Writer
+from nori_dyn.program.job import FORMATS, Job, Notation
 from nori_dyn.program.packs import Packing
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
 from nori_dyn.typing import Floats, Indices

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
+from nori_dyn.program.straight_line import GIVEN
 
 BLOCK = 8
 """Columns of a block: a cache line, one vector of AVX-512, two of AVX2."""
-
-GIVEN = (Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS)
-"""What is no statement."""
 
 TERM = 1
 """Instructions of a term besides one a block."""

@@ -3,8 +3,7 @@
 What a graph remembers as combinations of rows (`algebra.rows`) can be computed element by element, as all else, or a
 block of columns at a time. Rows are laid out over one grid of blocks, column j in lane j % BLOCK, with zeros elsewhere,
 so that an operation is the same for all lanes and aligned; a mask only where columns that a row does not have would be
-read. What is taken row by row is chosen by
-counts, the same on every machine.
+read. What is taken row by row is chosen by counts, the same on every machine.
 
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_rows.py).
 """
@@ -17,8 +16,9 @@ from dataclasses import dataclass, field
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
-from nori_dyn.program.row_needs import BLOCK, GIVEN, TERM, NeededRows, bits, blocks
+from nori_dyn.program.row_needs import BLOCK, TERM, NeededRows, bits, blocks
 from nori_dyn.program.schedule import schedule
+from nori_dyn.program.straight_line import GIVEN
 
 ALL = (1 << BLOCK) - 1
 """The columns of a block, as bits."""

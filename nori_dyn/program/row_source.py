@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from nori_dyn.algebra.expressions import Graph, Op
+from nori_dyn.algebra.expressions import Graph
+from nori_dyn.program.job import FORMATS
 from nori_dyn.program.row_needs import BLOCK
 from nori_dyn.program.row_plan import Loop, Operation, Phase, RowPlan
 
@@ -16,9 +17,6 @@ PIECE = 600
 
 ONE = 1
 """The node of the number 1: rows are added as they are."""
-
-COLUMN = {Op.ADD: "{0} + {1}", Op.SUB: "{0} - {1}", Op.MUL: "{0} * {1}", Op.NEG: "-{0}", Op.RECIPROCAL: "1.0 / {0}"}
-"""What loops over columns compute."""
 
 SUMS = 8
 """Terms that are added up one after the other; more are added up apart, as each addition waits for the one before."""
@@ -97,7 +95,7 @@ def _loop(o: Loop, storage: int) -> Iterator[str]:
     for i in o.statements:
         parts = [_operand(graph, s, names) for s in (graph.left[i], graph.right[i]) if s >= 0]
         names[i] = f"x{i}"
-        yield f"const block x{i} = {COLUMN[graph.ops[i]].format(*parts)};"
+        yield f"const block x{i} = {FORMATS[graph.ops[i]].format(*parts)};"
     for x, at in o.targets:
         value = _operand(graph, x.index, names)
         yield f"B({storage + at}) = {value if x.index in names else f'(block){{0}} + {value}'};"

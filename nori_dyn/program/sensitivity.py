@@ -1,6 +1,6 @@
 """Derivatives of a plan's estimate as a function to compile.
 
-Source: docs/design.md, 4.9.
+Source: docs/design.md, 4.10.
 """
 
 from __future__ import annotations

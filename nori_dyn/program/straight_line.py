@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 
+GIVEN = (Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS)
+"""What statements read, and none computes: sines and cosines are there before the first."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:

@@ -1,26 +1,82 @@
-"""Which inputs of a system correspond in isomorphic limbs.
+"""What of a system corresponds in limbs that are alike: rows, and inputs.
 
-Source: docs/design.md, 4.8.
+Source: docs/design.md, 4.5 and 4.8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
-from nori_dyn.algebra.ranges import numbers
+from nori_dyn.algebra.ranges import numbers, width
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from nori_dyn.system.rows import RowBlock
 
 Labelled: TypeAlias = Iterator[tuple[int, int, Hashable]]
+
+Reads: TypeAlias = tuple[type, int, frozenset[tuple[str, int]]]
+"""What tells the rows of a sensor: its class, how many they are, and the kinds and bodies of what they read."""
+
+
+class RowsOfLimbs:
+    """Finds for the rows of one limb those of others.
+
+    Rows of an equation of motion are known by its body, those of a sensor or component by the variables that they read.
+    """
+
+    def __init__(self, system: System) -> None:
+        at = positions(system.tree, system.tree.neutral_configuration())
+        self._motion: defaultdict[int, list[RowBlock]] = defaultdict(list)
+        self._sensors: defaultdict[int, dict[Reads, None]] = defaultdict(dict)
+        self._alike: defaultdict[Reads, list[RowBlock]] = defaultdict(list)
+        for block in system.rows:
+            if block.body is not None:
+                self._motion[block.body].append(block)
+                continue
+            read = frozenset((key.kind, key.body) for key in block.equation.blocks(at))
+            what = type(block.equation), width(block.slice), read
+            self._alike[what].append(block)
+            for _, body in read:
+                self._sensors[body][what] = None
+
+    def of(self, limbs: Sequence[Sequence[int]]) -> Iterator[tuple[RowBlock, ...] | None]:
+        """Yield the rows that correspond, a block for each limb; None for rows of the first that others do not have."""
+        first = limbs[0]
+        for bodies in zip(*limbs, strict=True):
+            yield from zip(*(self._motion[body] for body in bodies), strict=True)
+        for what in dict.fromkeys(what for body in first for what in self._sensors[body]):
+            n = len(self._alike[what])
+            images = [self._image(what, dict(zip((*first, *limb), (*limb, *first), strict=True))) for limb in limbs]
+            yield from zip(*images, strict=True) if all(len(each) == n for each in images) else [None] * n
+
+    def _image(self, what: Reads, swap: Mapping[int, int]) -> list[RowBlock]:
+        """Return the rows that read the same where two limbs are exchanged."""
+        kind, n, read = what
+        return self._alike.get((kind, n, frozenset((name, swap.get(body, body)) for name, body in read)), [])
 
 
 def corresponding_inputs(system: System) -> Limbs:
     """Return the places of what corresponds among q, qd, y and weights, one after the other, limb by limb."""
-    limbs = isomorphic_limbs(system.tree)
-    return corresponding(limbs, _labelled(system)) if limbs else ()
+    tree = system.tree
+    limbs = isomorphic_limbs(tree)
+    if not limbs:
+        return ()
+    rows, joints = RowsOfLimbs(system), chain(of_joints(tree, 0, "q"), of_joints(tree, tree.nq, "qd"))
+    found = []
+    for group, of_group in zip(limbs, corresponding(limbs, joints), strict=True):
+        own = [list(places) for places in of_group]
+        for blocks in filter(None, rows.of(group)):
+            of_blocks = [_inputs_of(system, block) for block in blocks]
+            if len(set(map(len, of_blocks))) == 1:
+                for places, more in zip(own, of_blocks, strict=True):
+                    places += more
+        found.append(own)
+    return found
 
 
 def of_joints(tree: KinematicTree, first: int, what: str) -> Labelled:
@@ -30,19 +86,8 @@ def of_joints(tree: KinematicTree, first: int, what: str) -> Labelled:
             yield first + part.start + k, link, (what, k)
 
 
-def _labelled(system: System) -> Labelled:
-    tree = system.tree
-    yield from of_joints(tree, 0, "q")
-    yield from of_joints(tree, tree.nq, "qd")
-    first_y, at = tree.nq + tree.nv, positions(tree, tree.neutral_configuration())
+def _inputs_of(system: System, block: RowBlock) -> list[int]:
+    """Return the places of the readings and weights of some rows."""
+    first_y = system.tree.nq + system.tree.nv
     first_weight = first_y + system.ny
-    for row in system.rows:
-        if not row.equation.is_measured and row.is_exact:
-            continue
-        keys = sorted(row.equation.blocks(at), key=lambda key: (key.body, str(key.kind)))
-        link = keys[-1].body
-        kinds = tuple(str(key.kind) for key in keys)
-        for name, places in (("y", row.y), ("weights", row.weights)):
-            first = first_y if name == "y" else first_weight
-            for k, place in enumerate(numbers(places)):
-                yield first + place, link, (name, kinds, k)
+    return [first_y + k for k in numbers(block.y)] + [first_weight + k for k in numbers(block.weights)]

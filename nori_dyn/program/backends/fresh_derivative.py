@@ -3,19 +3,18 @@
 The equations are those of `fresh`, derived: of A x + b = 0 the derivative is dx = -A^-1 (dA x + db). Where rows are
 weighed, sqrt(w) dr stands in the place of t, r = Y d + b_Y being what is left of a reading, so that a weight may be 0.
 
-Source: docs/design.md, 4.9 and 5.5.
+Source: docs/design.md, 4.10 and 5.5.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from nori_dyn.algebra.derivatives import Direction
 from nori_dyn.algebra.expressions import Expr, accumulate
-from nori_dyn.planning.bordered import Rates
+from nori_dyn.planning.bordered import Rates, seeds_of
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.sensitivity import directions_of
 from nori_dyn.program.backends.base import RCOND_LIMIT
@@ -83,10 +82,7 @@ def _derived(
     place = {row: k for k, row in enumerate(solver.exact.tolist())}
     places = zip(symbolic.rows.tolist(), symbolic.columns.tolist(), symbolic.entries, strict=True)
     entries = [(place[row], column, x) for row, column, x in places if row in place]
-    seeds: dict[int, dict[int, Expr]] = defaultdict(dict)
-    for k, direction in enumerate(directions):
-        for node, rate in direction.items():
-            seeds[node][k] = rate
+    seeds = seeds_of(directions)
     wanted = [*(x for *_, x in entries), *(symbolic.b[row] for row in place)]
     wanted += [x for row in solver.soft for x in (*row.entries.values(), row.b)]
     rates = Rates(graph, wanted, seeds, {})

@@ -37,10 +37,10 @@ from nori_dyn.program.backends.base import (
 from nori_dyn.program.backends.fallback import Fallback
 from nori_dyn.program.backends.usual import any_limits, unusual_limits, usual_limits
 from nori_dyn.program.c_source import CSource, c_source
-from nori_dyn.program.c_writer import Job
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
 from nori_dyn.program.compiler import cached_library, cached_spills, library_key, load_library, needed_compiler
+from nori_dyn.program.job import Job
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_writer import Job, Writer
+from nori_dyn.program.c_writer import Writer
 from nori_dyn.program.export.header import member
 from nori_dyn.program.export.interface import Enumeration, Interface, enumeration
 from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.export.routine import Routine, notation, routine, statements
 from nori_dyn.program.export.text import rendered, table
+from nori_dyn.program.job import Job
 from nori_dyn.program.monitoring import CRITICAL, DRIFT, FLOOR, ROUNDING, SCALE, Judged
 
 

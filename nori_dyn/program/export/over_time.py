@@ -18,7 +18,7 @@ from nori_dyn.errors import PlanError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_writer import Job, Notation, Writer
+from nori_dyn.program.c_writer import Writer
 from nori_dyn.program.export.files import MOST_CONTACTS, CExport, identified, printed
 from nori_dyn.program.export.guards import output_limits, working_configuration
 from nori_dyn.program.export.header import conventions, declared, member
@@ -28,6 +28,7 @@ from nori_dyn.program.export.routine import Routine, routine, solving_job, state
 from nori_dyn.program.export.statuses import FILTER_STATUSES
 from nori_dyn.program.export.text import MARK, comment, numbers, rendered, table
 from nori_dyn.program.filter_step import TickShape, tick_source
+from nori_dyn.program.job import Job, Notation
 from nori_dyn.program.lowering import solution_program
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats

@@ -16,12 +16,13 @@ from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import STEP_LIMIT, WEIGHT_SPREAD
-from nori_dyn.program.c_writer import Job, Notation, Writer
+from nori_dyn.program.c_writer import Writer
 from nori_dyn.program.export.guards import output_limits
 from nori_dyn.program.export.interface import Interface, known
 from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.export.statuses import STATUSES
 from nori_dyn.program.export.text import MARK, comment, numbers, rendered
+from nori_dyn.program.job import Job, Notation
 from nori_dyn.program.layout import Part
 from nori_dyn.program.lowering import SolutionProgram, solution_program
 from nori_dyn.program.pack_text import TYPES

@@ -14,18 +14,19 @@ from weakref import WeakKeyDictionary
 import cffi
 import numpy as np
 
+from nori_dyn.program.c_batch_template import BATCH
 from nori_dyn.program.c_source import c_source
-from nori_dyn.program.c_writer import Job
+from nori_dyn.program.c_templates import STATE
 from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.job import Job
 from nori_dyn.program.kernel.base import Batches, Outcome
 from nori_dyn.program.kernel.batches import Limits, Routine, aligned, batches
 from nori_dyn.program.kernel.caller import INTERFACE, Judged, by_cffi, caller
 from nori_dyn.program.kernel.choice import NATIVE
-from nori_dyn.program.kernel.pool import BATCH, CALL, pool
+from nori_dyn.program.kernel.pool import CALL, pool
 from nori_dyn.typing import Floats
 
 SINGLE = """
-typedef struct { double *in, *w, *out; const double *limits; double residual_limit, residual, step_limit; } state;
 void prepare(const state *at);
 int run(const state *at);
 int solve(state *at);
@@ -46,7 +47,7 @@ _KEPT: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 def interface() -> Any:
     """Return the cffi interface that the libraries of jobs are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(SINGLE)
+    ffi.cdef(STATE + SINGLE)
     ffi.cdef(BATCH + FOR_BATCHES + CALL + INTERFACE)
     return ffi
 

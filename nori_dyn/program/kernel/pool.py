@@ -12,20 +12,9 @@ import os
 from functools import cache
 from typing import Any
 
+from nori_dyn.program.c_batch_template import BATCH
 from nori_dyn.program.compiler import Compiler, load_library
 from nori_dyn.program.kernel.objects import HEADS, LAY, introduce
-
-BATCH = """
-typedef struct { ptrdiff_t n, step, across; } block;
-typedef struct {
-    ptrdiff_t n, n_out;
-    double *const *arrays;
-    const block *blocks;
-    const double *limits;
-    double residual_limit, step_limit, *residuals;
-    int *wrong;
-} batch;
-"""
 
 CALL = """
 typedef struct {

@@ -21,8 +21,8 @@ from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends import registry
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import c_source
-from nori_dyn.program.c_writer import Job
 from nori_dyn.program.compiler import cache_root, find_compiler, load_library
+from nori_dyn.program.job import Job
 from nori_dyn.program.kernel.native import SINGLE
 
 pytestmark = [

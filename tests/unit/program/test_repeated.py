@@ -16,8 +16,9 @@ from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.numpy import NumpyBackend
 from nori_dyn.program.c_source import c_source
-from nori_dyn.program.c_writer import FORMATS, Notation, Writer
+from nori_dyn.program.c_writer import Writer
 from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.job import FORMATS, Notation
 from nori_dyn.program.repeated import LEAST, Statements, repeated_forms
 from nori_dyn.program.repeated_writer import RepeatedWriter
 from nori_dyn.program.straight_line import Program

@@ -7,7 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
-from nori_dyn.program.c_writer import FORMATS
+from nori_dyn.program.job import FORMATS
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.schedule import schedule
 from nori_dyn.program.tracing import traced
