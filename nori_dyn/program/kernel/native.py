@@ -26,11 +26,14 @@ from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.pool import CALL, pool
 from nori_dyn.typing import Floats
 
-SINGLE = """
+SINGLE = (
+    STATE
+    + """
 void prepare(const state *at);
 int run(const state *at);
 int solve(state *at);
 """
+)
 FOR_BATCHES = """
 extern ptrdiff_t n_batch;
 ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
@@ -47,7 +50,7 @@ _KEPT: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 def interface() -> Any:
     """Return the cffi interface that the libraries of jobs are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(STATE + SINGLE)
+    ffi.cdef(SINGLE)
     ffi.cdef(BATCH + FOR_BATCHES + CALL + INTERFACE)
     return ffi
 
