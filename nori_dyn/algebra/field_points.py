@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import PRIME, Expr, Graph, Op, sphere_point, turn_point
+from nori_dyn.algebra.expressions import Expr, Graph, Op
+from nori_dyn.algebra.prime_field import PRIME, sphere_point, turn_point
 from nori_dyn.typing import Array
 
 

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.linalg import lstsq
 
 from nori_dyn.algebra.derivatives import directional, replaced
-from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.field_points import FieldPoints, random_numbers
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError
 from nori_dyn.identification.elimination import without_unknowns

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.observe.exact import ExactSystem
 from nori_dyn.system.builder import System

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.matching import structural_rank
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranks import CLEAR, largest_clear
 from nori_dyn.observe.exact import ExactSystem, exact_system
 from nori_dyn.observe.field import Span, field_rows

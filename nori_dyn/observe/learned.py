@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.errors import InputError
 from nori_dyn.observe.generic import ENTRY_DEGREE
 from nori_dyn.observe.learned_exact import ExactlyTold, FieldStates

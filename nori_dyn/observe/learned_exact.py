@@ -14,8 +14,8 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nori_dyn.algebra.expressions import PRIME
 from nori_dyn.algebra.field_points import FieldPoints
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.ranges import numbers, numbers_in
 from nori_dyn.observe.exact import ExactSystem, exact_system
 from nori_dyn.observe.field import FieldRows, FieldVector, Span, Vector, field_rows

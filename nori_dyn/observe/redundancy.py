@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.errors import InputError
 from nori_dyn.observe.field import Span, Vector, is_real
 from nori_dyn.observe.readings import Readings, readings

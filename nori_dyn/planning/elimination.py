@@ -16,7 +16,8 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import PRIME, Expr, Graph
+from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import isprime
 
-from nori_dyn.algebra.expressions import HALF, PRIME, Graph, Op, field_value
+from nori_dyn.algebra.expressions import Graph, Op
+from nori_dyn.algebra.prime_field import HALF, PRIME, field_value
 from nori_dyn.algebra.spatial import matmul
 from nori_dyn.model.joints import axis_rotation, quaternion_rotation
 from tests.oracles import evaluate

@@ -7,8 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from nori_dyn.algebra.expressions import PRIME, Graph
+from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.field_points import FieldPoints, random_numbers, random_quaternions
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.algebra.scalars import sqrt
 
 N = 5

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nori_dyn.algebra.expressions import PRIME, Graph
+from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.planar import planar_factors
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.observe.exact import ExactTree, exact_positions, exact_rotation, exact_system
 from nori_dyn.system.builder import System

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.observe.exact import exact_system
 from nori_dyn.observe.field import Span, field_rows
 from nori_dyn.system.builder import System

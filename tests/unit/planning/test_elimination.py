@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nori_dyn.algebra.expressions import PRIME
+from nori_dyn.algebra.prime_field import PRIME
 from nori_dyn.planning.elimination import FIELD, Elimination
 from nori_dyn.planning.orderings.problem import ordering_problem
 from nori_dyn.planning.orderings.registry import ORDERINGS
