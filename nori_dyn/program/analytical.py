@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from nori_dyn.algebra.spatial import transpose
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.crba import crba, inertia_factors, inertia_forward_dynamics
-from nori_dyn.recursions.derivatives import aba_derivatives, rnea_derivatives
+from nori_dyn.recursions.derivatives import aba_derivatives, of_wrenches, rnea_derivatives
 from nori_dyn.recursions.factorisation import solve_rows
-from nori_dyn.recursions.jacobian import jacobian
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.recursions.sparsity import expanded_parents
@@ -34,7 +30,7 @@ def of_inverse_dynamics(
         found = {"qdd": crba(tree, q)} if "qdd" in wrt else {}
     else:
         found = dict(zip(("q", "qd", "qdd"), rnea_derivatives(tree, q, qd, qdd, fx), strict=True))
-    return found | ({"fx": -_lever(tree, q)} if "fx" in wrt else {})
+    return found | ({"fx": -of_wrenches(tree, q)} if "fx" in wrt else {})
 
 
 def of_forward_dynamics(
@@ -46,16 +42,11 @@ def of_forward_dynamics(
     else:
         found = dict(zip(("q", "qd", "tau"), aba_derivatives(tree, q, qd, tau, fx), strict=True))
     if "fx" in wrt:
-        lever = _lever(tree, q)
+        lever = of_wrenches(tree, q)
         found["fx"] = solve_rows(inertia_factors(tree, q), expanded_parents(tree), lever.reshape(tree.nv, -1)).reshape(
             lever.shape
         )
     return found
-
-
-def _lever(tree: KinematicTree, q: Array) -> Array:
-    """Return the joint forces of unit wrenches on the links (nv, n_links, 6), as `rnea` and `aba` are given them."""
-    return np.stack([transpose(jacobian(tree, q, name)) for name in tree.names], axis=1)
 
 
 ANALYTICAL: dict[Any, Rule] = {

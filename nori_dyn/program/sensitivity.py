@@ -21,7 +21,8 @@ from nori_dyn.planning.outputs import Output, determined_outputs, output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.planning.sensitivity import directions_of, sensitivities
-from nori_dyn.program.backends.base import PIVOT_LIMIT, STEP_LIMIT, pivot_guards
+from nori_dyn.program.backends.base import PIVOT_LIMIT, STEP_LIMIT, Guards, pivot_guards
+from nori_dyn.program.hybrid import HybridDynamics
 from nori_dyn.program.layout import output_parts, sums_of
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Array
@@ -85,16 +86,26 @@ class Derivatives:
         plan = self.plan.untouched()
         system, symbolic = plan.system, plan.symbolic
         inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
+        hybrid = HybridDynamics.of(system)
+        closed = (
+            None if hybrid is None else hybrid.derivatives(plan, self.wrt, [row for rows in self.sums for row in rows])
+        )
+        whole, guards = self._planned(plan, inputs) if closed is None else closed
+        results = self.arranged(whole)
+        name = f"derivative by {', '.join(self.wrt)}"
+        return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards)
+
+    def _planned(self, plan: EliminationPlan, inputs: Mapping[str, Array]) -> tuple[Array, Guards]:
+        """Return them by the planned elimination (n_sums, n_directions), and what guards them."""
+        system, symbolic = plan.system, plan.symbolic
         directions, places = directions_of(plan, self.wrt)
         probes = list(_probes(symbolic.graph, inputs, places, plan.seed)) if system.is_weighted else []
         found = sensitivities(plan, self.sums, directions, probes)
         whole = np.full((sum(map(len, self.sums)), len(directions)), symbolic.graph.zero, dtype=object)
         for place, value in found.derivatives.items():
             whole[place] = value
-        results = self.arranged(whole)
         guards = (*pivot_guards(plan, list(whole.flat), PIVOT_LIMIT), *_doubts(plan, self.outputs, found.probes))
-        name = f"derivative by {', '.join(self.wrt)}"
-        return Traced(name, system.tree, symbolic.graph, inputs, results, _kind(results), None, guards)
+        return whole, guards
 
 
 def _probes(

@@ -4,7 +4,7 @@ tau = nd.recursions.rnea(tree, q, qd, qdd)              also bias_force, gravity
 qdd = nd.recursions.aba(tree, q, qd, tau)               also hybrid_dynamics, inertia_forward_dynamics
 H = nd.recursions.crba(tree, q)                         also minverse, its inverse
 M, Mdot, C = nd.recursions.coriolis(tree, q, qd)        also christoffel; times_C, for C qd_r without C
-nd.recursions.rnea_derivatives(tree, q, qd, qdd)        also aba_derivatives
+nd.recursions.rnea_derivatives(tree, q, qd, qdd)        also aba_derivatives, hybrid_dynamics_derivatives
 J = nd.recursions.jacobian(tree, q, "tool")             also jacobian_rate
 L = nd.recursions.ltl(H, expanded_parents(tree))        also ltdl, ltl_in_place, solve_ltl, ...
 nd.recursions.com_coordinates(tree, q, qd)              also coordinate_change
@@ -24,8 +24,10 @@ from nori_dyn.recursions.coriolis import Coriolis, coriolis, times_C
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
 from nori_dyn.recursions.derivatives import (
     ForwardDynamicsDerivatives,
+    HybridDynamicsDerivatives,
     InverseDynamicsDerivatives,
     aba_derivatives,
+    hybrid_dynamics_derivatives,
     rnea_derivatives,
 )
 from nori_dyn.recursions.factorisation import (
@@ -53,6 +55,7 @@ __all__ = [
     "Coriolis",
     "ForwardDynamicsDerivatives",
     "HybridDynamics",
+    "HybridDynamicsDerivatives",
     "InverseDynamicsDerivatives",
     "aba",
     "aba_derivatives",
@@ -66,6 +69,7 @@ __all__ = [
     "expanded_parents",
     "gravity_force",
     "hybrid_dynamics",
+    "hybrid_dynamics_derivatives",
     "inertia_forward_dynamics",
     "inertial_force",
     "jacobian",

@@ -5,6 +5,7 @@ Source: RBDA ch. 6.1, 6.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from nori_dyn.recursions.articulated import no_inertia
 from nori_dyn.recursions.factorisation import LTDL, ltdl, solve_ltdl
 from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.rnea import bias_force, inertial_force
-from nori_dyn.recursions.sparsity import expanded_parents
+from nori_dyn.recursions.sparsity import expanded_parents, parents_among
 from nori_dyn.recursions.state import arguments, bodies
 from nori_dyn.typing import Array
 
@@ -84,14 +85,15 @@ def inertia_factors(tree: KinematicTree, q: Any) -> LTDL:
     return factorised(tree, crba(tree, q))
 
 
-def factorised(tree: KinematicTree, H: Array) -> LTDL:
-    """Return L and D of the inertia matrix H (nv, nv, ...) of a robot.
+def factorised(tree: KinematicTree, H: Array, freedoms: Sequence[int] | None = None) -> LTDL:
+    """Return L and D of the inertia matrix H (nv, nv, ...) of a robot, or of its part of some freedoms, in order.
 
     Raises:
         SingularSystemError: a joint moves no inertia: names it.
     """
+    freedoms = range(tree.nv) if freedoms is None else freedoms
     try:
-        return ltdl(H, expanded_parents(tree))
+        return ltdl(H, parents_among(expanded_parents(tree), freedoms))
     except NotPositiveDefiniteError as error:
-        joint = next(i for i, v in enumerate(tree.v_slices) if error.freedom < v.stop)
+        joint = next(i for i, v in enumerate(tree.v_slices) if freedoms[error.freedom] < v.stop)
         raise no_inertia(tree.joint_names[joint], error.pivot) from None

@@ -17,7 +17,7 @@ S is constant; with composites in root coordinates, and for any S, own derivatio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,9 +47,10 @@ from nori_dyn.recursions.composites import RootCoordinates, columns, composite, 
 from nori_dyn.recursions.coriolis import christoffel_factorisation
 from nori_dyn.recursions.crba import factorised
 from nori_dyn.recursions.factorisation import LTDL, solve_ltdl, solve_rows
+from nori_dyn.recursions.jacobian import jacobian
 from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.minverse import inverse_of
-from nori_dyn.recursions.sparsity import expanded_parents
+from nori_dyn.recursions.sparsity import expanded_parents, parents_among
 from nori_dyn.recursions.state import arguments
 from nori_dyn.typing import Array, Indices
 
@@ -82,6 +83,24 @@ class ForwardDynamicsDerivatives(NamedTuple):
     Minv: Array
 
 
+class HybridDynamicsDerivatives(NamedTuple):
+    """The derivatives of what is not given of each freedom, its joint force or its acceleration.
+
+    Attributes:
+        by_q: by the configuration, along the freedoms, whose directions are those of qd (nv, nv, ...).
+        by_qd: by the velocity (nv, nv, ...).
+        by_given: by the accelerations and joint forces that are given (nv, nv, ...).
+        by_fx: by the wrenches on links (nv, n_links, 6, ...); None where they were not asked for.
+        pivots: of each freedom whose force is given what it is divided by, D of M = L^T D L, and its entry of M.
+    """
+
+    by_q: Array
+    by_qd: Array
+    by_given: Array
+    by_fx: Array | None
+    pivots: tuple[Array, Array]
+
+
 def rnea_derivatives(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = None) -> InverseDynamicsDerivatives:
     """Return the derivatives of inverse dynamics, `rnea`, by configuration, velocity and acceleration, in O(N d).
 
@@ -106,9 +125,8 @@ def rnea_derivatives(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = N
         >>> np.allclose(M, nd.crba(arm, np.array([0.0, 0.5])))
         True
     """
-    q, qd, qdd, fx = arguments(tree, q=q, qd=qd, qdd=qdd, fx=fx)
-    carried = _carried(tree, q, qd, fx)
-    return _of_inverse_dynamics(carried, q, qd, qdd, _inertia(carried, q))
+    found = hybrid_dynamics_derivatives(tree, q, qd, None, qdd, tree.joint_names, fx)
+    return InverseDynamicsDerivatives(found.by_q, found.by_qd, found.by_given)
 
 
 def aba_derivatives(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = None) -> ForwardDynamicsDerivatives:
@@ -137,15 +155,125 @@ def aba_derivatives(tree: KinematicTree, q: Any, qd: Any, tau: Any, fx: Any = No
         >>> np.allclose(Minv, nd.minverse(arm, np.array([0.0, 0.5])))
         True
     """
-    q, qd, tau, fx = arguments(tree, q=q, qd=qd, tau=tau, fx=fx)
-    carried, parents = _carried(tree, q, qd, fx), expanded_parents(tree)
-    M = _inertia(carried, q)
-    factors = factorised(tree, M)
-    qdd = solve_ltdl(factors, parents, tau - _bias_force(carried, q, qd))
-    by_q, by_qd, _ = _of_inverse_dynamics(carried, q, qd, qdd, M)
-    minus = LTDL(factors.L, -factors.D)
-    by_q, by_qd = (solve_rows(minus, parents, by) for by in (by_q, by_qd))
-    return ForwardDynamicsDerivatives(by_q, by_qd, inverse_of(factors, parents))
+    found = hybrid_dynamics_derivatives(tree, q, qd, tau, None, (), fx)
+    return ForwardDynamicsDerivatives(found.by_q, found.by_qd, found.by_given)
+
+
+def hybrid_dynamics_derivatives(
+    tree: KinematicTree,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    qdd: Any,
+    accelerated: Collection[str],
+    fx: Any = None,
+    with_fx: bool = False,
+) -> HybridDynamicsDerivatives:
+    """Return the derivatives of hybrid dynamics: some joints follow given accelerations, the others given forces.
+
+    With a the freedoms of the former and t those of the latter, dqdd_t = M_tt^-1 (dtau_t - dID_t - M_ta dqdd_a) and
+    dtau_a = dID_a + M_at dqdd_t + M_aa dqdd_a, with the derivatives of inverse dynamics at the accelerations of all.
+
+    Args:
+        tree: the robot.
+        q: configuration (nq, ...) [rad, m], over any scalar; batch axes last.
+        qd: velocity (nv, ...) [rad/s, m/s].
+        tau: joint forces (nv, ...) [N m, N]; those of accelerated joints are not read.
+        qdd: accelerations (nv, ...) [rad/s^2, m/s^2]; those of the other joints are not read.
+        accelerated: names of the joints whose acceleration is given; the others' force is.
+        fx: external wrenches (n_links, 6, ...), couple first, link coordinates [N m, N]; none when None.
+        with_fx: whether to return the derivatives by wrenches.
+
+    Raises:
+        UnknownModelNameError: no joint has one of the names.
+        InputError, SingularSystemError, UnsupportedComponentError: as `aba_derivatives`.
+
+    Source: RBDA ch. 9.2 for hybrid dynamics; by factors of M_tt, which have the zeros of the tree, own derivation.
+    """
+    q, qd, tau, qdd, fx = arguments(tree, q=q, qd=qd, tau=tau, qdd=qdd, fx=fx)
+    led = numbers_in(tree.v_slices[tree.joint(name)] for name in accelerated)
+    forced = np.setdiff1d(np.arange(tree.nv), led)
+    carried = _carried(tree, q, qd, fx)
+    split = _Split.of(tree, _inertia(carried, q), forced)
+    if len(forced):
+        qdd = split.accelerations(qdd, tau - _bias_force(carried, q, qd))
+    by_q, by_qd = (split.moved(by) for by in _of_inverse_dynamics(carried, q, qd, qdd))
+    by_fx = None
+    if with_fx:
+        lever = of_wrenches(tree, q)
+        by_fx = split.moved(-lever.reshape(tree.nv, -1, *lever.shape[3:])).reshape(lever.shape)
+    return HybridDynamicsDerivatives(by_q, by_qd, split.by_given(), by_fx, split.pivots)
+
+
+def of_wrenches(tree: KinematicTree, q: Array) -> Array:
+    """Return the joint forces of unit wrenches on the links (nv, n_links, 6, ...), as `rnea` and `aba` are given them.
+
+    Arguments and errors are those of `crba`.
+    """
+    return np.stack([transpose(jacobian(tree, q, name)) for name in tree.names], axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Split:
+    """The inertia matrix, parted by which joint forces are given.
+
+    Attributes:
+        M: the inertia matrix (nv, nv, ...), with the inertia of rotors.
+        forced: the freedoms whose force is given (n_t,), at least one.
+        others: those whose acceleration is given.
+        factors: those of M_tt.
+        parents: of each forced freedom the next one on the way to the world, among themselves.
+    """
+
+    M: Array
+    forced: Indices
+    others: Indices
+    factors: LTDL
+    parents: tuple[int, ...]
+
+    @staticmethod
+    def of(tree: KinematicTree, M: Array, forced: Indices) -> _Split:
+        others = np.setdiff1d(np.arange(tree.nv), forced)
+        parents = parents_among(expanded_parents(tree), forced.tolist())
+        return _Split(M, forced, others, factorised(tree, M[np.ix_(forced, forced)], forced.tolist()), parents)
+
+    @property
+    def pivots(self) -> tuple[Array, Array]:
+        """D, and the entries of M in its places."""
+        return self.factors.D, self.M[self.forced, self.forced]
+
+    def accelerations(self, given: Array, left: Array) -> Array:
+        """Return all accelerations (nv, ...), those that are not given by M_tt qdd_t = left_t - M_ta qdd_a."""
+        t, a, found = self.forced, self.others, np.array(given)
+        found[t] = solve_ltdl(self.factors, self.parents, left[t] - matvec(self.M[np.ix_(t, a)], given[a]))
+        return found
+
+    def moved(self, of_inverse_dynamics: Array) -> Array:
+        """Return the derivatives of what is not given (nv, m, ...), from those of inverse dynamics."""
+        if not len(self.forced):
+            return of_inverse_dynamics
+        rows = list(of_inverse_dynamics)
+        solved = solve_rows(LTDL(self.factors.L, -self.factors.D), self.parents, of_inverse_dynamics[self.forced])
+        for k, row in zip(self.forced, solved, strict=True):
+            rows[k] = row
+        for k in self.others:
+            rows[k] = combination(rows[k], self.M[k, self.forced], solved)
+        return np.stack(rows)
+
+    def by_given(self) -> Array:
+        """Return the derivatives of what is not given by what is (nv, nv, ...)."""
+        t, a = self.forced, self.others
+        if not len(t):
+            return self.M
+        Minv = inverse_of(self.factors, self.parents)
+        if not len(a):
+            return Minv
+        by = np.array(self.M)
+        by[:, t] = 0
+        by = self.moved(by)
+        by[np.ix_(t, t)] = Minv
+        by[np.ix_(a, t)] = -transpose(by[np.ix_(t, a)])
+        return by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,8 +387,8 @@ def _bias_force(carried: _Carried, q: Array, qd: Array) -> Array:
     return np.concatenate(forces) + joint_terms(carried.tree).force(q, qd)
 
 
-def _of_inverse_dynamics(carried: _Carried, q: Array, qd: Array, qdd: Array, M: Array) -> InverseDynamicsDerivatives:
-    """Return the derivatives of inverse dynamics, pair by pair of a joint and one that carries it."""
+def _of_inverse_dynamics(carried: _Carried, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
+    """Return the derivatives of inverse dynamics by q and qd, pair by pair of a joint and one that carries it."""
     tree, at, body, S, h = carried.tree, carried.at, carried.body, carried.S, carried.h
     a, a_parent = _accelerations(carried, qd, qdd)
     F = _composite_forces(carried, a)
@@ -279,7 +407,7 @@ def _of_inverse_dynamics(carried: _Carried, q: Array, qd: Array, qdd: Array, M: 
     for i, (v, on) in enumerate(zip(tree.v_slices, turning, strict=True)):
         if on.S is not None:
             dtau_dq[v, v] += np.einsum("ilk...,i...->lk...", on.S, F[:, i])
-    return InverseDynamicsDerivatives(dtau_dq, dtau_dqd, M)
+    return dtau_dq, dtau_dqd
 
 
 def _of_freedom(

@@ -32,6 +32,15 @@ def expanded_parents(tree: KinematicTree) -> tuple[int, ...]:
     return tuple(parents)
 
 
+def parents_among(parents: Sequence[int], freedoms: Sequence[int]) -> tuple[int, ...]:
+    """Return the parents that some freedoms, in order, have among themselves: the next on the way to the world.
+
+    A matrix of this sparsity has, in their rows and columns, that of the parents returned.
+    """
+    place = {k: m for m, k in enumerate(freedoms)}
+    return tuple(next((place[i] for i in ancestors(parents, k) if i in place), WORLD) for k in freedoms)
+
+
 def checked_parents(parents: Sequence[int]) -> tuple[int, ...]:
     """Return parents as a tuple.
 

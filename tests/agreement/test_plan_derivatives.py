@@ -6,18 +6,22 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnknownNameError
+from nori_dyn.model.joints import Prismatic, Revolute
 from nori_dyn.planning.outputs import output_columns
+from nori_dyn.program.hybrid import HybridDynamics
 from tests.agreement.test_compiled import Case, needs_compiler
 from tests.agreement.test_weighted import redundant, state
 from tests.estimate_differences import ExtendedEstimate
 from tests.mechanisms import closed_state, four_bar, sprung_leg
 from tests.robots import load
-from tests.systems import FORWARD, PROBLEMS, Figure2, hybrid, paper_chain
+from tests.systems import FORWARD, PROBLEMS, Figure2, hybrid, paper_chain, sensor_set
 from tests.tolerances import EXACT, RECURSION, SAME_PROGRAM, SOLVED, Tolerance, assert_close
-from tests.trees import three_children
+from tests.trees import massless, three_children
 from tests.unit.planning.test_repeats import closed_state as closed_hinged
 from tests.unit.planning.test_repeats import four_bar as hinged_four_bar
+from tests.unit.recursions.test_joint_terms import WITH_MOTORS
 from tests.unit.solve.test_solver import singular_plan, singular_state
 
 WRT = ("q", "qd", "y", "weights")
@@ -78,6 +82,75 @@ def test_exact_sets_with_wrenches_measured(make, problem):
     system = nd.System(tree, hybrid(tree, 1) if problem == "hybrid" else PROBLEMS[problem])
     plan = nd.plan(system, outputs=["tau", "qdd", f"fx:{tree.names[-1]}", "a", "f"])
     check(plan, random_state(system), ("q", "qd", "y"), tolerance=RECURSION if problem == "inverse" else SOLVED)
+
+
+def of_joints(tree, *more):
+    """Return sensors of a set that gives of each joint its acceleration or its force."""
+    return (
+        {"type": "joint_acceleration", "joints": "actuated"},
+        {
+            "type": "joint_torque",
+            "joints": {"except": "actuated"},
+        },
+        *more,
+    )
+
+
+def wrenches_in_parts(tree):
+    """Return wrenches of which some are known, the others read in frames that are turned, moments and forces apart."""
+    last, turned = tree.names[-1], {"xyz": [0.1, 0.2, -0.1], "rpy": [0.3, -0.2, 0.5]}
+    reading = {"type": "external_wrench", "links": last, "at": turned}
+    return (
+        {"type": "external_wrench", "links": {"except": last}, "value": 0.5},
+        {**reading, "name": "moments", "components": ["mx", "my", "mz"]},
+        {**reading, "name": "forces", "components": ["fx", "fy", "fz"]},
+    )
+
+
+@pytest.mark.parametrize("problem", ["inverse", "forward", "hybrid", "parts"])
+@pytest.mark.parametrize("make", [*TREES.values(), lambda: WITH_MOTORS["two_roots"]], ids=[*TREES, "motors"])
+def test_sets_that_read_joints(make, problem):
+    """Their derivatives are those of hybrid dynamics, in closed form."""
+    tree = make()
+    sets = {**PROBLEMS, "hybrid": hybrid(tree, 2), "parts": sensor_set(*of_joints(tree), *wrenches_in_parts(tree))}
+    system = nd.System(tree, sets[problem])
+    assert HybridDynamics.of(system) is not None
+    plan = nd.plan(system, outputs=["tau", "qdd"], cache=False)
+    check(plan, random_state(system), ("q", "qd", "y"))
+    check(plan, random_state(system), ("y",), outputs=[f"tau:{tree.joint_names[1]}"], n=10**3)
+
+
+@pytest.mark.parametrize("make", [four_bar, sprung_leg, lambda: TREES["branched"]()])
+def test_sets_that_read_more_are_eliminated(make):
+    tree = make()
+    sensors = FORWARD if tree.components else sensor_set({"type": "accelerometer", "links": "all"})
+    assert HybridDynamics.of(nd.System(tree, sensors)) is None
+
+
+def test_what_massless_links_leave_open():
+    """The tip's acceleration follows from no torque; the joints before it do not feel the tip."""
+    tree = massless()
+    plan = nd.plan(nd.System(tree, FORWARD), cache=False)
+    with pytest.raises(PlanError, match="do not determine"):
+        plan.derivative("q", outputs=["qdd"])
+    check(plan, random_state(plan.system), ("q", "y"), outputs=[f"qdd:{tree.joint_names[0]}"])
+
+
+def test_pivots_that_vanish_are_solved_afresh():
+    """A point mass on a slide that turns: no torque turns it where it comes to the axis."""
+    I = np.zeros((2, 6, 6))
+    I[1, 3:, 3:] = np.eye(3)
+    tree = nd.autotree(2).replace(
+        joints=(Revolute(), Prismatic((1.0, 0.0, 0.0))), I=I, X_tree=(Transform.identity(),) * 2
+    )
+    plan = nd.plan(nd.System(tree, FORWARD), outputs=["qdd"], cache=False)
+    by = plan.derivative("q", "qd", "y", backend="numpy")
+    _, qd, y = random_state(plan.system)
+    for r, is_trusted in ((0.5, True), (1e-4, False)):
+        q = np.array([0.3, r])
+        by.inputs.q[:], by.inputs.qd[:], by.inputs.y[:] = q, qd, y
+        assert (by.tick() == 0) is is_trusted
+        check(plan, (q, qd, y), ("q", "qd", "y"))
 
 
 def test_load_cells():

@@ -42,6 +42,10 @@ PIVOT_STATES = 32
 """Number of random states that tell the usual size of each pivot."""
 
 
+Guards: TypeAlias = tuple[tuple[Expr, float], ...]
+"""What must not be small where outputs are to be trusted, and the least size of each."""
+
+
 class Solution(NamedTuple):
     """The unknowns of one state, or of N states with a leading N in every field, or one number for all of them.
 
@@ -270,7 +274,7 @@ def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats
     return np.concatenate([least, natural[solution.columns]])
 
 
-def pivot_guards(plan: EliminationPlan, outputs: Sequence[Expr], share: float) -> tuple[tuple[Expr, float], ...]:
+def pivot_guards(plan: EliminationPlan, outputs: Sequence[Expr], share: float) -> Guards:
     """Return the guarded pivots that some expressions over a plan depend on, and the least size of each.
 
     Args:
@@ -278,18 +282,22 @@ def pivot_guards(plan: EliminationPlan, outputs: Sequence[Expr], share: float) -
         outputs: the expressions.
         share: of its usual size, that a pivot which has no least size of its own must have.
     """
-    graph = plan.symbolic.graph
-    needed = set(graph.reachable(outputs))
+    needed = set(plan.symbolic.graph.reachable(outputs))
     guards = [guard for guard in plan.solved.pivots if guard.value.index in needed]
-    if not guards:
-        return ()
-    states = zip(plan.symbolic.inputs.values(), pivot_ensemble(plan), strict=True)
-    inputs = {x.index: values for scalars, X in states for x, values in zip(scalars, X.T, strict=True)}
-    usual = np.median(np.abs(graph.evaluate([guard.value for guard in guards], inputs)), axis=-1)
+    usual = usual_sizes(plan, [guard.value for guard in guards])
     return tuple(
         (guard.value, share * float(size) if guard.least is None else guard.least)
         for guard, size in zip(guards, usual, strict=True)
     )
+
+
+def usual_sizes(plan: EliminationPlan, values: Sequence[Expr]) -> Floats:
+    """Return the median size over `pivot_ensemble` of expressions over a plan (n,)."""
+    if not len(values):
+        return np.zeros(0)
+    states = zip(plan.symbolic.inputs.values(), pivot_ensemble(plan), strict=True)
+    inputs = {x.index: own for scalars, X in states for x, own in zip(scalars, X.T, strict=True)}
+    return np.asarray(np.median(np.abs(plan.symbolic.graph.evaluate(values, inputs)), axis=-1))
 
 
 def guarded_name(plan: EliminationPlan, guard: Guard) -> str:

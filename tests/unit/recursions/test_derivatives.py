@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.model.synthetic import random_tree
-from nori_dyn.recursions.aba import aba
+from nori_dyn.recursions.aba import aba, hybrid_dynamics
 from nori_dyn.recursions.crba import crba
-from nori_dyn.recursions.derivatives import aba_derivatives, rnea_derivatives
+from nori_dyn.recursions.derivatives import aba_derivatives, hybrid_dynamics_derivatives, rnea_derivatives
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from tests.oracles import derivative, newton_euler
@@ -146,6 +147,31 @@ def test_both_against_differences_with_many_digits(name):
         assert_close(exact.astype(float), expected, ROUNDING)
     for found, expected in zip(aba_derivatives(tree, *state), forward, strict=True):
         assert_close(found, expected, SOLVED)
+
+
+@pytest.mark.parametrize("name", ["two_roots with motors", "fixed_joints with motors", "mixed_8"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_hybrid_dynamics_against_differences_with_many_digits(name, seed):
+    tree = MOVING[name]
+    led = [joint for joint in tree.joint_names if np.random.default_rng([seed, *joint.encode()]).random() < 0.5]
+    is_led = np.isin(np.arange(tree.nv), numbers_in(tree.v_slices[tree.joint(joint)] for joint in led))
+
+    def sought(q, qd, y, fx):
+        found = hybrid_dynamics(tree, q, qd, y, y, led, fx)
+        return np.where(is_led, found.tau, found.qdd)
+
+    with mpmath.workdps(DIGITS):
+        q, qd, y, fx = map(numbers, random_state(tree, 4))
+        q = unit(tree, q)
+        expected = central(lambda q, qd, y: sought(q, qd, y, fx), tree, q, qd, y)
+        zero = sought(q, qd, y, fx)
+        units = numbers(np.eye(fx.size).reshape(-1, *fx.shape))
+        by_fx = np.stack([sought(q, qd, y, fx + one) - zero for one in units], axis=1).astype(float)
+        q, qd, y, fx = (x.astype(float) for x in (q, qd, y, fx))
+    found = hybrid_dynamics_derivatives(tree, q, qd, y, y, led, fx, with_fx=True)
+    for ours, reference in zip(found, expected, strict=False):
+        assert_close(ours, reference, SOLVED)
+    assert_close(found.by_fx.reshape(tree.nv, -1), by_fx, SOLVED)
 
 
 @pytest.mark.parametrize("name", HEAVY)
