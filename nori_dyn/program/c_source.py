@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.program.c_batch_template import BATCH, BATCH_ENTRY
 from nori_dyn.program.c_templates import PRELUDE, SINGLE_ENTRY, STATE
-from nori_dyn.program.c_writer import Writer
+from nori_dyn.program.c_writer import CHUNK, Writer
 from nori_dyn.program.job import Job, Notation
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.pack_text import TYPES
@@ -24,6 +24,12 @@ GROUPS = 4
 
 CACHE = 2**18
 """Bytes in which their workspaces must lie: half a second-level cache, or all of an old one."""
+
+FAR = 100_000
+"""Statements whose code no second-level cache holds: to fetch it takes longer than to fetch workspaces."""
+
+GROUPS_FAR = 8
+"""Groups of lanes for which each function of such a program is called, wherever their workspaces lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,6 @@ class _Layout:
 def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: str) -> str:
     """Return a source: over doubles or vectors, with an entry, and how its functions are called."""
     writer, usual, job, n_work = layout.always, layout.usual, layout.always.job, layout.n_work
-    n_numbers = n_work + len(job.inputs) + len(job.outputs)
     defines = {
         "N_ANGLES": len(writer.angles),
         "N_PIVOTS": len(job.pivots),
@@ -119,7 +124,7 @@ def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: 
         "N_INPUTS": len(job.inputs),
         "N_ARRAYS": job.n_arrays,
         "N_WORK": n_work,
-        "GROUPS": max(1, min(GROUPS, CACHE // (8 * lanes * (n_numbers - n_work + (usual or writer).n_work)))),
+        "GROUPS": _groups(usual or writer, lanes),
         "N_QUATERNIONS": len(job.quaternions),
         "HAS_RESIDUAL": int(bool(job.equations)),
         "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
@@ -143,6 +148,14 @@ def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: 
         residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
         transpose=_transpose(lanes),
     )
+
+
+def _groups(writer: Writer, lanes: int) -> int:
+    """Return for how many groups of lanes a batch calls each function of statements before it calls the next."""
+    if CHUNK * len(writer.chunk_numbers[0]) >= FAR:
+        return GROUPS_FAR
+    n_numbers = writer.n_work + len(writer.job.inputs) + len(writer.job.outputs)
+    return max(1, min(GROUPS, CACHE // (8 * lanes * n_numbers)))
 
 
 def _transpose(lanes: int) -> str:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nori_dyn.algebra.ranges import numbers, width
-from nori_dyn.errors import SingularSystemError, UnsupportedComponentError
+from nori_dyn.errors import UnsupportedComponentError
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import PIVOT_LIMIT, Guards, usual_sizes
@@ -94,10 +94,7 @@ class HybridDynamics:
         joints, fx = given[: tree.nv], given[tree.nv :].reshape(tree.n_links, 6)
         with_fx = "y" in wrt and bool(self.by_y[tree.nv :].any())
         accelerated = [tree.joint_names[i] for i in sorted(self.accelerated)]
-        try:
-            found = hybrid_dynamics_derivatives(tree, q, qd, joints, joints, accelerated, fx, with_fx)
-        except SingularSystemError:  # the sensors do not determine all of it
-            return None
+        found = hybrid_dynamics_derivatives(tree, q, qd, joints, joints, accelerated, fx, with_fx)
         guards = self._guards(plan, *found.pivots)
         if guards is None:
             return None

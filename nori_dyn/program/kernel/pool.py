@@ -53,7 +53,7 @@ THREADS = """\
 #define ADD(x, y) __atomic_fetch_add(&(x), y, __ATOMIC_SEQ_CST)
 #define APART __attribute__((aligned(64))) /* in a line of the cache of its own */
 
-enum { MOST = 255, STACK = 1 << 23, AWAKE = 100000 }; /* threads; bytes; nanoseconds before one sleeps */
+enum { MOST = 255, STACK = 1 << 23, AWAKE = 1000000 }; /* threads; bytes; nanoseconds before one sleeps */
 enum { FREE, TAKEN, CALLED, BUSY, DONE };
 
 /* What is left of the states, counted by the least that a thread takes: from the first on, up to the last. */
