@@ -79,7 +79,9 @@ class CompiledFunction:
         self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
         program = Program.of(self._inputs, self._flat)
         targets = [*self._flat, *(guarded for guarded, _ in function.guards)]
-        self._rows = row_plan(function.graph, targets, bool(self._limbs()))
+        scalars = [x.index for array in self._inputs.values() for x in array]
+        limbs = [[[scalars[k] for k in limb] for limb in group] for group in self._limbs()]
+        self._rows = row_plan(function.graph, targets, limbs)
         self.cost: Cost = program.cost if self._rows is None else self._rows.cost
         ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
         self.kernel = chosen(backend, ways, "The function")

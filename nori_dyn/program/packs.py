@@ -65,10 +65,12 @@ class Packing:
     Attributes:
         packs: the packs, what they read before them.
         places: for each node in a pack, inputs included, the number of the pack and the lane.
+        saved: how many operations the packs save.
     """
 
     packs: list[Pack] = field(default_factory=list)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
+    saved: int = 0
 
     @property
     def statements(self) -> list[Pack]:
@@ -286,7 +288,8 @@ def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
     for k in sorted(levels):
         finder.level(levels[k])
     n_statements = sum(graph.ops[i] not in GIVEN for i in nodes)
-    return finder.found if _saved(graph, nodes, finder.found) >= LEAST * n_statements else Packing()
+    finder.found.saved = _saved(graph, nodes, finder.found)
+    return finder.found if finder.found.saved >= LEAST * n_statements else Packing()
 
 
 def _saved(graph: Graph, nodes: Sequence[int], packing: Packing) -> int:

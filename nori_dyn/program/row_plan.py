@@ -10,12 +10,14 @@ Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_rows.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nori_dyn.algebra.counting import Cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
+from nori_dyn.model.limbs import Limbs
+from nori_dyn.program.packs import find_packs, in_lanes
 from nori_dyn.program.row_needs import BLOCK, TERM, NeededRows, bits, blocks
 from nori_dyn.program.schedule import schedule
 from nori_dyn.program.straight_line import GIVEN
@@ -29,15 +31,14 @@ WIDEST = 6
 COPIED = 2
 """Instructions of an element that is copied."""
 
-GAIN = 0.6
-"""Share of the instructions, at most, to which rows must bring a program, or it stays without."""
+GAIN = 1.0
+"""Share of the instructions of straight lines, with what limbs save by sharing vectors, that rows take at most."""
 
-GAIN_ALONE = 0.85
-"""The same for a robot without limbs that are alike, and would share vectors in straight lines."""
+ANYHOW = 0.4
+"""The same without what limbs save, down to which it is looked at; it saves no more than that."""
 
 LEAST = 4000
-"""Statements below which a program stays without: they fit the first cache, limbs share vectors as well, and no number
-has to go through memory."""
+"""Statements below which a program stays without: they fit the first cache, and no number has to go through memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +138,18 @@ class RowPlan:
     cost: Cost
 
 
-def row_plan(graph: Graph, targets: Sequence[Expr], has_limbs: bool = True) -> RowPlan | None:
+def row_plan(graph: Graph, targets: Sequence[Expr], limbs: Limbs = ()) -> RowPlan | None:
     """Return what to compute as rows in a program for some expressions; None where straight lines are shorter.
 
     Args:
         graph: the expressions.
         targets: those that are wanted.
-        has_limbs: whether the robot has limbs that are alike.
+        limbs: inputs, by their nodes, that correspond in limbs that are alike, which share vectors in straight lines.
     """
     if not graph.combinations:
         return None
-    straight = _statements(graph, graph.reachable(targets))
+    nodes = graph.reachable(targets)
+    straight = sum(graph.ops[i] not in GIVEN for i in nodes)
     if straight < LEAST:
         return None
     rows = NeededRows(graph, targets, range(len(graph.combinations)))
@@ -156,11 +158,9 @@ def row_plan(graph: Graph, targets: Sequence[Expr], has_limbs: bool = True) -> R
     if not rows.chosen:
         return None
     found, instructions = _laid_out(rows)
-    return found if instructions <= (GAIN if has_limbs else max(GAIN, GAIN_ALONE)) * straight else None
-
-
-def _statements(graph: Graph, nodes: Iterable[int]) -> int:
-    return sum(graph.ops[i] not in GIVEN for i in nodes)
+    if instructions > ANYHOW * straight:
+        straight -= find_packs(graph, nodes, in_lanes(limbs, BLOCK)).saved
+    return found if instructions <= GAIN * straight else None
 
 
 class _Storage:

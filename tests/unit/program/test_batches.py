@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.program import c_source
 from nori_dyn.program.compiler import find_compiler
+from tests.tolerances import EXACT, assert_close
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
 
@@ -204,3 +206,16 @@ class TestOfASolver:
         out = solver.plan.solver("native").solve_batch(X, X, X)
         assert solver.solve_batch(X[::-1].copy(), X, X, out=out) is out
         np.testing.assert_array_equal(out.tau, solver.solve_batch(X[::-1].copy(), X, X).tau)
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 129])
+def test_long_programs_are_called_for_more_states_before_the_next(monkeypatch, tmp_path, n):
+    monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path))
+    tree = nd.autotree(5, skew=0.4)
+    q, qd, tau = np.random.default_rng(n).normal(size=(3, n, 5))
+    expected = nd.compile(nd.aba, tree).batch(q, qd, tau)
+    monkeypatch.setattr(c_source, "FAR", 0)
+    monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "far"))
+    far = nd.compile(nd.aba, tree)
+    assert f"#define GROUPS {c_source.GROUPS_FAR}" in c_source.c_source(far._job(), 4).batch
+    assert_close(far.batch(q, qd, tau), expected, EXACT)

@@ -21,6 +21,7 @@ from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
+from nori_dyn.recursions.derivatives import aba_derivatives
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from tests.robots import load
@@ -230,6 +231,15 @@ def test_small_programs_and_programs_without_combinations_have_none():
     for function in (minverse, coriolis, rnea):
         found = traced(function, arm)
         assert row_plan(found.graph, [x for array in found.outputs.values() for x in array.flat]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "has_rows"), [("panda", "fixed", True), ("anymal", "floating", False), ("g1", "floating", True)]
+)
+def test_limbs_in_lanes_are_preferred_where_they_save_more(name, base, has_rows):
+    """Four legs share vectors of four; the fingers of a hand and two legs share too little."""
+    made = compiled(aba_derivatives, load(name, base), backend="numpy")
+    assert (made._rows is not None) is has_rows
 
 
 @pytest.mark.usefixtures("eager")
