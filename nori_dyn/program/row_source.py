@@ -22,8 +22,8 @@ SUMS = 8
 """Terms that are added up one after the other; more are added up apart, as each addition waits for the one before."""
 
 HEAD = """
-typedef double block __attribute__((vector_size(8 * LANES), may_alias));
-#define B(place) (*(block *)(w + (place) + k))
+typedef double columns __attribute__((vector_size(8 * LANES), may_alias));
+#define B(place) (*(columns *)(w + (place) + k))
 #if LANES == {block}
 #define PARTS const int k = 0;
 #else
@@ -91,14 +91,14 @@ def _loop(o: Loop, storage: int) -> Iterator[str]:
     yield f"for (ptrdiff_t k = 0; k < {BLOCK * o.width}; k += LANES) {{"
     for x, at in o.sources:
         names[x.index] = f"x{x.index}"
-        yield f"const block x{x.index} = B({storage + at});"
+        yield f"const columns x{x.index} = B({storage + at});"
     for i in o.statements:
         parts = [_operand(graph, s, names) for s in (graph.left[i], graph.right[i]) if s >= 0]
         names[i] = f"x{i}"
-        yield f"const block x{i} = {FORMATS[graph.ops[i]].format(*parts)};"
+        yield f"const columns x{i} = {FORMATS[graph.ops[i]].format(*parts)};"
     for x, at in o.targets:
         value = _operand(graph, x.index, names)
-        yield f"B({storage + at}) = {value if x.index in names else f'(block){{0}} + {value}'};"
+        yield f"B({storage + at}) = {value if x.index in names else f'(columns){{0}} + {value}'};"
     yield "}"
 
 
@@ -125,9 +125,9 @@ def _statements(o: Operation, storage: int, place: Callable[[int], int]) -> Iter
                 factor = "" if signed[first + k][1][0] == ONE else f"c{first + k} * "
                 text += f" {sign} {factor}B({storage + blocks + BLOCK * b})"
             sums.append(text)
-        value = " + ".join(f"({x})" for x in sums) or "(block){0}"
+        value = " + ".join(f"({x})" for x in sums) or "(columns){0}"
         if o.mask is not None:
-            value = f"({value}) * *(const block *)(mask + k)"
+            value = f"({value}) * *(const columns *)(mask + k)"
         yield f"B({storage + o.target + BLOCK * b}) = {value};"
     yield "}}"
 

@@ -11,8 +11,9 @@ from nori_dyn.algebra.counting import expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.algebra.rows import combination, mapped
 from nori_dyn.algebra.spatial import cross, stack
-from nori_dyn.errors import SingularSystemError
+from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.model.synthetic import autotree
+from nori_dyn.program import c_source
 from nori_dyn.program import row_plan as planning
 from nori_dyn.program.functions import CompiledFunction, compiled
 from nori_dyn.program.row_needs import BLOCK, NeededRows
@@ -24,8 +25,9 @@ from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
 from nori_dyn.recursions.derivatives import aba_derivatives
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
+from tests.agreement.test_compiled import needs_compiler
 from tests.robots import load
-from tests.tolerances import RECURSION, ROUNDING, SOLVED, assert_close
+from tests.tolerances import EXACT, RECURSION, ROUNDING, SOLVED, assert_close
 
 UFUNCS = {
     Op.ADD: np.add,
@@ -251,6 +253,28 @@ def test_functions_with_rows_have_derivatives():
     by_q, step = compiled(minverse, tree).derivative("q")(q), 1e-5
     ahead, behind = (np.stack([minverse(tree, q + s * unit) for unit in np.eye(4)], axis=-1) for s in (step, -step))
     assert np.abs(by_q - (ahead - behind) / (2 * step)).max() < 1e-6 * np.abs(by_q).max()
+
+
+@needs_compiler
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_long_programs_go_through_a_batch_state_by_state(monkeypatch, base):
+    monkeypatch.setattr(c_source, "BY_STATE", 0)
+    tree = load("panda", base)
+    f, n = compiled(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau")), 41
+    assert "solve(&one)" in c_source.c_source(f._job(), BLOCK).batch
+    rng = np.random.default_rng(3)
+    q = tree.random_configurations(n, rng)
+    qd, tau = rng.normal(size=(2, n, tree.nv))
+    for part in tree.quaternions:
+        q[:, part] *= 1 + 1e-9  # what is no unit quaternion yet is made one
+    each = np.array([f(*state) for state in zip(q, qd, tau, strict=True)])
+    for threads in (1, 2, 3):
+        assert_close(f.batch(q, qd, tau, threads=threads), each, EXACT)
+    assert_close(f.batch(np.asfortranarray(q), qd, tau, order="F"), each, EXACT)
+    tau[17, 2] = np.nan
+    with pytest.raises(InputError, match=r"tau\[17, 2\]"):
+        f.batch(q, qd, tau)
 
 
 @pytest.mark.usefixtures("eager")
