@@ -86,10 +86,8 @@ class Derivatives:
         plan = self.plan.untouched()
         system, symbolic = plan.system, plan.symbolic
         inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
-        hybrid = HybridDynamics.of(system)
-        closed = (
-            None if hybrid is None else hybrid.derivatives(plan, self.wrt, [row for rows in self.sums for row in rows])
-        )
+        hybrid, sums = HybridDynamics.of(system), [row for rows in self.sums for row in rows]
+        closed = hybrid.derivatives(plan, self.wrt, sums) if hybrid else None
         whole, guards = self._planned(plan, inputs) if closed is None else closed
         results = self.arranged(whole)
         name = f"derivative by {', '.join(self.wrt)}"
