@@ -1,54 +1,25 @@
-"""The derivatives of inverse and of forward dynamics, analytical: no difference, and no expression is derived.
-
-A body and all that it carries move along a freedom k of its joint as one rigid body. In coordinates that move along,
-its velocity and acceleration change, for all bodies j that it carries, by
-
-    Delta_k v_j = psi'_k,                  psi'_k  = v_parent x S_k
-    Delta_k a_j = psi''_k + psi'_k x v_j,  psi''_k = a_parent x S_k + v_parent x psi'_k
-
-so that its force changes by 2 B_j psi'_k + I_j psi''_k, with B of `christoffel_factorisation`; more is added where S
-depends on q. Sums over what a joint carries are composites, which need no transforms in the coordinates of the root.
+"""The derivatives of inverse, forward and hybrid dynamics, analytical: no difference, and no expression is derived.
 
 Source: Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms" (2018); Singh, Russell and
-Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022), for joints whose
-S is constant; with composites in root coordinates, and for any S, own derivation
-(tests/unit/recursions/test_derivatives.py).
+Wensing, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra" (2022); see `carried`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nori_dyn.algebra.ranges import numbers_in
-from nori_dyn.algebra.rows import combination, mapped
-from nori_dyn.algebra.scalars import is_numeric
-from nori_dyn.algebra.spatial import (
-    add,
-    blocks,
-    cross_force,
-    cross_motion,
-    inertia_numbers,
-    inertia_of,
-    matvec,
-    skew,
-    spread,
-    stack,
-    transpose,
-    zeros,
-)
-from nori_dyn.model.kinematics import world_acceleration
-from nori_dyn.model.paths import descendants, path
+from nori_dyn.algebra.rows import combination
+from nori_dyn.algebra.spatial import matvec, transpose
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.recursions.composites import RootCoordinates, columns, composite, root_coordinates
-from nori_dyn.recursions.coriolis import christoffel_factorisation
+from nori_dyn.recursions.carried import bias_force_at, carried_by_joints, inertia_matrix, inverse_dynamics_rates
 from nori_dyn.recursions.crba import factorised
 from nori_dyn.recursions.factorisation import LTDL, solve_ltdl, solve_rows
 from nori_dyn.recursions.jacobian import jacobian
-from nori_dyn.recursions.joint_terms import joint_terms
 from nori_dyn.recursions.minverse import inverse_of
 from nori_dyn.recursions.sparsity import expanded_parents, parents_among
 from nori_dyn.recursions.state import arguments
@@ -117,7 +88,7 @@ def rnea_derivatives(tree: KinematicTree, q: Any, qd: Any, qdd: Any, fx: Any = N
         InputError: a wrong shape, or a number that is not finite.
         UnsupportedComponentError: the robot has a loop, or another component that the recursions do not take in.
 
-    Source: Singh, Russell and Wensing (2022) for the two cases of each pair of joints; see the top of the module.
+    Source: Singh, Russell and Wensing (2022) for the two cases of each pair of joints; see `carried`.
 
     Example:
         >>> arm = nd.autotree(2).replace(gravity=(0.0, -9.81, 0.0))
@@ -193,11 +164,11 @@ def hybrid_dynamics_derivatives(
     q, qd, tau, qdd, fx = arguments(tree, q=q, qd=qd, tau=tau, qdd=qdd, fx=fx)
     led = numbers_in(tree.v_slices[tree.joint(name)] for name in accelerated)
     forced = np.setdiff1d(np.arange(tree.nv), led)
-    carried = _carried(tree, q, qd, fx)
-    split = _Split.of(tree, _inertia(carried, q), forced)
+    carried = carried_by_joints(tree, q, qd, fx)
+    split = _Split.of(tree, inertia_matrix(carried, q), forced)
     if len(forced):
-        qdd = split.accelerations(qdd, tau - _bias_force(carried, q, qd))
-    by_q, by_qd = (split.moved(by) for by in _of_inverse_dynamics(carried, q, qd, qdd))
+        qdd = split.accelerations(qdd, tau - bias_force_at(carried, q, qd))
+    by_q, by_qd = (split.moved(by) for by in inverse_dynamics_rates(carried, q, qd, qdd))
     by_fx = None
     if with_fx:
         lever = of_wrenches(tree, q)
@@ -274,216 +245,3 @@ class _Split:
         by[np.ix_(t, t)] = Minv
         by[np.ix_(a, t)] = -transpose(by[np.ix_(t, a)])
         return by
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Carried:
-    """What each joint carries, in root coordinates, whatever the accelerations.
-
-    Attributes:
-        tree: the robot.
-        at: its bodies.
-        own: inertia of each body, as numbers (10, n_links, ...).
-        force: what each body's velocity and external wrench add to I a (6, n_links, ...).
-        body: of each freedom the body on its joint (nv,).
-        S: axis of each freedom (6, nv, ...).
-        I: inertia of what each freedom carries, as numbers (10, nv, ...).
-        B: sum of B(v, I) over what each freedom carries, as numbers (12, nv, ...).
-        h: I S of each freedom (6, nv, ...).
-        on_way: of each freedom those of its joint and of all that carry it.
-        beyond: of each freedom those of the joints that its own carries.
-    """
-
-    tree: KinematicTree
-    at: RootCoordinates
-    own: Array
-    force: Array
-    body: Indices
-    S: Array
-    I: Array
-    B: Array
-    h: Array
-    on_way: list[Indices]
-    beyond: list[Indices]
-
-
-def _carried(tree: KinematicTree, q: Array, qd: Array, fx: Array) -> _Carried:
-    at = root_coordinates(tree, q, qd, fx, regroup=True)
-    own = columns([inertia_numbers(I) for I in at.I])
-    moving = mapped(_of_velocity, own, columns(at.v), columns(at.fx))
-    body = np.repeat(np.arange(tree.n_links), [joint.nv for joint in tree.joints])
-    I, B = (_sums(tree, part)[:, body] for part in (own, moving[6:]))
-    S, v = np.concatenate(at.S, axis=1), tree.v_slices
-    on_way = [numbers_in(v[j] for j in sorted(path(tree.parents, i))) for i in range(tree.n_links)]
-    beyond = [numbers_in(v[j] for j in sorted(below)) for below in descendants(tree.parents)]
-    h = mapped(_momentum, I, S)
-    return _Carried(tree, at, own, moving[:6], body, S, I, B, h, [on_way[i] for i in body], [beyond[i] for i in body])
-
-
-def _of_velocity(I: Array, v: Array, fx: Array) -> Array:
-    """Return what velocity and wrench add to the force on a body (6, ...), and the numbers of B(v, I) (12, ...)."""
-    B = christoffel_factorisation(v, inertia_of(I))
-    upper, lower = B[:3, :3], B[3:, :3]
-    return np.concatenate(
-        [matvec(B, v) - fx, upper.reshape(9, *v.shape[1:]), stack(lower[2, 1], lower[0, 2], lower[1, 0])]
-    )
-
-
-def _factorisation_of(numbers: Array) -> Array:
-    """Return B (6, 6, ...) of its numbers: what is not zero in it, of the skew-symmetric part a vector."""
-    upper, lower = numbers[:9].reshape(3, 3, *numbers.shape[1:]), skew(numbers[9:])
-    return blocks(upper, lower * 0, lower, lower * 0)
-
-
-def _momentum(I: Array, S: Array) -> Array:
-    return matvec(inertia_of(I), S)
-
-
-def _sums(tree: KinematicTree, numbers: Array) -> Array:
-    """Return for each body the sum (m, n_links, ...) of its own numbers and those of all that it carries."""
-    return columns(composite(tree, tuple(numbers[:, i] for i in range(tree.n_links))))
-
-
-def _inertia(carried: _Carried, q: Array) -> Array:
-    """Return the inertia matrix (nv, nv, ...), with the inertia of rotors."""
-    J = add(zeros((carried.tree.nv,) * 2, q), joint_terms(carried.tree).J)
-    lower = [
-        combination(J[k], list(carried.h[:, k]), list(carried.S), on_way[on_way <= k])
-        for k, on_way in enumerate(carried.on_way)
-    ]
-    M = np.stack(lower)
-    for k in range(len(M)):
-        M[:k, k] = M[k, :k]
-    return M
-
-
-def _accelerations(carried: _Carried, qd: Array, qdd: Array | None) -> tuple[Array, Array]:
-    """Return the accelerations of all bodies, and of what carries them (6, n_links, ...); rates None are zero."""
-    tree, at = carried.tree, carried.at
-    a_0 = spread(world_acceleration(tree.gravity), (6,), qd.shape[1:])
-    a: list[Array] = []
-    a_parent: list[Array] = []
-    for i, (parent, v) in enumerate(zip(tree.parents, tree.v_slices, strict=True)):
-        a_parent.append(at.X_root[i].apply_motion(a_0) if tree.is_root(i) else a[parent])
-        fast = matvec(at.S_rate[i], qd[v])
-        a.append(a_parent[i] + fast if qdd is None else a_parent[i] + matvec(at.S[i], qdd[v]) + fast)
-    return columns(a), columns(a_parent)
-
-
-def _composite_forces(carried: _Carried, a: Array) -> Array:
-    """Return the force across each joint (6, n_links, ...) that gives what it carries their accelerations."""
-    return _sums(carried.tree, mapped(_of_acceleration, carried.own, a, carried.force))
-
-
-def _of_acceleration(I: Array, a: Array, force: Array) -> Array:
-    return matvec(inertia_of(I), a) + force
-
-
-def _bias_force(carried: _Carried, q: Array, qd: Array) -> Array:
-    """Return what tau is beside M qdd (nv, ...)."""
-    a, _ = _accelerations(carried, qd, None)
-    F = _composite_forces(carried, a)
-    forces = [matvec(transpose(S), F[:, i]) for i, S in enumerate(carried.at.S)]
-    return np.concatenate(forces) + joint_terms(carried.tree).force(q, qd)
-
-
-def _of_inverse_dynamics(carried: _Carried, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
-    """Return the derivatives of inverse dynamics by q and qd, pair by pair of a joint and one that carries it."""
-    tree, at, body, S, h = carried.tree, carried.at, carried.body, carried.S, carried.h
-    a, a_parent = _accelerations(carried, qd, qdd)
-    F = _composite_forces(carried, a)
-    still = zeros((6,), q)
-    v_parent = columns([still if tree.is_root(i) else at.v[parent] for i, parent in enumerate(tree.parents)])
-    turning = [_turning(carried, i, q, qd, qdd) for i in range(tree.n_links)]
-    turned = (np.concatenate(parts, axis=1) for parts in zip(*(on[:2] for on in turning), strict=True))
-    S_rate = np.concatenate(at.S_rate, axis=1)
-    moved = mapped(
-        _of_freedom, S, S_rate, *turned, v_parent[:, body], a_parent[:, body], carried.I, carried.B, F[:, body]
-    )
-    by_q, a_by_q, a_by_qd, b, w, p = np.split(moved, (3, 9, 15, 18, 24))
-    rates_q, rates_qd = joint_terms(tree).force_rates(q, qd)
-    dtau_dq = _pairs(carried, [*h, *b], [*a_by_q, *by_q], w, rates_q)
-    dtau_dqd = _pairs(carried, [*h, *b], [*a_by_qd, *S[:3]], p, rates_qd)
-    for i, (v, on) in enumerate(zip(tree.v_slices, turning, strict=True)):
-        if on.S is not None:
-            dtau_dq[v, v] += np.einsum("ilk...,i...->lk...", on.S, F[:, i])
-    return dtau_dq, dtau_dqd
-
-
-def _of_freedom(
-    S: Array, S_rate: Array, dv: Array, da: Array, v: Array, a: Array, I: Array, B: Array, F: Array
-) -> Array:
-    """Return what a freedom changes, by q and by qd, for what it carries and for what carries it.
-
-    Args:
-        S: its axis (6, ...).
-        S_rate: the derivative of that.
-        dv: what S qd changes by where the axes of the joint move in their own frame.
-        da: what S qdd + c_J changes by there.
-        v: velocity of what carries it.
-        a: acceleration of what carries it.
-        I: inertia of what it carries, as numbers (10, ...).
-        B: sum of B over what it carries, as numbers (12, ...).
-        F: force across its joint (6, ...).
-
-    Returns:
-        The angular part of psi' (3, ...), psi'' (6, ...), that by qd (6, ...), the angular part of 2 B^T S (3, ...),
-        and what forces change by, w by q and p by qd (6, ...).
-    """
-    I, B = inertia_of(I), _factorisation_of(B)
-    psi = cross_motion(v, S) + dv
-    a_by_q = cross_motion(a, S) + cross_motion(v, psi) + da
-    a_by_qd = psi + S_rate
-    b = matvec(transpose(B), 2 * S)[:3]
-    w = matvec(B, 2 * psi) + matvec(I, a_by_q) + cross_force(S, F)
-    p = matvec(B, 2 * S) + matvec(I, a_by_qd)
-    return np.concatenate([psi[:3], a_by_q, a_by_qd, b, w, p])
-
-
-def _pairs(carried: _Carried, forces: Sequence[Array], changes: Sequence[Array], below: Array, initial: Array) -> Array:
-    """Return derivatives (nv, nv, ...): by a row's own freedoms and those that carry it, and by those that it carries.
-
-    Args:
-        carried: what each joint carries.
-        forces: h and 2 B^T S of each freedom, as rows (nv, ...).
-        changes: what these are multiplied by, of the freedoms that carry it.
-        below: what S is multiplied by, of the freedoms that it carries (6, nv, ...).
-        initial: what is added (nv, nv, ...).
-    """
-    none, found = initial[0] * 0, []
-    for k, (on_way, beyond) in enumerate(zip(carried.on_way, carried.beyond, strict=True)):
-        up = combination(none, [force[k] for force in forces], changes, on_way)
-        down = combination(none, list(carried.S[:, k]), list(below), beyond)
-        found.append(combination(initial[k], [1.0, 1.0], [up, down]))
-    return np.stack(found)
-
-
-class _Turning(NamedTuple):
-    """What changes along the freedoms k of a joint as its axes move in their own frame, in root coordinates.
-
-    Attributes:
-        v: change of S qd (6, n_i, ...).
-        a: of S qdd + c_J + v x S qd (6, n_i, ...).
-        S: of the columns l of S (6, l, k, ...); None where S is constant.
-    """
-
-    v: Array
-    a: Array
-    S: Array | None
-
-
-def _turning(carried: _Carried, i: int, q: Array, qd: Array, qdd: Array) -> _Turning:
-    """Return what the axes of a joint change by."""
-    tree, joint = carried.tree, carried.tree.joints[i]
-    q, qd, qdd = q[tree.q_slices[i]], qd[tree.v_slices[i]], qdd[tree.v_slices[i]]
-    batch = qd.shape[1:]
-    units = (spread(unit, (joint.nv,), batch) for unit in np.eye(joint.nv))
-    rates = [joint.S_rate(q, unit) for unit in units]
-    if all(is_numeric(rate) and not rate.any() for rate in rates):
-        none = zeros((6, joint.nv), qd)
-        return _Turning(none, none, None)
-    back = carried.at.X[i].inverse()
-    turned = [back.apply_motion(spread(rate, (6, joint.nv), batch)) for rate in rates]
-    bias = back.apply_motion(spread(joint.bias_by_q(q, qd), (6, joint.nv), batch))
-    v, a = (columns([matvec(rate, speed) for rate in turned]) for speed in (qd, qdd))
-    return _Turning(v, a + bias + cross_motion(carried.at.v[i][:, None], v), np.stack(turned, axis=2))
