@@ -67,7 +67,7 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     Args:
         job: the job.
         lanes: doubles of a vector.
-        large: statements from which on blocks that repeat become loops, see `repeated_writer`.
+        large: statements that loops over blocks that repeat have to save, see `repeated_writer`.
     """
     inputs = [f"in[{k}]" for k in range(len(job.inputs))]
     outputs = [f"out[{k}]" for k in range(len(job.outputs))]

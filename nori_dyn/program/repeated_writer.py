@@ -23,9 +23,9 @@ from nori_dyn.program.packs import Packing
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
 from nori_dyn.typing import Floats, Indices
 
-LARGE = 40_000
-"""Statements from which on a program is looked at for what repeats. Below, its instructions stay in the second cache,
-and straight lines are faster."""
+LARGE = 120_000
+"""Statements that loops have to save: the code of so many fills a megabyte of second-level cache. Where they save less,
+straight lines are as fast, or faster, as their values stay in fewer places."""
 
 SHRINKS = 0.5
 """Share of the statements to which loops must bring the text, or it stays as it is."""
@@ -74,7 +74,7 @@ def writer_of(job: Job, notation: Notation, large: int = LARGE, angles: Sequence
     Args:
         job: what to compute.
         notation: how statements refer to inputs, `in[0]`, ..., and outputs, `out[0]`, ...
-        large: statements from which on blocks that repeat become loops.
+        large: statements that loops have to save.
         angles: those that come first, whether they are needed or not.
     """
     if job.rows is not None:
@@ -82,7 +82,7 @@ def writer_of(job: Job, notation: Notation, large: int = LARGE, angles: Sequence
     straight = sum(job.graph.ops[i] in FORMATS for i in job.graph.reachable(_targets(job)))
     if straight >= large:
         found = RepeatedWriter(job, notation, angles)
-        if found.n_written <= SHRINKS * straight:
+        if found.n_written <= min(SHRINKS * straight, straight - large):
             return found
     return Writer(job, notation, angles=angles)
 
