@@ -1,4 +1,4 @@
-"""What is the same in the C of every job for batches: vectors with one state in each lane.
+"""What is the same in the C of every job for batches: vectors with one state in each lane, or state by state.
 
 Templates of `str.format`: what varies stands in single braces.
 

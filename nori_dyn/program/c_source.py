@@ -18,7 +18,7 @@ from nori_dyn.program.job import Job, Notation
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.pack_text import TYPES
 from nori_dyn.program.repeated_writer import LARGE, writer_of
-from nori_dyn.program.straight_line import GIVEN
+from nori_dyn.program.straight_line import n_statements
 
 GROUPS = 4
 """Groups of lanes, at most, for which a batch calls each function of statements before it calls the next."""
@@ -75,7 +75,7 @@ def c_source(job: Job, lanes: int, large: int = LARGE) -> CSource:
     layout = _Layout.of(job, replace(notation, lanes=lanes) if job.limbs else notation, large)
 
     def batch() -> str:
-        if job.rows and _n_statements(job) >= BY_STATE:
+        if job.rows and n_statements(job.graph, job.graph.reachable([*job.pivots, *job.outputs])) >= BY_STATE:
             return _unit(layout, lanes, "double", SINGLE_ENTRY + STATES_ENTRY, "{}(in, w, out);", "in, w, out")
         across = _Layout.of(replace(job, rows=None), notation, large) if job.limbs or job.rows else layout
         return _unit(across, lanes, "vec", BATCH_ENTRY, "EACH({});", "x, w, o")
@@ -155,12 +155,6 @@ def _unit(layout: _Layout, lanes: int, real: str, entry: str, call: str, place: 
         residual_calls=f"    check({place}, &worst, &taint);" if job.equations else "",
         transpose=_transpose(lanes),
     )
-
-
-def _n_statements(job: Job) -> int:
-    """Return how many statements a job takes without rows."""
-    nodes = job.graph.reachable([*job.pivots, *job.steps, *job.outputs])
-    return sum(job.graph.ops[i] not in GIVEN for i in nodes)
 
 
 def _groups(writer: Writer, lanes: int) -> int:

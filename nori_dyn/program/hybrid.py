@@ -9,7 +9,7 @@ Source: docs/design.md, 4.10.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -35,7 +35,7 @@ Read: TypeAlias = tuple[VariableReading, slice]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HybridDynamics:
+class HybridReadings:
     """What sensors give of a robot, where that makes its estimate hybrid dynamics: known values, and readings.
 
     Attributes:
@@ -51,7 +51,7 @@ class HybridDynamics:
     by_y: Floats
 
     @staticmethod
-    def of(system: System) -> HybridDynamics | None:
+    def of(system: System) -> HybridReadings | None:
         """Return what the sensors of a system give; None where its estimate is another."""
         tree, read = system.tree, _read_alone(system)
         places = {v.key: _place(system, v.key) for v in system.variables if v.kind in ("qdd", "tau", "fx")}
@@ -70,24 +70,24 @@ class HybridDynamics:
             check_components(tree)
         except UnsupportedComponentError:
             return None
-        return HybridDynamics(system, frozenset(key.body for key in read if key.kind == "qdd"), known, by_y)
+        return HybridReadings(system, frozenset(key.body for key in read if key.kind == "qdd"), known, by_y)
 
     def derivatives(
-        self, plan: EliminationPlan, wrt: Sequence[str], sums: Sequence[Mapping[int, float]]
+        self, plan: EliminationPlan, wrt: Sequence[str], columns: Sequence[int]
     ) -> tuple[Array, Guards] | None:
-        """Return derivatives of sums of unknowns by some inputs (n_sums, n_directions), and what guards them.
+        """Return derivatives of unknowns by some inputs (n_columns, n_directions), and what guards them.
 
-        None where a sum has other unknowns than accelerations and forces of joints, or where the factors of M lose
+        None where there are others than accelerations and forces of joints among them, or where the factors of M lose
         digits that the planned elimination does not.
 
         Args:
             plan: a plan of the system.
             wrt: names of inputs: q, qd, y; q is along the freedoms.
-            sums: the factors of the unknowns of each, by column.
+            columns: the unknowns, by their columns.
         """
         tree, graph = self.system.tree, plan.symbolic.graph
-        place = self._places()
-        if not all(column in place for row in sums for column in row):
+        rows = self._rows_of_columns()
+        if not rows.keys() >= set(columns):
             return None
         q, qd, y = (np.array(plan.symbolic.inputs[name], dtype=object) for name in ("q", "qd", "y"))
         given = self.known + _product(self.by_y, y)
@@ -106,13 +106,9 @@ class HybridDynamics:
         of_sought = np.concatenate([by[name] for name in wrt], axis=1)
         of_given = np.concatenate([self.by_y[: tree.nv] if name == "y" else 0 * by[name] for name in wrt], axis=1)
         both = np.concatenate([of_sought, of_given])
-        factors = np.zeros((len(sums), len(both)))
-        for m, row in enumerate(sums):
-            for column, factor in row.items():
-                factors[m, place[column]] = factor
-        return np.vectorize(graph.expr, otypes=[object])(_product(factors, both)), guards
+        return np.vectorize(graph.expr, otypes=[object])(both[[rows[column] for column in columns]]), guards
 
-    def _places(self) -> dict[int, int]:
+    def _rows_of_columns(self) -> dict[int, int]:
         """Return which freedom each joint's unknown is of, by its column; nv is added to those that are given."""
         tree = self.system.tree
         return {

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.model.limbs import Limbs
-from nori_dyn.program.straight_line import GIVEN
+from nori_dyn.program.straight_line import GIVEN, n_statements
 
 Signs: TypeAlias = tuple[int, ...]
 
@@ -287,9 +287,9 @@ def find_packs(graph: Graph, nodes: Sequence[int], limbs: Limbs) -> Packing:
             levels[depth[i]].append(i)
     for k in sorted(levels):
         finder.level(levels[k])
-    n_statements = sum(graph.ops[i] not in GIVEN for i in nodes)
-    finder.found.saved = _saved(graph, nodes, finder.found)
-    return finder.found if finder.found.saved >= LEAST * n_statements else Packing()
+    found = finder.found
+    found.saved = _saved(graph, nodes, found)
+    return found if found.saved >= LEAST * n_statements(graph, nodes) else Packing()
 
 
 def _saved(graph: Graph, nodes: Sequence[int], packing: Packing) -> int:

@@ -21,6 +21,7 @@ from nori_dyn.program.c_writer import CHUNK, Writer
 from nori_dyn.program.job import FORMATS, Job, Notation
 from nori_dyn.program.packs import Packing
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
+from nori_dyn.program.straight_line import n_statements
 from nori_dyn.typing import Floats, Indices
 
 LARGE = 120_000
@@ -79,7 +80,7 @@ def writer_of(job: Job, notation: Notation, large: int = LARGE, angles: Sequence
     """
     if job.rows is not None:
         return Writer(job, notation)
-    straight = sum(job.graph.ops[i] in FORMATS for i in job.graph.reachable(_targets(job)))
+    straight = n_statements(job.graph, job.graph.reachable(_targets(job)))
     if straight >= large:
         found = RepeatedWriter(job, notation, angles)
         if found.n_written <= min(SHRINKS * straight, straight - large):

@@ -20,7 +20,7 @@ from nori_dyn.model.limbs import Limbs
 from nori_dyn.program.packs import find_packs, in_lanes
 from nori_dyn.program.row_needs import BLOCK, TERM, NeededRows, bits, blocks
 from nori_dyn.program.schedule import schedule
-from nori_dyn.program.straight_line import GIVEN
+from nori_dyn.program.straight_line import GIVEN, n_statements
 
 ALL = (1 << BLOCK) - 1
 """The columns of a block, as bits."""
@@ -33,9 +33,6 @@ COPIED = 2
 
 GAIN = 1.0
 """Share of the instructions of straight lines, with what limbs save by sharing vectors, that rows take at most."""
-
-ANYHOW = 0.4
-"""The same without what limbs save, down to which it is looked at; it saves no more than that."""
 
 LEAST = 4000
 """Statements below which a program stays without: they fit the first cache, and no number has to go through memory."""
@@ -149,7 +146,7 @@ def row_plan(graph: Graph, targets: Sequence[Expr], limbs: Limbs = ()) -> RowPla
     if not graph.combinations:
         return None
     nodes = graph.reachable(targets)
-    straight = sum(graph.ops[i] not in GIVEN for i in nodes)
+    straight = n_statements(graph, nodes)
     if straight < LEAST:
         return None
     rows = NeededRows(graph, targets, range(len(graph.combinations)))
@@ -158,8 +155,9 @@ def row_plan(graph: Graph, targets: Sequence[Expr], limbs: Limbs = ()) -> RowPla
     if not rows.chosen:
         return None
     found, instructions = _laid_out(rows)
-    if instructions > ANYHOW * straight:
-        straight -= find_packs(graph, nodes, in_lanes(limbs, BLOCK)).saved
+    in_packs = in_lanes(limbs, BLOCK)
+    if instructions * max(map(len, in_packs), default=1) > straight:  # else packs save less in any case
+        straight -= find_packs(graph, nodes, in_packs).saved
     return found if instructions <= GAIN * straight else None
 
 

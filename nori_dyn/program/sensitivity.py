@@ -22,7 +22,7 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.planning.sensitivity import directions_of, sensitivities
 from nori_dyn.program.backends.base import PIVOT_LIMIT, STEP_LIMIT, Guards, pivot_guards
-from nori_dyn.program.hybrid import HybridDynamics
+from nori_dyn.program.hybrid import HybridReadings
 from nori_dyn.program.layout import output_parts, sums_of
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Array
@@ -86,8 +86,8 @@ class Derivatives:
         plan = self.plan.untouched()
         system, symbolic = plan.system, plan.symbolic
         inputs = {name: _array(scalars) for name, scalars in symbolic.inputs.items()}
-        hybrid, sums = HybridDynamics.of(system), [row for rows in self.sums for row in rows]
-        closed = hybrid.derivatives(plan, self.wrt, sums) if hybrid else None
+        hybrid = HybridReadings.of(system)
+        closed = hybrid.derivatives(plan, self.wrt, output_columns(system, self.outputs).tolist()) if hybrid else None
         whole, guards = self._planned(plan, inputs) if closed is None else closed
         results = self.arranged(whole)
         name = f"derivative by {', '.join(self.wrt)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nori_dyn.algebra.counting import Cost, expression_cost
@@ -10,6 +10,11 @@ from nori_dyn.algebra.expressions import Expr, Graph, Op
 
 GIVEN = (Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS)
 """What statements read, and none computes: sines and cosines are there before the first."""
+
+
+def n_statements(graph: Graph, nodes: Iterable[int]) -> int:
+    """Return how many of some nodes are statements."""
+    return sum(graph.ops[i] not in GIVEN for i in nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

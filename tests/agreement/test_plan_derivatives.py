@@ -10,7 +10,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnknownNameError
 from nori_dyn.model.joints import Prismatic, Revolute
 from nori_dyn.planning.outputs import output_columns
-from nori_dyn.program.hybrid import HybridDynamics
+from nori_dyn.program.hybrid import HybridReadings
 from tests.agreement.test_compiled import Case, needs_compiler
 from tests.agreement.test_weighted import redundant, state
 from tests.estimate_differences import ExtendedEstimate
@@ -114,7 +114,7 @@ def test_sets_that_read_joints(make, problem):
     tree = make()
     sets = {**PROBLEMS, "hybrid": hybrid(tree, 2), "parts": sensor_set(*of_joints(tree), *wrenches_in_parts(tree))}
     system = nd.System(tree, sets[problem])
-    assert HybridDynamics.of(system) is not None
+    assert HybridReadings.of(system) is not None
     plan = nd.plan(system, outputs=["tau", "qdd"], cache=False)
     check(plan, random_state(system), ("q", "qd", "y"))
     check(plan, random_state(system), ("y",), outputs=[f"tau:{tree.joint_names[1]}"], n=10**3)
@@ -124,7 +124,7 @@ def test_sets_that_read_joints(make, problem):
 def test_sets_that_read_more_are_eliminated(make):
     tree = make()
     sensors = FORWARD if tree.components else sensor_set({"type": "accelerometer", "links": "all"})
-    assert HybridDynamics.of(nd.System(tree, sensors)) is None
+    assert HybridReadings.of(nd.System(tree, sensors)) is None
 
 
 def test_pivots_that_vanish_are_solved_afresh():
