@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import idyntree.bindings as idyn
 import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
@@ -44,6 +43,7 @@ from nori_dyn.algebra.spatial import Transform, cross
 from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import Frame, KinematicTree
 from tests.oracles import Truth
+from tests.peers import idyn
 
 Floats = NDArray[np.float64]
 Numbers = Floats | float

@@ -1,4 +1,4 @@
-"""One thread for BLAS, so that results repeat; and one cache of plans and programs for the run."""
+"""Which tests run, one thread for BLAS so that results repeat, and the caches of plans and of compiled programs."""
 
 from __future__ import annotations
 
@@ -7,34 +7,87 @@ import os
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy is first imported
     os.environ.setdefault(variable, "1")
 
+import contextlib  # noqa: E402
 import importlib.abc  # noqa: E402
+import shutil  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
-PEERS = (
-    *("pinocchio", "mujoco", "idyntree", "casadi", "sympy", "icub_models"),
-    *("playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml"),
-)
+from tests import compilers, covering  # noqa: E402
+
+OPTIONAL = ("icub_models", "playwright", "nbclient", "nbformat", "mkdocs", "latex2mathml")
+
+LARGEST_CACHE = 2**30
+"""Size [bytes] from which on the kept libraries are removed, and compiled anew."""
+
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("repeatable")
 
 
-class MissingPeer(importlib.abc.MetaPathFinder):
+class MissingModule(importlib.abc.MetaPathFinder):
     """Comes after all who find modules: a test that needs a library that is not installed is skipped."""
 
     def find_spec(self, name, path=None, target=None):
-        if name in PEERS:
+        if name in OPTIONAL:
             pytest.skip(f"{name} is not installed", allow_module_level=True)
 
 
-sys.meta_path.append(MissingPeer())
+sys.meta_path.append(MissingModule())
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("nori_dyn", "how much is tested")
+    group.addoption("--all", action="store_true", help="long tests too, and products instead of pairs that cover")
+    group.addoption(
+        "--attack-scale", type=float, default=1.0, help="how many times as many cases of attack as by default"
+    )
+    group.addoption("--attack-seed", type=int, default=0, help="seed of the attacks")
+
+
+def pytest_configure(config):
+    covering.ALL = config.getoption("--all")
+    if hasattr(config, "cache") and not hasattr(config, "workerinput"):
+        folder = config.cache.mkdir("native")
+        if sum(file.stat().st_size for file in folder.glob("*.so")) > LARGEST_CACHE:
+            shutil.rmtree(folder)
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--all"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory) -> Path:
+def libraries(request) -> Path | None:
+    """Return the folder of compiled programs, kept between runs; None where pytest keeps nothing.
+
+    They are found by source, compiler, flags and processor, so none is ever out of date. Plans are: they do not know
+    the code of the planner.
+    """
+    if not hasattr(request.config, "cache"):
+        return None
+    folder = request.config.cache.mkdir("native")
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory, libraries) -> Path:
     """Return the cache folder of this run: what one test plans and compiles, the others find, in any worker."""
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(exist_ok=True)
+    if libraries is not None:
+        with contextlib.suppress(FileExistsError):  # by another worker
+            (folder / "native").symlink_to(libraries)
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +105,8 @@ def own_cache(cache, tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def pytest_addoption(parser):
-    group = parser.getgroup("attack", "how long, and from which seed, tests/attack tries to break things")
-    group.addoption("--attack-scale", type=float, default=1.0, help="how many times as many cases as by default")
-    group.addoption("--attack-seed", type=int, default=0, help="seed of the cases")
+@pytest.fixture(params=compilers.WIDTHS, ids="{} lanes".format)
+def lanes(request, monkeypatch) -> int:
+    """Return the doubles of a vector for which this test compiles, whatever the processor has."""
+    compilers.compile_for(request.param, monkeypatch)
+    return request.param

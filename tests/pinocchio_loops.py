@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from nori_dyn.components import Loop, Rotor, Spring
 from nori_dyn.model.tree import KinematicTree
 from tests.agreement.test_energy import in_pinocchio
+from tests.peers import pin
 
 Floats = NDArray[np.float64]
 

@@ -16,15 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-import mujoco
 import numpy as np
-import pinocchio as pin
 from lxml import etree
 from numpy.typing import NDArray
 
 from nori_dyn.errors import NoriWarning
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.model.tree import KinematicTree
+from tests.peers import mujoco, pin
 
 Floats = NDArray[np.float64]
 Base = Literal["fixed", "floating"]

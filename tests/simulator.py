@@ -25,7 +25,6 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
-import mujoco
 import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
@@ -35,6 +34,7 @@ from nori_dyn.algebra.spatial import Transform, cross_force, matvec
 from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from tests.peers import mujoco
 from tests.robots import ROBOTS, load
 
 Floats = NDArray[np.float64]

@@ -55,7 +55,6 @@ def wheel(tmp_path_factory):
     return path
 
 
-@pytest.mark.slow
 def test_the_readme_of_the_wheel_leads_somewhere(wheel):
     """On a page of an index there is no folder beside it."""
     with zipfile.ZipFile(wheel) as archive:
@@ -67,7 +66,6 @@ def test_the_readme_of_the_wheel_leads_somewhere(wheel):
     assert "Project-URL: Repository" in metadata
 
 
-@pytest.mark.slow
 def test_every_block_of_the_readme_runs_from_the_wheel(wheel, tmp_path):
     """In an empty environment, block by block, in order; the robot and its log are those of a real arm."""
     environment = tmp_path / "environment"

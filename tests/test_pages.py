@@ -12,6 +12,7 @@ import yaml
 import nori_dyn as nd
 from nori_dyn.components.config import components_of
 from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.exported import checked, compile_c
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +29,6 @@ def pages_with(language: str) -> list:
     return [pytest.param(page, id=page.stem) for page in PAGES if blocks(page, language)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_the_lines_of_python_run(page, tmp_path, monkeypatch):
     """A block of YAML is the file that its name says."""
@@ -71,8 +71,7 @@ def what_repeats(text: str) -> str:
     return re.sub(r"(?m)^(residual|backend) .*\n", "", text).strip()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+@needs_compiler
 def test_the_lines_of_c_and_cpp_compile(tmp_path):
     arm = nd.autotree(7)
     arm = arm.replace(joint_names=tuple(f"panda_{name}" for name in arm.joint_names))

@@ -45,14 +45,12 @@ def anchors(folder: Path) -> set[str]:
     return {found for page in folder.glob("*.html") for found in re.findall(r'\bid="([^"]+)"', page.read_text())}
 
 
-@pytest.mark.slow
 def test_every_public_name_has_an_entry(site):
     rooms = {f"nd.{room}" for room in reference.ROOMS}
     assert rooms < set(reference.public())
     assert set(reference.public()) <= anchors(site / "reference")
 
 
-@pytest.mark.slow
 def test_every_sensor_set_error_and_command_has_an_entry(site):
     there = anchors(site / "reference")
     assert {name for name, _ in TYPES} <= there
@@ -60,13 +58,11 @@ def test_every_sensor_set_error_and_command_has_an_entry(site):
     assert {"plan", "solve", "observe", "place", "export", "plot", "info"} <= there
 
 
-@pytest.mark.slow
 def test_every_notebook_is_a_page(site):
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         assert (site / "notebooks" / path.with_suffix(".html").name).exists()
 
 
-@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site):
     for page in site.rglob("*.html"):
         assert not LOADED.findall(page.read_text()), page
@@ -74,7 +70,6 @@ def test_nothing_is_loaded_from_elsewhere(site):
         assert not re.search(r"(?:url\(|@import )[\"']?https?:", sheet.read_text()), sheet
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 def test_a_browser_shows_it_without_a_network(site):
     """Opened as files: no request leaves, no page is wider than a telephone, and the search finds."""

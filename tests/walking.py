@@ -12,13 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.interop.peer_states import from_convention
 from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.tree import KinematicTree
+from tests.peers import mujoco
 
 Floats = NDArray[np.float64]
 

@@ -161,8 +161,11 @@ INLINE int reflected(int rows, int n, int blocks, vec *restrict M, const int *re
     for (int r = at; r < rows; ++r) sum += ((double *)M)[r * width + n] * ((double *)M)[r * width + n];
     *left = sum;
     if (at < n) put_in_place(at, n, blocks, pivots, M);
-    for (int j = 1; j < n; ++j)
-        for (int l = j / LANES * LANES; l < j; ++l) ((double *)M)[j * width + l] = 0;
+    for (int j = 1; j < n; ++j) {
+        vec *const row = M + j * blocks;
+        for (int b = 0; b < j / LANES; ++b) row[b] = (vec){0};
+        for (int l = j / LANES * LANES; l < j; ++l) ((double *)row)[l] = 0;
+    }
     return at;
 }
 

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.report.pictures import draw_plan
 from nori_dyn.report.tree_drawing import tree_drawing
 from tests.closed_robots import robot_with_all_components
+from tests.compilers import needs_compiler
 from tests.exported import Exported
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.tolerances import SAME_PROGRAM, SOLVED, assert_close
-
-pytestmark = pytest.mark.slow
 
 KNOWN = {**WRENCHES, "value": 0}
 PULL = {"type": "linear_relation", "name": "pull", "terms": {"tendon:cable": 1}, "value": None}
@@ -72,7 +70,7 @@ def test_files_have_a_column_for_each_number(tmp_path):
         assert np.array_equal(arrays["loop:bar"], estimate["loop:bar"])
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+@needs_compiler
 @pytest.mark.parametrize("is_weighted", [False, True], ids=["square", "weighed"])
 def test_exported_c_is_what_the_solver_gives(is_weighted, tmp_path):
     plan = planned(is_weighted)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
 from tests.agreement.test_pinocchio import N_STATES
+from tests.compilers import needs_compiler
+from tests.peers import pin
 from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
 from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
@@ -18,8 +18,6 @@ from tests.tolerances import SOLVED, assert_close
 SMALL = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "solo12", "hyq")
 NATIVE = (("panda", "floating"), ("anymal", "floating"), ("talos_reduced", "fixed"))
 BASES = ("fixed", "floating")
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 
 
 class Everything(NamedTuple):

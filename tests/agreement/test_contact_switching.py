@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.robots import load
 from tests.simulator import Motion, walk
 from tests.systems import sensor_set
@@ -129,7 +129,7 @@ def test_a_wrong_state_is_not_the_truth(name):
     assert np.abs(wrong.fx - motion.fx[k]).max() > 10
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+@needs_compiler
 @pytest.mark.parametrize("name", ["ankles", "points"])
 def test_each_state_gives_the_very_numbers_of_its_own_plan(name):
     plan_set = planned(name)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.api.plan import plan
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.io.sensor_configs import sensors
 from nori_dyn.system.builder import System
+from tests.peers import pin
 from tests.robots import (
     ROBOTS,
     acceleration_to_pinocchio,

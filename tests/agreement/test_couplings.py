@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.components import Coupling
@@ -15,6 +14,7 @@ from nori_dyn.recursions import bias_force, crba
 from tests.agreement.test_energy import in_pinocchio
 from tests.mechanisms import forward_dynamics
 from tests.oracles import derivative
+from tests.peers import pin
 from tests.tolerances import SOLVED, assert_close
 
 Position = Callable[[np.ndarray], float]

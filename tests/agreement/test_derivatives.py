@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
 from tests.agreement.test_pinocchio import EVERY, ILL_CONDITIONED, MASSLESS
+from tests.peers import pin
 from tests.robots import (
     ROBOTS,
     acceleration_to_pinocchio,

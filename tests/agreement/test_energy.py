@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import functools
 
-import mujoco
 import numpy as np
-import pinocchio as pin
 import pytest
 import scipy.sparse.linalg as spla
 
@@ -21,6 +19,7 @@ from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.oracles import Lagrangian, derivative, masses, newton_euler, poses
+from tests.peers import mujoco, pin
 from tests.tolerances import (
     DIFFERENCES,
     EXTENDED,

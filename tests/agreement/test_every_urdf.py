@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
+from tests.peers import pin
 from tests.robots import (
     EXAMPLE_ROBOT_DATA,
     ICUB_MODELS,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import scipy.linalg as la
 
 import nori_dyn as nd
 from nori_dyn.identification.motion_search import RANDOM
+from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio, velocity_map
 
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")

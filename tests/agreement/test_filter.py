@@ -18,8 +18,6 @@ from tests.observers import Observer, observer
 from tests.tolerances import SOLVED, assert_close
 from tests.unseen import exactly, pushed_or_off
 
-pytestmark = pytest.mark.slow
-
 Floats = NDArray[np.float64]
 
 TICKS = {"arm": 1000, "quadruped": 120, "humanoid": 120}

@@ -6,10 +6,10 @@ from functools import lru_cache
 from types import SimpleNamespace
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
+from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model
 from tests.tolerances import RECURSION, SOLVED, assert_close
 from tests.trees import random_state

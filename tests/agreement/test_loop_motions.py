@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from nori_dyn.solve.solver import Solver
 from tests.cassie import cassie_leg
 from tests.mechanisms import CASSIE_REST, COUPLER, closed_state, delta, five_bar, four_bar, sprung_leg, stewart
 from tests.oracles import masses, newton_euler
+from tests.peers import mujoco
 
 SECONDS = 10.0
 
@@ -108,7 +108,6 @@ def drifts(tree: KinematicTree, steps: tuple[float, ...], spread: float, speed: 
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", MOVING.values(), ids=MOVING)
 def test_energy_drifts_at_the_order_of_the_integrator(make):
     """Over 10 s, without stabilisation and without projection: at half the step, 16 times less."""
@@ -119,7 +118,6 @@ def test_energy_drifts_at_the_order_of_the_integrator(make):
     assert finer_gap < 1e-3
 
 
-@pytest.mark.slow
 def test_energy_of_cassies_leg_drifts_at_the_order_of_the_integrator():
     """Its leaf springs are stiff, and a millisecond is long for them: at a quarter of it, 256 times less."""
     (drift, gap), (finer_drift, finer_gap) = drifts(hanging_leg(), (1e-3, 2.5e-4), spread=0.01, speed=0.3)
@@ -153,7 +151,6 @@ def stiff_four_bar() -> str:
     return STIFF.format(bodies="".join(body(i) for i in range(3) if tree.is_root(i)), reach=COUPLER)
 
 
-@pytest.mark.slow
 def test_four_bar_linkage_stays_close_to_mujocos_own_simulation():
     """Its constraint is a stiff spring and damper, so it gives way a little: a second of motion, then 1e-3 rad."""
     tree = four_bar()

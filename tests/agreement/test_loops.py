@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.components import Loop
@@ -19,6 +18,7 @@ from tests.mechanisms import (
     stewart,
     welded_limbs,
 )
+from tests.peers import pin
 from tests.pinocchio_loops import PROXIMAL, constrained_dynamics
 from tests.tolerances import SOLVED, assert_close
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
@@ -15,6 +14,7 @@ from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Floats
 from tests.oracles import derivative
+from tests.peers import mujoco
 from tests.robots import mujoco_state
 from tests.tolerances import PEER, SOLVED, assert_close
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -14,6 +13,7 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.agreement.test_pinocchio import BACKENDS
+from tests.peers import mujoco
 from tests.robots import mujoco_inverse, mujoco_joint, mujoco_model, mujoco_state
 from tests.systems import ACCELERATIONS, TORQUES, Truth, random_states, readings, sensor_set
 from tests.tolerances import SOLVED, assert_close

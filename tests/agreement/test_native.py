@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from nori_dyn.api.plan import plan
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.system.builder import System
 from tests.agreement.test_pinocchio import EVERY, ILL_CONDITIONED, MASSLESS, driven, led, robot
+from tests.compilers import needs_compiler
 from tests.systems import PROBLEMS, readings
 from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = needs_compiler
 
 
 CASES = [(name, base) for name, base in EVERY if base == "floating" or name in ("ur5", "kinova", "baxter")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.api.plan import Plan, plan
@@ -13,6 +12,7 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.system.builder import System
+from tests.peers import pin
 from tests.robots import (
     ROBOTS,
     acceleration_to_pinocchio,

@@ -14,7 +14,6 @@ def offsets():
     return icub_offsets.run(DATA, ["constants", "walking"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("sensor", icub_offsets.SENSORS)
 def test_wrenches_of_the_icub_are_nearer_without_the_offsets_learned_before(offsets, sensor):
     """Each sensor's largest offset, of 4 to 290 N, is gone but for what the model is off."""
@@ -24,13 +23,11 @@ def test_wrenches_of_the_icub_are_nearer_without_the_offsets_learned_before(offs
     assert less[largest] < 0.2 * read[largest]
 
 
-@pytest.mark.slow
 def test_deviations_of_offsets_are_honest_where_they_may_walk(offsets):
     assert figure(offsets, "walking: later estimates within 3 deviations").value > 0.99
     assert figure(offsets, "walking: rms over deviations").value < 1.2
 
 
-@pytest.mark.slow
 def test_deviations_of_constants_are_not(offsets):
     """A model that is off by newtons is no white noise: these say so."""
     assert figure(offsets, "constants: later estimates within 3 deviations").value < 0.5

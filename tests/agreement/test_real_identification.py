@@ -27,7 +27,6 @@ def found():
     return of
 
 
-@pytest.mark.slow
 def test_one_trajectory_of_the_ur10e_explains_another(found):
     every = finding(found("ur10e"), "torques, all parameters identified on another log")
     assert np.all(np.array(every.correlation) >= [0.995, 0.998, 0.998, 0.987, 0.968, 0.989])
@@ -35,7 +34,6 @@ def test_one_trajectory_of_the_ur10e_explains_another(found):
     assert min(moved.correlation) >= 0.998
 
 
-@pytest.mark.slow
 def test_the_load_of_the_ur10e_and_the_gains_of_its_drives(found):
     results = found("ur10e")
     mass = figure(results, "mass of the load, by these gains")
@@ -48,7 +46,6 @@ def test_the_load_of_the_ur10e_and_the_gains_of_its_drives(found):
     assert 9 < gains[0].value < 13
 
 
-@pytest.mark.slow
 def test_the_log_of_the_panda_tells_little_beyond_offsets(found):
     results = found("panda_log")
     assert figure(results, "combinations of inertias and offsets").value == 50
@@ -59,14 +56,12 @@ def test_the_log_of_the_panda_tells_little_beyond_offsets(found):
     assert max(offsets.rms) < 0.15
 
 
-@pytest.mark.slow
 def test_two_thirds_of_the_bag_of_the_panda_explain_the_last(found):
     last = finding(found("panda_bag"), "torques of the last third, all parameters identified on the others")
     assert max(last.rms) <= 0.25
     assert min(last.correlation) >= 0.93
 
 
-@pytest.mark.slow
 def test_friction_and_rotors_take_more_than_half_of_the_residual_of_the_double_pendulum(found):
     results = found("double_pendulum")
     rigid = finding(results, "torques of joints that move, inertias identified")
@@ -75,7 +70,6 @@ def test_friction_and_rotors_take_more_than_half_of_the_residual_of_the_double_p
     assert min(every.correlation) >= 0.997
 
 
-@pytest.mark.slow
 def test_the_leg_of_the_icub_is_weighed_by_the_sensor_below_its_hip(found):
     results = found("icub_one_leg")
     for when in ("on one leg", "the leg turned out"):

@@ -52,7 +52,6 @@ def figure(results: list[Finding | Figure], what: str) -> Figure:
     return one
 
 
-@pytest.mark.slow
 def test_the_ground_under_the_bowing_human_is_the_plate(found):
     """Joints alone say it to 1.9 N of 605, mean included."""
     results = found("human_bowing")
@@ -63,13 +62,11 @@ def test_the_ground_under_the_bowing_human_is_the_plate(found):
     assert finding(results, "couple about the ankle's axis at the foot").correlation[0] >= 0.95
 
 
-@pytest.mark.slow
 def test_the_map_estimate_of_the_bowing_human_is_berdys(found):
     """With the authors' variances; BERDY's equations of motion have some too, and its rounding shows."""
     assert figure(found("human_bowing"), "largest difference of our MAP estimate").value <= 1e-6
 
 
-@pytest.mark.slow
 def test_sensors_of_the_icub_on_one_leg_read_what_its_motion_asks_for(found):
     results = found("icub_one_leg")
     leg = finding(results, "wrench below the right hip")
@@ -85,14 +82,12 @@ def test_sensors_of_the_icub_on_one_leg_read_what_its_motion_asks_for(found):
     assert max(foot.rms[3:]) <= 1.3  # N m
 
 
-@pytest.mark.slow
 def test_offsets_found_on_one_leg_hold_on_two(found):
     """On data that had no part in them."""
     force = figure(found("icub_one_leg"), "force on both feet before")
     assert force.value == pytest.approx(force.expected, rel=0.005)
 
 
-@pytest.mark.slow
 def test_the_walking_icub_is_found_on_the_foot_that_it_stands_on(found):
     """Of every instant, from its joints and its IMU: no foot's sensor has gone into it."""
     results = found("icub_walking")
@@ -106,7 +101,6 @@ def test_the_walking_icub_is_found_on_the_foot_that_it_stands_on(found):
     assert figure(results, "instants on one foot that were given to the other").value == 0
 
 
-@pytest.mark.slow
 def test_torques_from_outside_are_those_of_the_pandas_own_observer(found):
     results = found("panda_log")
     outside = finding(results, "torques from outside, low-passed at 25/s")
@@ -116,7 +110,6 @@ def test_torques_from_outside_are_those_of_the_pandas_own_observer(found):
     np.testing.assert_allclose(inside.rms, [0.46, 2.11, 0.38, 0.82, 0.99, 0.11, 0.22], atol=0.006)
 
 
-@pytest.mark.slow
 def test_torques_of_the_panda_in_the_bag(found):
     results = found("panda_bag")
     bare = finding(results, "torques, links alone")
@@ -127,7 +120,6 @@ def test_torques_of_the_panda_in_the_bag(found):
     assert min(driven.correlation) >= 0.75
 
 
-@pytest.mark.slow
 def test_currents_of_the_ur10e_are_its_torques_and_its_load(found):
     """What another log says of its drives holds, and what it carries adds what a mass adds."""
     results = found("ur10e")
@@ -139,7 +131,6 @@ def test_currents_of_the_ur10e_are_its_torques_and_its_load(found):
     assert 2 < figure(results, "mass of the load, a point mass").value < 4
 
 
-@pytest.mark.slow
 def test_rotors_and_friction_are_what_the_double_pendulum_lacks(found):
     results = found("double_pendulum")
     links, driven = finding(results, "torques, links alone"), finding(results, "torques, with rotors and friction")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import mujoco
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.errors import SingularSystemError
@@ -18,6 +16,7 @@ from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from tests.agreement.test_mujoco import MODELS, model_of
 from tests.agreement.test_pinocchio import EVERY, ILL_CONDITIONED, MASSLESS, robot
+from tests.peers import mujoco, pin
 from tests.robots import (
     ROBOTS,
     mujoco_joint,

@@ -10,7 +10,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.errors import NoriWarning
@@ -19,6 +18,7 @@ from nori_dyn.identification.regression import Regression, regression
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from tests.peers import pin
 from tests.robots import (
     EXAMPLE_ROBOT_DATA,
     ROBOTS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
@@ -14,12 +13,13 @@ from nori_dyn.program import repeated_writer
 from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import c_source
-from nori_dyn.program.compiler import find_compiler
 from tests.agreement.test_energy import in_pinocchio
+from tests.compilers import needs_compiler
+from tests.peers import pin
 from tests.tolerances import RECURSION, SOLVED, assert_close
 
 pytestmark = [
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+    needs_compiler,
     pytest.mark.usefixtures("own_cache"),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -10,6 +9,7 @@ import nori_dyn as nd
 from nori_dyn.model.tree import KinematicTree
 from tests.agreement.test_compiled import Case, everything
 from tests.agreement.test_mujoco import MODELS, model_of
+from tests.peers import mujoco
 from tests.robots import mujoco_joint, mujoco_state
 from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close

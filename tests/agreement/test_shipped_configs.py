@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
@@ -11,6 +10,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.agreement.test_energy import in_pinocchio
 from tests.oracles import newton_euler
+from tests.peers import pin
 from tests.robots import (
     ROBOTS,
     acceleration_to_pinocchio,

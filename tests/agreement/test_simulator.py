@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import mujoco
 import numpy as np
 import pytest
 
 from nori_dyn.api.plan import plan
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.builder import System
+from tests.peers import mujoco
 from tests.simulator import POINT, TIMESTEP, WALKERS, Motion, Push, mujoco_walker, noisy, walk
 from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 from tests.tolerances import PEER, RECURSION, SOLVED, Tolerance, assert_close

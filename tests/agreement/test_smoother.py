@@ -12,8 +12,6 @@ from tests.kalman import Known, all_at_once, smoothed
 from tests.observers import observer
 from tests.tolerances import SOLVED, assert_close
 
-pytestmark = pytest.mark.slow
-
 
 @lru_cache(maxsize=8)
 def over(name: str, ticks: int) -> History:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-import mujoco
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
@@ -18,6 +17,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.parts import parts_of
 from nori_dyn.system.variables import VariableKey
 from tests.oracles import newton_euler
+from tests.peers import mujoco
 from tests.robots import mujoco_model
 from tests.systems import sensor_set
 from tests.tolerances import PEER, SOLVED, assert_close

@@ -7,11 +7,11 @@ import os
 import sys
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.measurements.sensor_set import SensorSet
+from tests.peers import pin
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, pinocchio_model
 from tests.unit.io.test_model_sensors import ARM, ORIGIN, OWN, WRENCH
 

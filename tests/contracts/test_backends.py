@@ -157,7 +157,6 @@ COMPILED = ("inverse-massless", "forward-three_children", "forward-one_body", "s
 """Systems small enough to be compiled in every order."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "ordering", "backend"),
     [(s, o, b) for s in SYSTEMS for o in ORDERS for b in ROWS if b != "native" or s in COMPILED]
@@ -171,7 +170,6 @@ def test_all_agree_with_extended_precision(name, ordering, backend):
     assert (solution.rcond >= RCOND_LIMIT).all()
 
 
-@pytest.mark.slow
 @every_backend
 @every_system
 def test_one_state_is_a_batch_of_one(name, backend):
@@ -269,7 +267,6 @@ def test_near_a_singular_state_numbers_are_right(angle, backend):
         assert solution.fell_back == (angle < 1e-4)
 
 
-@pytest.mark.slow
 @every_backend
 def test_partial_outputs_are_those_of_the_whole(backend):
     outputs = ("qdd", "fx:link3", "tau:joint2")

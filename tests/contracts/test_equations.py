@@ -161,7 +161,6 @@ def test_each_block_of_the_true_motion_matters(tree):
                 assert np.abs(block).max(initial=0) > 0 or not block.size  # of a joint without freedoms
 
 
-@pytest.mark.slow
 @every_equation
 @every_tree
 def test_a_batch_is_the_stack_of_single_states(tree, entry):

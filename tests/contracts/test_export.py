@@ -11,8 +11,8 @@ import pytest
 
 from nori_dyn.api.plan import Plan, plan
 from nori_dyn.io.sensor_configs import sensors
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.system.builder import System
+from tests.compilers import needs_compiler
 from tests.contracts.test_backends import TwoReadings, singular_tree
 from tests.exported import WARNINGS, Exported, checked, compile_c
 from tests.robots import load
@@ -20,10 +20,7 @@ from tests.systems import FORWARD, INVERSE, hybrid, random_states, sensor_set
 from tests.tolerances import EXACT, SAME_PROGRAM, assert_close
 from tests.trees import TREES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
-]
+pytestmark = needs_compiler
 
 OK, INPUT_NOT_FINITE, QUATERNION_NOT_UNIT, SMALL_PIVOT, OUTPUT_NOT_FINITE, INACCURATE = range(6)
 NEGATIVE_WEIGHT, WEIGHT_SPREAD, ZERO_WEIGHT, UNPLANNED_CONTACTS = range(6, 10)

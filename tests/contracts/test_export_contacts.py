@@ -9,16 +9,13 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import PlanError
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_set_export
+from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, UNPLANNED_CONTACTS
 from tests.exported import Exported, checked, compile_c, listed, sources
 from tests.tolerances import SAME_PROGRAM, assert_close
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
-]
+pytestmark = needs_compiler
 
 TREE = nd.autotree(3, branching=2, skew=0.7)
 LEAVES = {"left": "link2", "right.foot": "link3"}

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.exported import Exported, checked
 from tests.systems import sensor_set
 from tests.tolerances import SAME_PROGRAM, assert_close
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+    needs_compiler,
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here"),
 ]
 needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake here")

@@ -12,15 +12,12 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.api.filter import Filter
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.exported import Exported, checked, compile_c, listed, sources
 from tests.robots import load
 from tests.tolerances import SOLVED, assert_close
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
-]
+pytestmark = needs_compiler
 
 OK, INPUT_NOT_FINITE, QUATERNION_NOT_UNIT, SMALL_PIVOT, OUTPUT_NOT_FINITE, INACCURATE, NEGATIVE_WEIGHT = range(7)
 UNPLANNED_CONTACTS, UNDETERMINED, TIME_NOT_POSITIVE = 9, 10, 11

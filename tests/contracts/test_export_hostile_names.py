@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from nori_dyn.api.filter import Filter
 from nori_dyn.api.plan import plan
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import Frame
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.system.builder import System
+from tests.compilers import needs_compiler
 from tests.contracts.test_export import KNOWN, OK
 from tests.exported import Exported
 from tests.systems import ACCELERATIONS, random_states, sensor_set
 from tests.tolerances import EXACT, assert_close
 from tests.trees import TREES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
-]
+pytestmark = needs_compiler
 
 HOSTILE = (
     '"',

@@ -11,18 +11,15 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import PlanError
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_export
+from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, ZERO_WEIGHT
 from tests.exported import Exported, checked, compile_c, sources
 from tests.systems import sensor_set
 from tests.tolerances import SAME_PROGRAM, SOLVED, assert_close
 from tests.trees import TREES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
-]
+pytestmark = needs_compiler
 
 EXACT_WRENCHES = {"type": "external_wrench", "links": "all", "value": 0}
 SENSORS = {

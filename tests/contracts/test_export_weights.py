@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, WEIGHT_SPREAD, ZERO_WEIGHT
 from tests.exported import Exported, listed
 from tests.systems import sensor_set
 from tests.tolerances import SAME_PROGRAM, assert_close
 from tests.trees import TREES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
-]
+pytestmark = needs_compiler
 
 SENSORS = sensor_set(
     {"type": "joint_acceleration", "joints": "all", "sigma": 0.5},

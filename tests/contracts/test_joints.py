@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.algebra.expressions import Graph
@@ -27,6 +26,7 @@ from nori_dyn.model.joints import (
     axis_rotation,
 )
 from tests.oracles import derivative, evaluate, hat, joint_pose
+from tests.peers import pin
 from tests.tolerances import DIFFERENCES, PEER, ROUNDING, assert_close
 
 FLIP = np.r_[3:6, 0:3]

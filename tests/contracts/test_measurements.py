@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import scipy.sparse.linalg as spla
 
@@ -24,6 +23,7 @@ from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system import plugins
 from nori_dyn.system.builder import System
 from tests.oracles import chart, derivative, newton_euler, poses
+from tests.peers import pin
 from tests.tolerances import PEER, RECURSION, ROUNDING, SECOND_DIFFERENCES, SOLVED, assert_close
 from tests.trees import TREES, random_state
 
@@ -231,7 +231,6 @@ def wrench_in(placement: pin.SE3, wrench: np.ndarray) -> dict[str, float]:
     return dict(zip(FORCE, [*there.angular, *there.linear], strict=True))
 
 
-@pytest.mark.slow
 @every_entry
 def test_true_values_as_readings_satisfy_the_system(tree, entry):
     bound = system(tree, entry)

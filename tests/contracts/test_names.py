@@ -125,7 +125,6 @@ def assert_same(plain: System, *others: System) -> ObservabilityReport:
     return report
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", CELLS)
 def test_special_poses_are_those_of_the_frames_that_sensors_read_in(where):
     report = assert_same(system(*CELLS[where]), *(system(*named(CELLS[where], names)) for names in NAMES))
@@ -134,7 +133,6 @@ def test_special_poses_are_those_of_the_frames_that_sensors_read_in(where):
     assert str(report).count("a couple about the common normal") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", SENSORS)
 def test_renaming_a_sensor_changes_labels_only(kind):
     entry = {"type": kind, **SENSORS[kind]}

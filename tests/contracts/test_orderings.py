@@ -102,7 +102,6 @@ def test_plans_are_deterministic(name):
     assert first.cost == second.cost
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("tree", "kind"), [c for c in CASES if c[0] in ("mixed_8", "two_roots", "three_children")])
 def test_auto_takes_the_cheapest_that_is_stable(tree, kind):
     system = System(TREES[tree], {"inverse": INVERSE, "forward": FORWARD}.get(kind) or hybrid(TREES[tree], seed=5))

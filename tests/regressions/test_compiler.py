@@ -15,9 +15,10 @@ from nori_dyn.program import cache_files
 from nori_dyn.program.cache_files import ABANDONED, cache_root
 from nori_dyn.program.compiler import find_compiler
 from tests.agreement.test_uncertainty import small
+from tests.compilers import needs_compiler
 
 pytestmark = [
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+    needs_compiler,
     pytest.mark.usefixtures("own_cache"),
 ]
 
@@ -135,7 +136,6 @@ def test_what_a_killed_process_left_is_removed_in_time(plan):
     assert [path.name for path in folder.glob(".*")] == [".partial-new"]
 
 
-@pytest.mark.slow
 def test_a_batch_that_is_compiled_after_a_monitor_is_that_of_the_cached_program():
     """The monitor's expressions changed the order of the program's: the batch wrote beyond its workspace."""
     solver = small().solver("native")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.solve.covariance import Covariance
+from tests.compilers import needs_compiler
 from tests.exported import Exported
 from tests.systems import sensor_set
 
@@ -51,7 +51,7 @@ def test_each_deviation_is_right_at_each_state(plan):
     assert 0 < afresh < 60
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+@needs_compiler
 def test_exported_code_is_right_or_says_so(plan, tmp_path):
     made, judged = Exported.of(plan, tmp_path / "it", name="it", monitor=True), 0
     for state in states(plan.system):

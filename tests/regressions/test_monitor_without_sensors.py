@@ -72,7 +72,6 @@ def check_against_definition(monitor: Monitor, found: Diagnosis, q, qd, y, weigh
     assert found.degrees_of_freedom == kept.sum() - (system.shape[1] - exact.sum())
 
 
-@pytest.mark.slow
 @every_backend
 def test_any_sensors_may_be_left_out(name):
     """One by one and in pairs: as the solver has it, and as extended precision has what is left."""

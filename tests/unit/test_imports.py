@@ -27,7 +27,6 @@ def test_planning_needs_no_model_reader_and_no_picture():
     assert run(code) == "[]"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 @pytest.mark.parametrize("sensors", ["inverse_dynamics", "forward_dynamics"])
 def test_planning_a_chain_of_a_hundred_links_stays_under_a_gigabyte(sensors):

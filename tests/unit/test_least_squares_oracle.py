@@ -35,7 +35,6 @@ def exact(D, b, Y, c, w):
         return numbers[:n], numbers[n:], P
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("n", "m", "k"), [(5, 0, 9), (8, 3, 5), (14, 6, 25), (40, 35, 12)])
 def test_it_is_the_exact_minimiser(n, m, k, seed):
@@ -201,7 +200,6 @@ def solution(at: Equations, y, dynamics, prior, mean, measurements):
     ).d
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("decades", [3])
 def test_berdys_estimate_is_the_least_squares_solution(icub, tree, decades):
     """Up to the condition of its normal equations, with covariances over that many decades up and down."""
@@ -218,7 +216,6 @@ def test_berdys_estimate_is_the_least_squares_solution(icub, tree, decades):
     assert np.linalg.norm(icub.estimate() - expected) <= 1e-15 * condition * np.linalg.norm(expected)
 
 
-@pytest.mark.slow
 def test_hard_dynamics_are_the_limit_of_berdys(icub, tree):
     """Its equations held exactly give the same minimiser as ours; BERDY comes near it, as its weights allow."""
     q, qd, qdd = state(icub, tree, 6)

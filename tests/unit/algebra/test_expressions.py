@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import isprime
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.algebra.prime_field import HALF, PRIME, field_value
 from nori_dyn.algebra.spatial import matmul
 from nori_dyn.model.joints import axis_rotation, quaternion_rotation
 from tests.oracles import evaluate
+from tests.peers import sympy
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_field_value_of_a_double_is_its_exact_rational(value):
 
 
 def test_the_field_is_one():
-    assert isprime(PRIME)
+    assert sympy.isprime(PRIME)
     assert 2 * HALF % PRIME == 1
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-import casadi as ca
 import numpy as np
 import pytest
-import sympy
 
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.scalars import cos, is_numeric, sin, sqrt
+from tests.peers import casadi as ca
+from tests.peers import sympy
 from tests.tolerances import EXACT, ROUNDING, assert_close
 
 FUNCTIONS = {"sin": (sin, math.sin), "cos": (cos, math.cos), "sqrt": (sqrt, math.sqrt)}

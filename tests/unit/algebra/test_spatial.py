@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.algebra import spatial
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.spatial import Transform
 from tests.oracles import evaluate
+from tests.peers import pin
 from tests.tolerances import ROUNDING, assert_close
 
 N = 4

@@ -73,7 +73,6 @@ def runner(window):
     return LogRunner(PLAN, options_of(window, backend="numpy"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".npz", ".parquet"])
 @pytest.mark.parametrize(("name", "window"), [("one", 11), ("two", None)])
 def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, monkeypatch, ending, name, window):

@@ -42,7 +42,6 @@ def counted(monkeypatch):
     return calls
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("sensors", ["inverse_dynamics", "forward_dynamics", "hybrid_dynamics"])
 def test_what_is_saved_is_what_is_loaded(tmp_path, seed, sensors):

@@ -117,7 +117,6 @@ def test_who_is_missing_is_said(monkeypatch):
     assert "pip install 'pin[build]'" in record.skipped["Pinocchio C++"]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not there(), reason="Pinocchio's headers or a C++ compiler are missing")
 def test_exported_c_answers_as_pinocchios_cpp(tmp_path):
     """The compilation of Pinocchio takes a minute or two, once for a cache."""

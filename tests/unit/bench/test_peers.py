@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.algebra.spatial import Transform
@@ -24,6 +23,7 @@ from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from tests.mechanisms import forward_dynamics
+from tests.peers import pin
 
 ARM = random_tree(4, 1, kinds=("revolute",))
 TREES = {

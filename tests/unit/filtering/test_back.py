@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.observers import observer
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = needs_compiler
 
 N = 40
-SLOW = {"quadruped": [pytest.mark.slow], "humanoid": [pytest.mark.slow], "arm": [], "arm_anywhere": []}
+SLOW = {"quadruped": [pytest.mark.long], "humanoid": [pytest.mark.long], "arm": [], "arm_anywhere": []}
 
 AGREES = 1e-10
 """By how much they may be apart, as a share of the largest of their kind."""

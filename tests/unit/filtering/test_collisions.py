@@ -7,7 +7,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import mujoco
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -21,6 +20,7 @@ from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
+from tests.peers import mujoco
 from tests.systems import sensor_set
 
 DT = 1e-3

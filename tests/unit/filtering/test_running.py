@@ -7,7 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.api.filter import Filter
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.mechanisms import closed_state, four_bar
 from tests.trees import TREES
 from tests.unit.filtering.test_free import CASES
@@ -19,7 +19,7 @@ def backends(plan: nd.Plan) -> list[Filter]:
     return [Filter(plan, DT, backend=name) for name in ("native", "numpy")]
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+@needs_compiler
 def test_a_tick_that_is_no_state_is_forgotten_by_the_next():
     tree = four_bar()
     q = closed_state(tree, 2)[0]
@@ -36,7 +36,7 @@ def test_a_tick_that_is_no_state_is_forgotten_by_the_next():
                 assert getattr(filters[0].outputs, name) == pytest.approx(values, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+@needs_compiler
 def test_outputs_are_in_the_coordinates_of_their_frame():
     rows = [{"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}]
     rows += [{"type": "external_wrench", "links": "all", "value": 0}]
@@ -52,7 +52,7 @@ def test_outputs_are_in_the_coordinates_of_their_frame():
             assert values == pytest.approx(expected[name], rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+@needs_compiler
 def test_outputs_that_the_planned_order_does_not_give_are_solved_afresh():
     plan = nd.plan(nd.System(four_bar(), CASES["a loop"][1]()), outputs=["qdd", "tau"])
     native, other = backends(plan)

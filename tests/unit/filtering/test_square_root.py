@@ -18,9 +18,9 @@ from nori_dyn.filtering.square_root import (
     triangular,
     updated,
 )
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.filter_source import FilterShape
 from nori_dyn.program.native_filter import NativeSteps
+from tests.compilers import WIDTHS, compiler_for
 from tests.tolerances import Tolerance, assert_close
 
 TEXTBOOK = Tolerance(1e-10, "orthogonal transformations of rows whose condition is up to 1e4, over 60 ticks")
@@ -119,12 +119,12 @@ def textbook(case):
 class Native:
     """The steps in C, with the names of those in NumPy."""
 
-    def __init__(self, sizes, entries):
+    def __init__(self, sizes, entries, lanes):
         n_s, n_v, n_f, _ = sizes
         rates = [j for j in range(n_s + n_v + n_f) if not n_s <= j < n_s + n_v]
         X = tuple((i, j) for i in range(n_v) for j in rates)
         shape = FilterShape(*sizes, tuple(zip(*(part.tolist() for part in np.nonzero(entries)), strict=True)), X)
-        self.steps = NativeSteps(shape, find_compiler())
+        self.steps = NativeSteps(shape, compiler_for(lanes))
 
     def updated(self, before, A, c, weights, n_s):
         """See `updated`."""
@@ -148,16 +148,23 @@ class Native:
 
 
 def steps_of(kind, sizes, entries):
-    """Return `updated` and `propagated`, in NumPy or in C for entries of A where these are not zero."""
-    if kind == "numpy":
+    """Return `updated` and `propagated`, in NumPy or in C for entries of A where these are not zero.
+
+    Args:
+        kind: 0 for NumPy, or the doubles of a vector; exported C has one.
+        sizes: n_s, n_v, n_f, and the number of rows of A.
+        entries: which entries of A are not zero.
+    """
+    if not kind:
         return updated, propagated
-    if find_compiler() is None:
-        pytest.skip("there is no C compiler here")
-    native = Native(sizes, entries)
+    native = Native(sizes, entries, kind)
     return native.updated, native.propagated
 
 
-def run(case, kind="numpy"):
+KINDS = pytest.mark.parametrize("kind", [0, 1, *WIDTHS], ids=["numpy", *map("{} lanes".format, (1, *WIDTHS))])
+
+
+def run(case, kind):
     """Return what the steps find at each tick: what is known before, after, and in the end."""
     before = Information.of(case.mean, case.sigmas)
     entries = np.any([tick.A != 0 for tick in case.ticks], axis=0)
@@ -176,6 +183,7 @@ CASES = {
     "memory alone": random_case((0, 0, 4, 3), 60, seed=3),
     "no rates": random_case((2, 0, 3, 4), 40, seed=4),
     "rates alone": random_case((2, 2, 0, 4), 40, seed=5),
+    "more columns than two of the widest vectors": random_case((6, 5, 7, 20), 8, seed=6),
 }
 
 
@@ -186,7 +194,7 @@ def solved(request):
     return case, *textbook(case)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "native"])
+@KINDS
 class TestTextbook:
     def test_filter(self, solved, kind):
         case, expected, _ = solved
@@ -221,7 +229,7 @@ class TestTextbook:
             assert mean.shape == (k,)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "native"])
+@KINDS
 class TestUndetermined:
     def test_memory_that_is_seen_later(self, kind):
         # Of two numbers only their sum is seen, then the second as well.

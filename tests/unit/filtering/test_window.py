@@ -7,13 +7,13 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.observers import observer
 from tests.unit.filtering.recorded import DT, by_least_squares, columns, planned, recorded
 
 N, LAG = 9, 3
 
-SLOW = pytest.mark.slow
+SLOW = pytest.mark.long
 
 
 def stepped(window, ticks, N=N):
@@ -127,7 +127,7 @@ def moved(name, backend, N=30, lag=4):
     return window, tick
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+@needs_compiler
 @pytest.mark.parametrize(
     "name", ["arm", "arm_anywhere", *(pytest.param(x, marks=SLOW) for x in ("quadruped", "humanoid"))]
 )

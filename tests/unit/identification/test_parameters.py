@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.components import Friction, Rotor, Spring
 from nori_dyn.identification.parameters import GROUPS, WORDS, Parameters, all_parameters, inertia_of, ten_of
 from nori_dyn.recursions.rnea import rnea
+from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model, to_pinocchio
 from tests.tolerances import RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -12,6 +11,7 @@ from nori_dyn.errors import UnknownNameError
 from nori_dyn.interop.conventions import CONVENTIONS
 from nori_dyn.model.joints import Continuous, Cylindrical, Fixed, Free, Helical, Planar, Prismatic, Revolute, Spherical
 from tests.oracles import derivative
+from tests.peers import mujoco
 from tests.tolerances import SOLVED, assert_close
 
 KINDS = (Free(), Revolute(), Continuous(), Prismatic(), Helical(pitch=0.2), Spherical(), Planar(), Cylindrical())

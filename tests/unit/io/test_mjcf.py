@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.joints import Free, Prismatic, Revolute, Spherical
 from nori_dyn.model.kinematics import positions
 from tests.oracles import newton_euler
+from tests.peers import mujoco
 from tests.robots import mujoco_inverse, mujoco_model, mujoco_state
 from tests.tolerances import PEER, RECURSION, assert_close
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -18,6 +17,7 @@ from nori_dyn.model.joints import quaternion_rotation
 from tests.cassie import mjcf_model
 from tests.corrected import corrected, difference, without
 from tests.oracles import newton_euler
+from tests.peers import mujoco
 from tests.robots import mujoco_inverse
 from tests.tolerances import RECURSION, assert_close
 

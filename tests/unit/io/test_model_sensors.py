@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-import idyntree.bindings as idyn
-import mujoco
 import numpy as np
 import pytest
 
@@ -19,6 +17,7 @@ from nori_dyn.measurements.frame_reading import Pose
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
 from tests.oracles import newton_euler
+from tests.peers import idyn, mujoco
 from tests.robots import ROBOTS, load, mujoco_model
 from tests.tolerances import PEER, RECURSION, SOLVED, assert_close
 

@@ -6,7 +6,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import nori_dyn as nd
@@ -16,6 +15,7 @@ from nori_dyn.io.corrections import by_joint
 from nori_dyn.io.urdf_corrected import corrected_urdf
 from nori_dyn.io.xml_file import read_xml
 from tests.corrected import DYNAMICS, INERTIAL, corrected, difference, without
+from tests.peers import pin
 from tests.robots import ROBOTS
 
 SWAP = np.roll(np.arange(6), 3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.algebra.spatial import Transform
@@ -13,6 +12,7 @@ from nori_dyn.io.urdf import load_urdf
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import WORLD
 from tests.oracles import newton_euler
+from tests.peers import pin
 from tests.robots import (
     ROBOTS,
     acceleration_to_pinocchio,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import scipy.sparse.linalg as spla
 
@@ -12,6 +11,7 @@ from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.measurements.selectors import Except, select_joints
 from nori_dyn.model.joints import Fixed
 from tests.oracles import newton_euler
+from tests.peers import pin
 from tests.robots import (
     ROBOTS,
     acceleration_to_pinocchio,
@@ -118,7 +118,6 @@ def test_the_wrench_through_a_kept_joint_is_that_of_newton_and_euler():
             assert_close(textbook.f[i], expected, SOLVED)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("backend", ["numpy", "native"])
 def test_plans_of_a_robot_with_kept_joints(problem, backend):

@@ -7,7 +7,6 @@ import math
 import pickle
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
@@ -18,6 +17,7 @@ from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import WORLD, Frame, KinematicTree
 from tests.oracles import derivative, poses
+from tests.peers import pin
 from tests.tolerances import DIFFERENCES, PEER, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 

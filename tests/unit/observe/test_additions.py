@@ -93,7 +93,6 @@ def test_a_base_that_no_motor_moves_is_known_without_a_sensor():
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "generic", "at_poses"),
     [

@@ -63,7 +63,6 @@ def test_rows_that_are_independent_where_loops_are_open_repeat_where_they_are_cl
     assert not any(name.startswith("qdd") for name in report.unobservable)
 
 
-@pytest.mark.slow
 def test_what_is_added_makes_the_set_suffice():
     system = nd.System(parallel_cranks(), sensor_set(TORQUES, KNOWN))
     (found,) = nd.observability(system, where=None).additions
@@ -135,7 +134,6 @@ def rank_by_singular_values(system: System, configurations: np.ndarray) -> tuple
     return best[1], set(names[best[2] > 1e-7].tolist())
 
 
-@pytest.mark.slow
 def test_ranks_are_those_of_singular_values_on_random_mechanisms():
     looked_at = 0
     seed = 0

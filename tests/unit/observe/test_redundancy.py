@@ -73,7 +73,6 @@ def test_failing_sets_by_brute_force(seed):
     assert set(found.spare) == {name for name in names if (name,) not in expected}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tree", [four_bar(), parallel_cranks(), random_mechanism(8)], ids=lambda tree: tree.name)
 def test_failing_sets_of_closed_robots_by_brute_force(tree):
     passive = {"type": "joint_torque", "joints": "all"}

@@ -182,7 +182,6 @@ class TestWithoutUmfpack:
         assert raised.value.extra == "umfpack"
 
 
-@pytest.mark.slow
 def test_cost_grows_with_the_number_of_links():
     """Linear growth, no fill-in for inverse dynamics; tests/unit/test_imports.py plans a chain of 100."""
     short, long = (make_plan(System(autotree(n, 1, 1.5, 0.9), FORWARD)) for n in (20, 40))

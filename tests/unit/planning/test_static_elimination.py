@@ -85,7 +85,6 @@ def test_operations_of_a_tick_are_those_counted_and_fewer_than_published(robot, 
     assert plan.stability.growth <= 1.0001
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("taper", "a_link"), [(1.0, 308), (0.97, 328)])
 def test_operations_grow_by_the_same_number_with_every_link(taper, a_link):
     counts = [

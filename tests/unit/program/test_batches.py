@@ -7,10 +7,10 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.program import c_source
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.tolerances import EXACT, assert_close
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+pytestmark = needs_compiler
 
 N = 70
 X = np.random.default_rng(0).normal(size=(N, 3))

@@ -14,10 +14,11 @@ import nori_dyn as nd
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel import caller as caller_module
 from nori_dyn.program.kernel.native import interface
+from tests.compilers import needs_compiler
 from tests.robots import load
 from tests.tolerances import SAME_PROGRAM, assert_close
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = needs_compiler
 
 
 @pytest.fixture(params=["built in", "by cffi"])

@@ -12,8 +12,9 @@ from nori_dyn.program import c_sines
 from nori_dyn.program.c_templates import PRELUDE
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_export
+from tests.compilers import needs_compiler
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = needs_compiler
 
 MAIN = r"""
 #include "arm.c"

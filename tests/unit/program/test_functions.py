@@ -12,13 +12,12 @@ import nori_dyn as nd
 from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
 from nori_dyn.program import compiler as compiler_module
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.recursions.factorisation import ltdl, ltl
+from tests.compilers import needs_compiler
 from tests.oracles import derivative, newton_euler
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state, three_children
 
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 BACKENDS = (pytest.param("native", marks=needs_compiler), "numpy")
 every_backend = pytest.mark.parametrize("backend", BACKENDS)
 
@@ -129,7 +128,6 @@ def test_factorisations_compile(tree, backend):
 
 
 class TestDerivatives:
-    @pytest.mark.slow
     @every_backend
     @pytest.mark.parametrize("name", ["mixed_8", "two_roots", "three_children"])
     @pytest.mark.parametrize("mode", ["forward", "reverse"])
@@ -165,7 +163,6 @@ class TestDerivatives:
         second = f.derivative("qd").derivative("qd")(q, qd)  # C(q, qd) qd is quadratic in qd
         assert_close(np.einsum("ijk,j,k->i", second, qd, qd) / 2, nd.recursions.coriolis_force(tree, q, qd), RECURSION)
 
-    @pytest.mark.slow
     def test_forward_dynamics_is_derived_as_the_solution_of_inverse_dynamics(self, tree):
         q, qd, qdd, fx, tau = truth(tree)
         f = nd.compile(nd.aba, tree, inputs=("q", "qd", "tau", "fx"))

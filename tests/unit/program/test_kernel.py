@@ -10,14 +10,13 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import SingularSystemError
 from nori_dyn.program.backends import native as native_module
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.base import REFUSED
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
+from tests.compilers import needs_compiler
 from tests.tolerances import SOLVED, assert_close
 
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
 BACKENDS = [pytest.param("native", marks=needs_compiler), "numpy"]
 
 MISFITS = {

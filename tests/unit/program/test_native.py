@@ -24,9 +24,10 @@ from nori_dyn.program.c_source import c_source
 from nori_dyn.program.compiler import cache_root, find_compiler, load_library
 from nori_dyn.program.job import Job
 from nori_dyn.program.kernel.native import SINGLE
+from tests.compilers import needs_compiler
 
 pytestmark = [
-    pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here"),
+    needs_compiler,
     pytest.mark.usefixtures("own_cache"),
 ]
 

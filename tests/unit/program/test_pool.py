@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+pytestmark = needs_compiler
 
 FORKS = """
 import os

@@ -17,17 +17,15 @@ from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.numpy import NumpyBackend
 from nori_dyn.program.c_source import c_source
 from nori_dyn.program.c_writer import Writer
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.job import FORMATS, Notation
 from nori_dyn.program.repeated import LEAST, Statements, repeated_forms
 from nori_dyn.program.repeated_writer import RepeatedWriter
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import traced
+from tests.compilers import needs_compiler
 from tests.tolerances import SAME_PROGRAM, SOLVED, assert_close
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
 
 
 def statements_of(tree):

@@ -24,7 +24,6 @@ DEGREES = {
 SIZES = range(6, 12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("taper", [1.0, 0.9])
 @pytest.mark.parametrize("name", DEGREES)
 def test_operations_of_a_chain_are_a_polynomial(name, taper):

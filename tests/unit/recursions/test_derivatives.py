@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import casadi as ca
 import mpmath
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from nori_dyn.recursions.derivatives import aba_derivatives, hybrid_dynamics_der
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from tests.oracles import derivative, newton_euler
+from tests.peers import casadi as ca
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import TREES, random_state
 from tests.unit.recursions.test_aba import HEAVY

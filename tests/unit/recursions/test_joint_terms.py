@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import casadi as ca
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
@@ -37,6 +36,7 @@ from nori_dyn.recursions.triangular import fd_permutations, fd_transformations, 
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.variables import VariableKey
 from tests.oracles import derivative
+from tests.peers import casadi as ca
 from tests.systems import FORWARD, INVERSE, hybrid, random_states
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, SAME_PROGRAM, SOLVED, assert_close
 from tests.trees import TREES

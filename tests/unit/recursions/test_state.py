@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
 import pytest
-import sympy
 
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.errors import InputError
@@ -22,6 +20,8 @@ from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from nori_dyn.recursions.sparsity import expanded_parents
 from nori_dyn.recursions.state import arguments, scalars, shapes_of
+from tests.peers import casadi as ca
+from tests.peers import sympy
 from tests.tolerances import EXACT, RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import SINGLE_KINDS, TREES, random_state
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import TREES
 
-needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
 BACKENDS = [pytest.param("native", marks=needs_compiler), "numpy"]
 N = 41
 

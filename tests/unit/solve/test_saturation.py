@@ -14,9 +14,9 @@ from nori_dyn.errors import InputError, SaturatedReadingError, SensorConfigError
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import unusable
+from tests.compilers import needs_compiler
 from tests.contracts.test_backends import Turned
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
@@ -36,7 +36,7 @@ WRENCHES = {"type": "external_wrench", "links": {"except": "link4"}, "value": 0}
 ENTRIES = (MOTION, TORQUE, CELL, ACCELEROMETER, WRENCHES)
 
 BACKENDS = [
-    pytest.param("native", marks=pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")),
+    pytest.param("native", marks=needs_compiler),
     "numpy",
     "umfpack",
 ]

@@ -12,9 +12,9 @@ import nori_dyn as nd
 from nori_dyn.api import plan as plans_module
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.program.backends import native
-from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.system.side_by_side import SideBySide
+from tests.compilers import needs_compiler
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend as runnable
 from tests.unit.solve.test_solver import every_backend
@@ -62,7 +62,6 @@ def run(solver, q, qd, y):
     return solver.tick()
 
 
-@pytest.mark.slow
 @every_backend
 @pytest.mark.parametrize("outputs", [(), ("tau", "fx:link5", "a:link6")])
 def test_every_way_to_call_gives_what_the_plan_of_the_state_gives(name, outputs):
@@ -225,7 +224,6 @@ def soft(sigma):
     )
 
 
-@pytest.mark.slow
 @every_backend
 def test_weights_of_all_states(name):
     plan_set = nd.plan_set(TREE, soft(0.5), outputs=("tau", "fx"))
@@ -266,7 +264,7 @@ def test_weights_that_begin_alike_are_one():
     assert [places.tolist() for places in SideBySide(systems, "").weight_places] == [[*range(8)], [*range(7)]]
 
 
-@pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler")
+@needs_compiler
 def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
     plan_set = nd.plan_set(TREE, sensors(), outputs=("tau", "fx"))
     solver = plan_set.solver("native")

@@ -11,9 +11,9 @@ import nori_dyn as nd
 from nori_dyn.errors import CompilerError, InputError, NoriWarning
 from nori_dyn.program.backends import meanwhile
 from nori_dyn.program.backends.native import NativeBackend
-from nori_dyn.program.compiler import find_compiler
+from tests.compilers import needs_compiler
 
-pytestmark = pytest.mark.skipif(find_compiler() is None, reason="there is no C compiler here")
+pytestmark = needs_compiler
 
 
 @pytest.fixture

@@ -272,7 +272,6 @@ def traced(tree: KinematicTree) -> tuple[System, SymbolicSystem]:
     return system, trace(system, seed=5)
 
 
-@pytest.mark.slow
 @every_traced
 def test_pattern_covers_every_nonzero_and_holds_no_other(tree):
     system, symbolic = traced(tree)

@@ -1,0 +1,41 @@
+"""The C compiler that is here, and for vectors of another width, so that no processor decides what is tested.
+
+Narrower vectors than the processor's come with the code that a processor without the wide ones gets; wider ones are
+split by the compiler.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from nori_dyn.program import compiler
+from nori_dyn.program.compiler import Compiler
+
+needs_compiler = pytest.mark.skipif(compiler.find_compiler() is None, reason="there is no C compiler here")
+
+WIDTHS = (2, 4, 8)
+NARROWING = {2: "-mno-avx", 4: "-mno-avx512f"}
+"""What keeps the compiler from vectors that are wider."""
+
+
+def compiler_for(lanes: int) -> Compiler:
+    """Return the compiler that is here for vectors of so many doubles."""
+    found = compiler.find_compiler()
+    if found is None:
+        pytest.skip("there is no C compiler here")
+    if lanes < found.lanes and lanes in NARROWING:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(os.environ, "CC", " ".join([*found.command, NARROWING[lanes]]))
+            found = compiler.find_compiler.__wrapped__()
+        assert found is not None
+        assert found.lanes == lanes
+    return replace(found, lanes=lanes)
+
+
+def compile_for(lanes: int, patch: pytest.MonkeyPatch) -> None:
+    """Have all that is compiled from now on compiled for vectors of so many doubles."""
+    found = compiler_for(lanes)
+    patch.setattr(compiler, "find_compiler", lambda: found)

@@ -1,0 +1,34 @@
+"""Does a covering array cover, and is it small?"""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+
+from tests import covering
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strength"), [([6, 3, 3], 2), ([23, 10, 5], 2), ([2, 3, 4, 5], 3), ([7, 2], 1), ([4], 2)]
+)
+def test_each_combination_comes_at_least_once(sizes, strength):
+    rows = covering.covering_array(sizes, strength)
+    for columns in combinations(range(len(sizes)), min(strength, len(sizes))):
+        found = {tuple(row[column] for column in columns) for row in rows}
+        assert found == set(product(*(range(sizes[column]) for column in columns)))
+
+
+def test_it_is_little_larger_than_the_two_largest_sizes_multiplied():
+    assert 230 <= len(covering.covering_array([23, 10, 5], 2)) <= 280
+    assert len(covering.covering_array([34, 3, 3], 1)) <= 36
+
+
+def test_the_whole_product_where_all_is_asked_for(monkeypatch):
+    axes = {"letter": {"a": 1, "b": 2, "c": 3}, "number": [4, 5], "sign": [-1, 1]}
+    assert 6 <= len(covering.covering(**axes).args[1]) < 12
+    monkeypatch.setattr(covering, "ALL", True)
+    names, cases = covering.covering(**axes).args
+    assert names == ("letter", "number", "sign")
+    assert len(cases) == 12
+    assert (cases[0].id, cases[0].values) == ("a-4--1", (1, 4, -1))
