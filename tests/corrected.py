@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 
+import nori_dyn as nd
 from nori_dyn.algebra.spatial import rigid_parts, spatial_inertia
+from nori_dyn.errors import NoriWarning
 from nori_dyn.identification.parameters import Parameters, ten_of
 from nori_dyn.model.tree import KinematicTree
 
 INERTIAL = re.compile(rb"\s*<inertial\b[^>]*(?:/>|>.*?</inertial>)", re.DOTALL)
 DYNAMICS = re.compile(rb"\s*<dynamics\b[^>]*/>")
+
+
+def loaded(robot: Any, **options: Any) -> KinematicTree:
+    """Return a robot; what is odd in its file is let pass."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoriWarning)
+        return nd.load_robot(robot, **options)
+
+
+def heavier(tree: KinematicTree, link: str, scale: float) -> KinematicTree:
+    """Return a robot of which one link is heavier."""
+    I = tree.I.copy()
+    I[tree.link(link)] *= scale
+    return tree.replace(I=I)
 
 
 def corrected(tree: KinematicTree, seed: int, share: float = 1.0, joints: bool = True) -> KinematicTree:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -48,30 +50,23 @@ def state_of(tree: nd.KinematicTree, batch: tuple[int, ...], seed: int) -> tuple
     return q, qd, qdd, tau, fx
 
 
-@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_there_and_back(convention, batch):
+def test_there_and_back(convention):
     tree = tree_of(convention)
-    own = state_of(tree, batch, seed=1)
     moving = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.nv]
-    for joints in (None, moving[::-1]):
+    angles = np.concatenate([np.full(j.nq, "angle" in j.coordinates) for j in tree.joints])
+    for batch, joints in product([(), (3,), (2, 2)], [None, moving[::-1]]):
+        own = state_of(tree, batch, seed=1)
         there = nd.interop.to_convention(tree, convention, *own, joints=joints)
         back = nd.interop.from_convention(tree, convention, *there, joints=joints)
-        angles = np.concatenate([np.full(j.nq, "angle" in j.coordinates) for j in tree.joints])
         turns = (back.q - own[0]) * angles / (2 * np.pi)
         assert_close(back.q - 2 * np.pi * np.round(turns), own[0], SOLVED)
         for value, expected in zip(back[1:], own[1:], strict=True):
             assert_close(value, expected, SOLVED)
-
-
-@pytest.mark.parametrize("convention", CONVENTIONS)
-def test_a_batch_is_its_states(convention):
-    tree = tree_of(convention)
-    own = state_of(tree, (3,), seed=2)
-    batch = nd.interop.to_convention(tree, convention, *own)
-    for k in range(3):
-        for value, one in zip(batch, nd.interop.to_convention(tree, convention, *(x[k] for x in own)), strict=True):
-            assert_close(value[k], one, SOLVED)
+        for place in np.ndindex(*batch):  # a batch is its states
+            one = nd.interop.to_convention(tree, convention, *(x[place] for x in own), joints=joints)
+            for value, expected in zip(there, one, strict=True):
+                assert_close(value[place], expected, SOLVED)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
@@ -125,30 +120,22 @@ def test_featherstones_wrenches_do_the_same_work(floating):
     np.testing.assert_allclose(there.tau[:6] @ there.qd[:6], tau[:6] @ qd[:6], rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_mujocos_inverse_dynamics(floating, seed):
+def test_mujocos_inverse_and_forward_dynamics(floating):
     tree, model = floating
-    q, qd, qdd, _, fx = state_of(tree, (), seed)
-    there = nd.interop.to_convention(tree, "mujoco", q, qd, qdd, nd.rnea(tree, q, qd, qdd, fx), fx)
     data = mujoco.MjData(model)
-    data.qpos[:], data.qvel[:], data.qacc[:] = there.q, there.qd, there.qdd
-    mujoco.mj_inverse(model, data)
-    pushed = np.zeros(model.nv)
-    for body, wrench in enumerate(there.fx, 1):
-        mujoco.mj_applyFT(model, data, wrench[:3], wrench[3:], data.xpos[body], body, pushed)
-    assert_close(there.tau, data.qfrc_inverse - pushed, SOLVED)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_mujocos_forward_dynamics(floating, seed):
-    tree, model = floating
-    rng = np.random.default_rng(seed)
-    data = mujoco.MjData(model)
-    data.qpos[:] = nd.interop.to_convention(tree, "mujoco", tree.random_configuration(rng)).q
-    data.qvel[:], data.qfrc_applied[:] = rng.normal(size=(2, model.nv))
-    mujoco.mj_forward(model, data)
-    own = nd.interop.from_convention(tree, "mujoco", data.qpos, data.qvel, data.qacc, data.qfrc_applied)
-    assert_close(nd.aba(tree, own.q, own.qd, own.tau), own.qdd, SOLVED)
+    for seed in range(3):
+        q, qd, qdd, tau, fx = state_of(tree, (), seed)
+        there = nd.interop.to_convention(tree, "mujoco", q, qd, qdd, nd.rnea(tree, q, qd, qdd, fx), fx)
+        data.qpos[:], data.qvel[:], data.qacc[:] = there.q, there.qd, there.qdd
+        mujoco.mj_inverse(model, data)
+        pushed = np.zeros(model.nv)
+        for body, wrench in enumerate(there.fx, 1):
+            mujoco.mj_applyFT(model, data, wrench[:3], wrench[3:], data.xpos[body], body, pushed)
+        assert_close(there.tau, data.qfrc_inverse - pushed, SOLVED)
+        data.qfrc_applied[:] = tau
+        mujoco.mj_forward(model, data)
+        own = nd.interop.from_convention(tree, "mujoco", data.qpos, data.qvel, data.qacc, data.qfrc_applied)
+        assert_close(nd.aba(tree, own.q, own.qd, own.tau), own.qdd, SOLVED)
 
 
 def test_a_wrench_on_a_link_that_does_not_move_is_carried():
@@ -164,7 +151,7 @@ def test_a_wrench_on_a_link_that_does_not_move_is_carried():
 
 def test_what_is_not_there_is_refused():
     tree = tree_of("nori")
-    q, v = tree.neutral_configuration(), np.zeros(tree.nv)
+    q = tree.neutral_configuration()
     with pytest.raises(UnknownNameError, match="unknown convention 'drake'"):
         nd.interop.to_convention(tree, "drake", q)
     for convention, kind in (("pinocchio", "cylindrical"), ("mujoco", "helical"), ("featherstone", "planar")):
@@ -172,19 +159,16 @@ def test_what_is_not_there_is_refused():
             nd.interop.to_convention(tree, convention, q)
     tree = tree_of("mujoco")
     q, v = tree.neutral_configuration(), np.zeros(tree.nv)
-    with pytest.raises(nd.errors.ModelError, match="unknown moving joint 'elbow'"):
-        nd.interop.to_convention(tree, "mujoco", q, joints=("elbow",))
-    with pytest.raises(nd.errors.ModelError, match="leave out"):
-        nd.interop.to_convention(tree, "mujoco", q, joints=tree.joint_names[:1])
-    with pytest.raises(nd.InputError, match="qdd is given without qd"):
-        nd.interop.to_convention(tree, "mujoco", q, qdd=v)
-    with pytest.raises(nd.InputError, match="qd has shape"):
-        nd.interop.to_convention(tree, "mujoco", q, v[1:])
-    with pytest.raises(nd.InputError, match=r"q\[3\] is nan"):
-        nd.interop.to_convention(tree, "mujoco", np.where(np.arange(tree.nq) == 3, np.nan, q))
-    for wrong in (1.0, [[1.0], [1.0, 2.0]], "q"):
-        with pytest.raises(nd.InputError, match="q "):
-            nd.interop.to_convention(tree, "mujoco", wrong)
+    for error, message, given in (
+        (nd.errors.ModelError, "unknown moving joint 'elbow'", {"q": q, "joints": ("elbow",)}),
+        (nd.errors.ModelError, "leave out", {"q": q, "joints": tree.joint_names[:1]}),
+        (nd.InputError, "qdd is given without qd", {"q": q, "qdd": v}),
+        (nd.InputError, "qd has shape", {"q": q, "qd": v[1:]}),
+        (nd.InputError, r"q\[3\] is nan", {"q": np.where(np.arange(tree.nq) == 3, np.nan, q)}),
+        *((nd.InputError, "q ", {"q": wrong}) for wrong in (1.0, [[1.0], [1.0, 2.0]], "q")),
+    ):
+        with pytest.raises(error, match=message):
+            nd.interop.to_convention(tree, "mujoco", **given)
     with pytest.raises(nd.InputError, match="quaternion"):
         nd.interop.from_convention(tree, "mujoco", np.zeros(tree.nq))
     tree = tree_of("pinocchio")

@@ -34,58 +34,46 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_file_adds_to_the_robot(folder):
-    tree = nd.load_urdf("arm.urdf", components="mine.yaml")
-    assert (
-        tree.components
-        == nd.load_components("mine.yaml")
-        == nd.load_robot("arm.urdf", components="mine.yaml").components
-    )
-    assert [c.name for c in tree.components] == ["", "link_link3_link_link1", "joint2_joint1", "rope"]
+    found = nd.load_components("mine.yaml")
+    for load in (nd.load_urdf, nd.load_robot):
+        assert load("arm.urdf", components="mine.yaml").components == found
+    assert [c.name for c in found] == ["", "link_link3_link_link1", "joint2_joint1", "rope"]
+    assert Loop(frames=["rod end", "wall"], constrains="pose").name == "rod_end_wall"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            "components: [{type: lop}]",
-            r"wrong.yaml:1: at components\[0\].type: unknown component type 'lop'. Did you mean 'loop'",
-        ),
-        ("components:\n  - {joints: all}", "wrong.yaml:2: .* it lacks 'type', which says what component it is"),
-        (
-            "components:\n  - type: rotor\n    joints: all\n    inertia: -1",
-            "wrong.yaml:4: .*greater than or equal to 0",
-        ),
-        (
-            "components:\n  - {type: rotor, joint: all, inertia: 1}",
-            "'joint' is no field of rotor. Did you mean 'joints'",
-        ),
-        ("components:\n  - {type: loop, frames: [a], constrains: point}", "wrong.yaml:2: .*at least 2 items"),
-        ("sensors: []", "a file of components"),
-        ("[]", "It says `components:`, a list"),
-        ("components: [", "is not YAML"),
-        ("components: [{type: rotor, joints: {match: 'x.*'}, inertia: 1}]", "matches the pattern 'x"),
-        ("components: [{type: rotor, joints: joint4, inertia: 1}]", "wrong.yaml: .*unknown moving joint 'joint4'"),
-        ("components: [{type: coupling, joint: joint1, of: {joint1: 1}}]", "'joint1' is coupled with itself"),
-    ],
-)
-def test_what_is_wrong_is_told(folder, content, message):
-    (folder / "wrong.yaml").write_text(content)
-    with pytest.raises(ModelError, match=message):
-        nd.load_urdf("arm.urdf", components="wrong.yaml")
+COUPLED = "{type: coupling, joint: joint1, of: {joint1: 1}}"
+
+WRONG = {
+    r"wrong.yaml:1: at components\[0\].type: unknown component type 'lop'. Did you mean 'loop'": "[{type: lop}]",
+    "wrong.yaml:2: .* it lacks 'type', which says what component it is": "\n  - {joints: all}",
+    "wrong.yaml:4: .*greater than or equal to 0": "\n  - type: rotor\n    joints: all\n    inertia: -1",
+    "'joint' is no field of rotor. Did you mean 'joints'": "\n  - {type: rotor, joint: all, inertia: 1}",
+    "wrong.yaml:2: .*at least 2 items": "\n  - {type: loop, frames: [a], constrains: point}",
+    "is not YAML": "[",
+    "matches the pattern 'x": "[{type: rotor, joints: {match: 'x.*'}, inertia: 1}]",
+    "wrong.yaml: .*unknown moving joint 'joint4'": "[{type: rotor, joints: joint4, inertia: 1}]",
+    "'joint1' is coupled with itself": f"[{COUPLED}]",
+}
 
 
-def test_a_component_on_a_locked_joint(folder):
+def test_what_is_wrong_is_told(folder):
+    wrong = {message: f"components: {content}" for message, content in WRONG.items()}
+    for message, content in (
+        *wrong.items(),
+        ("a file of components", "sensors: []"),
+        ("It says `components:`, a list", "[]"),
+    ):
+        (folder / "wrong.yaml").write_text(content)
+        with pytest.raises(ModelError, match=message):
+            nd.load_urdf("arm.urdf", components="wrong.yaml")
     (folder / "motor.yaml").write_text("components: [{type: rotor, joints: [joint2], inertia: 1}]")
     with pytest.raises(ModelError, match=r"motor\.yaml: joint 'joint2' is locked, and no component can act on it"):
         nd.load_urdf("arm.urdf", components="motor.yaml", locked=["joint2"])
-
-
-def test_no_file(folder):
     with pytest.raises(FileFormatError, match="no such file"):
         nd.load_components("absent.yaml")
 
 
-def test_other_packages_may_offer_components(monkeypatch):
+def test_other_packages_may_offer_components_and_the_schema_names_all(monkeypatch):
     class Entry:
         name, value = "mine", "package:Mine"
 
@@ -101,15 +89,8 @@ def test_other_packages_may_offer_components(monkeypatch):
     offered = int
     with pytest.raises(ModelError, match=r"component 'mine' .* is not a subclass of Component"):
         component_types.__wrapped__()
-
-
-def test_the_schema_names_every_component():
     text = json.dumps(json.loads(components_schema_json()))
     assert all(f'"{name}"' in text for name in component_types())
-
-
-def test_names_are_made_of_what_is_between():
-    assert Loop(frames=["rod end", "wall"], constrains="pose").name == "rod_end_wall"
 
 
 def saved(tree, folder):
@@ -122,6 +103,9 @@ def test_components_are_read_back_as_they_were_saved(folder):
     text, back = saved(tree, folder)
     assert back == tree.components
     assert "\ninstead: true\ncomponents:\n  - {type: rotor, " in text
+    text, back = saved(nd.autotree(2), folder)
+    assert back == ()
+    assert text.endswith("instead: true\ncomponents: []\n")
 
 
 def test_joints_with_the_same_numbers_share_an_entry(folder):
@@ -151,12 +135,6 @@ def test_names_that_yaml_and_selectors_take_otherwise(folder):
     assert saved(tree.replace(components=parts), folder)[1] == tuple(parts)
 
 
-def test_a_robot_without_components(folder):
-    text, back = saved(nd.autotree(2), folder)
-    assert back == ()
-    assert text.endswith("instead: true\ncomponents: []\n")
-
-
 def test_components_instead_of_those_of_the_robot(folder):
     (folder / "own.urdf").write_text(
         """<robot name="r"><link name="w"/><link name="l"/><joint name="j" type="continuous"><parent link="w"/>
@@ -172,15 +150,12 @@ def test_components_instead_of_those_of_the_robot(folder):
         nd.load_urdf(folder / "own.urdf", components=folder / "more.yaml")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
+def test_numbers_that_cannot_be_are_not_written(folder):
+    for wrong, message in (
         (Rotor.model_construct(joints="joint2", inertia=-0.5), "the rotor of 'joint2' cannot be .*inertia is -0.5"),
         (Friction.model_construct(joints="all", coulomb=2.0, static=1.0), "'joint1, joint2' .*static friction 1"),
         (Spring.model_construct(joints="joint1", stiffness=float("nan")), "stiffness is nan"),
-    ],
-)
-def test_numbers_that_cannot_be_are_not_written(folder, wrong, message):
-    with pytest.raises(ModelError, match=message):
-        saved(nd.autotree(2).replace(components=[wrong]), folder)
-    assert not (folder / "saved.yaml").exists()
+    ):
+        with pytest.raises(ModelError, match=message):
+            saved(nd.autotree(2).replace(components=[wrong]), folder)
+        assert not (folder / "saved.yaml").exists()

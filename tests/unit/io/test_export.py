@@ -19,16 +19,14 @@ def content(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("exists", [False, True])
-def test_a_new_or_empty_folder_is_written(tmp_path, exists):
-    folder = tmp_path / "out"
-    if exists:
-        folder.mkdir()
-    write_folder(folder, FILES)
-    assert content(folder) == FILES
+def test_a_new_or_empty_folder_is_written(tmp_path):
+    (tmp_path / "empty").mkdir()
     umask = os.umask(0)
     os.umask(umask)
-    assert stat.S_IMODE((folder / "it.h").stat().st_mode) == 0o666 & ~umask
+    for folder in (tmp_path / "new", tmp_path / "empty"):
+        write_folder(folder, FILES)
+        assert content(folder) == FILES
+        assert stat.S_IMODE((folder / "it.h").stat().st_mode) == 0o666 & ~umask
 
 
 def test_an_earlier_export_is_replaced_and_what_is_beside_it_left(tmp_path):
@@ -53,45 +51,36 @@ def test_what_an_earlier_export_wrote_besides_is_removed(tmp_path):
     assert mine.read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("main.c", "int main(void) { return 42; }"),
-        ("notes.txt", "mine"),
-        ("other.h", f"/* {MARK} */"),
-        ("it.h", "\xff"),
-    ],
-)
-def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(FileFormatError, match=rf"(?s)not of an earlier export.*{name}.*new or an empty folder"):
-        write_folder(tmp_path, FILES)
-    assert content(tmp_path) == {name: text}
-
-
-def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
-    (tmp_path / "main.c").mkdir()
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
+    others = {
+        "main.c": "int main(void) { return 42; }",
+        "notes.txt": "mine",
+        "other.h": f"/* {MARK} */",
+        "it.h": "\xff",
+    }
+    for name, text in others.items():
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text(text)
+        with pytest.raises(FileFormatError, match=rf"(?s)not of an earlier export.*{name}.*new or an empty folder"):
+            write_folder(folder, FILES)
+        assert content(folder) == {name: text}
+    (tmp_path / "taken" / "main.c").mkdir(parents=True)  # a folder in the place of a file
     with pytest.raises(FileFormatError, match=r"main\.c"):
-        write_folder(tmp_path, FILES)
-    assert os.listdir(tmp_path) == ["main.c"]
+        write_folder(tmp_path / "taken", FILES)
+    assert os.listdir(tmp_path / "taken") == ["main.c"]
 
 
-@pytest.mark.parametrize(
-    ("folder", "message"),
-    [
+def test_a_folder_that_cannot_be_made_or_written_is_an_error_that_names_it(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    for folder, message in (
         ("file", "is a file; name a folder"),
         ("file/out", "'.*file' does not exist"),
         ("no/out", "'.*no' does not exist"),
-    ],
-)
-def test_a_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path, folder, message):
-    (tmp_path / "file").write_text("")
-    for attempt in (check_folder, lambda path: write_folder(path, FILES)):
-        with pytest.raises(FileFormatError, match=message):
-            attempt(tmp_path / folder)
-
-
-def test_a_folder_that_may_not_be_written_is_an_error(tmp_path, monkeypatch):
+    ):
+        for attempt in (check_folder, lambda path: write_folder(path, FILES)):
+            with pytest.raises(FileFormatError, match=message):
+                attempt(tmp_path / folder)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(FileFormatError, match="is not writable"):
         write_folder(tmp_path / "out", FILES)

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.components import Friction, Rotor, Spring
-from nori_dyn.errors import (
-    FileFormatError,
-    MissingExtraError,
-    ModelError,
-    NoriWarning,
-    UnknownModelNameError,
-    WrongKindError,
-)
+from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, UnknownModelNameError, WrongKindError
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.io.component_files import save_components
 from nori_dyn.io.corrections import by_joint
 from nori_dyn.io.identified import save_robot
 from tests.corrected import corrected, difference
+from tests.corrected import loaded as load
 from tests.robots import ROBOTS
 
 URDF = """<robot name="arm">
@@ -56,12 +49,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-def load(robot, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoriWarning)
-        return nd.load_robot(robot, **options)
-
-
 @pytest.mark.parametrize("ending", [".urdf", ".xml"])
 def test_the_file_and_the_components_give_the_robot_back(folder, ending):
     source, out, more = (folder / f"{name}{ending}" for name in ("arm", "out", "more"))
@@ -78,8 +65,8 @@ def test_the_file_and_the_components_give_the_robot_back(folder, ending):
     np.testing.assert_allclose(Parameters.of(back, parameters.names).prior, values, rtol=1e-12)
     if ending == ".urdf":
         assert any("width over which Coulomb friction changes its sign" in note for note in notes)
-        assert "a URDF has no place for the rotor of 'hinge': a file of components has" in notes
-        assert "a URDF has no place for the spring of 'hinge': a file of components has" in notes
+        for what in ("rotor", "spring"):
+            assert f"a URDF has no place for the {what} of 'hinge': a file of components has" in notes
 
 
 def test_robots_by_name(tmp_path):
@@ -91,14 +78,10 @@ def test_robots_by_name(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.urdf"]
 
 
-def test_onto_the_file_itself(folder):
+def test_meshes_are_found_from_the_folder_of_a_file(folder, monkeypatch):
     tree = load(folder / "arm.urdf")
-    assert save_robot(tree.replace(I=2 * tree.I), folder / "arm.urdf", folder / "arm.urdf") == ()
+    assert save_robot(tree.replace(I=2 * tree.I), folder / "arm.urdf", folder / "arm.urdf") == ()  # onto itself
     assert load(folder / "arm.urdf").I[0, 5, 5] == 2
-
-
-def test_meshes_are_found_from_the_folder_of_a_file(folder):
-    tree = load(folder / "arm.urdf")
     notes = save_robot(tree, folder / "arm.urdf", folder / "elsewhere" / "arm.urdf")
     assert notes == ("meshes are named from the folder of the first file, and not found from here: 'meshes/rod.stl'",)
     tree = load(folder / "arm.xml")
@@ -106,23 +89,28 @@ def test_meshes_are_found_from_the_folder_of_a_file(folder):
     with pytest.raises(ModelError, match=r"arm\.xml: corrected, MuJoCo refuses it: .*tetra.*beside the first one"):
         save_robot(tree.replace(I=2 * tree.I), folder / "arm.xml", folder / "elsewhere" / "out.xml")
     assert [path.name for path in (folder / "elsewhere").iterdir()] == ["arm.urdf"]
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(MissingExtraError, match="mjcf"):
+        save_robot(tree, folder / "arm.xml", folder / "out.xml")
+
+
+F, M = FileFormatError, ModelError
 
 
 @pytest.mark.parametrize(
     ("source", "out", "error", "message"),
     [
-        ("arm.urdf", "out.xml", FileFormatError, r"out\.xml: '.*arm\.urdf' is a URDF, and is written as one: .*\.urdf"),
-        ("arm.xml", "out.urdf", FileFormatError, r"is an MJCF model, and is written as one: .*\.xml or \.mjcf"),
-        ("arm.urdf", "out", FileFormatError, r"name a file that ends in \.urdf"),
-        ("arm.urdf", "nowhere/out.urdf", FileFormatError, "its folder '.*nowhere' does not exist"),
-        ("absent.urdf", "out.urdf", ModelError, r"no such file: .*absent\.urdf"),
-        ("tetra.obj", "out.urdf", FileFormatError, r"tetra\.obj.*not XML"),
-        ("arm.xml", "out.xml", ModelError, r"unknown joint 'joint1'.*is it the file that the robot was loaded from"),
+        ("arm.urdf", "out.xml", F, r"out\.xml: '.*arm\.urdf' is a URDF, and is written as one: .*\.urdf"),
+        ("arm.xml", "out.urdf", F, r"is an MJCF model, and is written as one: .*\.xml or \.mjcf"),
+        ("arm.urdf", "out", F, r"name a file that ends in \.urdf"),
+        ("arm.urdf", "nowhere/out.urdf", F, "its folder '.*nowhere' does not exist"),
+        ("absent.urdf", "out.urdf", M, r"no such file: .*absent\.urdf"),
+        ("tetra.obj", "out.urdf", F, r"tetra\.obj.*not XML"),
+        ("arm.xml", "out.xml", M, r"unknown joint 'joint1'.*is it the file that the robot was loaded from"),
     ],
 )
 def test_files_that_do_not_fit(folder, source, out, error, message):
-    arm = nd.autotree(1)
-    tree = arm.replace(names=("rod",), joint_names=("joint1",), frames={})
+    tree = nd.autotree(1).replace(names=("rod",), joint_names=("joint1",), frames={})
     with pytest.raises(error, match=message):
         save_robot(tree, folder / source, folder / out)
     assert not (folder / out).exists()
@@ -133,20 +121,10 @@ def test_robots_of_another_file(folder):
         save_robot(nd.autotree(1), folder / "arm.urdf", folder / "out.urdf")
     with pytest.raises(ModelError, match="no robot 'no_such_robot'"):
         save_robot(nd.autotree(1), "no_such_robot", folder / "out.urdf")
-
-
-def test_what_is_no_robot(folder):
     with pytest.raises(WrongKindError, match=r"nd\.save_robot takes a robot \(KinematicTree\), not 'panda'"):
         nd.save_robot("panda", folder / "arm.urdf", folder / "out.urdf")
     with pytest.raises(WrongKindError, match=r"nd\.save_components takes a robot"):
         nd.save_components(None, folder / "out.yaml")
-
-
-def test_without_mujoco(folder, monkeypatch):
-    tree = load(folder / "arm.xml")
-    monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(MissingExtraError, match="mjcf"):
-        save_robot(tree, folder / "arm.xml", folder / "out.xml")
 
 
 def test_talos_has_its_components_in_a_few_lines(tmp_path):

@@ -10,11 +10,11 @@ import pytest
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.joints import Free, Prismatic, Revolute, Spherical
-from nori_dyn.model.kinematics import positions
 from tests.oracles import newton_euler
 from tests.peers import mujoco
 from tests.robots import mujoco_inverse, mujoco_model, mujoco_state
 from tests.tolerances import PEER, RECURSION, assert_close
+from tests.unit.io.test_urdf_robots import world_transforms
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 -.1" euler=".1 .2 .3"/>'
 
@@ -54,12 +54,10 @@ ARM = f"""
 def write(tmp_path):
     def write(world: str, more: str = ""):
         path = tmp_path / "model.xml"
-        compiler = '<compiler angle="radian" autolimits="true"/>'
-        path.write_text(
-            f'<mujoco model="test">{compiler}{more}<worldbody>{world}</worldbody></mujoco>'
-            if not world.startswith("<mujoco")
-            else world
-        )
+        if not world.startswith("<mujoco"):
+            more = f'<compiler angle="radian" autolimits="true"/>{more}'
+            world = f'<mujoco model="test">{more}<worldbody>{world}</worldbody></mujoco>'
+        path.write_text(world)
         return path
 
     return write
@@ -73,10 +71,8 @@ def random_state(tree, seed):
 
 
 def body_poses(tree, q, names):
-    """Return position (3,) and rotation (3, 3) in the world of each MuJoCo body frame."""
-    X = []
-    for i, X_up in enumerate(positions(tree, q).X_up):
-        X.append(X_up if tree.is_root(i) else X_up @ X[tree.parents[i]])
+    """Return position (3,) and rotation (3, 3) in the world of each MuJoCo body frame, or of a site."""
+    X = world_transforms(tree, q)
     for name in names:
         frame = tree.frames.get(f"{name}/body") or tree.frame(name)
         at = frame.X if frame.on_world else frame.X @ X[frame.link]
@@ -102,35 +98,26 @@ def test_joints_bodies_and_names(write):
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("clean", [True, False])
-def test_kinematics(write, seed, clean):
+def test_kinematics_and_inverse_dynamics(write, clean):
     path = write(MIXED)
     tree, model = load_mjcf(path, clean=clean), mujoco_model(path)
-    q, qd, qdd, _ = random_state(tree, seed)
-    data = mujoco.MjData(model)
-    data.qpos[:] = mujoco_state(tree, model, q, qd, qdd)[0]
-    mujoco.mj_kinematics(model, data)
     names = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
-    for i, (position, rotation) in enumerate(body_poses(tree, q, names)):
-        assert_close(position, data.xpos[i], PEER)
-        assert_close(rotation, data.xmat[i].reshape(3, 3), PEER)
-    frame = tree.frame("tip")
-    X = frame.X
-    i = frame.link
-    at = positions(tree, q).X_up
-    while i >= 0:
-        X, i = X @ at[i], tree.parents[i]
-    assert_close(X.r, data.site("tip").xpos, PEER)
-    assert_close(X.E.T, data.site("tip").xmat.reshape(3, 3), PEER)
-
-
-@pytest.mark.parametrize("world", [MIXED, ARM])
-@pytest.mark.parametrize("seed", range(3))
-def test_inverse_dynamics(write, world, seed):
-    path = write(world)
-    tree, model = load_mjcf(path), mujoco_model(path)
-    state = random_state(tree, seed)
+    for seed in range(3):
+        q, qd, qdd, fx = random_state(tree, seed)
+        data = mujoco.MjData(model)
+        data.qpos[:] = mujoco_state(tree, model, q, qd, qdd)[0]
+        mujoco.mj_kinematics(model, data)
+        *poses, tip = body_poses(tree, q, [*names, "tip"])
+        for place, position, rotation in zip(
+            [*poses, tip], [*data.xpos, data.site("tip").xpos], [*data.xmat, data.site("tip").xmat], strict=True
+        ):
+            assert_close(place[0], position, PEER)
+            assert_close(place[1], rotation.reshape(3, 3), PEER)
+        assert_close(newton_euler(tree, q, qd, qdd, fx).tau, mujoco_inverse(tree, model, q, qd, qdd, fx), RECURSION)
+    path = write(ARM)
+    tree, model = load_mjcf(path, clean=clean), mujoco_model(path)
+    state = random_state(tree, 0)
     assert_close(newton_euler(tree, *state).tau, mujoco_inverse(tree, model, *state), RECURSION)
 
 
@@ -173,33 +160,24 @@ def test_a_floating_base_is_added_to_the_moving_body(write):
     freed = load_mjcf(write(ARM.replace('<body name="base" pos="0 0 1">', '<body name="base"><freejoint name="x"/>')))
     np.testing.assert_array_equal(tree.I, freed.I)
     assert [X.r.tolist() for X in tree.X_tree] == [X.r.tolist() for X in freed.X_tree]
-
-
-def test_a_model_on_a_free_joint_floats_already(write):
-    path = write(f'<body name="trunk"><freejoint/>{GEOM}</body>')
+    path = write(f'<body name="trunk"><freejoint/>{GEOM}</body>')  # floats already
     floating, fixed = load_mjcf(path, base="floating"), load_mjcf(path)
     assert floating.fingerprint == fixed.fingerprint
     assert floating.notes == ("the base is on a free joint of the model already",)
     assert fixed.joint_names == ("joint0",)
 
 
-@pytest.mark.parametrize(
-    ("world", "fragment"),
-    [
+def test_a_floating_base_that_makes_no_sense(write):
+    for world, said in (
         (MIXED, "2 moving bodies (a, free)"),
-        (
-            ARM.replace('<body name="base" pos="0 0 1">', '<body name="base"><joint name="z" type="slide"/>'),
-            "'z'",
-        ),
+        (ARM.replace('<body name="base" pos="0 0 1">', '<body name="base"><joint name="z" type="slide"/>'), "'z'"),
         ("<geom size='1'/>", "no moving body"),
-    ],
-)
-def test_a_floating_base_that_makes_no_sense(write, world, fragment):
-    path = write(world)
-    with pytest.raises(ModelError, match="base='floating'") as caught:
-        load_mjcf(path, base="floating")
-    assert fragment in str(caught.value)
-    assert str(caught.value).startswith(str(path))
+    ):
+        path = write(world)
+        with pytest.raises(ModelError, match="base='floating'") as caught:
+            load_mjcf(path, base="floating")
+        assert said in str(caught.value)
+        assert str(caught.value).startswith(str(path))
 
 
 # What is ignored, and what is wrong
@@ -209,50 +187,44 @@ FREE = f'<body><joint name="j" type="free" {{}}/>{GEOM}</body>'
 HINGE = f'<body><joint name="j"/>{GEOM}<site name="s"/></body><body><joint name="k"/>{GEOM}<site name="t"/></body>'
 
 
-@pytest.mark.parametrize(
-    ("world", "more", "names"),
-    [
-        (FREE.format('armature="1"'), "", "armature of the free joint 'j'"),
-        (
-            FREE.format('damping="1" frictionloss="1" stiffness="1"'),
-            "",
-            "friction .*'j', stiffness of the free joint 'j'",
-        ),
-        (FREE.format("").replace("<body>", '<body gravcomp="1">'), "", "gravity compensation"),
-        (HINGE, '<option density="1"/>', "fluid forces"),
-        (
-            HINGE,
-            '<tendon><fixed name="f" stiffness="1" frictionloss="2" springlength="0 1"><joint joint="j" coef="1"/>'
-            "</fixed></tendon>",
-            r"frictionloss of tendon 'f', stiffness of tendon 'f' \(it is slack over a range\)",
-        ),
-        (
-            HINGE,
-            '<tendon><spatial name="p"><site site="s"/><site site="t"/><pulley divisor="2"/><site site="s"/>'
-            '<site site="t"/></spatial></tendon>',
-            r"tendon 'p' \(it branches at a pulley\)",
-        ),
-        (
-            HINGE,
-            '<tendon><spatial name="p"><site site="s"/><geom geom="drum"/><site site="t"/></spatial></tendon>'
-            '<worldbody><geom name="drum" type="sphere" size="0.1"/></worldbody>',
-            r"tendon 'p' \(it wraps around a geom\)",
-        ),
-        (
-            HINGE,
-            '<tendon><fixed name="f"><joint joint="j" coef="1"/></fixed><fixed name="g"><joint joint="k" coef="1"/>'
-            '</fixed></tendon><equality><tendon name="e" tendon1="f" tendon2="g" polycoef="0 1 1 0 0"/></equality>',
-            "equality constraint 'e' of two tendons",
-        ),
-    ],
-)
-def test_one_warning_for_what_is_ignored(write, world, more, names):
-    path = write(world, more)
-    with pytest.warns(NoriWarning, match=f"robot 'test': ignored: {names}.*The equations are without") as caught:
-        load_mjcf(path)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    assert load_mjcf(path, components=False).components == ()
+ROPE = '<site site="s"/><site site="t"/>'
+OF_J, OF_K = (f'<joint joint="{joint}" coef="1"/></fixed>' for joint in "jk")
+SLACK = f'<fixed name="f" stiffness="1" frictionloss="2" springlength="0 1">{OF_J}'
+DRUM = '<worldbody><geom name="drum" type="sphere" size="0.1"/></worldbody>'
+EQUAL = '<equality><tendon name="e" tendon1="f" tendon2="g" polycoef="0 1 1 0 0"/></equality>'
+
+IGNORED = {
+    "armature of the free joint 'j'": (FREE.format('armature="1"'), ""),
+    "friction .*'j', stiffness of the free joint 'j'": (FREE.format('damping="1" frictionloss="1" stiffness="1"'), ""),
+    "gravity compensation": (FREE.format("").replace("<body>", '<body gravcomp="1">'), ""),
+    "fluid forces": (HINGE, '<option density="1"/>'),
+    r"frictionloss of tendon 'f', stiffness of tendon 'f' \(it is slack over a range\)": (
+        HINGE,
+        f"<tendon>{SLACK}</tendon>",
+    ),
+    r"tendon 'p' \(it branches at a pulley\)": (
+        HINGE,
+        f'<tendon><spatial name="p">{ROPE}<pulley divisor="2"/>{ROPE}</spatial></tendon>',
+    ),
+    r"tendon 'p' \(it wraps around a geom\)": (
+        HINGE,
+        f"""<tendon><spatial name="p">{ROPE.replace("><", '><geom geom="drum"/><')}</spatial></tendon>{DRUM}""",
+    ),
+    "equality constraint 'e' of two tendons": (
+        HINGE,
+        f'<tendon><fixed name="f">{OF_J}<fixed name="g">{OF_K}</tendon>{EQUAL}',
+    ),
+}
+
+
+def test_one_warning_for_what_is_ignored(write):
+    for names, (world, more) in IGNORED.items():
+        path = write(world, more)
+        with pytest.warns(NoriWarning, match=f"robot 'test': ignored: {names}.*The equations are without") as caught:
+            load_mjcf(path)
+        assert len(caught) == 1, names
+        assert caught[0].filename == __file__
+        assert load_mjcf(path, components=False).components == ()
 
 
 def test_constraints_that_hold_nothing_are_noted(write):
@@ -269,35 +241,29 @@ def test_constraints_that_hold_nothing_are_noted(write):
         "equality constraint 'one' left out: both ends are on one link",
         "equality constraint 'led' left out: it is to a mocap body, which is led from outside",
     ]
-
-
-def test_options_turn_components_off(write):
     world = f'<body><joint name="j" damping="1" stiffness="1" frictionloss="1" armature="1"/>{GEOM}</body>'
     flags = '<option><flag spring="disable" damper="disable" frictionloss="disable"/></option>'
-    assert [c.type for c in load_mjcf(write(world, flags)).components] == ["rotor"]
+    assert [c.type for c in load_mjcf(write(world, flags)).components] == ["rotor"]  # options turn others off
 
 
-def test_wrong_files(write, tmp_path):
+def test_wrong_files(write, tmp_path, monkeypatch):
     with pytest.raises(FileFormatError, match="no such file"):
         load_mjcf(tmp_path / "absent.xml")
-    with pytest.raises(FileFormatError, match=r"model\.xml, line 2: not XML"):
-        load_mjcf(write("<mujoco>\n<worldbody>"))
-    with pytest.raises(FileFormatError, match="not MJCF: its root element is <mujoco_>"):
-        load_mjcf(write("<mujoco_/>"))
     (tmp_path / "robot.urdf").write_text("<robot/>")
     with pytest.raises(FileFormatError, match="It is a URDF: use load_urdf"):
         load_mjcf(tmp_path / "robot.urdf")
-    with pytest.raises(ModelError, match=r"model\.xml: MuJoCo refuses it: .*unrecognized attribute: 'nome'"):
-        load_mjcf(write(f'<body nome="a"><joint/>{GEOM}</body>'))
-    with pytest.raises(ModelError, match=r"model\.xml: MuJoCo refuses it: .*mass and inertia"):
-        load_mjcf(write("<body><joint/></body>"))
-    with pytest.raises(ModelError, match=r"model\.xml: robot 'test' has no moving link"):
-        load_mjcf(write(GEOM))
+    refused = r"model\.xml: MuJoCo refuses it: .*"
+    for error, message, text in (
+        (FileFormatError, r"model\.xml, line 2: not XML", "<mujoco>\n<worldbody>"),
+        (FileFormatError, "not MJCF: its root element is <mujoco_>", "<mujoco_/>"),
+        (ModelError, rf"{refused}unrecognized attribute: 'nome'", f'<body nome="a"><joint/>{GEOM}</body>'),
+        (ModelError, rf"{refused}mass and inertia", "<body><joint/></body>"),
+        (ModelError, r"model\.xml: robot 'test' has no moving link", GEOM),
+    ):
+        with pytest.raises(error, match=message):
+            load_mjcf(write(text))
     with pytest.raises(ModelError, match="'fixed' or 'floating', not 'flying'"):
         load_mjcf(write(ARM), base="flying")
-
-
-def test_without_mujoco(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(MissingExtraError, match=r"needs the extra 'mjcf': pip install 'nori_dyn\[mjcf\]'"):
         load_mjcf(write(ARM))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 import numpy as np
 import pytest
 
-import nori_dyn as nd
 from nori_dyn.components import Friction, Loop, Rotor, Spring
-from nori_dyn.errors import FileFormatError, ModelError, NoriWarning
+from nori_dyn.errors import FileFormatError, ModelError
 from nori_dyn.io.corrections import by_joint
 from nori_dyn.io.mjcf_corrected import check_mjcf, corrected_mjcf, principal
 from nori_dyn.model.joints import quaternion_rotation
 from tests.cassie import mjcf_model
-from tests.corrected import corrected, difference, without
+from tests.corrected import corrected, difference, heavier, without
+from tests.corrected import loaded as load
+from tests.covering import covering
 from tests.oracles import newton_euler
 from tests.peers import mujoco
 from tests.robots import mujoco_inverse
@@ -69,25 +69,18 @@ def write(tmp_path):
     return write
 
 
-def load(path, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoriWarning)
-        return nd.load_mjcf(path, **options)
-
-
 def again(tree, source, **options):
     """Return the robot of the corrected file, the path of that, and the notes."""
     found = corrected_mjcf(tree, source)
-    out = source.parent / "out.xml" if source.name == "model.xml" else None
-    assert out is not None
+    out = source.with_name("out.xml")
     out.write_bytes(found.content)
     check_mjcf(tree, out, source)
     return load(out, **options), out, found.notes
 
 
-def assert_moves_alike(tree, path, seed=0):
+def assert_moves_alike(tree, path):
     """Assert that MuJoCo's inverse dynamics of bare bodies are those of Newton's and Euler's equations of a tree."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     model = mujoco.MjModel.from_xml_path(str(path))
     for name in ("dof_armature", "dof_damping", "dof_frictionloss", "jnt_stiffness"):
         getattr(model, name)[:] = 0
@@ -99,52 +92,44 @@ def assert_moves_alike(tree, path, seed=0):
     assert_close(newton_euler(bare, *state, fx).tau, mujoco_inverse(bare, model, *state, fx), RECURSION)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_models_are_read_back_as_they_are(write, seed):
-    path = write()
-    tree = corrected(load(path), seed, share=0.8)
-    back, out, notes = again(tree, path)
+def assert_read_back(tree, path, out):
+    """Assert that a corrected file is of the given robot, and that all else in it is as it was."""
+    back = load(out)
     assert difference(back.I, tree.I) < SAME
     for kind in (Friction, Rotor, Spring):
-        ours, theirs = by_joint(tree, kind), by_joint(back, kind)
-        for joint, sums in ours.items():
+        theirs = by_joint(back, kind)
+        for joint, sums in by_joint(tree, kind).items():
             if any(sums.values()):
                 assert theirs[joint] == pytest.approx(sums, rel=SAME, abs=0)
-    assert_moves_alike(tree, out, seed)
+    assert_moves_alike(tree, out)
     assert without(out.read_bytes(), INERTIAL, OF_JOINTS) == without(path.read_bytes(), INERTIAL, OF_JOINTS)
-    assert notes[0].startswith("an <inertial> instead of the masses of geoms: '")
 
 
-@pytest.mark.parametrize("name", ["cassie.xml", "h1.xml", "leap_hand.xml", "shadow_hand.xml"])
-@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_models_are_read_back_as_they_are(write):
+    path = write()
+    for seed in range(3):
+        tree = corrected(load(path), seed, share=0.8)
+        _, out, notes = again(tree, path)
+        assert_read_back(tree, path, out)
+        assert notes[0].startswith("an <inertial> instead of the masses of geoms: '")
+
+
+@covering(strength=1, name=("cassie.xml", "h1.xml", "leap_hand.xml", "shadow_hand.xml"), share=(1.0, 0.3))
 def test_models_of_others(name, share, tmp_path):
     path = mjcf_model(name)
     before = load(path)
     tree = corrected(before, seed=4, share=share)
     (tmp_path / "out.xml").write_bytes(corrected_mjcf(tree, path).content)
     check_mjcf(tree, tmp_path / "out.xml", path)
-    back = load(tmp_path / "out.xml")
-    assert difference(back.I, tree.I) < SAME
-    assert_moves_alike(tree, tmp_path / "out.xml")
-    for kind in (Friction, Rotor):
-        found = by_joint(back, kind)
-        assert all(found[joint] == pytest.approx(sums, rel=SAME) for joint, sums in by_joint(tree, kind).items())
-    assert without((tmp_path / "out.xml").read_bytes(), INERTIAL, OF_JOINTS) == without(
-        path.read_bytes(), INERTIAL, OF_JOINTS
-    )
+    assert_read_back(tree, path, tmp_path / "out.xml")
     assert corrected_mjcf(before, path).content == path.read_bytes()
 
 
-def test_what_did_not_change_is_not_touched(write):
+def test_what_did_not_change_is_not_touched_a_floating_base_and_locked_joints(write):
     path = write()
     for options in ({}, {"clean": False}, {"components": False}, {"locked": {"yaw": 0.3}}, {"kept": ["body4"]}):
-        assert corrected_mjcf(load(path, **options), path).content == path.read_bytes()
-
-
-def test_a_floating_base_and_locked_joints(write):
-    path = write('<body name="free"', '<body name="gone"').parent / "model.xml"
-    text = re.sub(r'    <body name="gone".*\n', "", path.read_text())
-    path.write_text(text)
+        assert corrected_mjcf(load(path, **options), path).content == path.read_bytes()  # as it is
+    path.write_text(re.sub(r'    <body name="free".*\n', "", path.read_text()))
     options = {"base": "floating", "locked": {"shoulder": 0.4}, "kept": ["body4"]}
     tree = load(path, **options)
     assert tree.joint_names[0] == "root_joint"
@@ -170,25 +155,11 @@ def test_springs(write):
     assert 'springref="0.55"' in corrected_mjcf(load(radian).replace(components=parts), radian).content.decode()
 
 
-def test_what_acts_on_a_free_joint_has_no_place(write):
-    path = write()
-    tree = load(path)
-    parts = [*tree.components, Rotor(joints="joint4", inertia=0.3), Friction(joints="joint4", viscous=0.5)]
-    back, _, notes = again(tree.replace(components=parts), path)
-    assert back.components == tree.components
-    assert notes == tuple(
-        f"MJCF has no place for the {what} of 'joint4': a file of components has" for what in ("friction", "rotor")
-    )
-
-
-def test_classes_that_overrule_joints_are_noticed(write):
+def test_springs_that_say_their_time(write):
     path = write('<joint stiffness="3" springref="30"/>', '<joint springdamper=".2 1"/>')
     tree = load(path).replace(components=[Spring(joints="shoulder", stiffness=0.5)])
     with pytest.raises(ModelError, match=r"MuJoCo reads another stiffness of the joint 'shoulder'.*springdamper"):
         again(tree, path)
-
-
-def test_springs_that_say_their_time(write):
     path = write('type="slide" frictionloss=".3"', 'type="slide" springdamper=".2 1"')
     tree = load(path)
     before = by_joint(tree, Friction)["joint2"]["viscous"]
@@ -198,35 +169,33 @@ def test_springs_that_say_their_time(write):
     assert by_joint(back, Friction)["joint2"]["viscous"] == pytest.approx(before, rel=SAME)
 
 
-def test_geoms_that_overrule_inertials_no_longer_do(write):
+def test_geoms_that_overrule_inertials_no_longer_do_and_a_link_may_have_all_of_its_body(write):
     path = write('angle="degree"', 'angle="degree" inertiafromgeom="true"')
     before = load(path)
-    I = before.I.copy()
-    I[before.link("lower")] *= 1.1
-    tree = before.replace(I=I)
+    tree = heavier(before, "lower", 1.1)
     back, out, notes = again(tree, path)
-    assert difference(back.I, I) < SAME
+    assert difference(back.I, tree.I) < SAME
     assert 'inertiafromgeom="auto"' in out.read_text()
     assert_moves_alike(tree, out)
     assert notes[0] == "an <inertial> instead of the masses of geoms: 'lower'"
     assert corrected_mjcf(before, path).content == path.read_bytes()
-
-
-def test_all_of_a_body_on_its_own_link(write):
     path = write()
-    tree = load(path)
-    I = tree.I.copy()
-    upper = tree.link("upper")
-    I[upper] *= 1e-3  # less than what is fixed to it has
-    back, out, notes = again(tree.replace(I=I), path)
-    assert difference(back.I, I) < SAME
+    tree = heavier(load(path), "upper", 1e-3)  # less than what is fixed to it has
+    back, out, notes = again(tree, path)
+    assert difference(back.I, tree.I) < SAME
     assert notes[0] == "'upper' has the inertia of all that is fixed to it; 'body4' no longer any"
-    assert_moves_alike(tree.replace(I=I), out)
+    assert_moves_alike(tree, out)
 
 
 def test_components_that_are_in_no_model(write):
     path = write()
     tree = load(path)
+    parts = [*tree.components, Rotor(joints="joint4", inertia=0.3), Friction(joints="joint4", viscous=0.5)]
+    back, _, notes = again(tree.replace(components=parts), path)  # of a free joint
+    assert back.components == tree.components
+    assert notes == tuple(
+        f"MJCF has no place for the {what} of 'joint4': a file of components has" for what in ("friction", "rotor")
+    )
     loop = Loop(name="bar", frames=["ball", "free"], constrains="point")
     found = corrected_mjcf(tree.replace(components=[*tree.components, loop]), path)
     assert found.notes == ("the model has no place for the loop of 'bar': a file of components has",)
@@ -240,65 +209,50 @@ def test_components_that_are_in_no_model(write):
     )
 
 
-def test_inertias_between_the_joints_of_a_body_have_no_place(write):
+COPIES = '<replicate count="2" offset="0 0 1"><body name="lower"><joint/><geom size=".1"/></body></replicate>'
+
+
+@pytest.mark.parametrize("elsewhere", ['<include file="part.xml"/>', COPIES], ids=["included", "replicated"])
+def test_bodies_that_are_written_elsewhere(write, tmp_path, elsewhere):
+    (tmp_path / "part.xml").write_text('<mujoco><body name="inner"><joint/><geom size=".1"/></body></mujoco>')
+    path = write('<frame pos="0 0 .3">', f'{elsewhere}<frame pos="0 0 .3">')
+    path.write_text(path.read_text().replace('<body name="lower">\n', '<body name="last">\n'))
+    before = load(path)
+    outer = heavier(before, "last", 1.2)
+    assert difference(again(outer, path)[0].I, outer.I) < SAME
+    inner = before.I.copy()
+    inner[[k for k, name in enumerate(before.names) if name.startswith(("inner", "lower"))]] *= 1.2
+    with pytest.raises(FileFormatError, match=r"model\.xml: its body '(inner|lower0)' is not written out in it"):
+        corrected_mjcf(before.replace(I=inner), path)
+
+
+def test_what_the_compiler_changes_again_or_refuses_is_noticed(write):
+    for setting in ('settotalmass="5"', 'boundmass="1.4"'):
+        path = write('angle="degree"', f'angle="degree" {setting}')
+        tree = load(path)
+        with pytest.raises(ModelError, match=r"model\.xml: corrected, MuJoCo makes another inertia .*settotalmass"):
+            again(tree.replace(I=tree.I * 0.9), path)
     path = write()
     tree = load(path)
     I = tree.I.copy()
     I[tree.link("upper/yaw")] = I[tree.link("lower")]
     with pytest.raises(ModelError, match="'upper/yaw' is between two joints of one body"):
         corrected_mjcf(tree.replace(I=I), path)
-
-
-@pytest.mark.parametrize(
-    "elsewhere",
-    [
-        '<include file="part.xml"/>',
-        '<replicate count="2" offset="0 0 1"><body name="lower"><joint/><geom size=".1"/></body></replicate>',
-    ],
-)
-def test_bodies_that_are_written_elsewhere(write, tmp_path, elsewhere):
-    (tmp_path / "part.xml").write_text('<mujoco><body name="inner"><joint/><geom size=".1"/></body></mujoco>')
-    path = write('<frame pos="0 0 .3">', f'{elsewhere}<frame pos="0 0 .3">')
-    path.write_text(path.read_text().replace('<body name="lower">\n', '<body name="last">\n'))
-    before = load(path)
-    outer, inner = before.I.copy(), before.I.copy()
-    outer[before.link("last")] *= 1.2
-    back, _, _ = again(before.replace(I=outer), path)
-    assert difference(back.I, outer) < SAME
-    inner[[k for k, name in enumerate(before.names) if name.startswith(("inner", "lower"))]] *= 1.2
-    with pytest.raises(FileFormatError, match=r"model\.xml: its body '(inner|lower0)' is not written out in it"):
-        corrected_mjcf(before.replace(I=inner), path)
-
-
-@pytest.mark.parametrize("setting", ['settotalmass="5"', 'boundmass="1.4"'])
-def test_what_the_compiler_changes_again_is_noticed(write, setting):
-    path = write('angle="degree"', f'angle="degree" {setting}')
-    tree = load(path)
-    with pytest.raises(ModelError, match=r"model\.xml: corrected, MuJoCo makes another inertia .*settotalmass"):
-        again(tree.replace(I=tree.I * 0.9), path)
-
-
-def test_what_mujoco_refuses_is_said(write):
-    path = write()
-    tree = load(path)
     I = tree.I.copy()
     I[tree.link("lower"), :3, :3] += np.diag([1.0, 0, 0])
     with pytest.raises(ModelError, match=r"model\.xml: corrected, MuJoCo refuses it: .*inertia must satisfy"):
         again(tree.replace(I=I), path)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_principal_moments_are_of_the_inertia(seed):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(size=(4, 3)) * [1, 1e-9 if seed % 2 else 1, 1e-3]
-    I = sum(p @ p * np.eye(3) - np.outer(p, p) for p in points) * 10.0 ** -rng.integers(0, 9)
-    moments, quaternion = principal(I)
-    R = quaternion_rotation(np.roll(quaternion, -1)).T
-    assert np.abs(R @ np.diag(moments) @ R.T - I).max() <= 1e-15 * np.abs(I).max() * 10
-    assert 2 * moments.max() <= moments.sum()
-
-
-def test_a_body_along_its_axes_keeps_them():
-    moments, quaternion = principal(np.diag([3.0, 1.0, 2.5]))
+def test_principal_moments_are_of_the_inertia():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(4, 3)) * [1, 1e-9 if seed % 2 else 1, 1e-3]
+        I = sum(p @ p * np.eye(3) - np.outer(p, p) for p in points) * 10.0 ** -rng.integers(0, 9)
+        moments, quaternion = principal(I)
+        R = quaternion_rotation(np.roll(quaternion, -1)).T
+        assert np.abs(R @ np.diag(moments) @ R.T - I).max() <= 1e-15 * np.abs(I).max() * 10
+        assert 2 * moments.max() <= moments.sum()
+    moments, quaternion = principal(np.diag([3.0, 1.0, 2.5]))  # a body along its axes keeps them
     np.testing.assert_array_equal(moments, [3.0, 1.0, 2.5])
     np.testing.assert_array_equal(quaternion, [1, 0, 0, 0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,16 @@ def force_torque_of(theirs, model: idyn.Model) -> tuple[np.ndarray, np.ndarray]:
     return pose_of(transform)
 
 
+def reads_of(system: System, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Return what the sensors read of a motion without loads, and the motion."""
+    truth = newton_euler(system.tree, q, qd, qdd, np.zeros((system.tree.n_links, 6)))
+    return system.D(q) @ truth.d(system) + system.b(q, qd, np.zeros(system.ny)), truth
+
+
+def fixed_joints(tree) -> list[str]:
+    return [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.kind == "fixed"]
+
+
 def own_pose(entry) -> tuple[np.ndarray, np.ndarray]:
     X = Pose(**{key: v for key, v in entry.get("frame", {}).items() if key != "relative_to"}).transform()
     return X.E.T, X.r
@@ -63,22 +74,19 @@ def test_icub_has_the_sensors_that_idyntree_finds():
         assert names == [listed.getSensor(theirs, k).getName() for k in range(len(names))]
 
 
-def test_icub_accelerometers_are_where_idyntree_has_them():
-    listed = loader(str(ICUB)).sensors()
-    ours = [sensor for sensor in urdf_sensors(ICUB) if sensor.type == "accelerometer"]
-    for k, sensor in enumerate(ours):
+def test_icub_sensors_are_where_idyntree_has_them():
+    listed, model = loader(str(ICUB)).sensors(), loader(str(ICUB)).model()
+    ours = {
+        kind: [each for each in urdf_sensors(ICUB) if each.type == kind] for kind in ("accelerometer", "force_torque")
+    }
+    for k, sensor in enumerate(ours["accelerometer"]):
         theirs = listed.getAccelerometerSensor(k)
         assert (sensor.name, sensor.on) == (theirs.getName(), theirs.getParentLink())
         assert sensor.entry["links"] == sensor.entry["frame"]["relative_to"] == sensor.on
         for mine, expected in zip(own_pose(sensor.entry), pose_of(theirs.getLinkSensorTransform()), strict=True):
             assert_close(mine, expected, PEER)
-
-
-def test_icub_force_torque_sensors_are_those_of_idyntree():
-    sensors, model = loader(str(ICUB)).sensors(), loader(str(ICUB)).model()
-    ours = [sensor for sensor in urdf_sensors(ICUB) if sensor.type == "force_torque"]
-    for k, sensor in enumerate(ours):
-        theirs = sensors.getSixAxisForceTorqueSensor(k)
+    for k, sensor in enumerate(ours["force_torque"]):
+        theirs = listed.getSixAxisForceTorqueSensor(k)
         assert (sensor.name, sensor.on) == (theirs.getName(), theirs.getParentJoint())
         on_parent = model.getLinkName(theirs.getAppliedWrenchLink()) == theirs.getFirstLinkName()
         assert sensor.entry["measures"] == ("child_on_parent" if on_parent else "parent_on_child")
@@ -86,16 +94,11 @@ def test_icub_force_torque_sensors_are_those_of_idyntree():
             assert_close(mine, expected, PEER)
 
 
-def test_kept_sensors_keeps_the_joints_of_the_force_torque_sensors():
-    tree = load("iCubGenova04", "floating", kept="sensors")
-    fixed = [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.kind == "fixed"]
-    assert sorted(fixed) == sorted(sensor_joints(ICUB)) == sorted(s.on for s in urdf_sensors(ICUB)[:6])
-    assert tree.n_links == loader(str(ICUB)).model().getNrOfLinks()
-
-
 def test_readings_of_icub_by_the_names_of_its_sensors():
     """iDynTree's sensors, told how the links move, read that; and of what they read make the wrench on both links."""
     tree = load("iCubGenova04", "floating", kept="sensors", clean=False)
+    assert sorted(fixed_joints(tree)) == sorted(sensor_joints(ICUB)) == sorted(s.on for s in urdf_sensors(ICUB)[:6])
+    assert tree.n_links == loader(str(ICUB)).model().getNrOfLinks()
     system = System(tree, nd.sensors_from_model(ICUB))
     named = {sensor.name: sensor for sensor in urdf_sensors(ICUB) if sensor.entry is not None}
     assert {row.name for row in system.measurements} == set(named)
@@ -103,9 +106,7 @@ def test_readings_of_icub_by_the_names_of_its_sensors():
     rng = np.random.default_rng(3)
     q = tree.random_configuration(rng)
     qd, qdd = rng.normal(size=(2, tree.nv))
-    truth, at = newton_euler(tree, q, qd, qdd, np.zeros((tree.n_links, 6))), velocities(tree, q, qd)
-    d = truth.d(system)
-    reads = system.D(q) @ d + system.b(q, qd, np.zeros(system.ny))  # what is left without readings
+    (reads, truth), at = reads_of(system, q, qd, qdd), velocities(tree, q, qd)
     sensors, model = loader(str(ICUB)).sensors(), loader(str(ICUB)).model()
     for row in system.measurements:
         reading = reads[row.slice]
@@ -145,6 +146,7 @@ ARM = """\
   {sensors}
 </robot>
 """
+STATE = np.array([0.4]), np.array([0.7]), np.array([-1.1])
 WRENCH = """<sensor name="ft" type="force_torque">{parent}
   <force_torque><frame>{frame}</frame><measure_direction>{direction}</measure_direction></force_torque>{origin}</sensor>
 """
@@ -158,44 +160,35 @@ def model_file(tmp_path, sensors: str, name: str = "arm.urdf"):
     return path
 
 
-@pytest.mark.parametrize("direction", ["child_to_parent", "parent_to_child"])
 @pytest.mark.parametrize("frame", ["child", "parent", "sensor"])
-def test_every_frame_and_direction_is_that_of_idyntree(tmp_path, frame, direction):
-    path = model_file(tmp_path, WRENCH.format(parent=OWN, frame=frame, direction=direction, origin=ORIGIN))
-    own = loader(str(path))
-    (theirs,) = (own.sensors().getSixAxisForceTorqueSensor(k) for k in range(1))
-    (sensor,) = urdf_sensors(path)
-    for mine, expected in zip(own_pose(sensor.entry), force_torque_of(theirs, own.model()), strict=True):
-        assert_close(mine, expected, PEER)
-    tree = nd.load_urdf(path, kept="sensors")
-    system = System(tree, nd.sensors_from_model(path))
-    q, qd, qdd = np.array([0.4]), np.array([0.7]), np.array([-1.1])
-    truth = newton_euler(tree, q, qd, qdd, np.zeros((2, 6)))
-    reads = (system.D(q) @ truth.d(system) + system.b(q, qd, np.zeros(6)))[-6:]
-    found, hand = idyn.Wrench(), tree.joint("wrist")
-    measured = idyn.Wrench.FromPython(np.roll(reads, 3))
-    assert theirs.getWrenchAppliedOnLink(own.model().getLinkIndex("hand"), measured, found)
-    assert_close(np.roll(found.toNumPy(), 3), truth.f[hand], PEER)
+def test_every_frame_and_direction_is_that_of_idyntree(tmp_path, frame):
+    for direction in ("child_to_parent", "parent_to_child"):
+        text = WRENCH.format(parent=OWN, frame=frame, direction=direction, origin=ORIGIN)
+        path = model_file(tmp_path, text, f"{direction}.urdf")
+        own = loader(str(path))
+        (theirs,) = (own.sensors().getSixAxisForceTorqueSensor(k) for k in range(1))
+        (sensor,) = urdf_sensors(path)
+        for mine, expected in zip(own_pose(sensor.entry), force_torque_of(theirs, own.model()), strict=True):
+            assert_close(mine, expected, PEER)
+        tree = nd.load_urdf(path, kept="sensors")
+        reads, truth = reads_of(System(tree, nd.sensors_from_model(path)), *STATE)
+        found, hand = idyn.Wrench(), tree.joint("wrist")
+        measured = idyn.Wrench.FromPython(np.roll(reads[-6:], 3))
+        assert theirs.getWrenchAppliedOnLink(own.model().getLinkIndex("hand"), measured, found)
+        assert_close(np.roll(found.toNumPy(), 3), truth.f[hand], PEER)
 
 
-@pytest.mark.parametrize("frame", ["child", "parent", "sensor"])
-def test_gazebo_reports_about_the_child_in_the_axes_of_the_frame(tmp_path, frame):
+def test_gazebo_reports_about_the_child_in_the_axes_of_the_frame_and_where_there_are_no_others(tmp_path):
     pose = "<pose>0.01 0.02 0.03 0.1 0.2 0.3</pose>"
-    text = WRENCH.format(parent="", frame=frame, direction="parent_to_child", origin=pose)
-    path = model_file(tmp_path, f'<gazebo reference="wrist">{text}</gazebo>')
-    (sensor,) = urdf_sensors(path)
-    R, r = own_pose(sensor.entry)
-    expected = {"child": (0, 0, 0), "sensor": (0.1, 0.2, 0.3)}.get(frame)
-    if expected is None:
+    for frame, rpy in (("child", (0, 0, 0)), ("sensor", (0.1, 0.2, 0.3)), ("parent", None)):
+        text = WRENCH.format(parent="", frame=frame, direction="parent_to_child", origin=pose)
+        path = model_file(tmp_path, f'<gazebo reference="wrist">{text}</gazebo>')
+        (sensor,) = urdf_sensors(path)
+        R, r = own_pose(sensor.entry)
         wrist = nd.load_urdf(path, kept="wrist").X_tree[1]
-        assert_close(R, wrist.E, PEER)
-    else:
-        assert_close(R, Pose(rpy=list(expected)).transform().E.T, PEER)
-    assert_close(r, np.zeros(3), PEER)
-    assert sensor.entry["measures"] == "parent_on_child"
-
-
-def test_gazebo_sensors_are_taken_where_there_are_no_others(tmp_path):
+        assert_close(R, wrist.E if rpy is None else Pose(rpy=list(rpy)).transform().E.T, PEER)
+        assert_close(r, np.zeros(3), PEER)
+        assert sensor.entry["measures"] == "parent_on_child"
     gazebo = """
       <gazebo reference="wrist"><sensor name="ft" type="force_torque"/></gazebo>
       <gazebo reference="hand"><sensor name="imu" type="imu"><pose>0 0 0.1 0 0 0</pose></sensor>
@@ -213,21 +206,12 @@ def test_gazebo_sensors_are_taken_where_there_are_no_others(tmp_path):
     assert [s.name for s in urdf_sensors(model_file(tmp_path, both, "both.urdf"))] == ["acc"]
 
 
-def test_a_sensor_on_a_lumped_link_stays_where_it_is(tmp_path):
+def test_a_sensor_on_a_lumped_link_stays_where_it_is_and_one_on_the_world_is_left_out(tmp_path):
     text = f'<sensor name="acc" type="accelerometer"><parent link="hand"/>{ORIGIN}</sensor>'
     path = model_file(tmp_path, text)
     sensors = nd.sensors_from_model(path)
-    q, qd, qdd = np.array([0.4]), np.array([0.7]), np.array([-1.1])
-    found = []
-    for kept in ((), "wrist"):
-        tree = nd.load_urdf(path, kept=kept)
-        system = System(tree, sensors)
-        truth = newton_euler(tree, q, qd, qdd, np.zeros((tree.n_links, 6)))
-        found.append((system.D(q) @ truth.d(system) + system.b(q, qd, np.zeros(3)))[-3:])
-    assert_close(found[0], found[1], PEER)
-
-
-def test_sensors_on_the_world_are_left_out_for_a_robot(tmp_path):
+    lumped, kept = (reads_of(System(nd.load_urdf(path, kept=each), sensors), *STATE)[0] for each in ((), "wrist"))
+    assert_close(lumped[-3:], kept[-3:], PEER)
     text = "".join(
         f'<sensor name="{link}" type="accelerometer"><parent link="{link}"/></sensor>' for link in ("base", "hand")
     )
@@ -238,51 +222,42 @@ def test_sensors_on_the_world_are_left_out_for_a_robot(tmp_path):
     assert System(free, nd.sensors_from_model(path, free)).measurement_names[0] == "base.ax"
 
 
-def test_a_lumped_joint_is_named_with_what_to_do(tmp_path):
+def of_x(rest: str) -> str:
+    return f'<sensor name="x" {rest}</sensor>'
+
+
+LACKING = {
+    "a <sensor> has no name": '<sensor type="accelerometer"/>',
+    "sensor 'x' has no type": '<sensor name="x"/>',
+    "its <parent>: it names no link": of_x('type="accelerometer">'),
+    "there is no link 'hnd'": of_x('type="gyroscope"><parent link="hnd"/>'),
+    "there is no joint 'hand'": of_x('type="force_torque"><parent joint="hand"/>'),
+    "its <frame> is missing": of_x(f'type="force_torque">{OWN}'),
+    "its <frame> is 'world'": WRENCH.format(parent=OWN, frame="world", direction="", origin=""),
+    "its <measure_direction> is 'up'": WRENCH.format(parent=OWN, frame="child", direction="up", origin=""),
+    "its <origin> has rpy='0 0 nan': 'nan' is not finite": of_x(
+        'type="accelerometer"><parent link="hand"/><origin rpy="0 0 nan"/>'
+    ),
+    "its <pose> is '0 0 0': 6 numbers expected, not 3": (
+        '<gazebo reference="hand">' + of_x('type="imu"><pose>0 0 0</pose>') + "</gazebo>"
+    ),
+    "there is no link 'arm'": '<gazebo reference="arm">' + of_x('type="imu">') + "</gazebo>",
+}
+
+
+def test_sensors_that_lack_something_are_refused_with_their_line(tmp_path):
+    for message, sensor in LACKING.items():
+        with pytest.raises(FileFormatError, match=re.escape(message)) as caught:
+            nd.sensors_from_model(model_file(tmp_path, sensor))
+        assert re.match(r".*arm\.urdf, line \d+: ", str(caught.value)), message
+    twice = of_x('type="accelerometer"><parent link="hand"/>') * 2
+    with pytest.raises(SensorConfigError, match=r"arm\.urdf: two sensors are named 'x'"):
+        nd.sensors_from_model(model_file(tmp_path, twice))
     path = model_file(tmp_path, WRENCH.format(parent=OWN, frame="child", direction="child_to_parent", origin=""))
     with pytest.raises(UnknownSensorNameError, match=r"'wrist'.*must be kept.*kept='sensors'"):
         System(nd.load_urdf(path), nd.sensors_from_model(path))
-
-
-def test_two_sensors_of_one_name_are_refused(tmp_path):
-    text = '<sensor name="acc" type="accelerometer"><parent link="hand"/></sensor>' * 2
-    path = model_file(tmp_path, text)
-    with pytest.raises(SensorConfigError, match=r"arm\.urdf: two sensors are named 'acc'"):
-        nd.sensors_from_model(path)
-
-
-@pytest.mark.parametrize(
-    ("sensor", "message"),
-    [
-        ('<sensor type="accelerometer"/>', "a <sensor> has no name"),
-        ('<sensor name="x"/>', "sensor 'x' has no type"),
-        ('<sensor name="x" type="accelerometer"/>', "its <parent>: it names no link"),
-        ('<sensor name="x" type="gyroscope"><parent link="hnd"/></sensor>', "there is no link 'hnd'"),
-        ('<sensor name="x" type="force_torque"><parent joint="hand"/></sensor>', "there is no joint 'hand'"),
-        (f'<sensor name="x" type="force_torque">{OWN}</sensor>', "its <frame> is missing"),
-        (WRENCH.format(parent=OWN, frame="world", direction="", origin=""), "its <frame> is 'world'"),
-        (WRENCH.format(parent=OWN, frame="child", direction="up", origin=""), "its <measure_direction> is 'up'"),
-        (
-            '<sensor name="x" type="accelerometer"><parent link="hand"/><origin rpy="0 0 nan"/></sensor>',
-            "its <origin> has rpy='0 0 nan': 'nan' is not finite",
-        ),
-        (
-            '<gazebo reference="hand"><sensor name="x" type="imu"><pose>0 0 0</pose></sensor></gazebo>',
-            "its <pose> is '0 0 0': 6 numbers expected, not 3",
-        ),
-        ('<gazebo reference="arm"><sensor name="x" type="imu"/></gazebo>', "there is no link 'arm'"),
-    ],
-)
-def test_sensors_that_lack_something_are_refused_with_their_line(tmp_path, sensor, message):
-    path = model_file(tmp_path, sensor)
-    with pytest.raises(FileFormatError, match=re.escape(message)) as caught:
-        nd.sensors_from_model(path)
-    assert re.match(r".*arm\.urdf, line \d+: ", str(caught.value))
-
-
-def test_a_wrench_in_the_frame_of_a_link_that_turns_against_the_other_gives_no_row(tmp_path):
     text = WRENCH.format(parent='<parent joint="shoulder"/>', frame="parent", direction="child_to_parent", origin="")
-    (sensor,) = urdf_sensors(model_file(tmp_path, text))
+    (sensor,) = urdf_sensors(model_file(tmp_path, text))  # the links turn against each other
     assert sensor.entry is None
     assert "moves against" in sensor.note
 
@@ -351,9 +326,7 @@ def test_sensors_of_an_mjcf_model(mjcf):
 
 def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
     tree = nd.load_mjcf(mjcf, kept="sensors", clean=False)
-    assert [name for name, joint in zip(tree.joint_names, tree.joints, strict=True) if joint.kind == "fixed"] == [
-        "hand/fixed"
-    ]
+    assert fixed_joints(tree) == ["hand/fixed"]
     system = System(tree, nd.sensors_from_model(mjcf))
     model = mujoco_model(mjcf)
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
@@ -363,7 +336,7 @@ def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
         q = tree.random_configuration(rng)
         qd, qdd = rng.normal(size=(2, tree.nv))
         # Inverse dynamics, its forces applied, and forward dynamics then moves as was asked for.
-        truth = newton_euler(tree, q, qd, qdd, np.zeros((tree.n_links, 6)))
+        reads, truth = reads_of(system, q, qd, qdd)
         lumped = tree.v_slices[tree.joint("bend")].start
         state = moving(tree, model, q, qd, qdd)
         data.qpos[:], data.qvel[:] = state[:2]
@@ -374,7 +347,6 @@ def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
         data.ctrl[0] = truth.tau[lumped]
         mujoco.mj_forward(model, data)
         assert_close(data.qacc, state[2], SOLVED)
-        reads = system.D(q) @ truth.d(system) + system.b(q, qd, np.zeros(system.ny))
         for row in system.measurements:
             number = 5 if row.name == "sensor5" else model.sensor(row.name).id
             adr, dim = model.sensor_adr[number], model.sensor_dim[number]

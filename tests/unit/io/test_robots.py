@@ -49,21 +49,15 @@ def test_the_content_of_a_file_decides(tmp_path):
     assert load_robot(str(path)).names == ("a",)
     assert load_robot(path).gravity == (0.0, 0.0, -1.0)
     assert load_robot(path, gravity=(0.0, 0.0, -2.0)).gravity == (0.0, 0.0, -2.0)
-
-
-def test_mimic_reaches_the_urdf_loader():
     with pytest.raises(ModelError, match="has mimic joints"):
         load_robot(ROBOTS["panda"], mimic="refuse")
 
 
-def test_other_files(tmp_path):
+def test_what_is_no_robot(tmp_path):
     path = tmp_path / "page.html"
     path.write_text("<html/>")
     with pytest.raises(FileFormatError, match=r"page\.html is not a robot: its root element is <html>"):
         load_robot(path)
-
-
-def test_a_path_that_does_not_exist(tmp_path):
     (tmp_path / "robot.urdf").touch()
     with pytest.raises(ModelError, match=r"no such file: .*robt\.urdf\. Did you mean '.*robot\.urdf'"):
         load_robot(tmp_path / "robt.urdf")
@@ -75,21 +69,17 @@ def test_names_of_robot_descriptions(descriptions, capsys):
     assert load_robot("ur5_description").nv == 6
     assert load_robot("ball_mj_description").nv == 1
     assert capsys.readouterr().out == ""
-
-
-def test_a_download_that_fails(descriptions):
     with pytest.raises(ModelError, match=r"'broken_description': .*could not resolve host.*check git and the network"):
         load_robot("broken_description")
 
 
-@pytest.mark.parametrize("name", ["ur5_descriptoin", "_private", "os"])
-def test_unknown_names(descriptions, name):
-    with pytest.raises(
-        ModelError, match=f"no robot '{name}': there is no such file, and it is none of the robots of"
-    ) as caught:
-        load_robot(name)
-    assert ("Did you mean 'ur5_description'" in str(caught.value)) == (name == "ur5_descriptoin")
-    assert "`nori-dyn robots` lists them." in str(caught.value)
+def test_unknown_names(descriptions):
+    for name in ("ur5_descriptoin", "_private", "os"):
+        said = f"no robot '{name}': there is no such file, and it is none of the robots of"
+        with pytest.raises(ModelError, match=said) as caught:
+            load_robot(name)
+        assert ("Did you mean 'ur5_description'" in str(caught.value)) == (name == "ur5_descriptoin")
+        assert "`nori-dyn robots` lists them." in str(caught.value)
 
 
 def test_packages_that_are_not_installed_are_named(monkeypatch):
@@ -105,32 +95,29 @@ def test_packages_that_are_not_installed_are_named(monkeypatch):
     assert re.search(rf"0 robots .*Not installed, and so not listed: {said}", " ".join(str(nd.robots()).split()))
 
 
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("panda", "panda_description/urdf/panda.urdf"),
-        ("anymal", "anymal_b_simple_description/robots/anymal.urdf"),
-        ("anymal_c", "anymal_c_simple_description/urdf/anymal.urdf"),
-        ("talos", "talos_data/robots/talos_reduced.urdf"),
-        ("icub", "iCub/robots/iCubGenova04/model.urdf"),
-        ("iCubGenova02", "iCub/robots/iCubGenova02/model.urdf"),
-        ("example-robot-data:icub", "icub_description/robots/icub.urdf"),
-        ("ur3", "ur_description/urdf/ur3_robot.urdf"),
-    ],
-)
-def test_robots_of_installed_packages_come_first(monkeypatch, name, file):
+FILES = {
+    "panda": "panda_description/urdf/panda.urdf",
+    "anymal": "anymal_b_simple_description/robots/anymal.urdf",
+    "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
+    "talos": "talos_data/robots/talos_reduced.urdf",
+    "icub": "iCub/robots/iCubGenova04/model.urdf",
+    "iCubGenova02": "iCub/robots/iCubGenova02/model.urdf",
+    "example-robot-data:icub": "icub_description/robots/icub.urdf",
+    "ur3": "ur_description/urdf/ur3_robot.urdf",
+}
+
+
+def test_robots_of_installed_packages_come_first(monkeypatch):
     monkeypatch.setitem(sys.modules, "robot_descriptions", None)
-    assert str(robot_names.robot_by_name(name)).endswith(file)
-
-
-def test_each_short_name_is_that_of_a_robot():
+    for name, file in FILES.items():
+        assert str(robot_names.robot_by_name(name)).endswith(file)
     assert installed_robots.SHORT.keys() <= installed_robots.installed_robots().keys()
 
 
 # Which there are
 
 
-def test_listing_imports_no_robot_and_names_all(descriptions, monkeypatch):
+def test_listing_imports_no_robot_and_names_all_those_of_packages_first(descriptions, monkeypatch):
     monkeypatch.setattr(robot_names.importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
     known = nd.robots()
     printed = str(known)
@@ -141,29 +128,25 @@ def test_listing_imports_no_robot_and_names_all(descriptions, monkeypatch):
     assert {*descriptions.DESCRIPTIONS} == {one.name for one in known.robots if one.path is None}
     assert (known["talos"].package, known["talos"].aliases) == ("example-robot-data", ("talos",))
     assert "broken_description" in known
-
-
-def test_a_package_comes_before_those_that_download(descriptions):
     descriptions.DESCRIPTIONS["panda"] = None
     assert nd.robots()["panda"].path == ROBOTS["panda"]
     assert robot_names.robot_by_name("panda") == ROBOTS["panda"]
 
 
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [("pandaa", "panda"), ("PANDA", "panda"), ("icub_genova_04", "iCubGenova04"), ("Acme", "ball_mj_description")],
-)
-def test_similar_names_and_makers(descriptions, text, first):
+def test_similar_names_and_makers(descriptions):
     told = types.SimpleNamespace(maker="ACME Robotics", robot="Ball", has_urdf=False, has_mjcf=True)
     descriptions.DESCRIPTIONS["ball_mj_description"] = told
     known = nd.robots()
     assert known["ball_mj_description"].about == "ACME Robotics Ball, MJCF"
-    assert known.similar(text)[0] == first
-    with pytest.raises(ModelError, match=f"Did you mean '{first}'"):
-        load_robot(text)
-
-
-def test_nothing_is_similar_to_nonsense():
+    for text, first in {
+        "pandaa": "panda",
+        "PANDA": "panda",
+        "icub_genova_04": "iCubGenova04",
+        "Acme": "ball_mj_description",
+    }.items():
+        assert known.similar(text)[0] == first
+        with pytest.raises(ModelError, match=f"Did you mean '{first}'"):
+            load_robot(text)
     for text in ("nonsense", "", "\u2603"):
         assert nd.robots().similar(text) == ()
 

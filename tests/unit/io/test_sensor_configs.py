@@ -16,6 +16,10 @@ def any_robot():
     return nd.autotree(3), nd.random_tree(12, 0)
 
 
+def arms():
+    return load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")
+
+
 def walkers(*names: str):
     return lambda: tuple(load(name, "floating") for name in names)
 
@@ -38,13 +42,10 @@ SHIPPED = {
     "biped_contacts": (walkers("iCubGenova04", "talos_reduced"), 26),
     "quadruped_contacts": (walkers("anymal", "solo12", "go2", "hyq"), 6),
     "wrist_sensor": (lambda: (load("panda", kept=("panda_hand_joint",)),), 0),
-    "touch": (lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")), (1, 0)),
-    "identification": (lambda: (nd.autotree(3), nd.random_tree(12, 0)), (3, nd.random_tree(12, 0).nv)),
+    "touch": (arms, (1, 0)),
+    "identification": (any_robot, (3, nd.random_tree(12, 0).nv)),
     "identification_floating": (walkers("anymal", "talos_reduced"), (18, 38)),
-    "momentum_observer": (
-        lambda: (load("panda", locked=("panda_finger_joint1", "panda_finger_joint2")), load("ur5")),
-        0,
-    ),
+    "momentum_observer": (arms, 0),
     "own_sensors": (lambda: (load("iCubGenova04", "floating", kept="sensors"),), 192),
     "nori_code": (lambda: tuple(nd.autotree(n, skew=0.3) for n in (5, 12, 30)), 0),
 }
@@ -54,18 +55,20 @@ MODELS = {"own_sensors": ROBOTS["iCubGenova04"]}
 """Robots whose own sensors a shipped set takes."""
 
 
-@pytest.mark.parametrize("name", shipped_configs())
-def test_what_is_shipped_fits_the_robots_that_it_is_for(name):
-    robots, spare = SHIPPED[name]
-    known = nd.load_sensors(name, MODELS.get(name))
-    for k, tree in enumerate(robots()):
-        system = nd.System(tree, known.in_contact(*known.contact_names))
-        more = spare[k] if isinstance(spare, tuple) else spare
-        assert system.shape[0] == system.shape[1] + more
-        assert system.is_weighted == (more > 0 or name in ("touch", "momentum_observer"))
-    assert known.name == name
-    assert known.source
-    assert shipped_configs()[name].read_text().startswith("# ")
+def test_what_is_shipped_fits_the_robots_that_it_is_for():
+    assert {"inverse_dynamics", "forward_dynamics", "hybrid_dynamics"} <= set(shipped_configs())
+    for name, path in shipped_configs().items():
+        robots, spare = SHIPPED[name]
+        known = nd.load_sensors(name, MODELS.get(name))
+        for k, tree in enumerate(robots()):
+            system = nd.System(tree, known.in_contact(*known.contact_names))
+            more = spare[k] if isinstance(spare, tuple) else spare
+            assert system.shape[0] == system.shape[1] + more, name
+            assert system.is_weighted == (more > 0 or name in ("touch", "momentum_observer")), name
+            assert name not in ("inverse_dynamics", "forward_dynamics") or system.ny == tree.nv
+        assert known.name == name
+        assert known.source
+        assert path.read_text().startswith("# ")
 
 
 def test_one_function_takes_names_and_files(tmp_path, monkeypatch):
@@ -77,15 +80,10 @@ def test_one_function_takes_names_and_files(tmp_path, monkeypatch):
         assert {read(file).name for file in (path, str(path), "mine.yaml")} == {"mine"}
         with pytest.raises(nd.errors.UnknownConfigError, match=r"neither shipped nor a file.*'mime'.*Known: "):
             read("mime")
+        with pytest.raises(nd.errors.SensorConfigError, match="Did you mean 'inverse_dynamics'"):
+            read("inverse_dynamic")
         with pytest.raises(nd.errors.FileFormatError, match="no such file"):
             read(tmp_path / "inverse_dynamics")  # a path is a file, whatever it is called
-
-
-def test_the_contract_of_the_shipped_sets():
-    tree = nd.random_tree(12, 0)
-    assert {"inverse_dynamics", "forward_dynamics", "hybrid_dynamics"} <= set(shipped_configs())
-    assert nd.System(tree, nd.sensors("inverse_dynamics")).ny == tree.nv
-    assert nd.System(tree, nd.sensors("forward_dynamics")).ny == tree.nv
 
 
 def test_links_and_joints_may_be_named_by_their_place():
@@ -113,11 +111,6 @@ def test_hybrid_dynamics_drives_actuated_joints_and_lets_the_base_fall():
     assert [name.split(".")[0] for name in names[2:]] == ["tau:joint1"] * 6
 
 
-def test_an_unknown_shipped_set_suggests():
-    with pytest.raises(nd.errors.SensorConfigError, match="Did you mean 'inverse_dynamics'"):
-        nd.sensors("inverse_dynamic")
-
-
 GOOD = """\
 name: mine
 measurements:
@@ -128,57 +121,42 @@ measurements:
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "message"),
-    [
-        ("name: mine", "name: [mine", 2, "is not YAML"),
-        ("joints: all}", "joint: all}", 3, "joint"),
-        ("    links: all", "    links: all\n    colour: red", 6, "colour"),
-        ("    value: 0", "    value: heavy", 6, "value"),
-        ("    value: 0", "    value: .nan", 6, "finite"),
-        ("    value: 0", "    sigma: -1", 6, "greater than 0"),
-        ("    links: all", "    links: {match: '('}", 5, "not a regular expression"),
-        ("    value: 0", "    components: [mx, torque]", 6, "components"),
-        ("    value: 0", "    frame: {xyz: [0, 0]}", 6, "xyz"),
-        ("name: mine\n", "", 1, "name"),
-    ],
-)
-def test_errors_name_the_file_and_the_line(tmp_path, old, new, line, message):
+WRONG = {
+    "is not YAML": (2, "name: mine", "name: [mine"),
+    "joint": (3, "joints: all}", "joint: all}"),
+    "'external_wrenches'.*Did you mean 'external_wrench'": (4, "external_wrench", "external_wrenches"),
+    "colour": (6, "    links: all", "    links: all\n    colour: red"),
+    "value": (6, "    value: 0", "    value: heavy"),
+    "finite": (6, "    value: 0", "    value: .nan"),
+    "greater than 0": (6, "    value: 0", "    sigma: -1"),
+    "not a regular expression": (5, "    links: all", "    links: {match: '('}"),
+    "components": (6, "    value: 0", "    components: [mx, torque]"),
+    "xyz": (6, "    value: 0", "    frame: {xyz: [0, 0]}"),
+    "name": (1, "name: mine\n", ""),
+}
+
+
+def test_errors_name_the_file_and_the_line(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(GOOD)
     assert nd.load_sensors(path).name == "mine"
-    path.write_text(GOOD.replace(old, new))
-    with pytest.raises(nd.errors.SensorConfigError, match=message) as error:
-        nd.load_sensors(path)
-    assert str(error.value).startswith(f"{path}:{line}: ")
-    assert "\n" not in str(error.value)
+    for message, (line, old, new) in WRONG.items():
+        path.write_text(GOOD.replace(old, new))
+        with pytest.raises(nd.errors.SensorConfigError, match=message) as error:
+            nd.load_sensors(path)
+        assert str(error.value).startswith(f"{path}:{line}: ")
+        assert "\n" not in str(error.value)
 
 
-def test_an_unknown_type_suggests_and_names_the_file(tmp_path):
+def test_other_content_is_refused_no_code_is_run_and_the_schema_names_every_sensor(tmp_path):
     path = tmp_path / "mine.yaml"
-    path.write_text(GOOD.replace("external_wrench", "external_wrenches"))
-    with pytest.raises(
-        nd.errors.SensorConfigError, match=r"mine.yaml:4: .*'external_wrenches'.*Did you mean 'external_wrench'"
-    ):
-        nd.load_sensors(path)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "just words", "name: 3", "name: x\nmeasurements: 7"])
-def test_other_content_is_refused(tmp_path, text):
-    path = tmp_path / "mine.yaml"
-    path.write_text(text)
-    with pytest.raises(nd.errors.SensorConfigError, match=r"mine\.yaml"):
-        nd.load_sensors(path)
-
-
-def test_no_code_is_run_from_a_config(tmp_path):
-    path = tmp_path / "mine.yaml"
+    for text in ("", "[]", "just words", "name: 3", "name: x\nmeasurements: 7"):
+        path.write_text(text)
+        with pytest.raises(nd.errors.SensorConfigError, match=r"mine\.yaml"):
+            nd.load_sensors(path)
     path.write_text("name: !!python/object/apply:os.system ['touch owned']\nmeasurements: []\n")
     with pytest.raises(nd.errors.SensorConfigError, match="not YAML"):
         nd.load_sensors(path)
-
-
-def test_the_schema_names_every_sensor():
     text = json.dumps(json.loads(schema_json()))
     assert all(name in text for name in measurement_types())
 
@@ -194,10 +172,10 @@ measurements:
 ICUB = ROBOTS["iCubGenova04"]
 
 
-def from_model(tmp_path, changes: str, more: str = ""):
+def from_model(tmp_path, changes: str, more: str = "", tree=None, model=ICUB):
     path = tmp_path / "mine.yaml"
     path.write_text(FROM_MODEL.format(from_model=changes, more=more))
-    return path
+    return nd.load_sensors(path, model, tree)
 
 
 def by_name(sensors):
@@ -205,50 +183,40 @@ def by_name(sensors):
 
 
 def test_a_config_adds_to_the_sensors_of_the_model(tmp_path):
-    found = nd.load_sensors(from_model(tmp_path, "true"), model=ICUB)
+    found = from_model(tmp_path, "true")
     assert (found.name, len(found.measurements)) == ("mine", 6 + 62 + 1)
     assert found.measurements[:-1] == nd.sensors_from_model(ICUB).measurements
     assert found.measurements[-1].type == "joint_acceleration"
     assert nd.SensorSet.from_dict(found.to_dict()) == found
-    assert len(nd.load_sensors(from_model(tmp_path, "false"), model=ICUB).measurements) == 1
+    assert len(from_model(tmp_path, "false").measurements) == 1
     tree = load("iCubGenova04", "fixed", kept="sensors")  # root_link is the world: its accelerometer tells nothing
-    assert set(by_name(found)) - set(by_name(nd.load_sensors(from_model(tmp_path, "true"), ICUB, tree))) == {
-        "root_link_ems_acc_eb5"
-    }
+    lacking = set(by_name(found)) - set(by_name(from_model(tmp_path, "true", tree=tree)))
+    assert lacking == {"root_link_ems_acc_eb5"}
 
 
 def test_a_config_changes_the_sensors_of_the_model_by_type_and_by_name(tmp_path):
     changes = "{accelerometer: {sigma: 0.1}, head_imu_0: {sigma: 0.2, components: [ax]}, force_torque: null}"
-    found = by_name(nd.load_sensors(from_model(tmp_path, changes), model=ICUB))
+    found = by_name(from_model(tmp_path, changes))
     assert len(found) == 62
     assert found["l_arm_ft_imu"].sigma == 0.1
     assert (found["head_imu_0"].sigma, found["head_imu_0"].components) == (0.2, ["ax"])
-
-
-def test_a_measurement_takes_the_place_of_a_sensor_of_its_name(tmp_path):
-    more = "  - {type: force_torque, name: l_arm_ft, joints: l_arm_ft_sensor, sigma: 3}"
-    found = by_name(nd.load_sensors(from_model(tmp_path, "true", more), model=ICUB))
+    more = "  - {type: force_torque, name: l_arm_ft, joints: l_arm_ft_sensor, sigma: 3}"  # instead of that of its name
+    found = by_name(from_model(tmp_path, "true", more))
     assert len(found) == 68
     assert (found["l_arm_ft"].sigma, found["l_arm_ft"].measures) == (3.0, "parent_on_child")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ("{acelerometer: {sigma: 1}}", "type or name of a sensor of the model 'acelerometer'.*mean 'accelerometer'"),
+def test_changes_that_make_no_sense_are_refused(tmp_path):
+    suggested = "type or name of a sensor of the model 'acelerometer'.*mean 'accelerometer'"
+    for changes, message in (
+        ("{acelerometer: {sigma: 1}}", suggested),
         ("{head_imu_0: {sigma: -1}}", r"yaml:2: sensor 'head_imu_0' of the model, as changed: .*sigma"),
         ("{head_imu_0: {colour: red}}", "colour"),
         ("3", "from_model"),
-    ],
-)
-def test_changes_that_make_no_sense_are_refused(tmp_path, changes, message):
-    with pytest.raises(nd.errors.SensorConfigError, match=message) as caught:
-        nd.load_sensors(from_model(tmp_path, changes), model=ICUB)
-    assert "mine.yaml" in str(caught.value)
-
-
-def test_a_config_that_needs_a_model_says_so(tmp_path):
-    with pytest.raises(
-        nd.errors.SensorConfigError, match=r"mine\.yaml:2: from_model takes .*load_sensors\(path, model=FILE\)"
     ):
-        nd.load_sensors(from_model(tmp_path, "true"))
+        with pytest.raises(nd.errors.SensorConfigError, match=message) as caught:
+            from_model(tmp_path, changes)
+        assert "mine.yaml" in str(caught.value)
+    said = r"mine\.yaml:2: from_model takes .*load_sensors\(path, model=FILE\)"
+    with pytest.raises(nd.errors.SensorConfigError, match=said):
+        from_model(tmp_path, "true", model=None)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import nori_dyn as nd
+from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.components import Coupling, Friction, Rotor, Spring
-from nori_dyn.errors import ModelError, NoriWarning, UnknownModelNameError
+from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.io.corrections import by_joint
 from nori_dyn.io.urdf_corrected import corrected_urdf
 from nori_dyn.io.xml_file import read_xml
 from tests.corrected import DYNAMICS, INERTIAL, corrected, difference, without
+from tests.corrected import loaded as load
+from tests.covering import covering
 from tests.peers import pin
 from tests.robots import ROBOTS
 
@@ -66,12 +67,6 @@ def arm(tmp_path):
     return path
 
 
-def load(path: Path, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoriWarning)
-        return nd.load_urdf(path, **options)
-
-
 def again(tree, source: Path, folder: Path, **options):
     """Return the robot of the corrected file, its content, and the notes."""
     found = corrected_urdf(tree, source)
@@ -80,11 +75,14 @@ def again(tree, source: Path, folder: Path, **options):
     return load(out, **options), found.content, found.notes
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    "options",
-    [{"components": True}, {"base": "floating"}, {"base": "floating", "kept": "sensors"}],
-    ids=["components", "floating", "kept"],
+@covering(
+    strength=1,
+    name=NAMES,
+    options={
+        "components": {"components": True},
+        "floating": {"base": "floating"},
+        "kept": {"base": "floating", "kept": "sensors"},
+    },
 )
 def test_robots_are_read_back_as_they_are(name, options, tmp_path):
     path = ROBOTS[name]
@@ -95,13 +93,18 @@ def test_robots_are_read_back_as_they_are(name, options, tmp_path):
     assert difference(back.I, tree.I) < SAME
     assert back.joint_names == tree.joint_names
     assert without(content, INERTIAL, DYNAMICS) == without(path.read_bytes(), INERTIAL, DYNAMICS)
-    frictions = by_joint(tree, Friction)
-    assert {joint: sums for joint, sums in by_joint(back, Friction).items() if any(sums.values())} == {
-        joint: sums for joint, sums in frictions.items() if any(sums.values())
-    }
+    theirs, ours = (
+        {joint: sums for joint, sums in by_joint(each, Friction).items() if any(sums.values())} for each in (back, tree)
+    )
+    assert theirs == ours
 
 
-@pytest.mark.parametrize("name", ["panda", "talos_full", "anymal", "iCubGenova04"])
+def first_of(names, count):
+    """Return the names as parameters, of which the first few are for each run."""
+    return [pytest.param(name, marks=[pytest.mark.long] * (k >= count)) for k, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("name", first_of(("panda", "talos_full", "anymal", "iCubGenova04"), 2))
 def test_pinocchio_reads_the_same(name, tmp_path):
     path = ROBOTS[name]
     tree = corrected(load(path, base="floating", components=True, mimic="independent", clean=False), seed=5)
@@ -116,7 +119,7 @@ def test_pinocchio_reads_the_same(name, tmp_path):
             np.testing.assert_allclose(model.friction[model.idx_vs[number]], frictions[joint]["coulomb"], rtol=SAME)
 
 
-@pytest.mark.parametrize("name", [*ROBOTS])
+@pytest.mark.parametrize("name", first_of(dict.fromkeys([*NAMES, *ROBOTS]), 4))
 def test_what_did_not_change_is_not_touched(name):
     for options in ({"components": True}, {"base": "floating", "clean": False}):
         found = corrected_urdf(load(ROBOTS[name], **options), ROBOTS[name])
@@ -124,15 +127,15 @@ def test_what_did_not_change_is_not_touched(name):
 
 
 def test_locked_joints_are_where_they_were_locked(tmp_path):
-    options = {"locked": {"panda_joint2": 0.3, "panda_joint5": -1.2}}
-    tree = corrected(load(ROBOTS["panda"], **options), seed=1, joints=False)
-    assert difference(again(tree, ROBOTS["panda"], tmp_path, **options)[0].I, tree.I) < SAME
+    path, options = ROBOTS["panda"], {"locked": {"panda_joint2": 0.3, "panda_joint5": -1.2}}
+    tree = corrected(load(path, **options), seed=1, joints=False)
+    assert difference(again(tree, path, tmp_path, **options)[0].I, tree.I) < SAME
 
 
 def test_the_link_that_moves_gets_the_change(arm, tmp_path):
     before = load(arm)
     I = before.I.copy()
-    I[0] += _point(0.1, [0.1, 0.2, 0])
+    I[0] += spatial_inertia(0.1, np.array([0.1, 0.2, 0]), np.zeros((3, 3)))
     back, content, notes = again(before.replace(I=I), arm, tmp_path)
     assert difference(back.I, I) < SAME
     assert notes == (
@@ -146,13 +149,7 @@ def test_the_link_that_moves_gets_the_change(arm, tmp_path):
     assert new[7] == '      <mass value="2.1"/>'
 
 
-def _point(mass, at):
-    x, y, z = at
-    C = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-    return np.block([[-mass * C @ C, mass * C], [-mass * C, mass * np.eye(3)]])
-
-
-def test_a_change_that_the_link_alone_cannot_have_takes_in_what_is_fixed_to_it(arm, tmp_path):
+def test_a_change_that_the_link_alone_cannot_have_takes_in_what_is_fixed_to_it_but_no_fixed_root(arm, tmp_path):
     before = load(arm)
     tree = before.replace(I=before.I * 0.9)  # of the forearm, which has no mass, nothing is left
     back, content, notes = again(tree, arm, tmp_path)
@@ -162,22 +159,16 @@ def test_a_change_that_the_link_alone_cannot_have_takes_in_what_is_fixed_to_it(a
     assert root.find("link[@name='hand']/inertial") is None
     assert float(root.find("link[@name='fore']/inertial/mass").get("value")) == pytest.approx(0.36, rel=1e-15)
     assert without(content, INERTIAL) == without(ARM.encode(), INERTIAL)
-
-
-def test_a_floating_root_is_corrected_and_a_fixed_one_is_not(arm, tmp_path):
-    tree = load(arm, base="floating")
+    tree = load(arm)  # and one that has none any more has no element for it
+    back, content, _ = again(tree.replace(I=tree.I * np.array([1.0, 0.0])[:, None, None]), arm, tmp_path)
+    assert not back.I[1].any()
+    assert b'<link name="hand">\n  </link>' in content
+    fixed, tree = load(arm), load(arm, base="floating")
     tree = tree.replace(I=tree.I * 1.5)
     back, content, _ = again(tree, arm, tmp_path, base="floating")
     assert difference(back.I, tree.I) < SAME
     assert b'<link name="wall"><inertial><mass value="13.5"/>' in content
-    assert b'<mass value="9"/>' in corrected_urdf(load(arm).replace(I=load(arm).I * 1.5), arm).content
-
-
-def test_a_body_that_has_no_mass_any_more_has_no_inertial(arm, tmp_path):
-    tree = load(arm)
-    back, content, _ = again(tree.replace(I=tree.I * np.array([1.0, 0.0])[:, None, None]), arm, tmp_path)
-    assert not back.I[1].any()
-    assert b'<link name="hand">\n  </link>' in content
+    assert b'<mass value="9"/>' in corrected_urdf(fixed.replace(I=fixed.I * 1.5), arm).content
 
 
 def test_friction_and_rotors_of_joints(arm, tmp_path):
@@ -198,15 +189,6 @@ def test_friction_and_rotors_of_joints(arm, tmp_path):
         "a URDF has no place for the width over which Coulomb friction changes its sign: 0.01 rad/s or m/s is read as "
         "0.001",
     )
-
-
-def test_what_acts_on_a_floating_base_has_no_place(arm):
-    tree = load(arm, base="floating").replace(components=[Friction(joints="root_joint", viscous=0.5)])
-    notes = corrected_urdf(tree, arm).notes
-    assert notes[0] == "a URDF has no place for the friction of 'root_joint': a file of components has"
-
-
-def test_rotors_as_text_and_of_several_motors(arm, tmp_path):
     second = """<transmission name="t2"><joint name="shoulder"/><rotorInertia> 2e-5 </rotorInertia></transmission>"""
     arm.write_text(ARM.replace("</robot>", f"{second}</robot>"))
     tree = load(arm, components=True).replace(components=[Rotor(joints="shoulder", inertia=0.1)])
@@ -217,14 +199,17 @@ def test_rotors_as_text_and_of_several_motors(arm, tmp_path):
 
 def test_what_a_urdf_has_no_place_for_is_said(arm):
     arm.write_text(ARM.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><mimic joint="shoulder"/>'))
+    tree = load(arm, base="floating").replace(components=[Friction(joints="root_joint", viscous=0.5)])
+    notes = corrected_urdf(tree, arm).notes
+    assert notes[0] == "a URDF has no place for the friction of 'root_joint': a file of components has"
     tree = load(arm, components=True)
-    assert any(isinstance(one, Coupling) for one in tree.components)
+    couplings = [one for one in tree.components if isinstance(one, Coupling)]
+    assert couplings
     more = [
         Rotor(joints=["shoulder", "elbow"], inertia=0.1),
         Spring(joints="elbow", stiffness=3.0),
         Friction(joints="elbow", coulomb=1.0, static=2.0),
     ]
-    couplings = [one for one in tree.components if isinstance(one, Coupling)]
     assert corrected_urdf(tree.replace(components=[*couplings, *more]), arm).notes == (
         "a URDF has no place for Stribeck's friction of 'elbow'",
         "the friction of 'shoulder' is left as the file has it: the robot has none there",
@@ -233,50 +218,42 @@ def test_what_a_urdf_has_no_place_for_is_said(arm):
     )
 
 
-def test_inertias_that_no_body_has_are_said(arm):
+def test_inertias_that_no_body_has_are_said_and_the_nearest_are_written(arm, tmp_path):
     tree = load(arm)
     I = tree.I.copy()
     I[0, :3, :3] += np.diag([1.0, 0, 0])
     found = corrected_urdf(tree.replace(I=I), arm)
     assert "no distribution of mass has the inertia of 'upper': it is written as it is" in found.notes
+    arm.write_text(ARM.replace('ixx="0.02"', 'ixx="0.2"'))
+    tree = load(arm, inertias="nearest")
+    assert difference(again(tree, arm, tmp_path)[0].I, tree.I) < SAME
 
 
-def test_the_nearest_inertias_that_were_taken_are_written(tmp_path):
-    odd = ARM.replace('ixx="0.02"', 'ixx="0.2"')
-    (tmp_path / "odd.urdf").write_text(odd)
-    tree = load(tmp_path / "odd.urdf", inertias="nearest")
-    back, _, _ = again(tree, tmp_path / "odd.urdf", tmp_path)
-    assert difference(back.I, tree.I) < SAME
+def wrong(name, value):
+    return lambda tree: tree.replace(**{name: value})
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda tree: tree.replace(I=-tree.I), ModelError, "link 'upper': its mass is -2.5 kg, which no file"),
-        (lambda tree: tree.replace(I=tree.I * np.nan), ModelError, "link 'upper': .* not finite"),
-        (
-            lambda tree: tree.replace(names=("upper", "lower")),
-            UnknownModelNameError,
-            r"unknown link 'lower'.*arm\.urdf",
-        ),
-        (lambda tree: tree.replace(joint_names=("s", "elbow")), UnknownModelNameError, "unknown joint 's'"),
-        (lambda tree: tree.replace(joint_names=("elbow", "shoulder")), ModelError, "joint 'elbow' carries 'fore'"),
-        (lambda tree: tree.replace(frames={}), ModelError, "robot 'arm' does not have its link 'wall'"),
-        (
-            lambda tree: tree.replace(components=[Friction.model_construct(joints="elbow", viscous=-0.5)]),
-            ModelError,
-            "the friction of 'elbow' cannot be in a file: viscous is -0.5: .*greater than or equal to 0",
-        ),
-    ],
-)
-def test_robots_that_no_file_can_hold(arm, make, error, message):
-    with pytest.raises(error, match=message):
-        corrected_urdf(make(load(arm)), arm)
+NO_FRICTION = Friction.model_construct(joints="elbow", viscous=-0.5)
+
+WRONG = {
+    "link 'upper': its mass is -2.5 kg, which no file": (ModelError, lambda tree: tree.replace(I=-tree.I)),
+    "link 'upper': .* not finite": (ModelError, lambda tree: tree.replace(I=tree.I * np.nan)),
+    "link 'upper': its mass is 0 kg and its first moment is not zero": (
+        ModelError,
+        lambda tree: tree.replace(I=tree.I * np.kron([[1, 1], [1, 0]], np.ones((3, 3)))),
+    ),
+    r"unknown link 'lower'.*arm\.urdf": (UnknownModelNameError, wrong("names", ("upper", "lower"))),
+    "unknown joint 's'": (UnknownModelNameError, wrong("joint_names", ("s", "elbow"))),
+    "joint 'elbow' carries 'fore'": (ModelError, wrong("joint_names", ("elbow", "shoulder"))),
+    "robot 'arm' does not have its link 'wall'": (ModelError, wrong("frames", {})),
+    "the friction of 'elbow' cannot be in a file: viscous is -0.5: .*greater than or equal to 0": (
+        ModelError,
+        wrong("components", [NO_FRICTION]),
+    ),
+}
 
 
-def test_massless_with_a_first_moment(arm):
-    tree = load(arm)
-    I = tree.I.copy()
-    I[0, 3:, 3:] = 0
-    with pytest.raises(ModelError, match="mass is 0 kg and its first moment is not zero"):
-        corrected_urdf(tree.replace(I=I), arm)
+def test_robots_that_no_file_can_hold(arm):
+    for message, (error, make) in WRONG.items():
+        with pytest.raises(error, match=message):
+            corrected_urdf(make(load(arm)), arm)

@@ -7,6 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.io.urdf_shapes import mesh_file, urdf_shapes
+from tests.peers import pin
 from tests.robots import ROBOTS
 
 URDF = """
@@ -38,7 +39,7 @@ def urdf(tmp_path):
     return path
 
 
-def test_shapes_meshes_and_colours(urdf):
+def test_shapes_meshes_colours_and_places(urdf):
     box, ball, cylinder, mesh, gone = urdf_shapes(urdf)
     assert [(s.kind, s.size) for s in (box, ball, cylinder)] == [
         ("box", (1, 2, 3)),
@@ -50,11 +51,6 @@ def test_shapes_meshes_and_colours(urdf):
     assert mesh.mesh == urdf.parents[1] / "meshes" / "hand.stl"
     assert mesh.size == (2, 2, 2)
     assert gone.mesh is None
-
-
-def test_places_are_those_of_pinocchio(urdf):
-    pin = pytest.importorskip("pinocchio", reason="needs pinocchio")
-    box = urdf_shapes(urdf)[0]
     np.testing.assert_allclose(box.X.E.T, pin.rpy.rpyToMatrix(0.1, 0.2, 0.3), atol=1e-15)
     np.testing.assert_array_equal(box.X.r, [1, 2, 3])
 
@@ -69,14 +65,11 @@ def test_packages_are_found_by_the_environment(urdf, tmp_path, tmp_path_factory,
         monkeypatch.delenv(variable)
 
 
-@pytest.mark.parametrize("name", ["panda", "talos_reduced", "iCubGenova04"])
-def test_installed_robots_have_all_their_meshes(name):
-    shapes = urdf_shapes(ROBOTS[name])
-    assert len(shapes) > 8
-    assert all(shape.mesh is not None for shape in shapes if shape.kind == "mesh")
-
-
-def test_what_is_no_xml_is_refused(tmp_path):
+def test_installed_robots_have_all_their_meshes_and_what_is_no_xml_is_refused(tmp_path):
+    for name in ("panda", "talos_reduced", "iCubGenova04"):
+        shapes = urdf_shapes(ROBOTS[name])
+        assert len(shapes) > 8
+        assert all(shape.mesh is not None for shape in shapes if shape.kind == "mesh"), name
     (tmp_path / "r.urdf").write_text("<robot")
     with pytest.raises(nd.errors.FileFormatError, match="not XML"):
         urdf_shapes(tmp_path / "r.urdf")

@@ -42,20 +42,25 @@ def link(text: XmlText, name: str):
     return next(one for one in text.root.findall("link") if one.get("name") == name)
 
 
+def mass(text: XmlText, name: str):
+    return link(text, name).find("inertial").find("mass")
+
+
 def test_nothing_changes_by_itself(open_text):
     text = open_text()
     assert text.changed() == ROBOT
     assert text.root.get("name") == "two & more"
     assert [one.tag for one in text.root.iter()][:5] == ["robot", "link", "link", "inertial", "mass"]
     assert [one.line for one in text.root.findall("link")] == [5, 6, 7, 14]
+    text.set_text(text.root.find("drake:rotor"), "0.25")  # which keeps the space around it
+    assert text.changed() == ROBOT.replace(b"  0.5\n", b"  0.25\n")
 
 
 def test_attributes_keep_their_place_and_quotes(open_text):
     text = open_text()
-    first, second = (link(text, name).find("inertial").find("mass") for name in ("b", "c"))
-    text.set_numbers(first, "value", 0.1)
-    text.set_numbers(second, "value", 2.0)  # as it is
-    text.set(second, "unit", "g")
+    text.set_numbers(mass(text, "b"), "value", 0.1)
+    text.set_numbers(mass(text, "c"), "value", 2.0)  # as it is
+    text.set(mass(text, "c"), "unit", "g")
     text.set(link(text, "a"), "more", "1")
     text.set(link(text, "a"), "and", "2")
     expected = ROBOT.replace(b"'1.50'", b"'0.1'").replace(b'"kg"', b'"g"')
@@ -64,16 +69,12 @@ def test_attributes_keep_their_place_and_quotes(open_text):
 
 def test_what_is_not_there_is_added_where_it_is_not_zero(open_text):
     text = open_text()
-    mass = link(text, "b").find("inertial").find("mass")
-    text.set_numbers(mass, "other", 0.0)
+    text.set_numbers(mass(text, "b"), "other", 0.0)
     assert text.changed() == ROBOT
-    text.set_numbers(mass, "other", 0.0, default=1.0)
+    text.set_numbers(mass(text, "b"), "other", 0.0, default=1.0)
     assert b"<mass value='1.50' other=\"0.0\"/>" in text.changed()
-
-
-def test_attributes_are_taken_away_with_their_space(open_text):
-    text = open_text()
-    text.unset(link(text, "c").find("inertial").find("mass"), "unit")
+    text = open_text()  # and taken away with its space
+    text.unset(mass(text, "c"), "unit")
     text.unset(link(text, "c"), "absent")
     assert text.changed() == ROBOT.replace(b'\n                unit="kg"', b"")
 
@@ -84,41 +85,28 @@ def test_elements_are_removed_with_their_lines(open_text):
     text.remove(link(text, "c").find("inertial"))
     lines = ROBOT.splitlines(keepends=True)
     assert text.changed() == b"".join([*lines[:5], *lines[6:8], *lines[12:]])
-
-
-def test_an_element_in_a_line_with_others_is_removed_alone(open_text):
-    text = open_text()
+    text = open_text()  # in a line with others
     text.remove(link(text, "b").find("inertial"))
     assert text.changed() == ROBOT.replace(b"<inertial><mass value='1.50'/></inertial>", b"")
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [
-        (
-            "a",
-            b"<link name = 'a'   />",
-            b"<link name = 'a'   >\n        <x>\n            <y/>\n        </x>\n    </link>",
-        ),
-        ("b", b"</inertial></link>", b"</inertial><x><y/></x></link>"),
-        ("c", b"      </inertial>\n", b"      </inertial>\n      <x>\n          <y/>\n      </x>\n"),
-        ("d", b'"d"></link>', b'"d">\n        <x>\n            <y/>\n        </x>\n    </link>'),
-    ],
-)
+INDENTED = b"\n        <x>\n            <y/>\n        </x>\n    </link>"
+ADDED = {
+    "a": (b"<link name = 'a'   />", b"<link name = 'a'   >" + INDENTED),
+    "b": (b"</inertial></link>", b"</inertial><x><y/></x></link>"),
+    "c": (b"      </inertial>\n", b"      </inertial>\n      <x>\n          <y/>\n      </x>\n"),
+    "d": (b'"d"></link>', b'"d">' + INDENTED),
+}
+
+
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
-def test_elements_are_added_as_the_file_is_indented(open_text, name, before, after, newline):
-    text = open_text(ROBOT.replace(b"\n", newline))
-    text.add(link(text, name), ["<x>", "  <y/>", "</x>"])
-    assert text.changed() == ROBOT.replace(before, after).replace(b"\n", newline)
-    parser = etree.XMLParser(recover=True)
-    found = etree.fromstring(text.changed(), parser).find(f"link[@name='{name}']/x/y")
-    assert found is not None
-
-
-def test_text_keeps_the_space_around_it(open_text):
-    text = open_text()
-    text.set_text(text.root.find("drake:rotor"), "0.25")
-    assert text.changed() == ROBOT.replace(b"  0.5\n", b"  0.25\n")
+def test_elements_are_added_as_the_file_is_indented(open_text, newline):
+    for name, (before, after) in ADDED.items():
+        text = open_text(ROBOT.replace(b"\n", newline))
+        text.add(link(text, name), ["<x>", "  <y/>", "</x>"])
+        assert text.changed() == ROBOT.replace(before, after).replace(b"\n", newline)
+        parser = etree.XMLParser(recover=True)
+        assert etree.fromstring(text.changed(), parser).find(f"link[@name='{name}']/x/y") is not None
 
 
 def test_numbers_are_read_back_as_they_were():
@@ -127,7 +115,7 @@ def test_numbers_are_read_back_as_they_were():
     assert numbers(-0.0) == "0.0"
 
 
-def test_encodings(open_text):
+def test_encodings_and_what_is_no_xml(open_text):
     latin = ROBOT.replace(b"utf-8", b"iso-8859-1").replace(b"\xc3\xa9", b"\xe9")
     text = open_text(latin)
     text.set(link(text, "d"), "name", "e")
@@ -137,9 +125,6 @@ def test_encodings(open_text):
     assert marked.changed() == b"\xef\xbb\xbf<robot></robot>"
     with pytest.raises(FileFormatError, match=r"UTF-16\. Save it as UTF-8"):
         open_text("<robot/>".encode("utf-16"))
-
-
-@pytest.mark.parametrize("content", [b"<robot>", b"", b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>"])
-def test_what_is_no_xml_is_refused(open_text, content):
-    with pytest.raises(FileFormatError, match=r"robot\.urdf"):
-        open_text(content)
+    for content in (b"<robot>", b"", b"<!DOCTYPE r [<!ENTITY e 'x'>]><r>&e;</r>"):
+        with pytest.raises(FileFormatError, match=r"robot\.urdf"):
+            open_text(content)

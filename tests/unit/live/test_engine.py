@@ -12,6 +12,7 @@ from nori_dyn.live.state import State
 from nori_dyn.logs.binding import bind
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import Stream
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 N = 3
 
@@ -64,7 +65,7 @@ def test_estimates_are_those_of_the_solver(arm, inverse):
     assert engine.counted() == ({}, {}, 0)
 
 
-def test_accelerations_are_made_of_velocities(arm, inverse):
+def test_accelerations_are_made_of_velocities_but_not_in_a_gap(arm, inverse):
     engine, state = made(inverse, [*joints("q"), *joints("qd")], window=5)
     acceleration, jerk = np.array([1.0, -2.0, 0.5]), np.array([3.0, 1.0, -1.0])
     for k in range(8):
@@ -78,9 +79,6 @@ def test_accelerations_are_made_of_velocities(arm, inverse):
             np.testing.assert_allclose(tick.estimate.tau, expected, rtol=1e-6, atol=1e-8)
     assert engine.made == tuple(joints("qdd"))
     assert engine.skipped == {"velocities are collected to differentiate them": 4}
-
-
-def test_a_gap_makes_no_accelerations(inverse):
     engine, state = made(inverse, [*joints("q"), *joints("qd")], window=5)
     still = dict.fromkeys([*joints("q"), *joints("qd")], 0.0)
     times = [*(0.01 * np.arange(1, 20)), *(0.01 * np.arange(22, 30)), *(0.01 * np.arange(50, 60))]
@@ -88,12 +86,9 @@ def test_a_gap_makes_no_accelerations(inverse):
     assert found == [False] * 4 + [True] * 23 + [False] * 4 + [True] * 6  # a short one does no harm
 
 
-def test_without_accelerations_it_is_said_how_to_make_them(inverse):
+def test_what_no_stream_tells_is_named(inverse):
     with pytest.raises(InputError, match="--differentiate"):
         made(inverse, [*joints("q"), *joints("qd")])
-
-
-def test_what_no_stream_tells_is_named(inverse):
     with pytest.raises(InputError, match=r"'q:joint3'.*Its columns are t, q \(3 columns\)"):
         made(inverse, ["q:joint1", "q:joint2", "q:joint_three", *joints("qd"), *joints("qdd")])
 
@@ -110,11 +105,10 @@ def test_numbers_that_are_not_known_leave_the_sample_out(inverse):
     assert engine.skipped == {"q or qd is not known": 1, "a reading is missing": 1}
 
 
+@pytest.fixture(scope="module")
 def weighted(arm):
-    unloaded = {"type": "external_wrench", "links": "all", "value": 0}
-    motion = {"type": "joint_acceleration", "joints": "all", "sigma": 0.1}
-    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "range": [-500, 500]}
-    sensors = nd.SensorSet.from_dict({"name": "both", "measurements": [motion, torques, unloaded]})
+    torques = TORQUES | {"sigma": 0.1, "range": [-500, 500]}
+    sensors = sensor_set(ACCELERATIONS | {"sigma": 0.1}, torques, WRENCHES | {"value": 0})
     return nd.plan(nd.System(arm, sensors), outputs=["tau"])
 
 
@@ -127,21 +121,21 @@ def consistent(arm, rng):
     return numbers | dict(zip(joints("tau"), nd.rnea(arm, q, qd, qdd), strict=True))
 
 
-def test_sensors_that_are_silent_or_saturated_are_left_out_where_they_have_a_sigma(arm):
-    engine, state = made(weighted(arm), ALL)
+def test_sensors_that_are_silent_or_saturated_are_left_out_where_they_have_a_sigma(arm, weighted):
+    engine, state = made(weighted, ALL)
     numbers = consistent(arm, np.random.default_rng(1))
     whole = ticked(engine, state, 1.0, numbers)
     np.testing.assert_allclose(whole.estimate.tau, [numbers[name] for name in joints("tau")], rtol=1e-9)
     for k, lost in enumerate(({"tau:joint1": np.nan}, {"tau:joint1": 501.0})):
-        engine, state = made(weighted(arm), ALL)
+        engine, state = made(weighted, ALL)
         tick = ticked(engine, state, 2.0 + k, numbers | lost)
         np.testing.assert_allclose(tick.estimate.tau, whole.estimate.tau, rtol=1e-9)
         assert engine.dropped == {"tau:joint1": 1}
         assert engine.skipped == {}
 
 
-def test_a_monitor_judges_the_readings(arm):
-    engine, state = made(weighted(arm), ALL, monitor=True)
+def test_a_monitor_judges_the_readings(arm, weighted):
+    engine, state = made(weighted, ALL, monitor=True)
     numbers = consistent(arm, np.random.default_rng(1))
     assert ticked(engine, state, 1.0, numbers).diagnosis.p_value > 0.99
     wrong = ticked(engine, state, 2.0, numbers | {"tau:joint2": numbers["tau:joint2"] + 50})
@@ -150,10 +144,8 @@ def test_a_monitor_judges_the_readings(arm):
 
 @pytest.fixture(scope="module")
 def touch():
-    wrench = {"type": "external_wrench", "links": "all"}
-    contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
-    motion = {"type": "joint_acceleration", "joints": "all"}
-    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion], "contacts": contacts})
+    contacts = {"tip": {"closed": [WRENCHES], "open": [WRENCHES | {"value": 0}]}}
+    sensors = nd.SensorSet.from_dict({"name": "touch", "measurements": [ACCELERATIONS], "contacts": contacts})
     return nd.plan_set(nd.autotree(1), sensors, outputs=["tau"])
 
 
@@ -161,7 +153,7 @@ WRENCH = {f"fx:link1.{c}": x for c, x in zip(("mx", "my", "mz", "fx", "fy", "fz"
 STILL = {"q:joint1": 0.0, "qd:joint1": 0.0, "qdd:joint1": 1.0}
 
 
-def test_contacts_switch_plans(touch):
+def test_contacts_switch_plans_or_are_given_for_good(touch):
     engine, state = made(touch, [*STILL, *WRENCH, "contact:tip"])
     closed = ticked(engine, state, 1.0, STILL | WRENCH | {"contact:tip": 1.0})
     assert closed.estimate.tau == pytest.approx([-1 / 6], abs=1e-2)
@@ -169,15 +161,9 @@ def test_contacts_switch_plans(touch):
     assert opened.estimate.tau == pytest.approx([1 / 3], abs=1e-2)
     assert ticked(engine, state, 3.0, STILL | WRENCH | {"contact:tip": 0.5}) is None
     assert engine.skipped == {"a contact is neither open nor closed": 1}
-
-
-def test_contacts_may_be_given_for_good(touch):
     engine, state = made(touch, [*STILL], closed=())
     assert ticked(engine, state, 1.0, STILL).estimate.tau == pytest.approx([1 / 3], abs=1e-2)
     with pytest.raises(InputError, match=r"'fx:link1\.mx'"):
         made(touch, [*STILL], closed=("tip",))
-
-
-def test_a_monitor_is_for_one_contact_state(touch):
     with pytest.raises(InputError, match="one contact state"):
         prepared(touch, monitor=True)

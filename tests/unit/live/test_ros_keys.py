@@ -6,28 +6,16 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags, of the extra live, is not installed")
 
-from nori_dyn.live.ros_keys import (
-    Origin,
-    kind_of,
-    node_token,
-    plain_key,
-    publisher_token,
-    ros_key,
-    ros_keys,
-    type_hash,
-)
+from nori_dyn.live.ros_keys import Origin, kind_of, node_token, plain_key, publisher_token, ros_key, ros_keys, type_hash
 
 STRING = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"
 CHATTER = f"0/chatter/std_msgs::msg::dds_::String_/{STRING}"
 
 
-def test_keys_are_those_of_the_design_document():
+def test_keys_and_tokens_are_those_of_the_design_document():
     assert ros_key(0, "/chatter", "std_msgs/msg/String") == CHATTER
     assert ros_key(0, "/robot1/chatter", "std_msgs/msg/String") == CHATTER.replace("0/", "0/robot1/", 1)
     assert plain_key("/robot1/chatter") == "robot1/chatter"
-
-
-def test_tokens_are_those_of_the_design_document():
     session = "8b20917502ee955ac4476e0266340d5c"
     listener = "@ros2_lv/2/aac3178e146ba6f1fc6e6a4085e77f21/0/0/NN/%/%/listener"
     assert node_token(2, "aac3178e146ba6f1fc6e6a4085e77f21", "listener") == listener
@@ -37,12 +25,9 @@ def test_tokens_are_those_of_the_design_document():
     assert publisher_token(2, session, "talker", 10, "/chatter", "std_msgs/msg/String") == talker
 
 
-def test_hashes_are_those_that_other_implementations_of_the_protocol_use():
+def test_hashes_are_those_that_others_use_and_types_are_read_from_keys():
     assert type_hash("sensor_msgs/msg/Imu") == "RIHS01_7d9a00ff131080897a5ec7e26e315954b8eae3353c3f995c55faf71574000b5b"
     assert type_hash("sensor_msgs/msg/JointState").startswith("RIHS01_a13ee3")
-
-
-def test_the_type_is_read_from_a_key():
     assert kind_of(CHATTER) == "std_msgs/msg/String"
     assert kind_of("12/a/b/joint_states/sensor_msgs::msg::dds_::JointState_/TypeHashNotSupported") == (
         "sensor_msgs/msg/JointState"
@@ -62,24 +47,15 @@ def test_expressions_of_keys_take_any_hash_of_their_own_topic_and_domain():
 def test_attachments_are_laid_out_as_the_design_document_says():
     publisher = bytes(range(16))
     attachment = Origin(5, 1_700_000_000_123_456_789, publisher).attachment()
-    assert (
-        attachment
-        == (5).to_bytes(8, "little") + (1_700_000_000_123_456_789).to_bytes(8, "little") + b"\x10" + publisher
-    )
+    numbers = b"".join(number.to_bytes(8, "little") for number in (5, 1_700_000_000_123_456_789))
+    assert attachment == numbers + b"\x10" + publisher
     assert Origin.of(attachment) == Origin(5, 1_700_000_000_123_456_789, publisher)
-
-
-@pytest.mark.parametrize("other", [b"", b"short", bytes(33), bytes(34)])
-def test_attachments_of_others_say_nothing(other):
-    assert Origin.of(other) is None
+    for other in (b"", b"short", bytes(33), bytes(34)):
+        assert Origin.of(other) is None
 
 
 def test_attachments_are_those_of_zenohs_own_serialiser():
     ext = pytest.importorskip("zenoh", reason="eclipse-zenoh, of the extra live, is not installed").ext
     publisher = bytes(range(16))
-    theirs = (
-        ext.z_serialize(ext.Int64(5)).to_bytes()
-        + ext.z_serialize(ext.Int64(77)).to_bytes()
-        + ext.z_serialize(publisher).to_bytes()
-    )
-    assert Origin(5, 77, publisher).attachment() == theirs
+    theirs = [ext.z_serialize(each).to_bytes() for each in (ext.Int64(5), ext.Int64(77), publisher)]
+    assert Origin(5, 77, publisher).attachment() == b"".join(theirs)

@@ -25,54 +25,33 @@ def saved(path, **arrays):
 
 
 def test_an_array_is_on_the_clock_whose_name_begins_alike(tmp_path):
-    found = saved(
-        tmp_path,
-        leg_t=np.arange(30.0),
-        leg_q=np.ones((30, 2)),
-        leg_ft=np.ones(30),
-        arm_time=np.ones(30),
-        arm=np.ones(30),
-    )
+    leg = {"leg_t": np.arange(30.0), "leg_q": np.ones((30, 2)), "leg_ft": np.ones(30)}
+    found = saved(tmp_path, **leg, arm_time=np.ones(30), arm=np.ones(30))
     assert found["leg"].columns == ("leg_t", "leg_q[0]", "leg_q[1]", "leg_ft")
     assert (found["leg"].clock, found["arm"].clock, found["leg"].samples) == ("leg_t", "arm_time", 30)
-
-
-def test_the_longest_beginning_counts(tmp_path):
     found = saved(tmp_path, ft_t=np.ones(9), ft_left_t=np.ones(9), ft_left=np.ones((9, 6)), ft=np.ones(9))
-    assert found["ft_left"].columns[:2] == ("ft_left_t", "ft_left[0]")
+    assert found["ft_left"].columns[:2] == ("ft_left_t", "ft_left[0]")  # the longest counts
     assert found["ft"].columns == ("ft_t", "ft")
 
 
-def test_a_lone_clock_is_that_of_all_that_are_as_long(tmp_path):
+def test_a_lone_clock_or_none_is_that_of_all_that_are_as_long(tmp_path):
     found = saved(tmp_path, jointsTime=np.arange(30.0), q=np.ones((30, 2)), force=np.ones(30), slow=np.ones(10))
     assert set(found) == {"joints", "slow"}
     assert found["joints"].columns == ("jointsTime", "q[0]", "q[1]", "force")
     assert found["slow"].clock is None
-
-
-def test_without_clocks_those_of_one_length_are_together(tmp_path):
     found = saved(tmp_path, q=np.ones((30, 2)), qd=np.ones((30, 2)), force=np.ones((20, 3)), x=np.ones(20))
     assert {name: stream.samples for name, stream in found.items()} == {"30 samples": 30, "20 samples": 20}
 
 
-def test_constants_are_no_samples(tmp_path):
+def test_constants_are_no_samples_and_arrays_of_more_axes_have_more_numbers(tmp_path):
     found = saved(tmp_path, q=np.ones((300, 2)), gravity=np.ones(3), mass=2.0, turn=np.eye(4), note="text")
     assert list(found) == [""]
     assert found[""].columns == ("q[0]", "q[1]")
-
-
-def test_one_sample_is_a_log(tmp_path):
     assert saved(tmp_path, q=np.ones((1, 2)))[""].samples == 1
-
-
-def test_arrays_of_more_axes_have_more_numbers(tmp_path):
-    assert saved(tmp_path, fx=np.ones((9, 2, 2)))[""].columns == ("fx[0][0]", "fx[0][1]", "fx[1][0]", "fx[1][1]")
-
-
-def test_columns_of_one_name_are_refused(tmp_path):
     np.savez(tmp_path / "log.npz", **{"q": np.ones((3, 2)), "q[0]": np.ones(3)})
     with pytest.raises(FileFormatError, match=r"has two columns 'q\[0\]'"):
         open_log(tmp_path / "log.npz")
+    assert saved(tmp_path, fx=np.ones((9, 2, 2)))[""].columns == ("fx[0][0]", "fx[0][1]", "fx[1][0]", "fx[1][1]")
 
 
 def test_blocks_of_several_clocks_come_in_about_their_order(tmp_path, monkeypatch):
@@ -123,7 +102,10 @@ def test_what_robot_loggers_write(tmp_path):
     assert stream.columns[1:] == ("log.joints.positions:hip", "log.joints.positions:knee")
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the data of real robots is not beside the repository")
+needs_real = pytest.mark.skipif(not REAL.exists(), reason="the data of real robots is not beside the repository")
+
+
+@needs_real
 def test_real_robots():
     one_leg = streams(REAL / "icub_one_leg/left_leg.npz")
     assert len(one_leg) == 10
@@ -140,7 +122,7 @@ def test_real_robots():
         assert np.isfinite(block.values[1]).all()
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the data of real robots is not beside the repository")
+@needs_real
 def test_a_real_robot_in_a_file_of_matlab_73():
     pytest.importorskip("h5py")
     (walking,) = streams(REAL / "icub_walking/walking.mat").values()

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation, Slerp
 import nori_dyn as nd
 from nori_dyn.logs import chunks, clock
 from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.logs.differentiation import Differentiation
 from tests.logs import samples_in
 from tests.unit.logs.test_mapping import floating
 
@@ -19,6 +20,9 @@ COLUMNS = [
     {"of": "qd:joint1", "from": "a_qd"},
     {"of": "qdd:joint1", "from": "b_qdd"},
 ]
+
+
+OF_VELOCITIES = {"columns": [{"of": "q:joint1", "from": "q"}, {"of": "qd:joint1", "from": "qd"}]}
 
 
 def saved(path, a_t, b_t):
@@ -45,16 +49,13 @@ def test_readings_between_samples_are_those_of_numpy(tmp_path, monkeypatch, size
     np.testing.assert_array_equal(log.y[:, 0], expected)
 
 
-def test_a_rate_of_its_own(tmp_path):
+def test_a_rate_of_its_own_ends_with_the_last_sample(tmp_path):
+    """Of times in milliseconds, 387.179 + 10.672 is not 397.851 in doubles."""
     a_t, b_t = 5.0 + np.linspace(0.0, 1.0, 101), 5.0 + np.linspace(-0.1, 1.1, 50)
     told = saved(tmp_path / "log.npz", a_t, b_t)
     log = samples_in(tmp_path / "log.npz", SYSTEM, mapping={"columns": COLUMNS, "clock": {"rate": 250}})
     np.testing.assert_allclose(log.t, 5.0 + np.arange(251) / 250, rtol=1e-14)
     np.testing.assert_allclose(log.q[:, 0], np.interp(log.t, a_t, told["a_q"]), atol=1e-10)
-
-
-def test_a_rate_of_its_own_ends_with_the_last_sample(tmp_path):
-    """Of times in milliseconds, 387.179 + 10.672 is not 397.851 in doubles."""
     ticks = np.arange(387179, 397852)
     np.savez(tmp_path / "log.npz", ms=ticks, q=np.zeros(len(ticks)), qd=np.zeros(len(ticks)), qdd=np.ones(len(ticks)))
     columns = [{"of": f"{kind}:joint1", "from": kind} for kind in ("q", "qd", "qdd")]
@@ -79,7 +80,7 @@ def test_what_is_in_a_gap_is_left_out_and_counted(tmp_path):
     assert len(samples_in(tmp_path / "log.npz", SYSTEM, mapping=bridged)) == 91
 
 
-def test_samples_that_repeat_or_go_back_are_counted_and_left_alone(tmp_path):
+def test_samples_that_repeat_or_go_back_are_counted_and_left_alone_and_no_times_refused(tmp_path):
     a_t, b_t = np.linspace(0.0, 1.0, 101), np.linspace(0.0, 1.0, 201)
     b_t[50], b_t[100] = b_t[49], b_t[90]
     told = saved(tmp_path / "log.npz", a_t, b_t)
@@ -89,6 +90,9 @@ def test_samples_that_repeat_or_go_back_are_counted_and_left_alone(tmp_path):
     on = np.ones(201, dtype=bool)
     on[[50, 100]] = False
     np.testing.assert_allclose(log.y[:, 0], np.interp(a_t, b_t[on], told["b_qdd"][on]), atol=1e-12)
+    np.savez(tmp_path / "log.npz", a_q=np.zeros(5), a_qd=np.zeros(5), a_t=np.arange(5.0), b_qdd=np.zeros(7))
+    with pytest.raises(nd.errors.MappingError, match="has no times, without which it cannot be brought to one clock"):
+        samples_in(tmp_path / "log.npz", SYSTEM, mapping={"columns": COLUMNS})
 
 
 def test_orientations_between_samples_are_unit_and_near_those_of_slerp(tmp_path):
@@ -98,19 +102,10 @@ def test_orientations_between_samples_are_unit_and_near_those_of_slerp(tmp_path)
     b_t = np.linspace(0.0, 1.0, 41)
     turned = Rotation.from_rotvec(np.cumsum(0.1 * rng.normal(size=(41, 3)), axis=0))
     signs = rng.choice([-1.0, 1.0], size=(41, 1))  # q and -q are the same orientation
-    a_t = np.linspace(0.0, 1.0, 333)
-    still = np.zeros((333, 6))
-    np.savez(
-        tmp_path / "log.npz",
-        a_t=a_t,
-        a_v=still,
-        a_a=still,
-        b_t=b_t,
-        b_p=np.zeros((41, 3)),
-        b_R=turned.as_quat() * signs,
-    )
+    posed = {"b_t": b_t, "b_q": np.hstack([np.zeros((41, 3)), turned.as_quat() * signs])}
+    np.savez(tmp_path / "log.npz", a_t=np.linspace(0, 1, 333), a_v=np.zeros((333, 6)), a_a=np.zeros((333, 6)), **posed)
     columns = [
-        {"of": f"q:{name}", "from": [*(f"b_p[{k}]" for k in range(3)), *(f"b_R[{k}]" for k in range(4))]},
+        {"of": f"q:{name}", "from": "b_q[{k}]"},
         {"of": f"qd:{name}", "from": "a_v[{k}]"},
         {"of": f"qdd:{name}", "from": "a_a[{k}]"},
     ]
@@ -121,40 +116,25 @@ def test_orientations_between_samples_are_unit_and_near_those_of_slerp(tmp_path)
     assert (Rotation.from_quat(log.q[:, 3:]) * expected.inv()).magnitude().max() < 1e-3
 
 
-def test_a_stream_without_times_is_refused(tmp_path):
-    np.savez(tmp_path / "log.npz", a_q=np.zeros(5), a_qd=np.zeros(5), a_t=np.arange(5.0), b_qdd=np.zeros(7))
-    with pytest.raises(nd.errors.MappingError, match="has no times, without which it cannot be brought to one clock"):
-        samples_in(tmp_path / "log.npz", SYSTEM, mapping={"columns": COLUMNS})
-
-
 def test_accelerations_are_made_in_chunks_as_in_one(tmp_path, monkeypatch):
     n = 500
     rng = np.random.default_rng(5)
     np.savez(tmp_path / "log.npz", t=0.01 * np.arange(n), q=rng.normal(size=n), qd=np.cumsum(rng.normal(size=n)))
-    window = differentiation(21)
-    columns = [{"of": "q:joint1", "from": "q"}, {"of": "qd:joint1", "from": "qd"}]
-    whole = samples_in(tmp_path / "log.npz", SYSTEM, window, mapping={"columns": columns})
+    window = Differentiation(21)
+    whole = samples_in(tmp_path / "log.npz", SYSTEM, window, mapping=OF_VELOCITIES)
     for module in (clock, chunks):
         monkeypatch.setattr(module, "BLOCK", 64)
     monkeypatch.setattr("nori_dyn.logs.formats.arrays.BLOCK", 64)
-    parts = samples_in(tmp_path / "log.npz", SYSTEM, window, mapping={"columns": columns})
+    parts = samples_in(tmp_path / "log.npz", SYSTEM, window, mapping=OF_VELOCITIES)
     np.testing.assert_array_equal(parts.y, whole.y)
     np.testing.assert_array_equal(parts.numbers, np.arange(n))
-
-
-def differentiation(window):
-    """Return a filter of so many samples."""
-    from nori_dyn.logs.differentiation import Differentiation
-
-    return Differentiation(window)
 
 
 def test_there_is_no_acceleration_across_a_jump_in_time(tmp_path):
     t = np.concatenate([0.01 * np.arange(100), 5.0 + 0.01 * np.arange(100)])
     np.savez(tmp_path / "log.npz", t=t, q=np.zeros(200), qd=np.concatenate([3.0 * t[:100], 7.0 * t[100:]]))
-    columns = [{"of": "q:joint1", "from": "q"}, {"of": "qd:joint1", "from": "qd"}]
     counts = LogCounts()
-    log = samples_in(tmp_path / "log.npz", SYSTEM, differentiation(11), mapping={"columns": columns}, counts=counts)
+    log = samples_in(tmp_path / "log.npz", SYSTEM, Differentiation(11), mapping=OF_VELOCITIES, counts=counts)
     np.testing.assert_allclose(log.y[:, 0], np.where(log.t < 2, 3.0, 7.0), rtol=1e-9)
     assert counts.left_out == {"where time begins or jumps: no accelerations": 10}
     assert counts.streams[""].gaps == 1
@@ -164,7 +144,6 @@ def test_accelerations_are_made_on_both_sides_of_velocities_that_are_no_numbers(
     t = 0.01 * np.arange(100)
     qd = np.where(np.isin(np.arange(100), [0, 1, 30, 36]), np.nan, 3.0 * t)
     np.savez(tmp_path / "log.npz", t=t, q=np.zeros(100), qd=qd)
-    columns = [{"of": "q:joint1", "from": "q"}, {"of": "qd:joint1", "from": "qd"}]
-    log = samples_in(tmp_path / "log.npz", SYSTEM, differentiation(11), "drop", mapping={"columns": columns})
+    log = samples_in(tmp_path / "log.npz", SYSTEM, Differentiation(11), "drop", mapping=OF_VELOCITIES)
     np.testing.assert_allclose(log.y[:, 0], 3.0, rtol=1e-9)
     np.testing.assert_array_equal(log.numbers, [*range(2, 30), *range(37, 100)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import yaml
 
 import nori_dyn as nd
@@ -13,6 +12,7 @@ from nori_dyn.logs.record import Record
 from nori_dyn.logs.registry import open_log
 from nori_dyn.report.mapping_text import mapping_text
 from tests.logs import samples_in
+from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
 
 N = 50
 
@@ -23,8 +23,8 @@ def arm(*names):
     return tree.replace(joint_names=names)
 
 
-def drafted(path, tree, sensors=USUAL):
-    system = nd.System(tree, nd.SensorSet.from_dict(sensors))
+def drafted(path, tree, sensors=None):
+    system = nd.System(tree, sensors or nd.SensorSet.from_dict(USUAL))
     with open_log(path) as source:
         found = draft(source, Record.of({(): system}))
     text = mapping_text(found, path)
@@ -52,7 +52,7 @@ def test_columns_that_are_named_after_joints(tmp_path):
     np.testing.assert_array_equal(log.q, np.column_stack([arrays["hip_pos"], arrays["knee_pos"]]))
 
 
-def test_degrees_and_milliseconds_are_seen(tmp_path):
+def test_degrees_and_milliseconds_are_seen_and_what_was_wanted_is_not_taken_for_what_was_measured(tmp_path):
     tree = arm("hip", "knee")
     angle = np.linspace([-80, 0], [80, 120], N)
     np.savez(tmp_path / "log.npz", q=angle, dq=np.ones((N, 2)), t=10.0 * np.arange(N))
@@ -60,24 +60,19 @@ def test_degrees_and_milliseconds_are_seen(tmp_path):
     assert entries(found)["q:{joint}"]["unit"] == "deg"
     assert entries(found)["qd:{joint}"]["unit"] == "deg/s"
     assert dict(found.streams[""][0]) == {"unit": "ms"}
-
-
-def test_what_was_wanted_is_not_taken_for_what_was_measured(tmp_path):
     arrays = {"q_d": np.ones((N, 2)), "q": np.zeros((N, 2)), "dq_des": np.ones((N, 2)), "dq": np.zeros((N, 2))}
     np.savez(tmp_path / "log.npz", **arrays)
-    found, _ = drafted(tmp_path / "log.npz", arm("hip", "knee"))
+    found, _ = drafted(tmp_path / "log.npz", tree)
     assert {str(entry["from"]) for entry in entries(found).values()} == {"q[{k}]", "dq[{k}]"}
 
 
 def test_limbs_and_currents(tmp_path):
     tree = arm("l_hip", "l_knee", "r_hip", "r_knee")
-    np.savez(
-        tmp_path / "log.npz", right_leg_q=np.zeros((N, 2)), left_leg_q=np.ones((N, 2)), motor_current=np.ones((N, 4))
-    )
+    legs = {"right_leg_q": np.zeros((N, 2)), "left_leg_q": np.ones((N, 2))}
+    np.savez(tmp_path / "log.npz", **legs, motor_current=np.ones((N, 4)))
     found, text = drafted(tmp_path / "log.npz", tree)
-    legs = {
-        guess.entry["from"]: guess.entry.get("joints") for guess in found.guesses if guess.entry["of"] == "q:{joint}"
-    }
+    told = [guess.entry for guess in found.guesses if guess.entry["of"] == "q:{joint}"]
+    legs = {entry["from"]: entry.get("joints") for entry in told}
     assert legs == {"right_leg_q[{k}]": ["r_hip", "r_knee"], "left_leg_q[{k}]": ["l_hip", "l_knee"]}
     assert entries(found)["tau:{joint}"]["scale"] == [1.0] * 4
     assert "N m per A" in text
@@ -85,18 +80,11 @@ def test_limbs_and_currents(tmp_path):
 
 def test_wrenches_and_inertial_units_find_their_sensors(tmp_path):
     tree = arm("hip", "knee")
-    sensors = {
-        "name": "felt",
-        "measurements": [
-            {"type": "joint_acceleration", "joints": "all", "sigma": 1.0},
-            {"type": "external_wrench", "links": "link2", "name": "foot_ft"},
-            {"type": "accelerometer", "links": "link1", "name": "imu", "sigma": 0.1},
-        ],
-    }
-    pytest.importorskip("mcap")
-    rng = np.random.default_rng(1)
-    arrays = {"foot_ft": rng.normal(size=(N, 6)), "q": np.zeros((N, 2)), "qd": np.zeros((N, 2))}
-    np.savez(tmp_path / "log.npz", **arrays)
+    accelerometer = {"type": "accelerometer", "links": "link1", "name": "imu", "sigma": 0.1}
+    wrench = WRENCHES | {"links": "link2", "name": "foot_ft"}
+    sensors = sensor_set(ACCELERATIONS | {"sigma": 1.0}, wrench, accelerometer)
+    felt = np.random.default_rng(1).normal(size=(N, 6))
+    np.savez(tmp_path / "log.npz", foot_ft=felt, q=np.zeros((N, 2)), qd=np.zeros((N, 2)))
     found, _ = drafted(tmp_path / "log.npz", tree, sensors)
     entry = entries(found)["foot_ft"]
     assert entry["components"] == ["fx", "fy", "fz", "mx", "my", "mz"]

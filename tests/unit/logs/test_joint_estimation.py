@@ -8,21 +8,14 @@ from nori_dyn.errors import InputError
 from nori_dyn.logs import chunks, differentiation
 from nori_dyn.logs.differentiation import Differentiation, JointEstimation, derivation
 from nori_dyn.logs.formats import arrays
+from nori_dyn.model.joints import Free
 from tests.logs import samples_in
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 N, DT = 3000, 0.01
 ARM = nd.autotree(2)
 SYSTEM = nd.System(ARM, "inverse_dynamics")
-WEIGHED = nd.SensorSet.from_dict(
-    {
-        "name": "weighed",
-        "measurements": [
-            {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-            {"type": "joint_torque", "joints": "all", "sigma": 0.5},
-            {"type": "external_wrench", "links": "all", "value": 0},
-        ],
-    }
-)
+WEIGHED = sensor_set(ACCELERATIONS | {"sigma": 0.1}, TORQUES | {"sigma": 0.5}, WRENCHES | {"value": 0})
 
 
 def motion(seed=0, noise=1e-3):
@@ -38,29 +31,39 @@ def saved(path, **arrays):
     return path
 
 
+@pytest.fixture
+def log(tmp_path):
+    """Return the file of the motion."""
+    t, q, qd, _ = motion()
+    return saved(tmp_path / "log.npz", t=t, q=q, qd=qd)
+
+
 def test_what_users_say():
     assert derivation(None) is None
     assert derivation(51, 0.1) == Differentiation(51, 0.1)
     assert derivation("smoother", 0.1).way == "smoother"
-    with pytest.raises(
-        InputError, match=r"by 'kalmann'\. Known: a window in samples, such as 51, or 'kalman' or 'smoot"
-    ):
+    said = r"by 'kalmann'\. Known: a window in samples, such as 51, or 'kalman' or 'smoot"
+    with pytest.raises(InputError, match=said):
         derivation("kalmann")
     with pytest.raises(InputError, match="must be positive, not 0"):
         derivation("kalman", 0.0)
 
 
 @pytest.mark.parametrize(("way", "causal"), [("kalman", True), ("smoother", False)])
-def test_accelerations_are_those_of_the_joints_motion(tmp_path, way, causal):
-    t, q, qd, qdd = motion()
-    log = samples_in(saved(tmp_path / "log.npz", t=t, q=q, qd=qd), SYSTEM, derivation(way))
+def test_accelerations_are_those_of_the_joints_motion_and_chunks_do_not_show(log, monkeypatch, way, causal):
+    t, _, qd, qdd = motion()
+    whole = samples_in(log, SYSTEM, derivation(way))
     found = nd.joint_motion(t, None, qd, causal=causal)
-    at = log.numbers
-    np.testing.assert_allclose(log.y, found.qdd[at], rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(log.sigma, found.sigma_qdd[at], rtol=1e-6)
+    at = whole.numbers
+    np.testing.assert_allclose(whole.y, found.qdd[at], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(whole.sigma, found.sigma_qdd[at], rtol=1e-6)
     assert len(at) == N or (causal and N - 30 < len(at) < N)  # it begins without an acceleration
-    off = log.y - qdd[at]
-    assert np.sqrt(np.mean((off / log.sigma) ** 2)) < 1.5
+    off = whole.y - qdd[at]
+    assert np.sqrt(np.mean((off / whole.sigma) ** 2)) < 1.5
+    for module in (chunks, differentiation, arrays):
+        monkeypatch.setattr(module, "BLOCK", 512)
+    parts = samples_in(log, SYSTEM, derivation(way))
+    np.testing.assert_allclose(parts.y, whole.y, rtol=1e-9, atol=1e-9)
 
 
 def test_deviations_are_handed_to_the_weights(tmp_path):
@@ -80,23 +83,14 @@ def test_deviations_are_handed_to_the_weights(tmp_path):
     assert "by a smoother: noise of velocities" in found.report.counts.made_by
 
 
-@pytest.mark.parametrize("way", ["kalman", "smoother"])
-def test_chunks_do_not_show(tmp_path, monkeypatch, way):
-    t, q, qd, _ = motion()
-    path = saved(tmp_path / "log.npz", t=t, q=q, qd=qd)
-    whole = samples_in(path, SYSTEM, derivation(way))
-    for module in (chunks, differentiation, arrays):
-        monkeypatch.setattr(module, "BLOCK", 512)
-    monkeypatch.setattr(arrays, "BLOCK", 512)
-    parts = samples_in(path, SYSTEM, derivation(way))
-    np.testing.assert_allclose(parts.y, whole.y, rtol=1e-9, atol=1e-9)
-
-
-def test_a_log_without_times_needs_their_step(tmp_path):
+def test_a_log_without_times_needs_their_step_and_a_short_one_is_refused(tmp_path):
     t, q, qd, _ = motion()
     path = saved(tmp_path / "log.npz", q=q, qd=qd)
     with pytest.raises(InputError, match=r"the time between samples must be known.*--dt 0\.001"):
         samples_in(path, SYSTEM, derivation("kalman"))
+    short = saved(tmp_path / "short.npz", t=t[:20], q=q[:20], qd=qd[:20])
+    with pytest.raises(InputError, match="no 32 samples follow each other"):
+        samples_in(short, SYSTEM, JointEstimation("kalman"))
     log = samples_in(path, SYSTEM, derivation("smoother", DT))
     np.testing.assert_allclose(log.y, nd.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
 
@@ -110,17 +104,11 @@ def test_time_that_jumps_back_begins_anew(tmp_path):
 
 
 def test_a_free_base_has_accelerations_as_well(tmp_path):
-    tree = nd.load_robot("anymal", base="floating", inertias="nearest")
+    tree = nd.autotree(2)
+    tree = tree.replace(joints=(Free(), tree.joints[1]))
     system = nd.System(tree, "inverse_dynamics")
     t = DT * np.arange(200)
     qd = np.cos(np.outer(t, np.linspace(1, 5, tree.nv))) + np.random.default_rng(0).normal(0, 1e-3, (200, tree.nv))
     path = saved(tmp_path / "log.npz", t=t, q=np.tile(tree.neutral_configuration(), (200, 1)), qd=qd)
     log = samples_in(path, system, derivation("smoother"))
     np.testing.assert_allclose(log.y[:, : tree.nv], nd.joint_motion(t, None, qd).qdd, rtol=1e-6, atol=1e-6)
-
-
-def test_a_short_log_is_refused(tmp_path):
-    t, q, qd, _ = motion()
-    path = saved(tmp_path / "log.npz", t=t[:20], q=q[:20], qd=qd[:20])
-    with pytest.raises(InputError, match="no 32 samples follow each other"):
-        samples_in(path, SYSTEM, JointEstimation("kalman"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import cache
 from math import factorial
 
 import mpmath as mp
@@ -14,6 +15,15 @@ from nori_dyn.logs.joint_filter import filtered, smoothed
 from nori_dyn.logs.joint_model import BEFORE, JointModel, JointNoise
 
 READ = {"positions": (0,), "velocities": (1,), "both": (0, 1)}
+
+
+def given_of(read, q, qd, **more):
+    """Return what of both is read; more is told of both, in the same order."""
+    given = {}
+    for which, name in ((0, "q"), (1, "qd")):
+        if which in READ[read]:
+            given |= {name: (q, qd)[which]} | {f"{what}_{name}": each[which] for what, each in more.items()}
+    return given
 
 
 def transition(dt, first):
@@ -90,10 +100,8 @@ def test_the_smoother_solves_one_least_squares_problem_over_the_log(read):
     t = dt * np.arange(n)
     y = np.stack([np.sin(t), np.cos(t)], axis=1)[:, READ[read]] + rng.normal(0, 0.01, (n, len(READ[read])))
     y[50:53] = np.nan
-    noise = JointNoise(*(np.full(2, each) for each in (jerk, *sigmas)))
-    noise = JointNoise(
-        noise.jerk, noise.sigma_q if read != "velocities" else None, noise.sigma_qd if read != "positions" else None
-    )
+    own = (np.full(2, sigmas[k]) if k in READ[read] else None for k in range(2))
+    noise = JointNoise(np.full(2, jerk), *own)
     first = READ[read][0]
     order = 4 - first
     F, Q = (np.array(part.tolist(), dtype=float) for part in transition(mp.mpf(dt), first))
@@ -133,38 +141,39 @@ def simulated(rng, n, dt, jerks):
     return x
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("read", READ)
-def test_deviations_are_honest(read, causal):
-    jerks, dt = np.array([20.0, 100.0, 500.0]), 0.01
+JERKS, DT = np.array([20.0, 100.0, 500.0]), 0.01
+
+
+@cache
+def walked():
+    """Return motions, and what is read of their positions and velocities."""
     rng = np.random.default_rng(3)
-    x = simulated(rng, 6000, dt, jerks)
-    q, qd = x[..., 0] + rng.normal(0, 1e-4, x.shape[:2]), x[..., 1] + rng.normal(0, 1e-3, x.shape[:2])
-    given = {"jerk": jerks}
-    given |= {"q": q, "sigma_q": 1e-4} if read != "velocities" else {}
-    given |= {"qd": qd, "sigma_qd": 1e-3} if read != "positions" else {}
-    found = nd.joint_motion(dt * np.arange(6000), causal=causal, **given)
-    off = ((found.qdd - x[..., 2]) / found.sigma_qdd)[10:-10:60]  # so far apart that they are independent
-    assert chi2.ppf(1e-4, off.size) < np.sum(off**2) < chi2.ppf(1 - 1e-4, off.size)
-    off = ((found.qd - x[..., 1]) / found.sigma_qd)[10:-10:60]
-    assert chi2.ppf(1e-4, off.size) < np.sum(off**2) < chi2.ppf(1 - 1e-4, off.size)
+    x = simulated(rng, 6000, DT, JERKS)
+    return x, x[..., 0] + rng.normal(0, 1e-4, x.shape[:2]), x[..., 1] + rng.normal(0, 1e-3, x.shape[:2])
+
+
+@pytest.mark.parametrize("read", READ)
+def test_deviations_are_honest(read):
+    x, q, qd = walked()
+    given = given_of(read, q, qd, sigma=(1e-4, 1e-3))
+    for causal in (True, False):
+        found = nd.joint_motion(DT * np.arange(6000), causal=causal, jerk=JERKS, **given)
+        for mean, sigma, truth in ((found.qdd, found.sigma_qdd, x[..., 2]), (found.qd, found.sigma_qd, x[..., 1])):
+            off = ((mean - truth) / sigma)[10:-10:60]  # so far apart that they are independent
+            assert chi2.ppf(1e-4, off.size) < np.sum(off**2) < chi2.ppf(1 - 1e-4, off.size)
 
 
 @pytest.mark.parametrize("read", READ)
 def test_the_noise_is_found(read):
-    jerks, dt = np.array([20.0, 100.0, 500.0]), 0.01
-    rng = np.random.default_rng(4)
-    x = simulated(rng, 5000, dt, jerks)
-    q, qd = x[..., 0] + rng.normal(0, 1e-4, x.shape[:2]), x[..., 1] + rng.normal(0, 1e-3, x.shape[:2])
-    given = ({"q": q} if read != "velocities" else {}) | ({"qd": qd} if read != "positions" else {})
-    noise = nd.joint_motion(dt * np.arange(5000), **given).noise
-    np.testing.assert_allclose(noise.jerk, jerks, rtol=0.2)
-    if read != "velocities":
-        np.testing.assert_allclose(noise.sigma_q, 1e-4, rtol=0.1)
-    if read != "positions":
-        np.testing.assert_allclose(noise.sigma_qd, 1e-3, rtol=0.1)
-    some = nd.joint_motion(dt * np.arange(5000), **given, jerk=jerks).noise
-    np.testing.assert_allclose(some.jerk, jerks)
+    _, q, qd = walked()
+    given = given_of(read, q[:5000], qd[:5000])
+    noise = nd.joint_motion(DT * np.arange(5000), **given).noise
+    np.testing.assert_allclose(noise.jerk, JERKS, rtol=0.2)
+    for name, sigma in (("q", 1e-4), ("qd", 1e-3)):
+        if name in given:
+            np.testing.assert_allclose(getattr(noise, f"sigma_{name}"), sigma, rtol=0.1)
+    some = nd.joint_motion(DT * np.arange(1000), **given_of(read, q[:1000], qd[:1000]), jerk=JERKS).noise
+    np.testing.assert_allclose(some.jerk, JERKS)
 
 
 def test_it_suits_each_joint_where_one_window_cannot():
@@ -198,33 +207,35 @@ def test_a_gap_widens_the_deviations():
     assert np.isfinite(found.qdd).all()
 
 
-def test_times_that_are_rounded_are_even():
+def test_times_that_are_rounded_are_even_and_joints_that_stand_still_do_no_harm():
     t = 1.7e9 + 0.001 * np.arange(3000)  # of UNIX, to a quarter of a microsecond
     read = np.sin(t - t[0])[:, None]
     found = nd.joint_motion(t, read, jerk=1000.0, sigma_q=1e-3)
     again = nd.joint_motion(0.001 * np.arange(3000), read, jerk=1000.0, sigma_q=1e-3)
     np.testing.assert_allclose(found.qdd, again.qdd, rtol=1e-6, atol=1e-6)
+    found = nd.joint_motion(T, Y)  # joints that stand still do no harm
+    np.testing.assert_allclose(found.qdd, 0.0, atol=1e-12)
+    assert np.isfinite(found.sigma_qdd).all()
+    assert (found.sigma_qdd > 0).all()
 
 
-@pytest.mark.parametrize("memory", [3.0, 30.0, 100.0])
-def test_what_it_settles_to_is_what_a_long_run_comes_to(memory):
-    model = JointModel(JointNoise(np.array([memory**-3.0]), None, np.ones(1)), 1.0)
-    S = model.before
-    for _ in range(int(model.settled.memory)):
-        before = S
-        S = model.predicted(model.updated(S, np.ones((1, 1), dtype=bool))[0], 1.0)
-    P, settled = S[0].T @ S[0], model.settled.before[0].T @ model.settled.before[0]
-    np.testing.assert_allclose(P, settled, rtol=1e-8)
-    assert before.shape == S.shape
+def test_what_it_settles_to_is_what_a_long_run_comes_to():
+    for memory in (3.0, 30.0, 100.0):
+        model = JointModel(JointNoise(np.array([memory**-3.0]), None, np.ones(1)), 1.0)
+        S = model.before
+        for _ in range(int(model.settled.memory)):
+            S = model.predicted(model.updated(S, np.ones((1, 1), dtype=bool))[0], 1.0)
+        P, settled = S[0].T @ S[0], model.settled.before[0].T @ model.settled.before[0]
+        np.testing.assert_allclose(P, settled, rtol=1e-8)
+        assert model.before.shape == S.shape
 
 
 T = 0.01 * np.arange(100)
 Y = np.zeros((100, 2))
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_what_is_wrong_is_told():
+    for given, said in (
         ({}, "nothing is read: give q, qd, or both"),
         ({"q": Y, "sigma_q": 0.0}, "sigma_q is 0: it must be positive"),
         ({"q": Y, "sigma_q": [1.0, -1.0]}, "sigma_q is -1: it must be positive"),
@@ -242,15 +253,6 @@ Y = np.zeros((100, 2))
         ({"t": np.zeros(100), "q": Y}, "at least two times are needed"),
         ({"t": T[:20], "q": Y[:20]}, "no 32 samples follow each other evenly"),
         ({"q": [["x"]] * 100}, "q is not an array of numbers"),
-    ],
-)
-def test_what_is_wrong_is_told(given, said):
-    with pytest.raises(InputError, match=said):
-        nd.joint_motion(**({"t": T} | given))
-
-
-def test_joints_that_stand_still_do_no_harm():
-    found = nd.joint_motion(T, Y)
-    np.testing.assert_allclose(found.qdd, 0.0, atol=1e-12)
-    assert np.isfinite(found.sigma_qdd).all()
-    assert (found.sigma_qdd > 0).all()
+    ):
+        with pytest.raises(InputError, match=said):
+            nd.joint_motion(**({"t": T} | given))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -9,42 +11,35 @@ from scipy.spatial.transform import Rotation
 import nori_dyn as nd
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
+from nori_dyn.model.joints import Free
 from tests.logs import samples_in
+from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
+from tests.unit.logs.test_reading import FOOT
 
 ARM = nd.autotree(2)
 ID = nd.System(ARM, "inverse_dynamics")
 MOTION = [{"of": "q:{joint}", "from": "q[{k}]"}, {"of": "qd:{joint}", "from": "qd[{k}]"}]
 ACCELERATION = {"of": "qdd:{joint}", "from": "qdd[{k}]"}
-WRENCH = {
-    "name": "cell",
-    "measurements": [
-        {"type": "joint_acceleration", "joints": "all", "sigma": 1.0},
-        {"type": "external_wrench", "links": "link2", "name": "cell"},
-        {"type": "external_wrench", "links": {"except": ["link2"]}, "value": 0},
-    ],
-}
+FELT = sensor_set(
+    ACCELERATIONS | {"sigma": 1.0},
+    WRENCHES | {"links": "link2", "name": "cell"},
+    WRENCHES | {"links": {"except": ["link2"]}, "value": 0},
+)
 COMPONENTS = ["fx", "fy", "fz", "mx", "my", "mz"]
 
 
-def saved(path, n=5, seed=0, **arrays):
-    rng = np.random.default_rng(seed)
-    usual = {"q": rng.normal(size=(n, 2)), "qd": rng.normal(size=(n, 2)), "qdd": rng.normal(size=(n, 2))}
-    kept = usual | arrays
+def saved(path, **arrays):
+    rng = np.random.default_rng(0)
+    kept = {kind: rng.normal(size=(5, 2)) for kind in ("q", "qd", "qdd")} | arrays
     np.savez(path, **kept)
     return kept
 
 
 def test_units_scales_offsets_and_the_order_of_joints(tmp_path):
     told = saved(tmp_path / "log.npz")
+    turned = {"joints": ["joint2", "joint1"], "unit": "deg", "scale": -1, "offset": 0.5}
     columns = [
-        {
-            "of": "q:{joint}",
-            "from": "q[{k}]",
-            "joints": ["joint2", "joint1"],
-            "unit": "deg",
-            "scale": -1,
-            "offset": 0.5,
-        },
+        MOTION[0] | turned,
         {"of": "qd:{joint}", "from": ["qd[0]", "qd[1]"], "unit": "rpm", "scale": [2.0, 3.0]},
         {"of": "qdd:joint1", "from": "qdd[1]", "unit": "deg/s2"},
         {"of": "qdd:joint2", "value": 0.25},
@@ -53,11 +48,16 @@ def test_units_scales_offsets_and_the_order_of_joints(tmp_path):
     np.testing.assert_allclose(log.q, 0.5 - np.deg2rad(told["q"][:, ::-1]), rtol=1e-14)
     np.testing.assert_allclose(log.qd, told["qd"] * [2, 3] * 2 * np.pi / 60, rtol=1e-14)
     np.testing.assert_allclose(log.y, np.column_stack([np.deg2rad(told["qdd"][:, 1]), np.full(5, 0.25)]), rtol=1e-14)
+    saved(tmp_path / "log.npz", tau=np.ones((5, 2)))
+    counts = LogCounts()
+    more = {"of": "tau:{joint}", "from": "tau[{k}]", "joints": ["joint1", "joint2"]}  # than the sensors take
+    samples_in(tmp_path / "log.npz", ID, mapping={"columns": [*MOTION, ACCELERATION, more]}, counts=counts)
+    assert counts.ignored == ("tau (2 columns)",)
 
 
 def test_a_wrench_in_other_axes_is_that_of_pinocchio(tmp_path):
     pin = pytest.importorskip("pinocchio")
-    system = nd.System(ARM, nd.SensorSet.from_dict(WRENCH))
+    system = nd.System(ARM, FELT)
     rng = np.random.default_rng(1)
     wrenches, rpy, xyz = rng.normal(size=(5, 6)), [0.3, -0.7, 1.1], [0.1, -0.2, 0.3]
     saved(tmp_path / "log.npz", ft=wrenches)
@@ -69,30 +69,28 @@ def test_a_wrench_in_other_axes_is_that_of_pinocchio(tmp_path):
         np.testing.assert_allclose(read, np.concatenate([expected.angular, expected.linear]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("given", ["rpy", "wxyz", "xyzw"])
-@pytest.mark.parametrize("axes", ["body", "world", "mujoco"])
-def test_the_pose_and_velocity_of_a_free_base(tmp_path, given, axes):
+def test_the_pose_and_velocity_of_a_free_base(tmp_path):
     tree = floating()
     system = nd.System(tree, "inverse_dynamics")
-    rng = np.random.default_rng(2)
-    n = 4
+    rng, n, name = np.random.default_rng(2), 4, tree.joint_names[0]
     rotation = Rotation.random(n, rng=rng)
     xyzw, position, velocity = rotation.as_quat(), rng.normal(size=(n, 3)), rng.normal(size=(n, 6))
-    told = {"rpy": rotation.as_euler("xyz"), "wxyz": xyzw[:, [3, 0, 1, 2]], "xyzw": xyzw}[given]
+    orientations = {"rpy": rotation.as_euler("xyz"), "wxyz": xyzw[:, [3, 0, 1, 2]], "xyzw": xyzw}
     world = np.column_stack([rotation.apply(velocity[:, :3]), rotation.apply(velocity[:, 3:])])
-    shown = {"body": velocity, "world": world, "mujoco": np.column_stack([velocity[:, :3], world[:, 3:]])}[axes]
-    np.savez(tmp_path / "log.npz", p=position, R=told, v=shown, a=np.zeros((n, 6)))
-    pose = [f"p[{k}]" for k in range(3)] + [f"R[{k}]" for k in range(told.shape[1])]
-    name = tree.joint_names[0]
-    columns = [
-        {"of": f"q:{name}", "from": pose, "orientation": given},
-        {"of": f"qd:{name}", "from": "v[{k}]", "axes": axes},
-        {"of": f"qdd:{name}", "from": "a[{k}]"},
-    ]
-    log = samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
-    np.testing.assert_allclose(log.q[:, :3], position)
-    assert np.abs((Rotation.from_quat(log.q[:, 3:]) * rotation.inv()).magnitude()).max() < 1e-12
-    np.testing.assert_allclose(log.qd, velocity, atol=1e-12)
+    velocities = {"body": velocity, "world": world, "mujoco": np.column_stack([velocity[:, :3], world[:, 3:]])}
+    for given, axes in product(orientations, velocities):
+        told = orientations[given]
+        np.savez(tmp_path / "log.npz", p=position, R=told, v=velocities[axes], a=np.zeros((n, 6)))
+        pose = [f"p[{k}]" for k in range(3)] + [f"R[{k}]" for k in range(told.shape[1])]
+        columns = [
+            {"of": f"q:{name}", "from": pose, "orientation": given},
+            {"of": f"qd:{name}", "from": "v[{k}]", "axes": axes},
+            {"of": f"qdd:{name}", "from": "a[{k}]"},
+        ]
+        log = samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
+        np.testing.assert_allclose(log.q[:, :3], position)
+        assert np.abs((Rotation.from_quat(log.q[:, 3:]) * rotation.inv()).magnitude()).max() < 1e-12, given
+        np.testing.assert_allclose(log.qd, velocity, atol=1e-12, err_msg=axes)
 
 
 def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
@@ -117,10 +115,7 @@ def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
 
 def floating():
     """Return one free body."""
-    from nori_dyn.model.joints import Free
-
-    tree = nd.autotree(1)
-    return tree.replace(joints=(Free(),))
+    return nd.autotree(1).replace(joints=(Free(),))
 
 
 WRONG = {
@@ -137,38 +132,21 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("said", "entry"), WRONG.items())
-def test_what_does_not_fit_is_told_by_entry(tmp_path, said, entry):
+def test_what_does_not_fit_is_told_by_entry(tmp_path):
     saved(tmp_path / "log.npz")
-    first = [] if {"of": "q:{joint}"} | entry == entry and "twice" not in said else [MOTION[0]]
-    columns = [*first, {"of": "q:{joint}"} | entry] if "twice" in said else [{"of": "q:{joint}"} | entry]
-    with pytest.raises(MappingError) as caught:
-        samples_in(tmp_path / "log.npz", ID, mapping={"columns": [*columns, MOTION[1], ACCELERATION]})
-    assert said in str(caught.value)
-
-
-def test_a_mapping_for_more_than_the_sensors_take_is_no_mistake(tmp_path):
-    saved(tmp_path / "log.npz", tau=np.ones((5, 2)))
-    counts = LogCounts()
-    columns = [*MOTION, ACCELERATION, {"of": "tau:{joint}", "from": "tau[{k}]", "joints": ["joint1", "joint2"]}]
-    samples_in(tmp_path / "log.npz", ID, mapping={"columns": columns}, counts=counts)
-    assert counts.ignored == ("tau (2 columns)",)
+    for said, entry in WRONG.items():
+        first = [MOTION[0]] if "of" in entry else []
+        columns = [*first, {"of": "q:{joint}"} | entry, MOTION[1], ACCELERATION]
+        with pytest.raises(MappingError) as caught:
+            samples_in(tmp_path / "log.npz", ID, mapping={"columns": columns})
+        assert said in str(caught.value)
 
 
 def test_contacts_are_closed_above_a_threshold(tmp_path):
-    sensors = {"name": "foot", "measurements": [{"type": "joint_acceleration", "joints": "all"}], "contacts": {}}
-    wrench = {"type": "external_wrench", "links": "all"}
-    sensors["contacts"] = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
-    tree = nd.autotree(1)
-    known = nd.SensorSet.from_dict(sensors)
-    systems = {(): nd.System(tree, known.in_contact())}
+    systems = {(): nd.System(nd.autotree(1), nd.SensorSet.from_dict(FOOT).in_contact())}
     np.savez(tmp_path / "log.npz", q=np.zeros(3), qd=np.zeros(3), qdd=np.zeros(3), force=[19.0, 20.0, -5.0])
-    columns = [
-        {"of": "q:joint1", "from": "q"},
-        {"of": "qd:joint1", "from": "qd"},
-        {"of": "qdd:joint1", "from": "qdd"},
-        {"of": "contact:tip", "from": "force", "above": 20},
-    ]
+    columns = [{"of": f"{kind}:joint1", "from": kind} for kind in ("q", "qd", "qdd")]
+    columns.append({"of": "contact:tip", "from": "force", "above": 20})
     log = samples_in(tmp_path / "log.npz", systems, contacts=("tip",), mapping={"columns": columns})
     assert log.contacts.tolist() == [[0.0], [0.0], [0.0]]
     columns[-1]["above"] = 19.5

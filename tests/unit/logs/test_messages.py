@@ -15,6 +15,8 @@ from nori_dyn.logs.messages import MalformedMessage, Topic, layout_of, parsed_ty
 
 STORES = {"cdr": get_typestore(Stores.ROS2_JAZZY), "ros1": get_typestore(Stores.ROS1_NOETIC)}
 KIND = "sensor_msgs/msg/JointState"
+BAR = "=" * 80
+BOTH = pytest.mark.parametrize("encoding", STORES)
 
 
 def serialized(encoding, message, kind):
@@ -75,7 +77,7 @@ def numbers_in(store, kind, value):
     return total
 
 
-@pytest.mark.parametrize("encoding", ["cdr", "ros1"])
+@BOTH
 def test_every_kind_that_comes_with_ros(encoding):
     store, rng = STORES[encoding], np.random.default_rng(2)
     read = 0
@@ -113,7 +115,14 @@ def topic(encoding="cdr"):
     return Topic("/joint_states", KIND, standard_types(encoding), encoding)
 
 
-@pytest.mark.parametrize("encoding", ["cdr", "ros1"])
+def looked_at(name, kind, types, data):
+    """Return a topic that has seen a message."""
+    found = Topic(name, kind, types, "cdr")
+    found.look(data)
+    return found
+
+
+@BOTH
 def test_joints_go_by_name_whatever_their_order(encoding):
     arm = topic(encoding)
     messages = [
@@ -126,40 +135,27 @@ def test_joints_go_by_name_whatever_their_order(encoding):
     for message in messages[:4]:
         arm.look(message)
     names = [f"/joint_states.{kind}:{joint}" for kind in ("position", "velocity", "effort") for joint in "ab"]
-    nan = np.nan
-    expected = [
-        [1, 1, nan, 1, nan],
-        [2, 2, 2, 2, nan],
-        [3, 3, nan, nan, nan],
-        [4, 4, 4, nan, nan],
-        [5, 5, nan, 5, nan],
-        [6, 6, 6, 6, nan],
-    ]
+    a, b = [1, 1, np.nan, 1, np.nan], [1, 1, 1, 1, np.nan]  # of which messages tell each joint; velocities of fewer
+    expected = np.outer(np.arange(1, 7), np.ones(5)) * ([a, b] * 3)
+    expected[2:4, 3] = np.nan
     np.testing.assert_array_equal(arm.decode(messages, names), expected)
     assert "/joint_states.position:c" in arm.columns
     assert arm.clock == "/joint_states.header.stamp"
 
 
-def test_either_order_of_bytes_is_read():
-    arm = topic()
+def test_either_order_of_bytes_names_that_occur_twice_and_no_stamp():
     messages = [joint_state(["a"], [1.5], order=order) for order in ("little", "big", "little")]
     names = ["/joint_states.position:a", "/joint_states.header.stamp"]
-    np.testing.assert_array_equal(arm.decode(messages, names), [[1.5] * 3, [5.25] * 3])
-
-
-def test_names_that_occur_twice_are_numbered():
+    np.testing.assert_array_equal(topic().decode(messages, names), [[1.5] * 3, [5.25] * 3])
+    arm = topic()
+    arm.look(joint_state(["a"], [1], stamp=(0, 0)))
+    assert arm.clock == "/joint_states.log_time"
     arm = topic()
     arm.look(joint_state(["a", "a"], [1, 2]))
     assert {"/joint_states.position[0]", "/joint_states.position[1]"} < set(arm.columns)
 
 
-def test_without_stamps_the_log_tells_the_time():
-    arm = topic()
-    arm.look(joint_state(["a"], [1], stamp=(0, 0)))
-    assert arm.clock == "/joint_states.log_time"
-
-
-@pytest.mark.parametrize("encoding", ["cdr", "ros1"])
+@BOTH
 def test_bytes_that_are_no_message_are_told(encoding):
     whole = joint_state(["a", "b"], [1, 2], [3, 4], [5, 6], encoding)
     for size in range(len(whole)):
@@ -187,50 +183,34 @@ def test_a_malformed_message_among_others_is_named():
         topic().decode([whole, whole, bytes(broken)], ["/joint_states.position:a"])
 
 
-def test_pictures_are_no_columns():
-    store = STORES["cdr"]
+def test_pictures_and_arrays_of_messages_that_are_too_long_are_no_columns():
     kind = "sensor_msgs/msg/Image"
-    picture = drawn(store, kind, np.random.default_rng(1))
+    picture = drawn(STORES["cdr"], kind, np.random.default_rng(1))
     picture.data = np.zeros(100_000, dtype=np.uint8)
-    camera = Topic("/camera", kind, standard_types("cdr"), "cdr")
-    camera.look(serialized("cdr", picture, kind))
+    camera = looked_at("/camera", kind, standard_types("cdr"), serialized("cdr", picture, kind))
     assert {"/camera.height", "/camera.width"} < set(camera.columns)
     assert not any(name.startswith("/camera.data") for name in camera.columns)
-
-
-def test_definitions_come_from_the_file():
-    text = (
-        "# Of a module of its own\nInner[] parts\nuint8 LEFT=1\nfloat32[2] pair\nstring[<=3] names\n"
-        + "=" * 80
-        + "\nMSG: odd/Inner\nint16 x\n"
-    )
-    types = parsed_types(text, "odd/msg/Outer")
-    data = b"\0\1\0\0" + b"\2\0\0\0" + b"\7\0\xff\xff" + np.array([1.5, -2], "<f4").tobytes() + b"\0\0\0\0"
-    odd = Topic("/odd", "odd/msg/Outer", types, "cdr")
-    odd.look(data)
-    assert odd.columns[:-1] == ("/odd.parts[0].x", "/odd.parts[1].x", "/odd.pair[0]", "/odd.pair[1]")
-    np.testing.assert_array_equal(odd.decode([data], odd.columns[:-1])[:, 0], [7, -1, 1.5, -2])
-    with pytest.raises(MalformedMessage, match="cannot be read"):
-        parsed_types("float64[ x", "odd/msg/Odd")
-
-
-def test_arrays_of_messages_that_are_too_long_are_no_columns():
-    types = parsed_types("Point[] points\nfloat64 x\n" + "=" * 80 + "\nMSG: odd/Point\nfloat64 x\n", "odd/msg/Cloud")
+    types = parsed_types(f"Point[] points\nfloat64 x\n{BAR}\nMSG: odd/Point\nfloat64 x\n", "odd/msg/Cloud")
     data = b"\0\1\0\0" + np.array([5000, 0], "<u4").tobytes() + np.arange(5001.0).tobytes()
-    cloud = Topic("/cloud", "odd/msg/Cloud", types, "cdr")
-    cloud.look(data)
+    cloud = looked_at("/cloud", "odd/msg/Cloud", types, data)
     assert cloud.columns == ("/cloud.x", "/cloud.log_time")
     assert cloud.decode([data], ["/cloud.x"])[0, 0] == 5000
 
 
-def test_definitions_in_idl():
-    bar = "=" * 80
+def test_definitions_come_from_the_file_also_in_idl():
+    text = "# Of a module of its own\nInner[] parts\nuint8 LEFT=1\nfloat32[2] pair\nstring[<=3] names\n"
+    types = parsed_types(f"{text}{BAR}\nMSG: odd/Inner\nint16 x\n", "odd/msg/Outer")
+    data = b"\0\1\0\0" + b"\2\0\0\0" + b"\7\0\xff\xff" + np.array([1.5, -2], "<f4").tobytes() + b"\0\0\0\0"
+    odd = looked_at("/odd", "odd/msg/Outer", types, data)
+    assert odd.columns[:-1] == ("/odd.parts[0].x", "/odd.parts[1].x", "/odd.pair[0]", "/odd.pair[1]")
+    np.testing.assert_array_equal(odd.decode([data], odd.columns[:-1])[:, 0], [7, -1, 1.5, -2])
+    with pytest.raises(MalformedMessage, match="cannot be read"):
+        parsed_types("float64[ x", "odd/msg/Odd")
     inner = "module odd { module msg { struct Inner { short x; }; }; };"
     outer = "module odd { module msg { struct Outer { odd::msg::Inner part; sequence<double> y; }; }; };"
-    text = f"{bar}\nIDL: odd/msg/Outer\n{outer}\n{bar}\nIDL: odd/msg/Inner\n{inner}\n"
+    text = f"{BAR}\nIDL: odd/msg/Outer\n{outer}\n{BAR}\nIDL: odd/msg/Inner\n{inner}\n"
     types = parsed_types(text, "odd/msg/Outer", is_idl=True)
     data = b"\0\1\0\0" + np.array([7, 0], "<i2").tobytes() + np.array([1], "<u4").tobytes() + np.array(0.5).tobytes()
-    odd = Topic("/odd", "odd/msg/Outer", types, "cdr")
-    odd.look(data)
+    odd = looked_at("/odd", "odd/msg/Outer", types, data)
     assert odd.columns[:-1] == ("/odd.part.x", "/odd.y[0]")
     np.testing.assert_array_equal(odd.decode([data], odd.columns[:-1])[:, 0], [7, 0.5])

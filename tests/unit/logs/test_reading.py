@@ -14,6 +14,7 @@ from nori_dyn.logs.differentiation import Differentiation
 from nori_dyn.logs.log import whole_table
 from nori_dyn.logs.samples import contact_states
 from tests.logs import samples_in
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 ARM = nd.autotree(2)
 SYSTEM = nd.System(ARM, "inverse_dynamics")
@@ -21,80 +22,62 @@ NAMES = ["q[0]", "q[1]", "qd[0]", "qd[1]", "qdd[0]", "qdd[1]"]
 ROWS = [[0.5, 1.0, -2.0, 1e-3, 0.0, 5.0], [0.25, 2.0, -2.5, -1e-3, 1.0, 6.0], [0.125, 3.0, 0.0, 0.0, 2.0, 7.0]]
 
 
-def written(path, delimiter=",", names=NAMES, rows=ROWS, decimal="."):
-    cells = [[str(x).replace(".", decimal) for x in row] for row in rows]
-    path.write_text("\n".join(delimiter.join(line) for line in [names, *cells]) + "\n")
+def written(path, delimiter=",", names=NAMES, rows=ROWS):
+    path.write_text("\n".join(delimiter.join(map(str, line)) for line in [names, *rows]) + "\n")
     return path
 
 
-@pytest.mark.parametrize("delimiter", [",", ", ", ";", "; ", "\t", " ", "   "])
-def test_what_stands_between_columns_is_found(tmp_path, delimiter):
-    counts = LogCounts()
-    log = samples_in(written(tmp_path / "log.csv", delimiter), SYSTEM, counts=counts)
-    np.testing.assert_array_equal(np.column_stack([log.q, log.qd, log.y]), ROWS)
-    assert counts.unused == ()
+def assert_rows(log, rows=ROWS, why=""):
+    np.testing.assert_array_equal(np.column_stack([log.q, log.qd, log.y]), rows, err_msg=why)
 
 
-def test_what_programs_put_around_numbers(tmp_path):
+def test_what_stands_between_columns_is_found(tmp_path):
+    for delimiter in (",", ", ", ";", "; ", "\t", " ", "   "):
+        counts = LogCounts()
+        assert_rows(samples_in(written(tmp_path / "log.csv", delimiter), SYSTEM, counts=counts), why=repr(delimiter))
+        assert counts.unused == ()
+
+
+def test_what_programs_put_around_numbers_and_names(tmp_path):
     path = tmp_path / "log.csv"
     text = written(path).read_text()
     np.savetxt(path, ROWS, delimiter=",", header=",".join(NAMES))  # a line of names that begins with #
-    np.testing.assert_array_equal(samples_in(path, SYSTEM).y, np.array(ROWS)[:, 4:])
+    assert_rows(samples_in(path, SYSTEM))
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())  # Excel's
-    np.testing.assert_array_equal(samples_in(path, SYSTEM).y, np.array(ROWS)[:, 4:])
+    assert_rows(samples_in(path, SYSTEM))
     path.write_text("\n".join(f'"{line}"'.replace(",", '","') for line in text.splitlines()))  # all in quotes
-    np.testing.assert_array_equal(samples_in(path, SYSTEM).y, np.array(ROWS)[:, 4:])
+    assert_rows(samples_in(path, SYSTEM))
     path = tmp_path / "log.csv.gz"
     path.write_bytes(gzip.compress(text.replace("5.0\n", "5.0\n\n# a remark\n").encode()))
-    np.testing.assert_array_equal(samples_in(path, SYSTEM).y, np.array(ROWS)[:, 4:])
-
-
-def test_a_name_with_a_comma_is_in_quotes(tmp_path):
+    assert_rows(samples_in(path, SYSTEM))
     path = tmp_path / "log.csv"
     path.write_text('"a,b",c\n1,2\n')
     assert {name: column.tolist() for name, column in whole_table(path).items()} == {"a,b": [1.0], "c": [2.0]}
 
 
-@pytest.mark.parametrize(
-    ("q", "qd", "qdd", "tau"),
-    [("q", "dq", "ddq", "tau_J"), ("position", "velocity", "acceleration", "effort"), ("q", "qd", "y", "tau")],
-)
-def test_what_others_call_columns(tmp_path, q, qd, qdd, tau):
-    sensors = [
-        {"type": "joint_acceleration", "joints": "all", "sigma": 1.0},
-        {"type": "joint_torque", "joints": "all", "sigma": 1.0},
-        {"type": "external_wrench", "links": "all", "value": 0},
-    ]
-    system = nd.System(ARM, nd.SensorSet.from_dict({"name": "both", "measurements": sensors}))
-    names = [f"{kind}[{k}]" for kind in (q, qd, qdd, tau) for k in range(2)]
+def test_what_others_call_columns(tmp_path):
+    weighed = [kind | {"sigma": 1.0} for kind in (ACCELERATIONS, TORQUES)]
+    system = nd.System(ARM, sensor_set(*weighed, WRENCHES | {"value": 0}))
     rows = np.arange(16.0).reshape(2, 8)
-    log = samples_in(written(tmp_path / "log.csv", names=names, rows=rows), system)
-    np.testing.assert_array_equal(np.column_stack([log.q, log.qd, log.y]), rows)
-    arrays = dict(zip((q, qd, qdd, tau), np.split(rows, 4, axis=1), strict=True))
-    np.savez(tmp_path / "log.npz", **arrays)
-    log = samples_in(tmp_path / "log.npz", system)
-    np.testing.assert_array_equal(np.column_stack([log.q, log.qd, log.y]), rows)
+    for kinds in ("q dq ddq tau_J", "position velocity acceleration effort", "q qd y tau"):
+        names = [f"{kind}[{k}]" for kind in kinds.split() for k in range(2)]
+        assert_rows(samples_in(written(tmp_path / "log.csv", names=names, rows=rows), system), rows, kinds)
+        np.savez(tmp_path / "log.npz", **dict(zip(kinds.split(), np.split(rows, 4, axis=1), strict=True)))
+        assert_rows(samples_in(tmp_path / "log.npz", system), rows, kinds)
 
 
 def test_torques_on_either_side_of_the_gear_have_columns_of_their_own(tmp_path):
-    sensors = [
-        {"type": "joint_torque", "joints": "all", "offset": {"sigma": 1.0}},
-        {"type": "joint_torque", "joints": "all", "side": "link"},
-    ]
     robot = ARM.replace(components=(nd.components.Rotor(joints="all", inertia=0.1),))
-    system = nd.System(robot, nd.SensorSet.from_dict({"name": "both", "measurements": sensors}))
+    system = nd.System(robot, sensor_set(TORQUES | {"offset": {"sigma": 1.0}}, TORQUES | {"side": "link"}))
     names = [f"{kind}[{k}]" for kind in ("q", "qd", "tau", "tau_J") for k in range(2)]
     rows = np.arange(16.0).reshape(2, 8)
-    log = samples_in(written(tmp_path / "log.csv", names=names, rows=rows), system)
-    np.testing.assert_array_equal(np.column_stack([log.q, log.qd, log.y]), rows)
+    assert_rows(samples_in(written(tmp_path / "log.csv", names=names, rows=rows), system), rows)
 
 
 def test_columns_that_are_not_used_are_named(tmp_path):
-    names = [*NAMES, "mode", "motor[0]", "motor[1]"]
+    names, rows = [*NAMES, "mode", "motor[0]", "motor[1]"], [[*row, 1, 2, 3] for row in ROWS]
     counts = LogCounts()
-    samples_in(
-        written(tmp_path / "log.csv", names=names, rows=[[*row, 1, 2, 3] for row in ROWS]), SYSTEM, counts=counts
-    )
+    samples_in(written(tmp_path / "log.csv", names=names, rows=rows), SYSTEM, counts=counts)
     assert counts.unused == ("mode", "motor (2 columns)")
 
 
@@ -107,21 +90,18 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), WRONG.items())
-def test_what_is_wrong_is_told_with_its_place(tmp_path, text, said):
-    (tmp_path / "log.csv").write_text(text)
-    with pytest.raises(FileFormatError) as caught:
-        whole_table(tmp_path / "log.csv")
-    assert said in str(caught.value)
+def test_what_is_wrong_is_told_with_its_place(tmp_path):
+    for text, said in WRONG.items():
+        (tmp_path / "log.csv").write_text(text)
+        with pytest.raises(FileFormatError) as caught:
+            whole_table(tmp_path / "log.csv")
+        assert said in str(caught.value)
 
 
-def test_a_column_that_is_needed_is_named(tmp_path):
+def test_a_column_that_is_needed_is_named_and_one_that_is_called_otherwise_suggested(tmp_path):
     (tmp_path / "log.csv").write_text("q[0],q[1]\n1,2\n")
     with pytest.raises(InputError, match=r"has no column 'q:joint3' or 'q\[2\]' \(3 numbers of q are needed\)"):
         samples_in(tmp_path / "log.csv", nd.System(nd.autotree(3), "inverse_dynamics"))
-
-
-def test_a_column_that_is_called_otherwise_is_suggested(tmp_path):
     path = written(tmp_path / "log.csv", names=["q_0", *NAMES[1:]])
     with pytest.raises(InputError, match=r"has no column 'q:joint1' or 'q\[0\]'.*Did you mean its column"):
         samples_in(path, SYSTEM)
@@ -140,13 +120,8 @@ def test_accelerations_take_the_step_of_time_from_the_log(tmp_path):
 
 FOOT = {
     "name": "foot",
-    "measurements": [{"type": "joint_acceleration", "joints": "all"}],
-    "contacts": {
-        "tip": {
-            "closed": [{"type": "external_wrench", "links": "all", "name": "push"}],
-            "open": [{"type": "external_wrench", "links": "all", "value": 0}],
-        }
-    },
+    "measurements": [ACCELERATIONS],
+    "contacts": {"tip": {"closed": [WRENCHES | {"name": "push"}], "open": [WRENCHES | {"value": 0}]}},
 }
 
 

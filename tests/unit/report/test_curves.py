@@ -71,12 +71,9 @@ def test_lines_end_at_gaps_and_where_nothing_is_known():
     parts = points(line(Bins.of(t, 100, np.array([9])), x, Scale(0.0, 19.0)))
     assert [len(part) - 1 for part in parts] == [5, 4, 5, 4]
     assert points(line(Bins.of(t, 100), np.full(20, np.nan), Scale(0.0, 1.0))) == []
-
-
-def test_gaps_end_lines_of_binned_samples():
     t = np.concatenate([np.arange(5000) * 1e-3, 20 + np.arange(5000) * 1e-3])
     bins = Bins.of(t, 500, np.array([4999]))
-    first, second = points(line(bins, np.sin(t), Scale(-1.0, 1.0)))
+    first, second = points(line(bins, np.sin(t), Scale(-1.0, 1.0)))  # of binned samples
     assert first[-1][0] < SIZE * 5.1 / 25 < SIZE * 19.9 / 25 < second[0][0]
 
 
@@ -95,7 +92,7 @@ def test_a_band_holds_all_of_its_samples_and_leaves_out_infinite_ones():
         np.testing.assert_allclose(10 - ys.max() * 20 / SIZE, (x - half)[own].min(), atol=3e-3)
 
 
-def test_what_is_kept_of_samples_has_every_extreme():
+def test_what_is_kept_of_samples_has_every_extreme_and_a_flag_of_one_can_be_seen():
     x = np.random.default_rng(3).normal(size=10_000)
     x[1234], x[4321] = 99.0, np.nan
     bins = Bins.of(np.arange(10_000.0), 100)
@@ -106,9 +103,6 @@ def test_what_is_kept_of_samples_has_every_extreme():
     assert (np.diff(found) > 0).all()
     short = Bins.of(np.arange(50.0), 100)
     np.testing.assert_array_equal(kept(short, x[:50]), np.arange(50))
-
-
-def test_a_flag_of_one_sample_can_be_seen():
     bins = Bins.of(np.arange(600_000) * 1e-3, 1000)
     flag = np.zeros(600_000, dtype=bool)
     flag[300_000] = True
@@ -120,13 +114,11 @@ def test_a_flag_of_one_sample_can_be_seen():
     assert [spans(bins, bins.any(flag))[k][k and 1] for k in (0, -1)] == [0, SIZE]
 
 
-@pytest.mark.parametrize(
-    ("low", "high"), [(0, 1), (-3.2, 17), (1e-7, 3e-7), (-5e8, 2e9), (387.1, 387.2), (-1e-9, 1e-9)]
-)
-def test_ticks_are_round_and_lie_between(low, high):
-    found = ticks(low, high, 4)
-    assert 2 <= len(found) <= 7
-    for label, x in found:
-        assert low - 1e-6 * (high - low) <= x <= high + 1e-6 * (high - low)
-        assert float(label) == pytest.approx(x, abs=0.01 * (high - low))
-    assert len({label for label, _ in found}) == len(found)
+def test_ticks_are_round_and_lie_between():
+    for low, high in ((0, 1), (-3.2, 17), (1e-7, 3e-7), (-5e8, 2e9), (387.1, 387.2), (-1e-9, 1e-9)):
+        found = ticks(low, high, 4)
+        assert 2 <= len(found) <= 7
+        for label, x in found:
+            assert low - 1e-6 * (high - low) <= x <= high + 1e-6 * (high - low)
+            assert float(label) == pytest.approx(x, abs=0.01 * (high - low))
+        assert len({label for label, _ in found}) == len(found)

@@ -19,19 +19,8 @@ from nori_dyn.report.recorded import SINGULAR, Recorded
 from nori_dyn.report.suspicions import alarm, suspicions, windows
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.tables import number
-from tests.browser import CONTRAST, WIDTHS, parsed, text
-from tests.recorded_logs import (
-    DT,
-    FAULTY,
-    GAP,
-    MISSING,
-    SPIKE,
-    START,
-    N,
-    estimated,
-    exact_plan,
-    log_file,
-)
+from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text
+from tests.recorded_logs import DT, FAULTY, GAP, MISSING, SPIKE, START, N, estimated, exact_plan, log_file
 from tests.unit.report.test_curves import points
 
 FIRST, SECOND = "second:panda_joint2", "third:panda_joint4"
@@ -59,10 +48,15 @@ def panels(root, section: str = "estimates") -> dict:
     return {text(figure.find("figcaption/b")): figure for figure in own.iter("figure")}
 
 
+def frame_of(figure) -> tuple:
+    """Return the frame of a figure, and the numbers at its lower and upper end."""
+    frame = figure.find("div[@class='frame']")
+    return frame, float(frame.get("data-low")), float(frame.get("data-high"))
+
+
 def read_back(figure, label: str) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the times and numbers of a line as they are drawn, and how exact the numbers are."""
-    frame = figure.find("div[@class='frame']")
-    low, high = float(frame.get("data-low")), float(frame.get("data-high"))
+    frame, low, high = frame_of(figure)
     labels = [text(key) for key in figure.iterfind("figcaption/span") if "key" in key.get("class")]
     paths = [path for path in frame.iter("path") if "line" in path.get("class")]
     parts = points(paths[labels.index(label)].get("d"))
@@ -85,6 +79,10 @@ def test_the_verdict_names_the_faulty_sensor_and_when():
     assert f"Suspect as well: {SECOND}." in said
     assert f"tau:panda_joint3 in {MISSING.stop - MISSING.start} of {N:,} samples" in said
     assert "The log has 1 gap, the longest of 2.01 s." in said
+    rows = {text(row[0]): text(row[1]) for row in root.iterfind(".//dl/div")}
+    assert rows["first sample"] == f"at {START:.6f} s of the log's own time"
+    assert rows["gaps"] == "1"
+    assert rows["readings"] == "28 weighed, of 28 sensors"
 
 
 def test_suspects_are_those_that_were_made_faulty_and_when_they_were():
@@ -101,26 +99,18 @@ def test_suspects_are_those_that_were_made_faulty_and_when_they_were():
 
 
 def test_sound_sensors_are_not_accused():
+    """And of a thousand logs of made up residuals, about one is; of forty, none is to be expected."""
     root = parsed(page("sound"))
     assert text(root.find(".//h1")).endswith("The readings fit together")
     assert log("sound").suspects == {}
     assert "suspect" not in text(root.find(".//header"))
     diagnosis = log("sound").diagnosis
     assert np.nanmax(np.abs(diagnosis.normalised)) < alarm(diagnosis)
-
-
-def test_how_often_sound_sensors_are_accused():
-    """Of a thousand logs of made up residuals, about one is; of forty, none is to be expected."""
-    sound, rng = log("sound").diagnosis, np.random.default_rng(7)
-    few = slice(0, 200)
-    accused = 0
+    rng, spreads, accused = np.random.default_rng(7), diagnosis.spreads[:200], 0
     for _ in range(40):
-        spreads = sound.spreads[few]
         noise = np.where(np.isnan(spreads), 0.0, spreads) * rng.normal(size=spreads.shape)
-        made = Diagnosis(
-            sound.estimate, {}, sound.readings, sound.sensors, noise, spreads, np.ones(200), np.ones(200, dtype=int)
-        )
-        accused += bool(suspicions(made))
+        known = diagnosis.estimate, {}, diagnosis.readings, diagnosis.sensors
+        accused += bool(suspicions(Diagnosis(*known, noise, spreads, np.ones(200), np.ones(200, dtype=int))))
     assert accused <= 1
 
 
@@ -168,16 +158,18 @@ def test_strips_say_when_something_happened():
     root = parsed(page())
     labels = [text(label).partition("\n")[0] for label in root.iterfind(".//div[@class='label']")]
     strips = dict(zip(labels, root.iterfind(".//div[@class='frame strip']"), strict=True))
-    (dropped,) = (strip for label, strip in strips.items() if label.startswith("dropped: tau:panda_joint3"))
-    ((start, width),) = (map(int, re.match(r"M(\d+) 0h(\d+)", path.get("d")).groups()) for path in dropped.iter("path"))
-    end = log().time[-1]
-    assert start / SIZE * end <= DT * MISSING.start + 0.02
-    assert (start + width) / SIZE * end >= DT * (MISSING.stop - 1) - 0.02
-    assert width / SIZE * end < 0.3
-    (gap,) = (strip for label, strip in strips.items() if label.startswith("gaps in time"))
-    ((start, width),) = (map(int, re.match(r"M(\d+) 0h(\d+)", path.get("d")).groups()) for path in gap.iter("path"))
-    assert start / SIZE * end == pytest.approx(DT * GAP, abs=0.02)
-    assert width / SIZE * end == pytest.approx(2.01, abs=0.02)
+
+    def marked(beginning: str) -> tuple[float, float]:
+        """Return when the only mark of a strip starts, and how long it is."""
+        (strip,) = (strip for label, strip in strips.items() if label.startswith(beginning))
+        (found,) = (re.match(r"M(\d+) 0h(\d+)", path.get("d")).groups() for path in strip.iter("path"))
+        return tuple(int(each) / SIZE * log().time[-1] for each in found)
+
+    start, width = marked("dropped: tau:panda_joint3")
+    assert start <= DT * MISSING.start + 0.02
+    assert start + width >= DT * (MISSING.stop - 1) - 0.02
+    assert width < 0.3
+    assert marked("gaps in time") == pytest.approx((DT * GAP, 2.01), abs=0.02)
 
 
 def test_rows_without_a_solution_are_counted_and_break_the_lines():
@@ -202,25 +194,18 @@ def test_lines_are_the_numbers_of_the_log():
         ("residuals", FIRST, "residual"): judged.normalised[:, judged.readings.index(FIRST)],
         ("readings", FIRST, "measured"): log().readings[FIRST],
         ("readings", FIRST, "estimated"): log().readings[FIRST] - judged.residuals[:, judged.readings.index(FIRST)],
+        ("estimates", "tau:panda_joint3", "measured"): log().readings["tau:panda_joint3"],  # of which some is missing
     }
     for (section, title, label), x in cases.items():
         t, drawn, resolution = read_back(panels(root, section)[title], label)
-        assert len(t) == np.isfinite(x).sum() == N
-        np.testing.assert_allclose(t, log().time, atol=log().time[-1] / SIZE)
-        np.testing.assert_allclose(drawn, x, atol=resolution)
-
-
-def test_what_was_missing_has_no_line():
-    t, drawn, resolution = read_back(panels(parsed(page()))["tau:panda_joint3"], "measured")
-    known = np.isfinite(log().readings["tau:panda_joint3"])
-    np.testing.assert_allclose(t, log().time[known], atol=log().time[-1] / SIZE)
-    np.testing.assert_allclose(drawn, log().readings["tau:panda_joint3"][known], atol=resolution)
+        known = np.isfinite(x)
+        assert known.all() == (title != "tau:panda_joint3")
+        np.testing.assert_allclose(t, log().time[known], atol=log().time[-1] / SIZE)
+        np.testing.assert_allclose(drawn, x[known], atol=resolution)
 
 
 def test_bands_are_two_standard_deviations():
-    figure = panels(parsed(page()))["external wrench on panda_link7: force"]
-    frame = figure.find("div[@class='frame']")
-    low, high = float(frame.get("data-low")), float(frame.get("data-high"))
+    frame, low, high = frame_of(panels(parsed(page()))["external wrench on panda_link7: force"])
     band = next(path for path in frame.iter("path") if path.get("class") == "band c2")
     upper = []
     for part in band.get("d").split("z")[:-1]:
@@ -240,8 +225,7 @@ def test_long_logs_give_small_pages_on_which_a_spike_is_seen():
     long = replace(base, time=t, start=0.0, q=np.zeros((n, 7)), readings={}, values={"tau": tau}, flags={})
     made = log_to_html(long)
     assert len(made) < 3_000_000
-    frame = panels(parsed(made))["tau:panda_joint3"].find("div[@class='frame']")
-    low, high = float(frame.get("data-low")), float(frame.get("data-high"))
+    frame, low, high = frame_of(panels(parsed(made))["tau:panda_joint3"])
     path = next(path for path in frame.iter("path") if "line" in path.get("class"))
     x, y = min((point for part in points(path.get("d")) for point in part), key=lambda point: point[1])
     assert high - y / SIZE * (high - low) == pytest.approx(500, abs=0.1)
@@ -260,20 +244,12 @@ def test_names_choose_what_is_drawn(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["faulty", "sound"])
-def test_the_page_stands_alone(name):
+def test_the_page_stands_alone_and_only_its_own_script_may_run(name):
     made = page(name)
     root = parsed(made)
-    assert not re.search(r"https?://|@import|url\(", made)
-    assert [e.get("href") for e in root.iter() if e.get("href")] == ["data:,"]
-    assert not any(e.get("src") or any(key.startswith("on") for key in e.keys()) for e in root.iter())  # noqa: SIM118
-    assert not [*root.iter("img", "iframe", "object", "embed", "form", "link[@rel='stylesheet']")]
-    ids = [element.get("id") for element in root.iter() if element.get("id")]
-    assert len(ids) == len(set(ids))
+    assert_stands_alone(made, root)
+    assert not root.findall(".//link[@rel='stylesheet']")
     assert all(svg.get("role") == "img" and svg.get("aria-label") for svg in root.iter("svg"))
-
-
-def test_only_its_own_script_may_run():
-    made = page()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', made)[1]
     (script,) = re.findall(r"<script>(.*?)</script>", made, flags=re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -281,11 +257,8 @@ def test_only_its_own_script_may_run():
     assert policy.startswith("default-src 'none'")
 
 
-def test_equal_logs_give_equal_pages():
+def test_equal_logs_give_equal_pages_and_names_cannot_change_them():
     assert log_to_html(recorded(estimated())) == page()
-
-
-def test_names_cannot_change_the_page():
     nasty = '</script><script>alert("1")</script>'
     made = log_to_html(replace(log(), name=nasty, unjudged=nasty))
     root = parsed(made)
@@ -296,40 +269,15 @@ def test_names_cannot_change_the_page():
 # -------------------------------------------------------------------------------------- in a browser
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_in_a_browser(browser, tmp_path, width):
-    path = tmp_path / "log.html"
-    path.write_text(page(), encoding="utf-8")
-    w, h = WIDTHS[width]
-    context = browser.new_context(viewport={"width": w, "height": h})
-    view = context.new_page()
-    messages, requests = [], []
-    view.on("console", lambda message: messages.append(message.text))
-    view.on("pageerror", lambda error: messages.append(str(error)))
-    view.on("request", lambda request: requests.append(request.url))
-    view.goto(path.as_uri())
-    verdict = view.locator("header").bounding_box()
-    assert verdict["y"] + verdict["height"] < h
-    for is_open in (False, True):
-        view.evaluate(f"document.querySelectorAll('details').forEach(d => d.open = {str(is_open).lower()})")
-        assert view.evaluate("document.documentElement.scrollWidth") <= w
-        for scheme in ("light", "dark"):
-            view.emulate_media(color_scheme=scheme)
-            assert view.evaluate(CONTRAST) >= 4.5
-    assert messages == []
-    assert requests == [path.as_uri()]
-    context.close()
+def test_in_a_browser(browser, tmp_path):
+    for _, view in shown(browser, page(), tmp_path / "log.html"):
+        assert_verdict_shows(view)
+        assert_readable(view)
 
 
 def test_the_pointer_tells_numbers_and_a_drag_looks_closer(browser, tmp_path):
-    path = tmp_path / "log.html"
-    path.write_text(page(), encoding="utf-8")
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    view = context.new_page()
-    messages = []
-    view.on("console", lambda message: messages.append(message.text))
-    view.on("pageerror", lambda error: messages.append(str(error)))
-    view.goto(path.as_uri())
+    views = shown(browser, page(), tmp_path / "log.html", "desktop")
+    _, view = next(views)
     figure = view.locator("section[aria-labelledby=estimates] figure", has_text="tau:panda_joint2")
     frame = figure.locator(".frame")
     frame.scroll_into_view_if_needed()
@@ -349,22 +297,14 @@ def test_the_pointer_tells_numbers_and_a_drag_looks_closer(browser, tmp_path):
     view.mouse.down()
     view.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 20, steps=4)
     view.mouse.up()
-    shown = view.evaluate(
+    starts = view.evaluate(
         "[...new Set([...document.querySelectorAll('.frame svg')].map(s => s.getAttribute('viewBox').split(' ')[0]))]"
     )
-    assert len(shown) == 1
-    assert float(shown[0]) == pytest.approx(0.2 * SIZE, abs=0.01 * SIZE)
+    assert len(starts) == 1
+    assert float(starts[0]) == pytest.approx(0.2 * SIZE, abs=0.01 * SIZE)
     labels = figure.locator(".xs span").all_inner_texts()
     assert all(0.18 * end <= float(label) <= 0.42 * end for label in labels)
     assert x[598:603].min() - 0.01 <= told(600, 0.2 * end, 0.4 * end) <= x[598:603].max() + 0.01
     view.keyboard.press("Escape")
     assert view.evaluate("document.querySelector('.frame svg').getAttribute('viewBox')").startswith("0 ")
-    assert messages == []
-    context.close()
-
-
-def test_the_first_sample_is_at_the_time_of_the_log():
-    rows = {text(row[0]): text(row[1]) for row in parsed(page()).iterfind(".//dl/div")}
-    assert rows["first sample"] == f"at {START:.6f} s of the log's own time"
-    assert rows["gaps"] == "1"
-    assert rows["readings"] == "28 weighed, of 28 sensors"
+    assert not [*views]

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import nori_dyn as nd
 from nori_dyn.io.urdf_shapes import urdf_shapes
+from tests.peers import pin
 from tests.recorded_logs import FAULTY, SPIKE, N, arm, estimated, exact_plan, log_file
 from tests.robots import ROBOTS
 
@@ -64,7 +65,6 @@ def time() -> np.ndarray:
 
 
 def test_links_are_where_pinocchio_has_them(recording):
-    pin = pytest.importorskip("pinocchio", reason="needs pinocchio")
     model = pin.buildModelFromUrdf(str(ROBOTS["panda"]))
     data = model.createData()
     when = recording.seconds("/robot/panda_link7", "Transform3D:translation")
@@ -82,16 +82,13 @@ def test_links_are_where_pinocchio_has_them(recording):
             np.testing.assert_allclose(turns[k].as_matrix(), place.rotation, atol=1e-6)
 
 
-def test_meshes_are_those_of_the_urdf(recording):
+def test_meshes_are_those_of_the_urdf_and_wrenches_arrows_at_their_links(recording):
     meshes = [shape for shape in urdf_shapes(ROBOTS["panda"]) if shape.kind == "mesh"]
     found = {entity for entity, column in recording.columns if column == "Asset3D:blob"}
     assert len(found) == len(meshes) > 8
     assert any(entity.startswith("/robot/panda_link7/shape") for entity in found)
     media = {recording.columns[entity, "Asset3D:media_type"][0][0] for entity in found}
     assert media == {"model/vnd.collada+xml"}
-
-
-def test_wrenches_are_arrows_at_their_links(recording):
     entity = "/robot/panda_link7/fx/panda_link7/force"
     vectors = recording.values(entity, "Arrows3D:vectors")[:, 0]
     force = estimated()["fx:panda_link7"][::2, 3:]
@@ -100,7 +97,7 @@ def test_wrenches_are_arrows_at_their_links(recording):
     assert 0.1 < np.linalg.norm(vectors, axis=1).max() < 1.0  # of a robot of a metre
 
 
-def test_series_are_the_numbers(recording):
+def test_series_are_the_numbers_and_the_viewer_takes_them(recording):
     judged = estimated().diagnosis
     k = judged.readings.index("third:panda_joint4")
     tau = estimated()["tau"][:, 1]
@@ -113,6 +110,9 @@ def test_series_are_the_numbers(recording):
     ):
         np.testing.assert_array_equal(recording.values(entity, "Scalars:scalars")[:, 0], x)
         np.testing.assert_allclose(recording.seconds(entity, "Scalars:scalars"), time(), atol=1e-8)
+    run = [sys.executable, "-m", "rerun", "rrd", "verify", str(recording.path)]
+    done = subprocess.run(run, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_suspects_are_marked_while_they_are_some(recording):
@@ -135,13 +135,15 @@ def test_suspects_are_marked_while_they_are_some(recording):
     assert [state[0] for state in dropped] == ["-", "yes", "-"]
 
 
-def test_the_viewer_takes_it(recording):
-    run = [sys.executable, "-m", "rerun", "rrd", "verify", str(recording.path)]
-    done = subprocess.run(run, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_without_a_urdf_links_are_capsules(tmp_path):
+def test_without_meshes_links_are_capsules_and_without_the_extra_it_is_named(tmp_path, monkeypatch):
+    (tmp_path / "panda.urdf").write_bytes(Path(ROBOTS["panda"]).read_bytes())
+    with monkeypatch.context() as patch:
+        patch.setattr("nori_dyn.report.recording.importlib.util.find_spec", lambda name: None)
+        with pytest.raises(nd.errors.MissingExtraError, match=r"nori_dyn\[rerun\]"):
+            nd.view(estimated(), tmp_path / "log.rrd")
+    (note,) = nd.view(estimated(), tmp_path / "log.rrd", names=["tau:panda_joint1"], robot=tmp_path / "panda.urdf")
+    assert "meshes of the URDF were not found" in note
+    assert ("/robot/panda_link3/shape", "Capsules3D:lengths") in Recording(tmp_path / "log.rrd").columns
     nd.view(estimated(), tmp_path / "log.rrd", names=["tau:panda_joint1"])
     found = Recording(tmp_path / "log.rrd")
     lengths = found.columns["/robot/panda_link3/shape", "Capsules3D:lengths"][0]
@@ -162,13 +164,6 @@ def test_a_log_without_times_goes_by_samples(tmp_path):
     np.testing.assert_array_equal(recording.values(entity, "Scalars:scalars")[:, 0], found["tau"][:, 0])
 
 
-def test_meshes_that_are_not_there_are_told(tmp_path):
-    (tmp_path / "panda.urdf").write_bytes(Path(ROBOTS["panda"]).read_bytes())
-    (note,) = nd.view(estimated(), tmp_path / "log.rrd", robot=tmp_path / "panda.urdf")
-    assert "meshes of the URDF were not found" in note
-    assert ("/robot/panda_link3/shape", "Capsules3D:lengths") in Recording(tmp_path / "log.rrd").columns
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
 @pytest.mark.parametrize("ending", ["rrd", "html"])
 def test_a_full_disk_is_told(tmp_path, ending):
@@ -177,9 +172,3 @@ def test_a_full_disk_is_told(tmp_path, ending):
     with pytest.raises(nd.errors.FileFormatError, match="No space left on device"):
         nd.view(estimated(), out)
     assert list(tmp_path.iterdir()) == [out]
-
-
-def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr("nori_dyn.report.recording.importlib.util.find_spec", lambda name: None)
-    with pytest.raises(nd.errors.MissingExtraError, match=r"nori_dyn\[rerun\]"):
-        nd.view(estimated(), tmp_path / "log.rrd")

@@ -28,14 +28,14 @@ def test_piped_output_has_a_line_a_row(no_columns, capsys):
     assert "\033" not in "".join(lines)
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_columns_set_the_width(monkeypatch, capsys, width):
-    monkeypatch.setenv("COLUMNS", str(width))
-    show(TABLE)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= width
-    assert lines[-1] == "... 2 more"
-    assert all(any(name in line for line in lines) for name in LONG[:5])
+def test_columns_set_the_width(monkeypatch, capsys):
+    for width in (60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        show(TABLE)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert lines[-1] == "... 2 more"
+        assert all(any(name in line for line in lines) for name in LONG[:5])
 
 
 class Terminal(io.StringIO):
