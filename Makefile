@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SETUP_INPUTS := pyproject.toml .ci/setup.sh .ci/build-constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick attack lint figures real notebooks docs check clean
+.PHONY: help demo test test-all mutants attack lint figures real notebooks docs check clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -15,11 +15,18 @@ help: ## list the targets
 demo: $(VENV)/.ready-demo ## inverse dynamics of the iCub humanoid, from its model to a table and a picture
 	$(BIN)/nori-dyn demo
 
-test: $(VENV)/.ready-dev ## all tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+EXTRA ?= dev
+PYTEST := OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 
-test-quick: $(VENV)/.ready-quick ## those that are quick and need no other library of dynamics
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" tests/unit tests/contracts tests/regressions tests/test_examples.py
+test: $(VENV)/.ready-$(EXTRA) ## every law, regression and public name, in minutes; EXTRA=quick: without other libraries of dynamics
+	$(PYTEST) -n auto --dist worksteal
+
+test-all: $(VENV)/.ready-dev ## before a release: whole products, all robots, real logs, notebooks, site, and ten minutes of attack
+	$(PYTEST) -n auto --dist worksteal --all
+	$(MAKE) attack MINUTES=10
+
+mutants: $(VENV)/.ready-mutants ## put faults into the code, and write into docs/trust.md which tests find them (an hour)
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.mutants
 
 MINUTES ?= 30
 attack: $(VENV)/.ready-dev ## try to break it, from new seeds, for MINUTES=30
@@ -50,7 +57,7 @@ docs: $(VENV)/.ready-docs ## the documentation as a site, in site/: open site/in
 check: lint test ## what CI runs
 
 clean: ## remove caches, build output and the demo's files (the environment stays: rm -r .venv)
-	rm -rf dist build site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache nori_demo*
+	rm -rf dist build site .mutants .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache nori_demo*
 	find nori_dyn tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.ready-%: $(SETUP_INPUTS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Set up everything that `make demo`, `make test`, `make test-quick` or `make docs` needs.
-# Usage: .ci/setup.sh demo|dev|quick|docs
+# Set up everything that `make demo`, `make test`, `make mutants` or `make docs` needs.
+# Usage: .ci/setup.sh demo|dev|quick|docs|mutants
 # Run it from the repository root; every step that is already done is skipped.
 set -euo pipefail
 

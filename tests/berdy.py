@@ -40,7 +40,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, cross
-from nori_dyn.model.kinematics import Kinematics, positions, velocities
+from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import Frame, KinematicTree
 from tests.oracles import Truth
 from tests.peers import idyn
@@ -55,21 +55,21 @@ SWAP = np.array([3, 4, 5, 0, 1, 2])
 """Linear first to angular first, and back."""
 
 VARIABLES = {
-    idyn.LINK_BODY_PROPER_CLASSICAL_ACCELERATION: "a",
-    idyn.LINK_BODY_PROPER_ACCELERATION: "a",
-    idyn.NET_INT_AND_EXT_WRENCHES_ON_LINK_WITHOUT_GRAV: "net",
-    idyn.JOINT_WRENCH: "f",
-    idyn.DOF_TORQUE: "tau",
-    idyn.NET_EXT_WRENCH: "fx",
-    idyn.DOF_ACCELERATION: "qdd",
+    "LINK_BODY_PROPER_CLASSICAL_ACCELERATION": "a",
+    "LINK_BODY_PROPER_ACCELERATION": "a",
+    "NET_INT_AND_EXT_WRENCHES_ON_LINK_WITHOUT_GRAV": "net",
+    "JOINT_WRENCH": "f",
+    "DOF_TORQUE": "tau",
+    "NET_EXT_WRENCH": "fx",
+    "DOF_ACCELERATION": "qdd",
 }
 SENSORS = {
-    idyn.SIX_AXIS_FORCE_TORQUE_SENSOR: "force_torque",
-    idyn.ACCELEROMETER_SENSOR: "accelerometer",
-    idyn.GYROSCOPE_SENSOR: "gyroscope",
-    idyn.DOF_ACCELERATION_SENSOR: "joint_acceleration",
-    idyn.DOF_TORQUE_SENSOR: "joint_torque",
-    idyn.NET_EXT_WRENCH_SENSOR: "external_wrench",
+    "SIX_AXIS_FORCE_TORQUE_SENSOR": "force_torque",
+    "ACCELEROMETER_SENSOR": "accelerometer",
+    "GYROSCOPE_SENSOR": "gyroscope",
+    "DOF_ACCELERATION_SENSOR": "joint_acceleration",
+    "DOF_TORQUE_SENSOR": "joint_torque",
+    "NET_EXT_WRENCH_SENSOR": "external_wrench",
 }
 
 
@@ -250,12 +250,6 @@ class Berdy:
 
         With a floating base tau follows from f, and qdd of the base from its a; where `tree` has lumped links that it
         has not, their external wrenches are added up on the link that carries them.
-
-        Args:
-            tree: the same robot.
-            q: (nq,), of the tree.
-            qd: (nv,).
-            d: (n,).
         """
         at = velocities(tree, q, qd)
         own = self.named(d)
@@ -279,19 +273,6 @@ class Berdy:
                 a_0 = -np.array([0.0, 0.0, 0.0, *tree.gravity])
                 found[f"f:{link}"] = found[f"tau:{joint}"] = np.zeros(6)
                 found[f"qdd:{joint}"] = found[f"a:{link}"] - at.X_up[i].apply_motion(a_0) - at.c[i]
-        return found
-
-    def to_nori_variances(self, tree: KinematicTree, q: Floats, P: Floats) -> dict[str, Floats]:
-        """Return the variances of the tau and fx of `to_nori`, for a floating base, given that of its d (n, n)."""
-        at = positions(tree, q)
-        found: dict[str, Floats] = {}
-        for block in self.variables:
-            own = P[block.slice, block.slice]
-            if block.kind == "fx":
-                found[f"fx:{block.owner}"] = np.diag(own)[SWAP]
-            elif block.kind == "f":
-                S = at.S[tree.joint_names.index(block.owner)]
-                found[f"tau:{block.owner}"] = np.diag(S.T @ own[np.ix_(SWAP, SWAP)] @ S)
         return found
 
     def from_nori(self, tree: KinematicTree, q: Floats, qd: Floats, motion: Truth) -> Floats:
@@ -403,10 +384,11 @@ def released(path: Path, joints: Sequence[str], to: Path) -> Path:
     return to
 
 
-def _blocks(ordering: Any, kinds: Mapping[int, str]) -> Iterator[Block]:
+def _blocks(ordering: Any, kinds: Mapping[str, str]) -> Iterator[Block]:
+    by_number = {getattr(idyn, name): kind for name, kind in kinds.items()}
     for block in ordering:
         start = block.range.offset
-        yield Block(kinds[block.type], block.id, slice(start, start + block.range.size))
+        yield Block(by_number[block.type], block.id, slice(start, start + block.range.size))
 
 
 def _diagonal(values: Numbers, n: int) -> Any:

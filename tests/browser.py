@@ -1,7 +1,5 @@
 """Pages as a browser and a parser see them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Its loops have independent rows: the hinges around a foot are parallel, so that its rod holds two directions.
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import lru_cache
 from pathlib import Path

@@ -1,35 +1,30 @@
 """Small robots with components, for tests of what comes after the system: loops that repeat themselves, and others."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.components import Coupling, Friction, Loop, Rotor, Spring, Tendon
 from nori_dyn.model.closure import gap_rate
-from nori_dyn.model.joints import FORCE, Free, Joint, Prismatic, Revolute
+from nori_dyn.model.joints import FORCE, Revolute
 from nori_dyn.model.kinematics import link_transforms, positions, world_transforms
 from nori_dyn.model.paths import path
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import Frame, KinematicTree
 
-X_AXIS, Y_AXIS, Z_AXIS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 LENGTHS = {"crank": 0.4, "coupler": 0.9, "rocker": 0.7}
 GROUND = 1.0
-LEGS = 6
 ENDS = ("middle", "end")
 FAR_FROM_SINGULAR = 0.05
 
 
-def shifted(x: float, y: float = 0.0, z: float = 0.0) -> Transform:
-    return Transform(np.eye(3), np.array([x, y, z]))
+def shifted(x: float) -> Transform:
+    return Transform(np.eye(3), np.array([x, 0.0, 0.0]))
 
 
-def rod(mass: float, length: float, axis: int = 0) -> np.ndarray:
-    """Return the inertia of a rod from its origin along an axis."""
-    I_com = mass * length**2 / 12 * np.eye(3) * 0.99
-    I_com[axis, axis] = mass * length**2 / 900
-    return spatial_inertia(mass, np.eye(3)[axis] * length / 2, I_com)
+def rod(mass: float, length: float) -> np.ndarray:
+    """Return the inertia of a rod from its origin along x."""
+    I_com = mass * length**2 * np.diag([1 / 900, 0.99 / 12, 0.99 / 12])
+    return spatial_inertia(mass, np.array([length / 2, 0.0, 0.0]), I_com)
 
 
 def four_bar(constrains: object = "hinge") -> KinematicTree:
@@ -65,44 +60,6 @@ def parallel_cranks() -> KinematicTree:
         },
         components=(middle, end),
     )
-
-
-def stewart() -> KinematicTree:
-    """Return a Stewart platform: legs of a universal joint and a slide, held to the platform by their tips."""
-    names, joint_names, parents, X_tree, frames = [], [], [], [], {}
-    joints: list[Joint] = []
-    inertias = []
-    loops = []
-    for k in range(LEGS):
-        base, top = (radius * np.array([np.cos(a), np.sin(a), 0.0]) for radius, a in _corners(k))
-        first = len(names)
-        names += [f"cross{k}", f"cylinder{k}", f"rod{k}"]
-        joint_names += [f"swing{k}", f"tilt{k}", f"slide{k}"]
-        parents += [-1, first, first + 1]
-        joints += [Revolute(X_AXIS), Revolute(Y_AXIS), Prismatic(Z_AXIS)]
-        X_tree += [Transform(np.eye(3), base), Transform.identity(), shifted(0.0, 0.0, 0.8)]
-        inertias += [rod(0.1, 0.1, 2), rod(1.0, 0.5, 2), rod(0.5, 0.5, 2)]
-        frames[f"tip{k}"] = Frame(first + 2, Transform.identity())
-        frames[f"corner{k}"] = Frame(3 * LEGS, Transform(np.eye(3), top))
-        loops.append(Loop(name=f"leg{k}", frames=[f"tip{k}", f"corner{k}"], constrains="point"))
-    return KinematicTree(
-        name="stewart",
-        names=(*names, "platform"),
-        joint_names=(*joint_names, "base"),
-        parents=(*parents, -1),
-        joints=(*joints, Free()),
-        X_tree=(*X_tree, shifted(0.0, 0.0, 1.0)),
-        I=np.array([*inertias, spatial_inertia(5.0, np.zeros(3), np.diag([0.4, 0.4, 0.8]))]),
-        frames=frames,
-        components=tuple(loops),
-    )
-
-
-def _corners(k: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return radius and angle of a leg's foot and of its corner: feet in pairs, corners in other pairs."""
-    pair = 2 * np.pi / 3 * (k // 2)
-    side = 1 if k % 2 else -1
-    return (1.0, pair + side * 0.2), (0.5, pair + side * (np.pi / 3 - 0.2))
 
 
 def robot_with_all_components() -> KinematicTree:

@@ -4,10 +4,9 @@ Narrower vectors than the processor's come with the code that a processor withou
 split by the compiler.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -21,9 +20,10 @@ NARROWING = {2: "-mno-avx", 4: "-mno-avx512f"}
 """What keeps the compiler from vectors that are wider."""
 
 
+@cache
 def compiler_for(lanes: int) -> Compiler:
-    """Return the compiler that is here for vectors of so many doubles."""
-    found = compiler.find_compiler()
+    """Return the compiler that is here for vectors of so many doubles; what it makes is cached apart from all else."""
+    found = compiler.find_compiler.__wrapped__()
     if found is None:
         pytest.skip("there is no C compiler here")
     if lanes < found.lanes and lanes in NARROWING:
@@ -32,7 +32,7 @@ def compiler_for(lanes: int) -> Compiler:
             found = compiler.find_compiler.__wrapped__()
         assert found is not None
         assert found.lanes == lanes
-    return replace(found, lanes=lanes)
+    return replace(found, lanes=lanes, identity=f"{found.identity}, {lanes} lanes")
 
 
 def compile_for(lanes: int, patch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Which tests run, one thread for BLAS so that results repeat, and the caches of plans and of compiled programs."""
 
-from __future__ import annotations
-
 import os
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # read when NumPy is first imported

@@ -1,7 +1,5 @@
 """Robots as an identification leaves them, and what of a file may be otherwise then."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from typing import Any

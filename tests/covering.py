@@ -6,8 +6,6 @@ Source: Kuhn, Wallace and Gallo, "Software fault interactions and implications f
 on Software Engineering 30(6), 2004.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping
 from itertools import combinations, product

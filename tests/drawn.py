@@ -4,8 +4,6 @@ The velocities that ticks are given are chosen first; where velocities persist, 
 of the reading, and accelerations are chosen so that these follow. All else of which nothing is known is drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -93,7 +91,10 @@ def drawn(
     qd = 0.5 * np.sin(np.multiply.outer(time, waves[0]) + waves[1])
     which = (np.arange(n) // stay) % len(parts)
     dt = np.broadcast_to(dt, (n,)).astype(float)
-    silent = [biases_of(part, q, qd, which == k) for k, part in enumerate(parts)]
+    silent = [
+        biases(part.system, q[own], qd[own], np.zeros((int(own.sum()), part.system.ny))) if own.any() else np.zeros(0)
+        for part, own in ((part, which == k) for k, part in enumerate(parts))
+    ]
     speeds = np.full((n, len(names)), np.nan)
     mean, sigma = parts[0].beginning()
     place = {column: k for k, column in enumerate(parts[0].memory.tolist())}
@@ -114,9 +115,9 @@ def drawn(
         number = int(which[k])
         b = silent[number][counters[number]]
         counters[number] += 1
-        a, Q = parts[number].motion(float(dt[k + 1]) if k + 1 < n else float(dt[k]))
+        step = float(dt[min(k + 1, n - 1)])
+        a, Q = parts[number].motion(step)
         w = np.sqrt(Q) * rng.normal(size=len(m))
-        step = float(dt[k + 1]) if k + 1 < n else float(dt[k])
         later = speeds[k + 1] if k + 1 < n else a * m
         wanted = np.where(told, (later - a * m - w) / step, 0.0)
         assert np.abs(m - speeds[k])[told].max(initial=0.0) < 1e-6, "accelerations cannot be chosen so"
@@ -127,13 +128,6 @@ def drawn(
         rates = parts[number].rates
         m = a * m + w + np.where(rates >= 0, step * d_now[rates], 0.0)
     return Drawn(parts, which, q, qd, tuple(y), dt, tuple(d), np.array(memory), run)
-
-
-def biases_of(part: Part, q: Floats, qd: Floats, own: NDArray[np.bool_]) -> Floats:
-    """Return b of the ticks of a system, its readings zero."""
-    if not own.any():
-        return np.zeros((0, part.system.shape[0]))
-    return biases(part.system, q[own], qd[own], np.zeros((int(own.sum()), part.system.ny)))
 
 
 class Maker:

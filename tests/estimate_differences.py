@@ -4,19 +4,16 @@ D and b are evaluated at extended numbers; what holds exactly is solved by LU in
 residuals, and what is weighed by `least_squares`. Nothing of the planned elimination is used.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import trace
+from tests import oracles
 from tests.least_squares import Extended, constrained_least_squares
-from tests.oracles import STENCIL
 
-HALF = [np.longdouble(a) / b for a, b in ((4, 5), (-1, 5), (4, 105), (-1, 280))]
-WEIGHTS = np.array([*(-x for x in HALF[::-1]), *HALF])
+WEIGHTS = np.round(840 * oracles.WEIGHTS).astype(np.longdouble) / 840
 """Those of `oracles.WEIGHTS`, extended."""
 
 STEP = np.longdouble(1e-3)
@@ -62,7 +59,7 @@ class ExtendedEstimate:
                 now[name] = given[name] + t * size * (np.arange(len(given[name])) == k)
             return self.at(*now.values())
 
-        return sum(w * moved(s * STEP) for s, w in zip(STENCIL, WEIGHTS, strict=True)) / (STEP * size)
+        return sum(w * moved(s * STEP) for s, w in zip(oracles.STENCIL, WEIGHTS, strict=True)) / (STEP * size)
 
 
 def along_freedom(tree: KinematicTree, q: Extended, k: int, t: Extended) -> Extended:

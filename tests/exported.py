@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import cffi
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from nori_dyn.io.export import write_folder
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.cache_files import CACHE_VARIABLE
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import CExport, c_export
 
@@ -20,12 +26,68 @@ Floats = NDArray[np.float64]
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 
+needs_nm = pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm here")
+needs_cpp = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here")
+needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake here")
+
 
 def compile_c(*arguments: Any) -> None:
     """Compile, with every warning an error."""
     compiler = find_compiler()
     assert compiler is not None
-    checked([*compiler.command, "-std=c11", "-fno-sanitize=all", *WARNINGS, *map(str, arguments)])  # Zig sanitizes
+    flags = ["-std=c11", "-fno-sanitize=all", *WARNINGS]  # Zig sanitizes
+    _compile(compiler.command, compiler.identity, [*flags, *map(str, arguments)])
+
+
+def compile_cpp(*arguments: Any) -> None:
+    """Compile C++, with every warning an error."""
+    _compile(("g++",), _identity_of_cpp(), [*WARNINGS, *map(str, arguments)])
+
+
+@cache
+def _identity_of_cpp() -> str:
+    """Return the version of the compiler of C++, and what it knows of the processor."""
+    return checked(["g++", "--version"]) + checked(["g++", "-march=native", "-dM", "-E", "-x", "c++", os.devnull])
+
+
+def _compile(command: Sequence[str], identity: str, arguments: list[str]) -> None:
+    """Run a compiler, unless it has made the same before: in another test, in another process, in an earlier run."""
+    made, kept = Path(arguments[arguments.index("-o") + 1]), None
+    if (folder := Path(os.environ.get(CACHE_VARIABLE, os.devnull), "native")).is_dir():
+        kept = folder / f"exported-{address(command, identity, arguments)}.so"  # named as what `conftest` counts
+        if kept.is_file():
+            shutil.copy(kept, made)
+            return
+    checked([*command, *arguments])
+    if kept is not None:
+        shutil.copy(made, whole := kept.with_suffix(f".{os.getpid()}"))
+        os.replace(whole, kept)
+
+
+def address(command: Sequence[str], identity: str, arguments: list[str]) -> str:
+    """Return where the cache has what a compiler makes: by sources with their headers, compiler, flags and processor.
+
+    Args:
+        command: how the compiler is called.
+        identity: its version, and what it knows of the processor.
+        arguments: flags and files, each file by its content; and `-o` with the file that it makes, of any name.
+    """
+    at = arguments.index("-o") + 1
+    words = [content for word in arguments[:at] + arguments[at + 1 :] for content in _contents(word)]
+    parts = [identity.encode(), *map(str.encode, command), b"", *words]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def _contents(argument: str) -> Iterator[bytes]:
+    """Yield what an argument is: itself, or a file with the headers beside it, or the headers of a folder."""
+    path = Path(argument.removeprefix("-I"))
+    if not path.exists():
+        yield argument.encode()
+        return
+    if path.is_file():
+        yield path.suffix.encode() + b"\0" + path.read_bytes()
+    for header in sorted((path if path.is_dir() else path.parent).glob("*.h*")):
+        yield header.name.encode() + b"\0" + header.read_bytes()
 
 
 def checked(command: list[Any]) -> str:
@@ -54,24 +116,40 @@ class Exported(NamedTuple):
     def made(export: CExport, folder: Path, *flags: str) -> Exported:
         """Return an export, compiled in a folder of its own."""
         write_folder(folder, export.files)
-        compiler, library = find_compiler(), folder / ".library.so"
+        compiler, library, ffi = find_compiler(), folder / ".library.so", cffi.FFI()
         assert compiler is not None
-        objects = []
-        for source in sources(export):
-            objects.append(folder / f".{source}.o")
-            compile_c("-O1", *flags, "-fPIC", "-c", "-o", objects[-1], folder / source)
-        compile_c("-shared", "-o", library, *objects, "-lm")  # linked with -ffast-math, it would change this process
-        ffi = cffi.FFI()
         header = f"{export.name}{'' if export.monitor is None else '_monitor'}.h"
         ffi.cdef(checked([*compiler.command, "-E", "-P", folder / header]))
-        return Exported(export, folder, ffi, ffi.dlopen(str(library)))
+        made = Exported(export, folder, ffi, None)
+        objects = made.objects("-O2", *flags, "-fPIC")
+        compile_c("-shared", "-o", library, *objects, "-lm")  # linked with -ffast-math, it would change this process
+        return made._replace(library=ffi.dlopen(str(library)))
+
+    def objects(self, *flags: str) -> list[Path]:
+        """Return the compiled files of C, but for the example: by default those of the library."""
+        found = [self.folder / f".{file}.o" for file in self.export.files if file.endswith(".c") and file != "main.c"]
+        for compiled in found if flags else ():
+            compile_c(*flags, "-c", "-o", compiled, self.folder / compiled.name[1:-2])
+        return found
+
+    def symbols(self) -> tuple[set[str], set[str]]:
+        """Return which functions the files of C define for others, and which they need; they have no data but const."""
+        lines = [line.split()[-2:] for file in self.objects() for line in checked(["nm", file]).splitlines()]
+        symbols = [line for line in lines if not line[-1].endswith(":")]
+        assert {kind for kind, _ in symbols} <= set("TtrRU")
+        defined = {symbol for kind, symbol in symbols if kind in "TR"}
+        return defined, {symbol for kind, symbol in symbols if kind == "U"} - defined
+
+    def run_example(self, folder: Path) -> list[str]:
+        """Return the lines that the example prints."""
+        compile_c("-O0", "-o", folder / "example", self.folder / "main.c", *self.objects(), "-lm")
+        return checked([folder / "example"]).splitlines()
 
     def run_cpp(self, program: str, folder: Path, standard: str = "c++17") -> str:
         """Return what a program in C++ prints that uses the export, under every warning."""
         (folder / "main.cpp").write_text(program)
-        objects = [self.folder / f".{source}.o" for source in sources(self.export)]
-        command = ["g++", f"-std={standard}", *WARNINGS, f"-I{self.folder}", "-o", folder / "it", folder / "main.cpp"]
-        checked([*command, *objects, "-lm"])
+        words = [f"-std={standard}", f"-I{self.folder}", "-o", folder / "it", folder / "main.cpp"]
+        compile_cpp(*words, *self.objects(), "-lm")
         return checked([folder / "it"])
 
     def call(self, function: str, *arguments: Any) -> Any:
@@ -109,17 +187,16 @@ class Exported(NamedTuple):
         status = self.call(function, *first, *structs)
         assert bytes(ffi.buffer(given)) == before
         assert len(np.frombuffer(bytes(ffi.buffer(written)))) == sum(int(np.prod(shape)) for shape in shapes.values())
-        found = {
-            field: np.array(getattr(written, field) if not shape else listed(written, field))
-            for field, shape in shapes.items()
-        }
-        assert {field: values.shape for field, values in found.items()} == dict(shapes)
-        return status, found
+        return status, read(written, shapes)
 
 
-def sources(export: CExport) -> list[str]:
-    """Return the names of the files of C of an export, but for its example."""
-    return [file for file in export.files if file.endswith(".c") and file != "main.c"]
+def read(struct: Any, shapes: Mapping[str, Any]) -> dict[str, Floats]:
+    """Return the fields of a struct, which have these shapes."""
+    found = {
+        field: np.array(listed(struct, field) if shape else getattr(struct, field)) for field, shape in shapes.items()
+    }
+    assert {field: values.shape for field, values in found.items()} == dict(shapes)
+    return found
 
 
 def listed(struct: Any, field: str) -> list[Any]:

@@ -16,9 +16,9 @@ Source: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import accumulate, pairwise
 
 import numpy as np
 import scipy.linalg as la
@@ -188,19 +188,6 @@ class Instant:
         return self.weights[self.part.weights]
 
 
-def instants(part: Part, Q: Floats, Qd: Floats, Y: Floats, weights: Floats, dt: Floats) -> list[Instant]:
-    """Return ticks of one system, N states with a leading N.
-
-    Args:
-        part: the system.
-        Q, Qd, Y: the states; readings as the system has them.
-        weights: (N, n_weights).
-        dt: (N,), the time before each [s].
-    """
-    B = biases(part.system, Q, Qd, Y)
-    return [Instant(part, q, b, w, float(h)) for q, b, w, h in zip(Q, B, weights, dt, strict=True)]
-
-
 def biases(system: System, Q: Floats, Qd: Floats, Y: Floats) -> Floats:
     """Return b of N states (N, rows)."""
     parts = system.bias(velocities(system.tree, Q.T, Qd.T), np.where(np.isfinite(Y), Y, 0.0).T)
@@ -253,17 +240,10 @@ class Known:
         return np.sqrt(np.sum((C @ self.P) * C, axis=1))
 
 
-def filtered(ticks: Sequence[Instant], mean: Floats | None = None, covariance: Floats | None = None) -> list[Known]:
-    """Return what is known of each tick from its readings and all before.
-
-    Args:
-        ticks: the ticks.
-        mean, covariance: of what persists, before the first; as its config has them when None.
-    """
-    if mean is None or covariance is None:
-        mean, sigma = ticks[0].part.beginning()
-        covariance = np.diag(sigma**2)
-    m, P = np.asarray(mean, np.longdouble), np.asarray(covariance, np.longdouble)
+def filtered(ticks: Sequence[Instant]) -> list[Known]:
+    """Return what is known of each tick from its readings and all before."""
+    mean, sigma = ticks[0].part.beginning()
+    m, P = np.asarray(mean, np.longdouble), np.diag(sigma**2).astype(np.longdouble)
     assert np.isfinite(P.astype(float)).all(), "where nothing is known at first, ask `all_at_once`"
     found: list[Known] = []
     for number, tick in enumerate(ticks):
@@ -310,7 +290,7 @@ def filtered(ticks: Sequence[Instant], mean: Floats | None = None, covariance: F
             F[rated] += np.longdouble(dt) * pose.C[columns]
             shift[rated] = np.longdouble(dt) * d_0[columns]
             m, P = F @ u + shift, F @ P_u @ F.T + np.diag(Q)
-            now = Known(u, P_u, d, pose.C, n_s, nis, len(G), float(evidence), m, P, F)
+            now = replace(now, m_next=m, P_next=P, F=F)
         found.append(now)
     return found
 
@@ -336,91 +316,67 @@ class AtOnce:
         d: all unknowns of each tick.
         matrix: of the augmented system, with zeros and minus the variances on its diagonal.
         factors: of that.
-        bases: for each tick where its unknowns are in this, and the matrix that makes d of them.
+        starts: for each tick where its unknowns begin.
     """
 
     d: tuple[Floats, ...]
     matrix: sp.csc_matrix
     factors: spla.SuperLU
-    bases: tuple[tuple[slice, Extended | sp.csr_matrix], ...]
+    starts: tuple[int, ...]
 
     def covariance(self, tick: int, columns: Sequence[int] | NDArray[np.intp]) -> Floats:
         """Return the covariance of some numbers of d at a tick."""
-        part, C = self.bases[tick]
-        rows = C[columns] if isinstance(C, np.ndarray) else C[columns].toarray()
-        target = np.zeros((self.matrix.shape[0], len(rows)))
-        target[part] = rows.T.astype(float)
-        return (rows @ _refined(self.matrix, self.factors, target)[part]).astype(float)
+        places = self.starts[tick] + np.asarray(columns)
+        target = np.zeros((self.matrix.shape[0], len(places)))
+        target[places, np.arange(len(places))] = 1.0
+        return _refined(self.matrix, self.factors, target)[places].astype(float)
 
 
-def all_at_once(
-    ticks: Sequence[Instant], mean: Floats | None = None, sigma: Floats | None = None, constrained: bool = True
-) -> AtOnce:
+def all_at_once(ticks: Sequence[Instant]) -> AtOnce:
     """Return all unknowns of all ticks from all readings: one sparse least-squares problem.
 
     G x + g = noise of variance v, v = 0 where a row holds exactly, is [0 G^T; G -v] [x; l] = [0; -g]. The x are the d
-    of all ticks, or the u of d = d_0 + C u, which obey the exact rows by themselves.
-
-    Args:
-        ticks: the ticks.
-        mean, sigma: what is known at first, inf where nothing is; as the config has it when None.
-        constrained: whether the exact rows are constraints; otherwise the x are the u, and the problem is smaller.
+    of all ticks; what is known at first, with sigma inf, may be nothing.
     """
-    if mean is None or sigma is None:
-        mean, sigma = ticks[0].part.beginning()
-    k = len(mean)
-    blocks: list[tuple[int, int, sp.coo_matrix]] = []
-    constants, variances, bases, starts = [], [], [], []
-    rows = columns = 0
+    mean, sigma = ticks[0].part.beginning()
+    k, some = len(mean), np.isfinite(sigma)
+    starts = [0, *accumulate(tick.part.system.shape[1] for tick in ticks)]
+    entries, rows, columns, constants, variances = ([] for _ in range(5))
 
-    def put(matrix: Any, at: int, g: Floats, v: Floats) -> None:
-        nonlocal rows
-        blocks.append(
-            (rows, at, sp.coo_matrix(np.asarray(matrix, float) if isinstance(matrix, np.ndarray) else matrix))
-        )
-        constants.append(np.asarray(g, dtype=float))
+    def put(blocks: dict[int, sp.csr_matrix], g: Floats, v: Floats) -> None:
+        first = sum(map(len, constants))
+        for number, block in blocks.items():
+            found = block.tocoo()
+            entries.append(found.data)
+            rows.append(first + found.row)
+            columns.append(starts[number] + found.col)
+        constants.append(g)
         variances.append(v)
-        rows += len(g)
 
     for number, tick in enumerate(ticks):
-        part, pose = tick.part, tick.part.pose(tick.q)
-        N = part.system.shape[1]
-        d_0 = np.zeros(N, np.longdouble) if constrained else pose.start(tick.b[part.exact], k)
-        C = sp.identity(N, format="csr") if constrained else pose.C
+        part, pose, seen = tick.part, tick.part.pose(tick.q), tick.w > 0
+        pick = sp.csr_matrix((np.ones(k), (np.arange(k), part.memory)), shape=(k, part.system.shape[1]))
         if number == 0:
-            some = np.isfinite(sigma)
-            put(C[part.memory[some]], columns, (d_0[part.memory] - mean)[some], sigma[some] ** 2)
+            put({0: pick[some]}, -mean[some], sigma[some] ** 2)
         else:
-            before, (own, C_before), d_before = ticks[number - 1].part, bases[-1], starts[-1]
+            before = ticks[number - 1].part
             a, Q = before.motion(tick.dt)
             rated = np.flatnonzero(before.rates >= 0)
-            entries = np.concatenate([a, np.full(len(rated), tick.dt)])
+            values = np.concatenate([a, np.full(len(rated), tick.dt)])
             places = np.concatenate([np.arange(k), rated]), np.concatenate([before.memory, before.rates[rated]])
-            F = sp.csr_matrix((entries, places), shape=(k, before.system.shape[1]))
-            wide = sp.csr_matrix(F.astype(np.longdouble))
-            first, g = rows, d_0[part.memory] - wide @ d_before
-            put(-(F @ C_before) if constrained else -(wide @ C_before), own.start, g, Q)
-            later = sp.coo_matrix(C[part.memory] if constrained else np.asarray(C[part.memory], float))
-            blocks.append((first, columns, later))
-        seen = tick.w > 0
-        if constrained:
-            put(pose.E, columns, tick.b[part.exact], np.zeros(len(part.exact)))
-        g = pose.Y[seen].astype(np.longdouble) @ d_0 + tick.b[part.weighed][seen]
-        put(pose.Y[seen] if constrained else pose.YC[seen], columns, g, 1 / tick.w[seen])
-        bases.append((slice(columns, columns + C.shape[1]), C))
-        starts.append(d_0)
-        columns += C.shape[1]
-    row = np.concatenate([start + block.row for start, _, block in blocks])
-    column = np.concatenate([start + block.col for _, start, block in blocks])
-    values = np.concatenate([block.data for _, _, block in blocks])
-    G = sp.csr_matrix((values, (row, column)), shape=(rows, columns))
+            F = sp.csr_matrix((values, places), shape=(k, before.system.shape[1]))
+            put({number - 1: -F, number: pick}, np.zeros(k), Q)
+        put({number: pose.E}, tick.b[part.exact], np.zeros(len(part.exact)))
+        put({number: pose.Y[seen]}, tick.b[part.weighed][seen], 1 / tick.w[seen])
     g, v = np.concatenate(constants), np.concatenate(variances)
+    places = np.concatenate(rows), np.concatenate(columns)
+    G = sp.csr_matrix((np.concatenate(entries), places), shape=(len(g), starts[-1]))
     matrix = sp.bmat([[None, G.T], [G, -sp.diags(v)]], format="csc")
     factors = spla.splu(matrix, permc_spec="COLAMD")
-    target = np.concatenate([np.zeros(columns), -g])
-    x = _refined(matrix, factors, target[:, None])[:columns, 0]
-    d = tuple((start + C @ x[own]).astype(float) for start, (own, C) in zip(starts, bases, strict=True))
-    return AtOnce(d, matrix, factors, tuple(bases))
+    target = np.concatenate([np.zeros(starts[-1]), -g])
+    x = _refined(matrix, factors, target[:, None])[: starts[-1], 0].astype(float)
+    d = tuple(x[start:stop] for start, stop in pairwise(starts))
+    return AtOnce(d, matrix, factors, tuple(starts))
 
 
 def _refined(matrix: sp.csc_matrix, factors: spla.SuperLU, target: Floats) -> Extended:

@@ -4,9 +4,7 @@ Two operations correspond when they are the same on operands that correspond. In
 are of; what both limbs read corresponds to itself. Constants may differ, as may signs, which fold into additions.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from nori_dyn.algebra.expressions import Graph, Op
 
@@ -53,26 +51,6 @@ class Correspondence:
         if not any(all(map(self.follow, mine, order)) for order in (theirs, theirs[::-1])):
             return False
         return self.image.setdefault(one, other) == other
-
-    def follow_upwards(self, nodes: Sequence[int]) -> None:
-        """Find what corresponds of a program, what is needed first, on top of what corresponds already."""
-        of_operands: dict[tuple[object, ...], list[int]] = {}
-        own = [node for node in nodes if self._graph.ops[node] not in (*LEAVES, Op.NEG)]
-        for node in own:
-            of_operands.setdefault(self._shape(node, self._unsigned), []).append(node)
-        for node in own:
-            if node not in self.image:
-                for other in of_operands.get(self._shape(node, self._counterpart), ()):
-                    if other != node:
-                        self.image.setdefault(node, other)
-
-    def _counterpart(self, node: int) -> int:
-        node = self._unsigned(node)
-        return self._inputs.get(node, self.image.get(node, node))
-
-    def _shape(self, node: int, counterpart: Callable[[int], int]) -> tuple[object, ...]:
-        parts = [-1 if self._graph.ops[i] is Op.CONSTANT else counterpart(i) for i in self._operands(node)]
-        return _kind(self._graph.ops[node]), *sorted(parts)
 
     def _operands(self, node: int) -> list[int]:
         return [operand for operand in (self._graph.left[node], self._graph.right[node]) if operand >= 0]

@@ -11,8 +11,6 @@ Source: Björck, Numerical Methods for Least Squares Problems, ch. 5.1.3 (null-s
 rows and columns); Golub and Van Loan, Matrix Computations, 4th ed., ch. 5.2.3 (blocks of reflectors) and 6.2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -98,11 +96,7 @@ def solve_upper(R: Extended, X: Extended) -> Extended:
 
 def solve_upper_transposed(R: Extended, X: Extended) -> Extended:
     """Return the solution of R^T Z = X for an upper triangular R (n, n) and X (n, ...)."""
-    Z = X.copy()
-    for k in range(len(R)):
-        Z[k] /= R[k, k]
-        Z[k + 1 :] -= np.multiply.outer(R[k, k + 1 :], Z[k])
-    return Z
+    return solve_upper(R.T[::-1, ::-1], X[::-1])[::-1]
 
 
 @dataclass(frozen=True)

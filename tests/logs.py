@@ -1,7 +1,5 @@
 """Samples of a log, as a solver takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from os import PathLike
 

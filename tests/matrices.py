@@ -1,7 +1,5 @@
 """Small symbolic matrices, written by hand, as systems for the planner's parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

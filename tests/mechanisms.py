@@ -4,8 +4,6 @@ Each is closed at its neutral configuration. Its loops have independent rows, an
 come depth first, which Pinocchio's algorithms on constraints ask for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Messages of ROS 2 by rosbags, which has nothing to do with how they are read and written here."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The mistakes of a first day, and what each prints: `python -m tests.mistakes` writes docs/mistakes.md."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -50,10 +48,17 @@ def mapped(*entries: str) -> str:
     return "columns:\n" + "".join(f"  - {entry}\n" for entry in entries)
 
 
+def each(run: str, file: str, told: dict[str, str]) -> tuple[Mistake, ...]:
+    """Return the mistakes that one command meets in a file, by their titles."""
+    return tuple(Mistake(title, run, file, content) for title, content in told.items())
+
+
 INFO = "nori-dyn info arm.urdf --components mine.yaml"
 OTHERS = ("{type: joint_acceleration, joints: all}", "{type: external_wrench, links: all, value: 0}")
-PLAN = "nori-dyn plan arm.urdf --sensors mine.yaml"
+INVERSE, PLAN = (f"nori-dyn plan arm.urdf --sensors {sensors}" for sensors in ("inverse_dynamics", "mine.yaml"))
+ESTIMATES = "t,tau:joint1\n0,1\n0.1,2\n"
 SOLVE = "nori-dyn solve --plan arm.plan --input log.csv --out tau.csv"
+MOTOR = "{type: rotor, joints: joint2, inertia: 2.0e-5}"
 MAPPED = "nori-dyn solve --plan arm.plan --input run.csv --mapping map.yaml --out tau.csv"
 ANGLES, RATES = "{of: 'q:{joint}', from: 'angle[{k}]'}", "{of: 'qd:{joint}', from: 'rate[{k}]'}"
 IDENTIFY = "nori-dyn identify log.csv --robot arm.urdf"
@@ -85,60 +90,34 @@ MISTAKES = {
         Mistake("An inertia that no body has", "nori-dyn info box.urdf --base floating --strict", "box.urdf", BOX),
         Mistake("A joint that does not exist", "nori-dyn info arm.urdf --lock joint4"),
         Mistake("A set of sensors that does not exist", "nori-dyn plan arm.urdf --sensors inverse_dynamic"),
-        Mistake(
-            "A folder that does not exist", "nori-dyn plan arm.urdf --sensors inverse_dynamics --out plans/arm.plan"
-        ),
-        Mistake("An output of no kind", "nori-dyn plan arm.urdf --sensors inverse_dynamics --outputs torque"),
-        Mistake(
-            "An output of a frame that does not exist",
-            "nori-dyn plan arm.urdf --sensors inverse_dynamics --outputs fx:tol",
-        ),
+        Mistake("A folder that does not exist", f"{INVERSE} --out plans/arm.plan"),
+        Mistake("An output of no kind", f"{INVERSE} --outputs torque"),
+        Mistake("An output of a frame that does not exist", f"{INVERSE} --outputs fx:tol"),
         Mistake("A robot where a plan is wanted", "nori-dyn solve --plan arm.urdf --input log.csv --out tau.csv"),
         Mistake("A robot's model where candidates are wanted", "nori-dyn place arm.urdf --candidates arm.urdf"),
         Mistake("Contacts that are not chosen", "nori-dyn plan arm.urdf --sensors foot.yaml", "foot.yaml", "foot"),
-        Mistake(
-            "A picture of what was not estimated",
-            "nori-dyn plot tau.csv fx:link3",
-            "tau.csv",
-            "t,tau:joint1\n0,1\n0.1,2\n",
-        ),
+        Mistake("A picture of what was not estimated", "nori-dyn plot tau.csv fx:link3", "tau.csv", ESTIMATES),
     ),
-    "Sets of sensors": (
-        Mistake(
-            "A field that is misspelt", PLAN, "mine.yaml", config("{type: joint_torque, joints: all, sigmas: 0.1}")
-        ),
-        Mistake("A field that is missing", PLAN, "mine.yaml", config("{type: joint_torque}")),
-        Mistake("A type that does not exist", PLAN, "mine.yaml", config("{type: torque, joints: all}")),
-        Mistake(
-            "Text where a number is wanted", PLAN, "mine.yaml", config("{type: joint_torque, joints: all, sigma: 5 %}")
-        ),
-        Mistake(
-            "A number that is out of range", PLAN, "mine.yaml", config("{type: joint_torque, joints: all, sigma: 0}")
-        ),
-        Mistake(
-            "A selector that is misspelt",
-            PLAN,
-            "mine.yaml",
-            config("{type: external_wrench, links: {exept: link3}, value: 0}"),
-        ),
-        Mistake(
-            "A link that does not exist", PLAN, "mine.yaml", config(OTHERS[0], "{type: external_wrench, links: lnik3}")
-        ),
-        Mistake(
-            "Indentation that is no YAML", PLAN, "mine.yaml", "name: mine\nmeasurements:\n\t- {type: joint_torque}\n"
-        ),
-        Mistake("A list without a name", PLAN, "mine.yaml", "- {type: joint_torque, joints: all}\n"),
-        Mistake("Too few sensors", PLAN, "mine.yaml", config(OTHERS[0])),
-        Mistake(
-            "Sensors that tell the same twice",
-            PLAN,
-            "mine.yaml",
-            config(
+    "Sets of sensors": each(
+        PLAN,
+        "mine.yaml",
+        {
+            "A field that is misspelt": config("{type: joint_torque, joints: all, sigmas: 0.1}"),
+            "A field that is missing": config("{type: joint_torque}"),
+            "A type that does not exist": config("{type: torque, joints: all}"),
+            "Text where a number is wanted": config("{type: joint_torque, joints: all, sigma: 5 %}"),
+            "A number that is out of range": config("{type: joint_torque, joints: all, sigma: 0}"),
+            "A selector that is misspelt": config("{type: external_wrench, links: {exept: link3}, value: 0}"),
+            "A link that does not exist": config(OTHERS[0], "{type: external_wrench, links: lnik3}"),
+            "Indentation that is no YAML": "name: mine\nmeasurements:\n\t- {type: joint_torque}\n",
+            "A list without a name": "- {type: joint_torque, joints: all}\n",
+            "Too few sensors": config(OTHERS[0]),
+            "Sensors that tell the same twice": config(
                 "{type: joint_acceleration, joints: [joint1, joint2]}",
                 "{type: link_acceleration, links: link1, components: [wz]}",
                 OTHERS[1],
             ),
-        ),
+        },
     ),
     "Logs": (
         Mistake("A column that is missing", SOLVE, "log.csv", f"{NAMES.replace('qd[2]', 'speed')}\n{ROW}\n"),
@@ -158,19 +137,19 @@ MISTAKES = {
         Mistake("A window that has no middle", f"{SOLVE} --differentiate 10 --dt 0.01"),
         Mistake("A log of no format that is known", SOLVE.replace("log.csv", "log.doc"), "log.doc", "1 2 3"),
     ),
-    "Mappings of logs": (
-        Mistake("A column that the log has not", MAPPED, "map.yaml", mapped("{of: 'q:{joint}', from: 'angles[{k}]'}")),
-        Mistake("A joint of another robot", MAPPED, "map.yaml", mapped("{of: 'q:elbow', from: 'angle[0]'}")),
-        Mistake(
-            "A unit of something else", MAPPED, "map.yaml", mapped("{of: 'q:{joint}', from: 'angle[{k}]', unit: N}")
-        ),
-        Mistake("A field of no entry", MAPPED, "map.yaml", mapped("{of: 'q:{joint}', column: 'angle[{k}]'}")),
-        Mistake("Something mapped twice", MAPPED, "map.yaml", mapped(ANGLES, "{of: 'q:joint2', from: 'rate[0]'}")),
-        Mistake(
-            "A stream that the log has not", MAPPED, "map.yaml", f"streams: {{/imu: {{delay: 0.01}}}}\n{mapped(ANGLES)}"
-        ),
-        Mistake("Velocities that are not mapped", MAPPED, "map.yaml", mapped(ANGLES)),
-        Mistake("Readings that are not mapped", MAPPED, "map.yaml", mapped(ANGLES, RATES)),
+    "Mappings of logs": each(
+        MAPPED,
+        "map.yaml",
+        {
+            "A column that the log has not": mapped("{of: 'q:{joint}', from: 'angles[{k}]'}"),
+            "A joint of another robot": mapped("{of: 'q:elbow', from: 'angle[0]'}"),
+            "A unit of something else": mapped("{of: 'q:{joint}', from: 'angle[{k}]', unit: N}"),
+            "A field of no entry": mapped("{of: 'q:{joint}', column: 'angle[{k}]'}"),
+            "Something mapped twice": mapped(ANGLES, "{of: 'q:joint2', from: 'rate[0]'}"),
+            "A stream that the log has not": f"streams: {{/imu: {{delay: 0.01}}}}\n{mapped(ANGLES)}",
+            "Velocities that are not mapped": mapped(ANGLES),
+            "Readings that are not mapped": mapped(ANGLES, RATES),
+        },
     ),
     "Identifying a robot": (
         Mistake("A parameter that does not exist", f"{IDENTIFY} --parameters mass:link1", "log.csv", MOVED),
@@ -192,23 +171,14 @@ MISTAKES = {
         Mistake("A type that does not exist", INFO, "mine.yaml", parts("{type: lop, frames: [link3, link1]}")),
         Mistake("A field that does not exist", INFO, "mine.yaml", parts("{type: rotor, joint: all, inertia: 2.0e-5}")),
         Mistake("A negative inertia", INFO, "mine.yaml", parts("{type: rotor, joints: all, inertia: -2.0e-5}")),
-        Mistake(
-            "A motor on a locked joint",
-            f"{INFO} --lock joint2",
-            "mine.yaml",
-            parts("{type: rotor, joints: joint2, inertia: 2.0e-5}"),
-        ),
-        Mistake(
-            "A joint coupled with itself",
+        *each(f"{INFO} --lock joint2", "mine.yaml", {"A motor on a locked joint": parts(MOTOR)}),
+        *each(
             INFO,
             "mine.yaml",
-            parts("{type: coupling, joint: joint2, of: {joint2: 0.5}}"),
-        ),
-        Mistake(
-            "A loop between frames of one link",
-            INFO,
-            "mine.yaml",
-            parts("{type: loop, frames: [link2, link2], constrains: point}"),
+            {
+                "A joint coupled with itself": parts("{type: coupling, joint: joint2, of: {joint2: 0.5}}"),
+                "A loop between frames of one link": parts("{type: loop, frames: [link2, link2], constrains: point}"),
+            },
         ),
         Mistake(
             "A loop between frames that cannot meet",

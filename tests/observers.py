@@ -1,7 +1,5 @@
 """Robots with sensors and memory, one of each sort, small enough for ten thousand ticks."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial

@@ -4,8 +4,7 @@ Three-dimensional vectors throughout (angular velocity, acceleration of points, 
 after Newton, Euler and Lagrange instead of RBDA, so that no formula is shared with what it judges.
 """
 
-from __future__ import annotations
-
+import operator
 from dataclasses import dataclass
 from math import factorial
 
@@ -52,53 +51,36 @@ def quaternion_matrix(q: Floats) -> Floats:
 
 def joint_pose(joint: Joint, q: Floats) -> tuple[Floats, Floats]:
     """Return rotation (..., 3, 3) and position (..., 3) of the child in the joint's frame on the parent."""
-    still = np.zeros((*q.shape[:-1], 3), dtype=q.dtype)
-    eye = np.broadcast_to(np.eye(3, dtype=q.dtype), (*q.shape[:-1], 3, 3))
-    x = q[..., :1]
-    match joint.kind:
-        case "revolute" | "continuous":
-            return rodrigues(joint.axis, q[..., 0]), still
-        case "prismatic":
-            return eye, x * np.array(joint.axis)
-        case "helical":
-            return rodrigues(joint.axis, q[..., 0]), x * joint.pitch * np.array(joint.axis)
-        case "cylindrical":
-            return rodrigues(joint.axis, q[..., 0]), q[..., 1:] * np.array(joint.axis)
-        case "planar":
-            position = np.concatenate([q[..., 1:], 0 * x], axis=-1)
-            return rodrigues(np.array([0.0, 0.0, 1.0]), q[..., 0]), position
-        case "spherical":
-            return quaternion_matrix(q), still
-        case "free":
-            return quaternion_matrix(q[..., 3:]), q[..., :3]
-        case "fixed":
-            return eye, still
-    raise AssertionError(f"the oracle does not know the joint {joint.kind}")
-
-
-def joint_rates(joint: Joint, R: Floats, qd: Floats) -> tuple[Floats, Floats]:
-    """Return angular velocity and velocity of the child's origin, in the joint's frame on the parent.
-
-    Linear in qd; the same map of qdd gives their derivatives but for the turning of body axes, see below.
-    """
+    if joint.kind == "spherical":
+        return quaternion_matrix(q), np.zeros((*q.shape[:-1], 3), dtype=q.dtype)
+    if joint.kind == "free":
+        return quaternion_matrix(q[..., 3:]), q[..., :3]
+    about, along, _ = freedoms(joint)
     axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
+    return rodrigues(axis, q @ (axis @ about)), q @ along.T
+
+
+def freedoms(joint: Joint) -> tuple[Floats, Floats, bool]:
+    """Return what the freedoms turn about and move along (3, nv), and whether that is in the axes of the child."""
+    eye, none = np.eye(3), np.zeros((3, 3))
+    axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))[:, None]
     match joint.kind:
         case "revolute" | "continuous":
-            return axis * qd[0], np.zeros(3)
+            return axis, 0 * axis, False
         case "prismatic":
-            return np.zeros(3), axis * qd[0]
+            return 0 * axis, axis, False
         case "helical":
-            return axis * qd[0], axis * joint.pitch * qd[0]
+            return axis, joint.pitch * axis, False
         case "cylindrical":
-            return axis * qd[0], axis * qd[1]
+            return np.hstack([axis, 0 * axis]), np.hstack([0 * axis, axis]), False
         case "planar":
-            return axis * qd[0], np.array([qd[1], qd[2], 0.0])
+            return np.outer(eye[2], eye[0]), np.eye(3, k=1), False
         case "spherical":
-            return R @ qd, np.zeros(3)
+            return eye, none, True
         case "free":
-            return R @ qd[:3], R @ qd[3:]
+            return np.hstack([eye, none]), np.hstack([none, eye]), True
         case "fixed":
-            return np.zeros(3), np.zeros(3)
+            return none[:, :0], none[:, :0], False
     raise AssertionError(f"the oracle does not know the joint {joint.kind}")
 
 
@@ -174,21 +156,25 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
     n = tree.n_links
     g = np.array(tree.gravity)
     R, o = poses(tree, q)
-    R_joint = [joint_pose(joint, q[s])[0] for joint, s in zip(tree.joints, tree.q_slices, strict=True)]
     w, alpha, v, acc = (np.zeros((n, 3)) for _ in range(4))
+    turns, moves = [], []
     for i, joint in enumerate(tree.joints):
-        rate, speed = joint_rates(joint, R_joint[i], qd[tree.v_slices[i]])
-        turn, push = joint_rates(joint, R_joint[i], qdd[tree.v_slices[i]])
-        if joint.kind == "free":  # qd[3:] is in body axes, which turn
-            push = push + np.cross(rate, speed)
-        p, R_tree = tree.parents[i], tree.X_tree[i].E.T
+        p, axes = tree.parents[i], tree.X_tree[i].E.T
         if p >= 0:
-            R_tree = R[p] @ R_tree
+            axes = R[p] @ axes
             w_p, alpha_p, v_p, acc_p, o_p = w[p], alpha[p], v[p], acc[p], o[p]
         else:
             w_p = alpha_p = v_p = acc_p = o_p = np.zeros(3)
+        about, along, in_body = freedoms(joint)
+        if in_body:
+            axes = R[i]
+        turns.append(axes @ about)
+        moves.append(axes @ along)
+        own = tree.v_slices[i]
+        rate, speed, turn, push = turns[i] @ qd[own], moves[i] @ qd[own], turns[i] @ qdd[own], moves[i] @ qdd[own]
+        if joint.kind == "free":  # qd[3:] is in body axes, which turn
+            push = push + np.cross(rate, speed)
         arm = o[i] - o_p
-        rate, speed, turn, push = R_tree @ rate, R_tree @ speed, R_tree @ turn, R_tree @ push
         w[i] = w_p + rate
         alpha[i] = alpha_p + turn + np.cross(w_p, rate)
         v[i] = v_p + np.cross(w_p, arm) + speed
@@ -205,7 +191,7 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
         moment_x, force_x = R[i] @ fx[i, :3], R[i] @ fx[i, 3:]
         F[i] += inertial - force_x
         N[i] += I @ alpha[i] + np.cross(w[i], I @ w[i]) + np.cross(c, inertial) - moment_x
-        tau[tree.v_slices[i]] = _torque(tree, i, R, N[i], F[i])
+        tau[tree.v_slices[i]] = turns[i].T @ N[i] + moves[i].T @ F[i]  # the power by each freedom
         if tree.parents[i] >= 0:
             p = tree.parents[i]
             F[p] += F[i]
@@ -220,31 +206,6 @@ def newton_euler(tree: KinematicTree, q: Floats, qd: Floats, qdd: Floats, fx: Fl
         a.append(np.concatenate([R[i].T @ alpha[i], R[i].T @ apparent]))
         f.append(np.concatenate([R[i].T @ N[i], R[i].T @ F[i]]))
     return Truth(np.array(a), np.array(f), tau, fx, qdd, kinetic, potential, power + float(tau @ qd))
-
-
-def _torque(tree: KinematicTree, i: int, R: list[Floats], N: Floats, F: Floats) -> Floats:
-    """Return the generalized force: the power of the joint's wrench by each freedom."""
-    joint, parent = tree.joints[i], tree.parents[i]
-    R_tree = tree.X_tree[i].E.T if parent < 0 else R[parent] @ tree.X_tree[i].E.T
-    axis = R[i] @ np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
-    match joint.kind:
-        case "revolute" | "continuous":
-            return np.array([axis @ N])
-        case "prismatic":
-            return np.array([axis @ F])
-        case "helical":
-            return np.array([axis @ N + joint.pitch * (axis @ F)])
-        case "cylindrical":
-            return np.array([axis @ N, axis @ F])
-        case "planar":
-            return np.array([R_tree[:, 2] @ N, R_tree[:, 0] @ F, R_tree[:, 1] @ F])
-        case "spherical":
-            return R[i].T @ N
-        case "free":
-            return np.concatenate([R[i].T @ N, R[i].T @ F])
-        case "fixed":
-            return np.zeros(0)
-    raise AssertionError(f"the oracle does not know the joint {joint.kind}")
 
 
 def _exponential(w: Floats, u: Floats) -> tuple[Floats, Floats]:
@@ -303,7 +264,7 @@ class Lagrangian:
         self.masses = masses(tree)
         self.basis = np.eye(tree.nv, dtype=np.longdouble)
         self.steps = STENCIL.astype(np.longdouble) * self.STEP
-        left = np.array([1, -4, 1, -4], dtype=np.longdouble) / np.array([280, 105, 5, 5])
+        left = np.array([1, -4, 1, -4], dtype=np.longdouble) / [280, 105, 5, 5]
         self.weights = np.concatenate([left, -left[::-1]]) / self.STEP
 
     def _places(self, x: Floats) -> tuple[Floats, Floats]:
@@ -368,34 +329,38 @@ class Lagrangian:
         return (inertial + changing - gradient).astype(float) + self.gravity()
 
 
+OPERATIONS = {
+    Op.ADD: operator.add,
+    Op.SUB: operator.sub,
+    Op.MUL: operator.mul,
+    Op.NEG: lambda x, _: -x,
+    Op.RECIPROCAL: lambda x, _: 1 / x,
+    Op.SQRT: lambda x, _: x**0.5,
+}
+
+
 def evaluate(graph: Graph, inputs: dict[int, object], sin=np.sin, cos=np.cos) -> list[object]:
     """Return the value of every node, given those of the inputs by index: a walk in topological order."""
+    operations = OPERATIONS | {Op.SIN: lambda x, _: sin(x), Op.COS: lambda x, _: cos(x)}
     values: list[object] = []
-    for i in range(len(graph)):
-        x = values[graph.left[i]] if graph.left[i] >= 0 else None
-        y = values[graph.right[i]] if graph.right[i] >= 0 else None
-        match graph.ops[i]:
-            case Op.CONSTANT:
-                values.append(graph.values[i])
-            case Op.INPUT:
-                values.append(inputs[i])
-            case Op.SIN:
-                values.append(sin(x))
-            case Op.COS:
-                values.append(cos(x))
-            case Op.ADD:
-                values.append(x + y)
-            case Op.SUB:
-                values.append(x - y)
-            case Op.MUL:
-                values.append(x * y)
-            case Op.NEG:
-                values.append(-x)
-            case Op.RECIPROCAL:
-                values.append(1 / x)
-            case Op.SQRT:
-                values.append(x**0.5)
+    for i, op in enumerate(graph.ops):
+        if op in (Op.CONSTANT, Op.INPUT):
+            values.append(graph.values[i] if op is Op.CONSTANT else inputs[i])
+        else:
+            values.append(operations[op](*(values[k] if k >= 0 else None for k in (graph.left[i], graph.right[i]))))
     return values
+
+
+def inputs_of(graph: Graph, **values: Floats) -> tuple[list[NDArray[np.object_]], dict[int, float]]:
+    """Return arrays of inputs of a graph, one for each array of numbers, and the numbers by the inputs' indices."""
+    arrays, at = [], {}
+    for label, x in values.items():
+        array = np.empty(x.shape, dtype=object)
+        for place, value in np.ndenumerate(x):
+            array[place] = graph.input(f"{label}{place}")
+            at[array[place].index] = value
+        arrays.append(array)
+    return arrays, at
 
 
 def refined_solution(system: System, q: np.ndarray, qd: np.ndarray, y: np.ndarray, steps: int = 3) -> np.ndarray:

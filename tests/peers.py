@@ -1,7 +1,5 @@
 """The libraries that we are held against, imported when a test first asks for them; where one lacks, it is skipped."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -14,6 +12,8 @@ class Peer:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # pytest looks at all that a module has
+            raise AttributeError(attribute)
         return getattr(pytest.importorskip(self._name, exc_type=ImportError), attribute)
 
 

@@ -12,7 +12,7 @@ from tests.peers import pin
 
 Floats = NDArray[np.float64]
 
-PROXIMAL = pin.ProximalSettings(1e-14, 1e-9, 100)
+PROXIMAL = 1e-14, 1e-9, 100
 """Accuracy, weight of the proximal term, steps."""
 
 
@@ -45,7 +45,9 @@ def constrained_dynamics(tree: KinematicTree, q: Floats, qd: Floats, tau: Floats
     datas = pin.StdVec_RigidConstraintData()
     datas.extend([m.createData() for m in models])
     pin.initConstraintDynamics(model, data, models, datas)
-    found = pin.constraintDynamics(model, data, q[q_order], qd[v_order], tau[v_order], models, datas, PROXIMAL)
+    found = pin.constraintDynamics(
+        model, data, q[q_order], qd[v_order], tau[v_order], models, datas, pin.ProximalSettings(*PROXIMAL)
+    )
     qdd = np.empty(tree.nv)
     qdd[v_order] = found
     wrenches = [np.concatenate([d.contact_force.angular, d.contact_force.linear]) for d in datas]

@@ -1,7 +1,5 @@
 """A log of an arm whose sensors check each other, with faults that were put in, as files and as estimates."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp

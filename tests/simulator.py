@@ -2,7 +2,7 @@
 
 `walk("talos_reduced")` simulates a robot on its feet and returns a `Motion`: at chosen ticks the true configuration,
 velocity, acceleration, joint torques and external wrenches, in the conventions of the tree; its methods are what
-sensors read of them, without noise. Only the floor and the motors act on the robot (and a known push, if asked for).
+sensors read of them, without noise. Only the floor and the motors act on the robot.
 
 The bodies are MuJoCo's own reading of the URDF, whose meshes are left out; the feet are boxes that lie in the plane of
 the sole, or points. Joints have no armature, damping, friction or limits. The motors are servos with a feed-forward:
@@ -142,29 +142,6 @@ WALKERS = {
 
 
 @dataclass(frozen=True)
-class Push:
-    """A force on a link's centre of mass that rises and falls as half a sine, known to the record.
-
-    Attributes:
-        link: name of the link.
-        force: at its height [N], in world axes.
-        start: when it begins [s].
-        seconds: how long it lasts [s].
-    """
-
-    link: str
-    force: tuple[float, float, float]
-    start: float
-    seconds: float
-
-    def at(self, time: float) -> Floats:
-        """Return the force (3,) at a time [N]."""
-        phase = np.clip((time - self.start) / self.seconds, 0.0, 1.0)
-        force: Floats = np.array(self.force) * np.sin(np.pi * phase)
-        return force
-
-
-@dataclass(frozen=True)
 class Segment:
     """A part of a walk.
 
@@ -276,10 +253,6 @@ class Motion:
         """Return the angular acceleration (N, 3) of a frame in its axes [rad/s^2]."""
         return self._motion(frame, self.a)[:, :3]
 
-    def gyroscope(self, frame: str) -> Floats:
-        """Return the angular velocity (N, 3) of a frame in its axes [rad/s]."""
-        return self._motion(frame, self._v)[:, :3]
-
     def force_torque(self, joint: str, frame: str | None = None) -> Floats:
         """Return the wrench (N, 6) through a joint, of the parent on the link that it carries, couple first [N m, N].
 
@@ -303,14 +276,6 @@ class Motion:
     def contact_force(self, frame: str) -> Floats:
         """Return the external force (N, 3) on the link of a frame, in world axes [N]."""
         return self.world_axes(frame, self.wrench(frame)[:, 3:])
-
-    def joint_accelerations(self, joints: Sequence[str] | None = None) -> Floats:
-        """Return the accelerations (N, n) of joints; of all when None, the base's six first."""
-        return self.qdd[:, self._freedoms(joints)]
-
-    def joint_torques(self, joints: Sequence[str] | None = None) -> Floats:
-        """Return the torques (N, n) of joints; of all when None, the base's six zeros first."""
-        return self.tau[:, self._freedoms(joints)]
 
     def d(self, system: System) -> Floats:
         """Return the true variables (N, columns) in the order of a system."""
@@ -357,27 +322,13 @@ class Motion:
             raise ValueError(f"frame '{name}' is on '{self.tree.names[place.link]}', not '{self.tree.names[link]}'")
         return place.X
 
-    def _freedoms(self, joints: Sequence[str] | None) -> list[int]:
-        names = self.tree.joint_names if joints is None else joints
-        slices = (self.tree.v_slices[self.tree.joint(name)] for name in names)
-        return [k for part in slices for k in range(part.start, part.stop)]
-
 
 def noisy(readings: Floats, rng: np.random.Generator | int, sigma: float | Floats) -> Floats:
-    """Return readings (N, n) with independent normal errors.
-
-    Args:
-        readings: without errors.
-        rng: a generator, or a seed for one.
-        sigma: standard deviation, one or one for each column (n,).
-    """
-    errors: Floats = np.random.default_rng(rng).normal(size=readings.shape) * np.asarray(sigma)
-    return readings + errors
+    """Return readings (N, n) with independent normal errors of some deviation, one or one for each column."""
+    return readings + np.random.default_rng(rng).normal(size=readings.shape) * np.asarray(sigma)
 
 
-def walk(
-    name: str, *, steps: int | None = None, every: float = 0.02, stand: float = 0.6, pushes: Sequence[Push] = ()
-) -> Motion:
+def walk(name: str, *, steps: int | None = None, every: float = 0.02, stand: float = 0.6) -> Motion:
     """Return a walk of a robot: it stands, and for each foot in turn shifts its weight off it, and puts it forward.
 
     Args:
@@ -385,7 +336,6 @@ def walk(
         steps: number of steps; one with each foot when None, only standing when 0.
         every: time between recorded ticks [s], a multiple of the time step.
         stand: how long it stands at first [s].
-        pushes: known forces that are applied as well.
 
     Raises:
         RuntimeError: the robot fell.
@@ -396,7 +346,7 @@ def walk(
     start = standing_pose(robot, model)
     segments = list(schedule(robot, model, start, len(robot.feet) if steps is None else steps, stand))
     follow = references(robot, tree, model, start, segments)
-    return simulate(robot, tree, model, segments, follow, every, pushes)
+    return simulate(robot, tree, model, segments, follow, every)
 
 
 def mujoco_walker(robot: Robot, tree: KinematicTree) -> mujoco.MjModel:
@@ -426,13 +376,12 @@ def mujoco_walker(robot: Robot, tree: KinematicTree) -> mujoco.MjModel:
     option = spec.option
     option.timestep, option.integrator = TIMESTEP, mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     option.cone, option.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 10.0
-    option.solver, option.disableflags = mujoco.mjtSolver.mjSOL_NEWTON, _SENSORS_OFF
+    option.solver, option.disableflags = mujoco.mjtSolver.mjSOL_NEWTON, mujoco.mjtDisableBit.mjDSBL_SENSOR
     option.gravity = tree.gravity
     return spec.compile()
 
 
 _CONTACT: dict[str, Any] = {"friction": [0.9, 0.0, 0.0], "condim": 3, "solref": [0.01, 1.0]}
-_SENSORS_OFF = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
 _LEFT_OUT = ("visual", "collision", "transmission", "gazebo", "mujoco", "material", "sensor")
 
 
@@ -698,7 +647,6 @@ def simulate(
     segments: Sequence[Segment],
     follow: References,
     every: float,
-    pushes: Sequence[Push],
 ) -> Motion:
     """Return what happens, recorded at every so many seconds.
 
@@ -715,12 +663,10 @@ def simulate(
     _set_gains(model, kp[0], kd[0])
     for _ in range(round(SETTLE / TIMESTEP)):
         mujoco.mj_step(model, data)
-    recorder = _Recorder(robot, tree, model, pushes)
+    recorder = _Recorder(robot, tree, model)
     for k in range(n_steps):
         data.ctrl[:] = controls[k]
         _set_gains(model, kp[k], kd[k])
-        for push in pushes:
-            data.xfrc_applied[data.body(push.link).id, :3] = push.at(times[k])
         if k % stride == 0:
             _evaluate(model, data)
             part = segments[min(int(np.searchsorted(ends, times[k], side="right")), len(segments) - 1)]
@@ -736,18 +682,35 @@ def _evaluate(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     tolerance = model.opt.tolerance
     model.opt.tolerance, model.opt.disableflags = 0.0, 0
     mujoco.mj_forward(model, data)
-    model.opt.tolerance, model.opt.disableflags = tolerance, _SENSORS_OFF
+    model.opt.tolerance, model.opt.disableflags = tolerance, mujoco.mjtDisableBit.mjDSBL_SENSOR
 
 
 def _set_gains(model: mujoco.MjModel, kp: Floats, kd: Floats) -> None:
     model.actuator_biasprm[:, 1], model.actuator_biasprm[:, 2] = -kp, -kd
 
 
+def contact_wrenches(model: mujoco.MjModel, data: mujoco.MjData, bodies: Sequence[int]) -> Floats:
+    """Return the wrenches (n, 6) of contacts on bodies, in their axes, about their origins, couple first."""
+    fx, wrench, body_of = np.zeros((len(bodies), 6)), np.zeros(6), model.geom_bodyid
+    for number in range(data.ncon):
+        contact = data.contact[number]
+        mujoco.mj_contactForce(model, data, number, wrench)
+        pushes = wrench.reshape(2, 3) @ contact.frame.reshape(3, 3)  # its first axis points to the second geom
+        for geom, sign in ((contact.geom1, -1.0), (contact.geom2, 1.0)):
+            body = int(body_of[geom])
+            if body == 0:  # the world
+                continue
+            force, couple = sign * pushes
+            couple = couple + np.cross(contact.pos - data.xpos[body], force)
+            fx[bodies.index(body)] += (np.array([couple, force]) @ data.xmat[body].reshape(3, 3)).ravel()
+    return fx
+
+
 class _Recorder:
     """Takes the truth out of MuJoCo's data, after mj_forward."""
 
-    def __init__(self, robot: Robot, tree: KinematicTree, model: mujoco.MjModel, pushes: Sequence[Push]) -> None:
-        self.robot, self.tree, self.model, self.pushes = robot, tree, model, pushes
+    def __init__(self, robot: Robot, tree: KinematicTree, model: mujoco.MjModel) -> None:
+        self.robot, self.tree, self.model = robot, tree, model
         self.ticks: list[dict[str, Any]] = []
         self.sensors: list[Floats] = []
         joints = [model.joint(name) for name in tree.joint_names[1:]]
@@ -769,34 +732,10 @@ class _Recorder:
                 "qd": np.concatenate([w, u, data.qvel[self.v_places]]),
                 "qdd": np.concatenate([data.qacc[3:6], push, data.qacc[self.v_places]]),
                 "tau": np.concatenate([np.zeros(6), torques]),
-                "fx": self._external(data),
+                "fx": contact_wrenches(self.model, data, self.bodies),
             }
         )
         self.sensors.append(data.sensordata.copy())
-
-    def _external(self, data: mujoco.MjData) -> Floats:
-        """Return the wrenches (n_links, 6) of contacts and pushes on the links, in link coordinates."""
-        fx = np.zeros((self.tree.n_links, 6))
-        wrench = np.zeros(6)
-        for number, contact in enumerate(data.contact):
-            mujoco.mj_contactForce(self.model, data, number, wrench)
-            axes = contact.frame.reshape(3, 3).T  # the first axis points from the first geom to the second
-            for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
-                self._add(fx, data, self.model.geom_bodyid[geom], contact.pos, sign * axes @ wrench.reshape(2, 3).T)
-        for push in self.pushes:
-            body = data.body(push.link).id
-            force = data.xfrc_applied[body, :3]
-            self._add(fx, data, body, data.xipos[body], np.array([force, 0 * force]).T)
-        return fx
-
-    def _add(self, fx: Floats, data: mujoco.MjData, body: int, point: Floats, wrench: Floats) -> None:
-        """Add a force and a couple, the columns of (3, 2) in world axes, at a point in the world."""
-        if body == 0:  # the world
-            return
-        R = data.xmat[body].reshape(3, 3)
-        force, couple = wrench.T
-        couple = couple + np.cross(point - data.xpos[body], force)
-        fx[self.bodies.index(body)] += np.concatenate([R.T @ couple, R.T @ force])
 
     def motion(self) -> Motion:
         columns = {name: np.array([tick[name] for tick in self.ticks]) for name in self.ticks[0]}

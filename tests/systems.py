@@ -1,16 +1,12 @@
 """Systems for tests: the dynamic problems with every external wrench measured, their readings, and their plans."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nori_dyn.api.plan import Plan, plan
 from nori_dyn.measurements.base import VariableReading
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.joints import FORCE
@@ -126,10 +122,3 @@ def readings(system: System, truth: Truth) -> Floats:
         part = values[:, body] if kind == "fx" else values[:, system.tree.v_slices[body]]
         Y[:, row.y] = part @ np.asarray(row.equation.matrix).T  # type: ignore[attr-defined]
     return Y
-
-
-@lru_cache(maxsize=256)
-def chain_plan(n: int, problem: str = "forward", ordering: str = "auto", branching: float = 1.0) -> Plan:
-    """Return the plan of a problem on Featherstone's tree, made once."""
-    system = System(autotree(n, branching, 0.3, 0.9), PROBLEMS[problem])
-    return plan(system, ordering=ordering)

@@ -1,7 +1,5 @@
 """Tasks for sweeps, in a module that workers load quickly."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal
@@ -66,7 +64,7 @@ def refuses(part):
 
 
 class Threads:
-    """A task that tells how many threads each library of linear algebra has; SciPy's comes with it."""
+    """Squares, and in addition how many threads each library of linear algebra has; SciPy's comes with the task."""
 
     def __reduce__(self):
         return _threads, ()
@@ -74,7 +72,8 @@ class Threads:
     def __call__(self, part):
         from threadpoolctl import threadpool_info
 
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        threads = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        return *squares(part), threads
 
 
 def _threads():

@@ -1,12 +1,12 @@
 """What the documents name exists: files, sections, targets of make, commands and their options, public names."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -24,8 +24,6 @@ DOCUMENTS = [
 DESIGN = ROOT / "docs" / "design.md"
 SOURCES = sorted(p for folder in ("nori_dyn", "tests", "benchmarks") for p in (ROOT / folder).rglob("*.py"))
 SUFFIXES = (".py", ".pyi", ".md", ".toml", ".ipynb", ".csv", ".csv.gz")
-
-every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 FENCED = re.compile(r"^```\w*\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)+")
@@ -53,22 +51,20 @@ def anchors(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-# ------------------------------------------------------------------------------------------ files
+# ------------------------------------------------------------------------------- laws of each document
 
 
-@every_document
-def test_links_lead_somewhere(path):
+def broken_links(path: Path) -> Iterator[str]:
     for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
         if re.match(r"https?:", target):
             continue
         file, _, anchor = target.partition("#")
         there = path.parent / file if file else path
-        assert there.exists(), target
-        assert not anchor or anchor in anchors(there), target
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            yield target
 
 
-@every_document
-def test_files_exist(path):
+def absent_files(path: Path) -> Iterator[str]:
     made = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split()}
     top = {entry.name for entry in ROOT.iterdir() if entry.is_dir()} - made
     homes = (ROOT, path.parent, ROOT / "nori_dyn", ROOT / "tests")
@@ -76,24 +72,91 @@ def test_files_exist(path):
     for span in spans(text):
         is_folder = re.fullmatch(r"[\w./-]+/", span) is not None
         is_file = re.fullmatch(r"[\w./-]+", span) is not None and span.endswith(SUFFIXES)
-        if (is_folder or is_file) and span.strip("/") not in made:
-            assert any((home / span).exists() for home in homes) or is_in_a_named_folder(path, span), span
+        is_there = any((home / span).exists() for home in homes) or is_in_a_named_folder(path, span)
+        if (is_folder or is_file) and span.strip("/") not in made and not is_there:
+            yield span
     for line in code(text):
         for word in re.findall(r"[\w./-]+", line):
-            if "/" in word and word.split("/")[0] in top:
-                assert (ROOT / word.rstrip(".,")).exists(), word
+            if "/" in word and word.split("/")[0] in top and not (ROOT / word.rstrip(".,")).exists():
+                yield word
 
 
 def is_in_a_named_folder(path: Path, span: str) -> bool:
-    """Return whether a file is in a folder that the document names."""
     return any((path.parent / folder / span).exists() for folder in spans(path.read_text()) if folder.endswith("/"))
+
+
+def unknown_targets_of_make(path: Path) -> Iterator[str]:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for line in code(path.read_text()):
+        if match := re.match(r"\s*make\s+(.*)", line):
+            words = {word for word in match[1].partition("#")[0].split() if "=" not in word}
+            if not words or not words <= targets:
+                yield line
+
+
+def unknown_commands_and_options(path: Path) -> Iterator[str]:
+    if path.name == "mistakes.md":
+        return  # its commands are mistakes
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for line in code(path.read_text()):
+        for name, rest in re.findall(r"nori-dyn ([a-z]+)([^|&]*)", line):
+            parameters = commands[name].params if name in commands else ()
+            options = {option for parameter in parameters for option in parameter.opts} | {"--help"}
+            if name not in commands or not set(re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)) <= options:
+                yield line
+
+
+def named(path: Path, pattern: str) -> list[Any]:
+    """Return what a pattern finds in the code of a document."""
+    return re.findall(pattern, "\n".join(code(path.read_text())), flags=re.MULTILINE)
+
+
+def modules_that_cannot_be_run(path: Path) -> Iterator[str]:
+    yield from (name for name in named(path, r"python -m ([\w.]+)") if importlib.util.find_spec(name) is None)
+
+
+def unknown_names(path: Path) -> Iterator[str]:
+    """Public ones, and those in the package."""
+    public = [f"nori_dyn:{name}" for name in named(path, r"\bnd\.([A-Za-z_][\w.]*\w)")]
+    for name in (*public, *named(path, r"^nori_dyn(?:\.\w+)+$")):
+        try:
+            pkgutil.resolve_name(name)  # an old name warns, and a warning is an error
+        except (ImportError, AttributeError, Warning) as error:
+            yield f"{name}: {error}"
+
+
+def unknown_attributes_of_public_classes(path: Path) -> Iterator[str]:
+    for owner, name in named(path, r"\b([A-Z]\w+)\.([a-z]\w*)\b"):
+        there = getattr(nd, owner, None) if owner in nd.__all__ else None
+        if isinstance(there, type):
+            fields = {field for base in there.__mro__ for field in getattr(base, "__annotations__", {})}
+            if not hasattr(there, name) and name not in fields:
+                yield f"{owner}.{name}"
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        broken_links,
+        absent_files,
+        unknown_targets_of_make,
+        unknown_commands_and_options,
+        modules_that_cannot_be_run,
+        unknown_names,
+        unknown_attributes_of_public_classes,
+    ],
+)
+def test_documents_have_no(failures):
+    assert not [f"{path.relative_to(ROOT)}: {what}" for path in DOCUMENTS for what in failures(path)]
+
+
+# --------------------------------------------------------------------- laws of the code and the design
 
 
 def test_tests_that_the_code_cites_exist():
     cited = {found for path in SOURCES for found in re.findall(r"\btests/[\w/]+\.py\b", path.read_text())}
     assert len(cited) > 20
-    for found in sorted(cited):
-        assert (ROOT / found).exists(), found
+    assert not [found for found in sorted(cited) if not (ROOT / found).exists()]
 
 
 def test_the_table_of_rooms_is_the_tree():
@@ -104,12 +167,8 @@ def test_the_table_of_rooms_is_the_tree():
     assert rooms <= set(rows)
 
 
-# --------------------------------------------------------------------------------------- sections
-
-
 @cache
 def sections() -> frozenset[str]:
-    """Return the numbers of the sections of the design."""
     return frozenset(re.findall(r"^#+ (\d+(?:\.\d+)?) ", DESIGN.read_text(), flags=re.MULTILINE))
 
 
@@ -148,64 +207,3 @@ def test_limits_of_the_design_are_those_of_the_code():
     assert len(rows) > 5
     for name, value, module in rows:
         assert getattr(importlib.import_module(module.replace("/", ".")), name) == float(value), name
-
-
-# --------------------------------------------------------------------------------------- commands
-
-
-@every_document
-def test_targets_of_make_exist(path):
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    for line in code(path.read_text()):
-        if match := re.match(r"\s*make\s+(.*)", line):
-            words = [word for word in match[1].partition("#")[0].split() if "=" not in word]
-            assert words
-            assert set(words) <= targets, line
-
-
-@every_document
-def test_commands_and_their_options_exist(path):
-    if path.name == "mistakes.md":
-        pytest.skip("its commands are mistakes")
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    for line in code(path.read_text()):
-        for name, rest in re.findall(r"nori-dyn ([a-z]+)([^|&]*)", line):
-            assert name in commands, line
-            options = {option for parameter in commands[name].params for option in parameter.opts} | {"--help"}
-            assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)) <= options, line
-
-
-@every_document
-def test_modules_that_are_run_exist(path):
-    for line in code(path.read_text()):
-        for name in re.findall(r"python -m ([\w.]+)", line):
-            assert importlib.util.find_spec(name) is not None, line
-
-
-# ------------------------------------------------------------------------------------------ names
-
-
-@every_document
-def test_public_names_exist(path):
-    for line in code(path.read_text()):
-        for name in re.findall(r"\bnd\.([A-Za-z_][\w.]*\w)", line):
-            part = nd
-            for word in name.split("."):  # an old name warns, and a warning is an error
-                part = getattr(part, word)
-
-
-@every_document
-def test_names_in_the_package_exist(path):
-    for line in spans(path.read_text()):
-        if re.fullmatch(r"nori_dyn(\.\w+)+", line):
-            pkgutil.resolve_name(line)
-
-
-@every_document
-def test_attributes_of_public_classes_exist(path):
-    for line in code(path.read_text()):
-        for owner, name in re.findall(r"\b([A-Z]\w+)\.([a-z]\w*)\b", line):
-            there = getattr(nd, owner, None) if owner in nd.__all__ else None
-            if isinstance(there, type):
-                fields = {field for base in there.__mro__ for field in getattr(base, "__annotations__", {})}
-                assert hasattr(there, name) or name in fields, line

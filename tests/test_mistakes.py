@@ -1,7 +1,5 @@
 """What docs/mistakes.md says that mistakes print is what they print."""
 
-from __future__ import annotations
-
 from tests.mistakes import DOCUMENT, MISTAKES, document
 
 

@@ -1,7 +1,5 @@
 """The notebooks run from top to bottom, and are kept with what they print and draw: `make notebooks`."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -19,6 +17,14 @@ LOGS = Path(__file__).parents[1].parent / "shared" / "data" / "real"
 PLACE = re.compile(r"(?<![\w.)}/-])(/[a-z]+/\w|~/|[A-Z]:\\)")
 """A path of one machine."""
 
+NEEDED = {
+    "": ("nbclient", "nbformat", "ipykernel", "matplotlib"),
+    **{f"import {package}": (package,) for package in ("icub_models", "casadi", "sympy")},
+    "walking.mat": ("h5py",),
+    "nd.identify(": ("cvxpy", "clarabel", "rosbags"),
+}
+"""What a notebook needs that has some words in it."""
+
 WITHOUT_UMFPACK = """
 import sys
 
@@ -30,8 +36,6 @@ class Hidden:
 sys.meta_path.insert(0, Hidden())
 """
 
-every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-
 
 def cells(path: Path, kind: str | None = None) -> list[dict]:
     found = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -39,7 +43,6 @@ def cells(path: Path, kind: str | None = None) -> list[dict]:
 
 
 def kinds(outputs: list) -> list[str]:
-    """Return what outputs are: printed, or drawn."""
     return [output.get("name") or ", ".join(sorted(output["data"])) for output in outputs]
 
 
@@ -50,46 +53,40 @@ def texts(outputs: list) -> list[str]:
     return ["".join(text) for text in said]
 
 
-def test_they_are_numbered():
+def test_they_are_numbered_and_listed():
     assert [path.name.split("_")[0] for path in NOTEBOOKS] == [str(k + 1) for k in range(len(NOTEBOOKS))]
-
-
-def test_all_are_listed():
     folder = NOTEBOOKS[0].parent
     listed = re.findall(r"\]\((\w+\.ipynb)\)", (folder / "README.md").read_text())
     assert listed == [path.name for path in NOTEBOOKS]
 
 
-@every_notebook
-def test_it_is_kept_as_it_ran_from_top_to_bottom(path):
-    code = cells(path, "code")
-    assert [cell["execution_count"] for cell in code] == [k + 1 for k in range(len(code))]
-    for cell in code:
-        source = "".join(cell["source"])
-        assert not cell["metadata"], source
-        assert set(kinds(cell["outputs"])) <= {"stdout", "image/png, text/plain"}, source
-        assert bool(cell["outputs"]) >= ("plt.show()" in source or source.startswith("print(")), source
-    assert any("image/png, text/plain" in kinds(cell["outputs"]) for cell in code) or "4_" in path.name
-    assert path.stat().st_size < LARGEST
+def test_they_are_kept_as_they_ran_from_top_to_bottom():
+    for path in NOTEBOOKS:
+        code = cells(path, "code")
+        assert [cell["execution_count"] for cell in code] == [k + 1 for k in range(len(code))], path
+        for cell in code:
+            where = path.stem, "".join(cell["source"])
+            assert not cell["metadata"], where
+            assert set(kinds(cell["outputs"])) <= {"stdout", "image/png, text/plain"}, where
+            assert bool(cell["outputs"]) >= ("plt.show()" in where[1] or where[1].startswith("print(")), where
+        assert any("image/png, text/plain" in kinds(cell["outputs"]) for cell in code) or "4_" in path.name, path
+        assert path.stat().st_size < LARGEST, path
 
 
-@every_notebook
-def test_it_names_no_place_of_one_machine(path):
-    for cell in cells(path):
-        for text in ("".join(cell["source"]), *texts(cell.get("outputs", []))):
-            found = PLACE.search(text)
-            assert not found, f"{found[0]} in: {text}"
+def test_they_name_no_place_of_one_machine():
+    for path in NOTEBOOKS:
+        for cell in cells(path):
+            for text in ("".join(cell["source"]), *texts(cell.get("outputs", []))):
+                assert not PLACE.search(text), (path.stem, text)
 
 
-@every_notebook
+@pytest.mark.long
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_top_to_bottom(path, tmp_path):
     """What it prints and draws is of the same kinds as what is kept of it; the numbers may be a machine's own."""
-    for package in ("nbclient", "nbformat", "ipykernel", "matplotlib"):
-        pytest.importorskip(package, reason=f"the package {package} is not installed")
     source = path.read_text(encoding="utf-8")
-    for package in ("icub_models", "casadi", "sympy"):
-        if f"import {package}" in source:
-            pytest.importorskip(package, reason=f"the package {package} is not installed")
+    for package in (package for sign, packages in NEEDED.items() if sign in source for package in packages):
+        pytest.importorskip(package, reason=f"the package {package} is not installed")
     if "example-robot-data" in source:
         from tests.robots import EXAMPLE_ROBOT_DATA
 
@@ -97,16 +94,12 @@ def test_it_runs_from_top_to_bottom(path, tmp_path):
             pytest.skip("the package example-robot-data is not installed")
     if "shared/data" in source and not LOGS.is_dir():
         pytest.skip("the logs of real robots are not here: see docs/real_robots.md")
-    if "walking.mat" in source:
-        pytest.importorskip("h5py", reason="the package h5py is not installed")
-    if "nd.identify(" in source:
-        for package in ("cvxpy", "clarabel", "rosbags"):
-            pytest.importorskip(package, reason=f"the package {package} is not installed")
     ran = [cell for cell in execute(path, tmp_path).cells if cell.cell_type == "code"]
     for now, kept in zip(ran, cells(path, "code"), strict=True):
         assert kinds(now.outputs) == kinds(kept["outputs"]), now.source
 
 
+@pytest.mark.long
 def test_the_paper_is_told_without_umfpack(tmp_path, monkeypatch):
     pytest.importorskip("nbclient", reason="the package nbclient is not installed")
     pytest.importorskip("ipykernel", reason="the package ipykernel is not installed")

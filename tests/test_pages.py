@@ -1,7 +1,5 @@
 """What the pages of the documentation show runs as it stands, from the top of each page to its bottom."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from pathlib import Path
@@ -20,16 +18,21 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    """Return the blocks of a page in a language, in their order."""
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-def pages_with(language: str) -> list:
-    """Return the pages with a block in a language, as parameters."""
-    return [pytest.param(page, id=page.stem) for page in PAGES if blocks(page, language)]
+SLOW = {"estimation", "humanoid", "identification", "observability", "trust", "view"}
+"""Pages whose lines take seconds."""
 
 
-@pytest.mark.parametrize("page", pages_with("python"))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.long] if page.stem in SLOW else [])
+        for page in PAGES[1:]  # the README: below
+        if blocks(page, "python")
+    ],
+)
 def test_the_lines_of_python_run(page, tmp_path, monkeypatch):
     """A block of YAML is the file that its name says."""
     monkeypatch.chdir(tmp_path)
@@ -43,18 +46,16 @@ def test_the_lines_of_python_run(page, tmp_path, monkeypatch):
             exec(compile(code, str(page), "exec", dont_inherit=True), scope)
 
 
-@pytest.mark.parametrize("page", pages_with("yaml"))
-def test_the_configs_are_valid(page):
-    for text in blocks(page, "yaml"):
+def test_the_configs_are_valid():
+    for text in (text for page in PAGES for text in blocks(page, "yaml")):
         config = yaml.safe_load(text)
         if "components" in config:
-            assert components_of(config)
-            continue
-        if {"columns", "streams"} & config.keys():
-            assert nd.LogMapping.from_dict(config)
-            continue
-        config = {key: part for key, part in config.items() if key in ("name", "measurements", "contacts", "memory")}
-        assert nd.SensorSet.from_dict(config).measurements
+            assert components_of(config), text
+        elif {"columns", "streams"} & config.keys():
+            assert nd.LogMapping.from_dict(config), text
+        else:
+            known = ("name", "measurements", "contacts", "memory")
+            assert nd.SensorSet.from_dict({key: config[key] for key in known if key in config}).measurements, text
 
 
 def test_the_readme_prints_what_it_says(tmp_path, monkeypatch, capsys):
@@ -79,16 +80,14 @@ def test_the_lines_of_c_and_cpp_compile(tmp_path):
     observed = nd.plan(nd.System(arm, "momentum_observer"), outputs=["qdd"])
     nd.Filter(observed, dt=0.001, backend="numpy").export(tmp_path / "observer_c", name="observer")
     both = '#include "panda.h"\n#include "observer.h"\n'
+    folders = [f"-I{tmp_path / name}" for name in ("panda_c", "observer_c")]
     for code in blocks(ROOT / "docs" / "c.md", "c"):
         source = tmp_path / "tick.c"
         source.write_text(f"{both}void stop(void);\nvoid tick(void);\nvoid tick(void) {{\n{code}}}\n")
-        folders = "-I", tmp_path / "panda_c", "-I", tmp_path / "observer_c"
         compile_c(*folders, "-c", "-o", tmp_path / "tick.o", source)
     for code in blocks(ROOT / "docs" / "c.md", "cpp"):
         source = tmp_path / "tick.cpp"
         source.write_text(
             f'#include "panda.hpp"\nvoid stop();\nvoid send(std::array<double, 7>);\nvoid tick() {{\n{code}}}\n'
         )
-        checked(
-            [*find_compiler().command, "-x", "c++", "-std=c++17", "-I", tmp_path / "panda_c", "-fsyntax-only", source]
-        )
+        checked([*find_compiler().command, "-x", "c++", "-std=c++17", folders[0], "-fsyntax-only", source])

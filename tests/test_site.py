@@ -3,11 +3,8 @@
 Without the extra `docs` these tests are skipped.
 """
 
-from __future__ import annotations
-
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +17,9 @@ from docs.generate import reference
 from docs.generate.notebook_pages import formulas
 from docs.generate.sensor_reference import example
 from nori_dyn.io.sensor_configs import shipped_configs
+from tests.browser import CHROMIUM
 
 ROOT = Path(__file__).parents[1]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(https?:[^\" >]+)|<link\b[^>]*\bhref=\"?(https?:[^\" >]+)"
 )
@@ -41,28 +38,20 @@ def site(tmp_path_factory):
 
 
 def anchors(folder: Path) -> set[str]:
-    """Return the anchors of all pages in a folder."""
     return {found for page in folder.glob("*.html") for found in re.findall(r'\bid="([^"]+)"', page.read_text())}
 
 
-def test_every_public_name_has_an_entry(site):
-    rooms = {f"nd.{room}" for room in reference.ROOMS}
-    assert rooms < set(reference.public())
-    assert set(reference.public()) <= anchors(site / "reference")
-
-
-def test_every_sensor_set_error_and_command_has_an_entry(site):
-    there = anchors(site / "reference")
-    assert {name for name, _ in TYPES} <= there
-    assert set(shipped_configs()) <= there
-    assert {"plan", "solve", "observe", "place", "export", "plot", "info"} <= there
-
-
-def test_every_notebook_is_a_page(site):
+@pytest.mark.long
+def test_every_public_name_sensor_set_error_command_and_notebook_has_an_entry(site):
+    there, public = anchors(site / "reference"), set(reference.public())
+    assert {f"nd.{room}" for room in reference.ROOMS} < public
+    commands = {"plan", "solve", "observe", "place", "export", "plot", "info"}
+    assert public | {name for name, _ in TYPES} | set(shipped_configs()) | commands <= there
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         assert (site / "notebooks" / path.with_suffix(".html").name).exists()
 
 
+@pytest.mark.long
 def test_nothing_is_loaded_from_elsewhere(site):
     for page in site.rglob("*.html"):
         assert not LOADED.findall(page.read_text()), page
@@ -70,6 +59,7 @@ def test_nothing_is_loaded_from_elsewhere(site):
         assert not re.search(r"(?:url\(|@import )[\"']?https?:", sheet.read_text()), sheet
 
 
+@pytest.mark.long
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 def test_a_browser_shows_it_without_a_network(site):
     """Opened as files: no request leaves, no page is wider than a telephone, and the search finds."""
@@ -92,17 +82,18 @@ def test_a_browser_shows_it_without_a_network(site):
     assert not told
 
 
-@pytest.mark.parametrize(("name", "kind"), TYPES, ids=[name for name, _ in TYPES])
-def test_the_docstring_of_a_sensor_shows_an_entry_of_a_config(name, kind):
+def test_the_docstring_of_a_sensor_shows_an_entry_of_a_config():
     """After its equation; and the entry is one that it takes."""
-    entry = example(kind)
-    assert entry["type"] == name
-    assert nd.SensorSet.from_dict({"name": "example", "measurements": [entry]}).measurements
+    for name, kind in TYPES:
+        entry = example(kind)
+        assert entry["type"] == name
+        assert nd.SensorSet.from_dict({"name": "example", "measurements": [entry]}).measurements, name
 
 
-@pytest.mark.parametrize("name", [name for name in reference.names_in("errors") if name not in ("NoriError",)])
-def test_an_error_says_what_to_do(name):
-    assert re.search(r"^ *What to do: ", getattr(nd.errors, name).__doc__, flags=re.MULTILINE)
+def test_errors_say_what_to_do():
+    for name in reference.names_in("errors"):
+        said = re.search(r"^ *What to do: ", getattr(nd.errors, name).__doc__, flags=re.MULTILINE)
+        assert said or name == "NoriError", name
 
 
 def test_formulas_are_drawn_without_a_script():

@@ -1,7 +1,5 @@
 """How close two numbers must be, and why: the one table of tolerances."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

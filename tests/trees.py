@@ -1,7 +1,5 @@
 """Synthetic trees with the hard cases: one body, three children, no mass, several freedoms, every joint."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nori_dyn.model.joints import Fixed, Free, Planar, Revolute, Spherical
@@ -11,10 +9,15 @@ from nori_dyn.model.tree import Frame, KinematicTree
 SINGLE_KINDS = ("revolute", "continuous", "prismatic", "helical")
 
 
+def on_a_free_base(tree: KinematicTree) -> KinematicTree:
+    """Return a robot whose first joint is free."""
+    return tree.replace(joints=(Free(), *tree.joints[1:]))
+
+
 def three_children() -> KinematicTree:
     """Return a free body that carries three."""
-    tree = random_tree(4, seed=11, kinds=("revolute", "prismatic"))
-    return tree.replace(name="three_children", parents=(-1, 0, 0, 0), joints=(Free(), *tree.joints[1:]))
+    tree = on_a_free_base(random_tree(4, seed=11, kinds=("revolute", "prismatic")))
+    return tree.replace(name="three_children", parents=(-1, 0, 0, 0))
 
 
 def massless() -> KinematicTree:
@@ -53,6 +56,13 @@ TREES: dict[str, KinematicTree] = {
     "autotree_branched": autotree(7, branching=1.5),
     "mixed_8": random_tree(8, seed=3),
     "mixed_12": random_tree(12, seed=4, aligned=1.0),
+}
+
+FLOATING: dict[str, KinematicTree] = {
+    "one_free_body": TREES["one_free_body"],
+    "three_children": TREES["three_children"],
+    "mixed": on_a_free_base(random_tree(7, seed=31)),
+    "arms": on_a_free_base(random_tree(6, seed=32, kinds=("revolute", "prismatic"), chain=0.3)),
 }
 
 

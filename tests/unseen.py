@@ -1,7 +1,5 @@
 """A push and offsets that cannot be told apart at one pose: what is known of both, in a hundred digits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

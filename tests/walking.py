@@ -19,6 +19,7 @@ from nori_dyn.interop.peer_states import from_convention
 from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.tree import KinematicTree
 from tests.peers import mujoco
+from tests.simulator import contact_wrenches
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +41,6 @@ class Walk:
         feet: the links that touch the ground.
         q, qd, qdd, tau: as of the tree (N, ...).
         fx: wrenches of the ground on the feet (N, n_feet, 6), in the axes of their links, about their origins.
-        normal: normal forces on the feet (N, n_feet).
         contact: whether each foot is in contact (N, n_feet).
         accelerometer: of the base (N, 3), by MuJoCo's sensor.
         force_torque: wrenches through the joints of the feet (N, n_feet, 6), on the feet, by MuJoCo's sensors.
@@ -53,7 +53,6 @@ class Walk:
     qdd: Floats
     tau: Floats
     fx: Floats
-    normal: Floats
     contact: NDArray[np.bool_]
     accelerometer: Floats
     force_torque: Floats
@@ -62,11 +61,6 @@ class Walk:
     def n(self) -> int:
         """Number of instants."""
         return len(self.q)
-
-    @property
-    def weight(self) -> float:
-        """Weight of the robot [N]."""
-        return 9.81 * float(self.tree.I[:, 5, 5].sum())
 
     def near_switches(self, within: float) -> NDArray[np.bool_]:
         """Return which instants (N,) are at most so many seconds from one at which a contact changes."""
@@ -218,42 +212,15 @@ def walk(name: str, duration: float = 4.0) -> Walk:
         mujoco.mj_step(model, data)
         if k >= 0:
             rows["qacc"][k], rows["sensors"][k] = data.qacc, data.sensordata
-            fx[k], normal[k] = _wrenches(model, data, bodies)
+            fx[k] = contact_wrenches(model, data, bodies)
+            normal[k] = np.sum(data.xmat[bodies][:, 6:] * fx[k, :, 3:], axis=1)
     own = from_convention(tree, "mujoco", rows["qpos"], rows["qvel"], rows["qacc"], rows["tau"])
     read = rows["sensors"][:, 3:].reshape(N, len(feet), 2, 3)
     force_torque = np.concatenate([read[:, :, 1], read[:, :, 0]], axis=2)
     weight = 9.81 * float(tree.I[:, 5, 5].sum())
-    return Walk(
-        tree,
-        feet,
-        own.q,
-        own.qd,
-        own.qdd,
-        own.tau,
-        fx,
-        normal,
-        normal > TOUCHING * weight,
-        rows["sensors"][:, :3],
-        force_torque,
-    )
+    contact = normal > TOUCHING * weight
+    return Walk(tree, feet, own.q, own.qd, own.qdd, own.tau, fx, contact, rows["sensors"][:, :3], force_torque)
 
 
 def _sizes(model: mujoco.MjModel) -> dict[str, int]:
     return {"qpos": model.nq, "qvel": model.nv, "qacc": model.nv, "tau": model.nv, "sensors": model.nsensordata}
-
-
-def _wrenches(model: mujoco.MjModel, data: mujoco.MjData, bodies: list[int]) -> tuple[Floats, Floats]:
-    """Return the wrenches of contacts on bodies (n, 6), in their axes about their origins, and normal forces (n,)."""
-    fx, normal, force = np.zeros((len(bodies), 6)), np.zeros(len(bodies)), np.zeros(6)
-    for number in range(data.ncon):
-        contact = data.contact[number]
-        body = int(model.geom_bodyid[contact.geom2])
-        row = bodies.index(body)
-        mujoco.mj_contactForce(model, data, number, force)
-        axes = contact.frame.reshape(3, 3)
-        push, twist = axes.T @ force[:3], axes.T @ force[3:]
-        E = data.xmat[body].reshape(3, 3).T
-        fx[row, :3] += E @ (twist + np.cross(contact.pos - data.xpos[body], push))
-        fx[row, 3:] += E @ push
-        normal[row] += force[0]
-    return fx, normal

@@ -1,7 +1,5 @@
 """Whatever comes after the system knows components by what they are: texts, files, pages, C, monitors, placement."""
 
-from __future__ import annotations
-
 import csv
 import re
 from functools import lru_cache

@@ -1,8 +1,7 @@
 """Compiled functions and their derivatives on real robots, against Pinocchio, state by state."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,13 +10,25 @@ import nori_dyn as nd
 from tests.agreement.test_pinocchio import N_STATES
 from tests.compilers import needs_compiler
 from tests.peers import pin
-from tests.robots import ROBOTS, acceleration_to_pinocchio, load, pinocchio_model, to_pinocchio, velocity_map
+from tests.robots import (
+    ROBOTS,
+    acceleration_to_pinocchio,
+    load,
+    pinocchio_model,
+    pinocchio_wrenches,
+    to_pinocchio,
+    velocity_map,
+)
 from tests.systems import random_states
 from tests.tolerances import SOLVED, assert_close
 
 SMALL = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "solo12", "hyq")
-NATIVE = (("panda", "floating"), ("anymal", "floating"), ("talos_reduced", "fixed"))
-BASES = ("fixed", "floating")
+FEW = (("panda", "fixed"), ("kinova", "floating"))
+DERIVED = [
+    pytest.param(*case, marks=[] if case in FEW else pytest.mark.long) for case in product(SMALL, ("fixed", "floating"))
+]
+NATIVE = [("anymal", "floating"), pytest.param("panda", "floating", marks=pytest.mark.long)]
+NATIVE.append(pytest.param("talos_reduced", "fixed", marks=pytest.mark.long))
 
 
 class Everything(NamedTuple):
@@ -41,34 +52,37 @@ def everything(tree, q, qd, qdd, tau):
     )
 
 
-class Case:
-    """A robot, random states with their torques, and Pinocchio."""
+def symmetric(M: np.ndarray) -> np.ndarray:
+    """Return a copy of a matrix of which Pinocchio promises the upper triangle only."""
+    return np.triu(M) + np.triu(M, 1).T
 
-    def __init__(self, name: str, base: str, n: int = N_STATES) -> None:
+
+class Case:
+    """A robot, random states with their torques, and Pinocchio; without wrenches from outside unless asked for."""
+
+    def __init__(self, name: str, base: str, n: int = N_STATES, with_fx: bool = False) -> None:
         self.tree = load(name, base, clean=False)  # snapped angles move what is ill-conditioned
         self.model = pinocchio_model(ROBOTS[name], base)
         self.data = self.model.createData()
-        truth = random_states(self.tree, n, seed=len(name))
-        self.q, self.qd, self.qdd = truth.q, truth.qd, truth.qdd
-        states = [self._state(k) for k in range(n)]
+        truth = random_states(self.tree, n, seed=len(name), wrench=10.0 * with_fx)
+        self.q, self.qd, self.qdd, self.fx = truth.q, truth.qd, truth.qdd, truth.fx
+        self.states = [self._state(k) for k in range(n)]
         self.P = velocity_map(self.tree, self.model, self.q[0])  # constant: no joint here is planar
-        self.tau = np.array([self.P.T @ pin.rnea(self.model, self.data, *state) for state in states])
-        self.states = states
+        self.tau = np.array([self.P.T @ pin.rnea(self.model, self.data, *state) for state in self.states])
 
-    def _state(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _state(self, k: int) -> tuple[Any, ...]:
         q, v = to_pinocchio(self.tree, self.model, self.q[k], self.qd[k])
-        return q, v, acceleration_to_pinocchio(self.tree, self.model, self.q[k], self.qd[k], self.qdd[k])
+        a = acceleration_to_pinocchio(self.tree, self.model, self.q[k], self.qd[k], self.qdd[k])
+        return q, v, a, pinocchio_wrenches(self.tree, self.model, self.fx[k])
 
     def algorithms(self) -> Everything:
         """Return what Pinocchio says of every state."""
         model, data, P = self.model, self.data, self.P
         inverse = np.linalg.inv(P)
         found = []
-        for (q, v, _), tau in zip(self.states, self.tau, strict=True):
-            H = np.triu(pin.crba(model, data, q))
-            Minv = np.triu(pin.computeMinverse(model, data, q))
-            H, Minv = H + np.triu(H, 1).T, Minv + np.triu(Minv, 1).T
-            qdd = inverse @ pin.aba(model, data, q, v, inverse.T @ tau)
+        for (q, v, _, fx), tau in zip(self.states, self.tau, strict=True):
+            H, Minv = symmetric(pin.crba(model, data, q)), symmetric(pin.computeMinverse(model, data, q))
+            qdd = inverse @ pin.aba(model, data, q, v, inverse.T @ tau, fx)
             C = P.T @ pin.computeCoriolisMatrix(model, data, q, v) @ P
             found.append((tau, qdd, P.T @ H @ P, inverse @ Minv @ inverse.T, C))
         return Everything(*map(np.array, zip(*found, strict=True)))
@@ -78,13 +92,12 @@ class Case:
         model, data, P = self.model, self.data, self.P
         inverse = np.linalg.inv(P)
         found = []
-        for (q, v, a), tau in zip(self.states, self.tau, strict=True):
-            by_q, by_v, H = (np.array(x) for x in pin.computeRNEADerivatives(model, data, q, v, a))
-            H = np.triu(H) + np.triu(H, 1).T
-            ours = [P.T @ x @ P for x in (by_q, by_v, H)]
-            by_q, by_v, Minv = (np.array(x) for x in pin.computeABADerivatives(model, data, q, v, inverse.T @ tau))
-            Minv = np.triu(Minv) + np.triu(Minv, 1).T
-            ours += [inverse @ by_q @ P, inverse @ by_v @ P, inverse @ Minv @ inverse.T]
+        for (q, v, a, fx), tau in zip(self.states, self.tau, strict=True):
+            by_q, by_v, H = (np.array(x) for x in pin.computeRNEADerivatives(model, data, q, v, a, fx))
+            ours = [P.T @ x @ P for x in (by_q, by_v, symmetric(H))]
+            forward = pin.computeABADerivatives(model, data, q, v, inverse.T @ tau, fx)
+            by_q, by_v, Minv = (np.array(x) for x in forward)
+            ours += [inverse @ by_q @ P, inverse @ by_v @ P, inverse @ symmetric(Minv) @ inverse.T]
             found.append(ours)
         return tuple(map(np.array, zip(*found, strict=True)))
 
@@ -99,8 +112,7 @@ def test_native_algorithms(name, base):
         assert_close(ours, reference, SOLVED)
 
 
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(("name", "base"), DERIVED)
 def test_derivatives(name, base):
     case = Case(name, base)
     inverse = nd.compile(nd.rnea, case.tree, backend="numpy")
@@ -114,7 +126,9 @@ def test_derivatives(name, base):
 
 
 @needs_compiler
-@pytest.mark.parametrize(("name", "base"), [("ur5", "fixed"), ("anymal", "floating")])
+@pytest.mark.parametrize(
+    ("name", "base"), [("ur5", "fixed"), pytest.param("anymal", "floating", marks=pytest.mark.long)]
+)
 def test_native_derivatives(name, base):
     case = Case(name, base, n=10)
     inverse = nd.compile(nd.rnea, case.tree).derivative("q", "qd", "qdd")

@@ -1,26 +1,20 @@
 """Robots whose contacts come and go, against each state's own plan, MuJoCo's truth over a walk, and ABA in the air."""
 
-from __future__ import annotations
-
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
+from tests.agreement.test_simulator import recorded
 from tests.compilers import needs_compiler
 from tests.robots import load
-from tests.simulator import Motion, walk
-from tests.systems import sensor_set
+from tests.simulator import Motion
 from tests.tolerances import SOLVED, assert_close
 
 OUTPUTS = ("fx", "tau", "qdd")
 EASY = {"ordering": "recursive"}
-
-
-@lru_cache(maxsize=4)
-def recorded(name: str) -> Motion:
-    return walk(name, steps=2)
 
 
 def ankles(tree: nd.KinematicTree) -> nd.SensorSet:
@@ -67,7 +61,9 @@ SETS = {
 }
 FEET = {"talos_reduced": {"left": 0, "l_foot": 0, "right": 1, "r_foot": 1}}
 FEET["go2"] = {"fore_left": 0, "fore_right": 1, "hind_left": 2, "hind_right": 3}
-every_set = pytest.mark.parametrize("name", SETS)
+every_set = pytest.mark.parametrize(
+    "name", ["ankles", *(pytest.param(name, marks=pytest.mark.long) for name in ("points", "biped_contacts"))]
+)
 
 
 def closed(name: str, motion: Motion) -> list[tuple[str, ...]]:
@@ -78,7 +74,7 @@ def closed(name: str, motion: Motion) -> list[tuple[str, ...]]:
     return [tuple(contact for contact in names if touch[FEET[robot][contact]]) for touch in touches]
 
 
-@lru_cache(maxsize=8)
+@cache
 def planned(name: str) -> nd.PlanSet:
     """Return the plans of the states that occur in the walk, and of those in the air and on all feet."""
     motion = recorded(SETS[name][0])
@@ -97,7 +93,7 @@ def readings(plan_set: nd.PlanSet, motion: Motion) -> np.ndarray:
     return Y
 
 
-@pytest.mark.parametrize("name", ["ankles", "points"])
+@pytest.mark.parametrize("name", ["ankles", pytest.param("points", marks=pytest.mark.long)])
 def test_a_walk_is_estimated_as_it_was(name):
     """Noise-free readings, contacts that switch as the feet touch the floor: the wrenches and torques of MuJoCo."""
     plan_set, motion = planned(name), recorded(SETS[name][0])
@@ -130,7 +126,7 @@ def test_a_wrong_state_is_not_the_truth(name):
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["ankles", "points"])
+@pytest.mark.parametrize("name", ["points", pytest.param("ankles", marks=pytest.mark.long)])
 def test_each_state_gives_the_very_numbers_of_its_own_plan(name):
     plan_set = planned(name)
     solver, tree = plan_set.solver("native"), plan_set.tree
@@ -148,58 +144,21 @@ def test_each_state_gives_the_very_numbers_of_its_own_plan(name):
             np.testing.assert_array_equal(getattr(solver.outputs, output), getattr(plain.outputs, output))
 
 
-def test_a_state_is_what_is_written_out_by_hand():
-    """The left foot alone, its rows in another order, planned for itself."""
-    plan_set = planned("ankles")
-    tree = plan_set.tree
-    by_hand = sensor_set(
-        {"type": "force_torque", "joints": "leg_left_6_joint", "measures": "child_on_parent"},
-        {"type": "external_wrench", "links": {"except": "left_sole_link"}, "value": 0},
-        {"type": "angular_accelerometer", "links": "base_link"},
-        {"type": "accelerometer", "links": "base_link"},
-        {"type": "joint_acceleration", "joints": "actuated"},
-    )
-    plan = nd.plan(nd.System(tree, by_hand), outputs=OUTPUTS, **EASY)
-    rng = np.random.default_rng(1)
-    q, qd = tree.random_configuration(rng), rng.normal(size=tree.nv)
-    y = {name: rng.normal() for name in plan_set.measurement_names}
-    expected = plan.solver("numpy").solve(q, qd, {name: y[name] for name in plan.system.measurement_names})
-    found = plan_set.solver("numpy").solve(q, qd, y, ["left"])
-    for output in OUTPUTS:
-        assert_close(found[output], expected[output], SOLVED)
-
-
 @every_set
 def test_in_the_air_it_is_forward_dynamics(name):
     """A jump: nothing touches the robot, and its motion is that of the torques, by ABA."""
     plan_set, tree = planned(name), planned(name).tree
-    solver = plan_set.solver("numpy")
     rng = np.random.default_rng(2)
-    for _ in range(3):
-        q, qd, tau = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
-        tau[:6] = 0
-        qdd = nd.aba(tree, q, qd, tau)
-        jump = Motion(
-            robot=recorded(SETS[name][0]).robot,
-            tree=tree,
-            time=np.zeros(1),
-            phase=np.array(["jump"]),
-            foot=np.array([-1]),
-            q=q[None],
-            qd=qd[None],
-            qdd=qdd[None],
-            tau=tau[None],
-            fx=np.zeros((1, tree.n_links, 6)),
-            mujoco_accelerometers={},
-            mujoco_wrenches={},
-        )
-        found = solver.solve(q, qd, readings(plan_set, jump)[0], ())
-        assert_close(found.tau, tau, SOLVED)
-        assert_close(found.qdd, qdd, SOLVED)
-        assert_close(found.fx, np.zeros((tree.n_links, 6)), SOLVED)
+    q, qd, tau = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
+    tau[:6] = 0
+    qdd, fx = nd.aba(tree, q, qd, tau), np.zeros((tree.n_links, 6))
+    jump = replace(recorded(SETS[name][0])[:1], q=q[None], qd=qd[None], qdd=qdd[None], tau=tau[None], fx=fx[None])
+    found = plan_set.solver("numpy").solve(q, qd, readings(plan_set, jump)[0], ())
+    for output, expected in (("tau", tau), ("qdd", qdd), ("fx", fx)):
+        assert_close(found[output], expected, SOLVED)
 
 
-@pytest.mark.parametrize("name", ["iCubGenova04", "talos_reduced"])
+@pytest.mark.parametrize("name", ["iCubGenova04", pytest.param("talos_reduced", marks=pytest.mark.long)])
 def test_the_shipped_set_of_bipeds_is_well_posed_in_every_state(name):
     tree, known = load(name, "floating"), nd.sensors("biped_contacts")
     rng = np.random.default_rng(3)

@@ -1,7 +1,5 @@
 """Sensor sets that no recursion covers, against Pinocchio: standing on the ground, and force-torque sensors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -47,7 +45,9 @@ def standing(name: str):
     return tree, sensor_set(*entries, name="standing")
 
 
-@pytest.mark.parametrize("name", FEET)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "anymal" else pytest.mark.long) for name in FEET]
+)
 def test_forward_dynamics_of_a_robot_on_its_feet(name):
     tree, known = standing(name)
     system = System(tree, known)
@@ -99,30 +99,6 @@ def test_a_force_torque_sensor_takes_the_place_of_a_known_wrench():
     assert_close(estimate.fx[:, -1], fx, SOLVED)
 
 
-def test_inverse_dynamics_from_what_is_on_board():
-    """Accelerometers on the base instead of its acceleration: gravity, and where the base is, are never needed."""
-    tree = load("anymal", "floating", clean=False)
-    base = tree.names[0]
-    wrenches = {"type": "external_wrench", "links": "all"}
-    on_board = sensor_set(
-        {"type": "joint_acceleration", "joints": "actuated"},
-        {"type": "accelerometer", "links": base},
-        {"type": "angular_accelerometer", "links": base},
-        wrenches,
-    )
-    solver = plan(System(tree, on_board), outputs=("tau",)).solver("numpy")
-    reference = plan(System(tree, sensor_set(ACCELERATIONS, wrenches))).solver("numpy")
-    truth = random_states(tree, 20, seed=3)
-    full = reference.solve_batch(truth.q, truth.qd, np.hstack([truth.qdd, truth.fx.reshape(20, -1)]))
-    w, u, a = truth.qd[:, :3], truth.qd[:, 3:6], full.a[:, 0]
-    imu = [a[:, 3:] + np.cross(w, u), a[:, :3]]
-    Y = np.hstack([truth.qdd[:, 6:], *imu, truth.fx.reshape(20, -1)])
-    elsewhere = truth.q.copy()
-    elsewhere[:, :7] = tree.neutral_configuration()[:7]
-    for q in (truth.q, elsewhere):
-        assert_close(solver.solve_batch(q, truth.qd, Y).tau, full.tau, SOLVED)
-
-
 def test_three_axes_in_each_foot_do_not_suffice():
     """Nori (18), as shipped: a humanoid on two three-axis load cells; the wrench between the feet is not all seen."""
     tree = load("iCubGenova04", "floating")
@@ -136,6 +112,7 @@ def test_three_axes_in_each_foot_do_not_suffice():
     assert {name.split(":")[0] for name in undetermined} <= {"fx", "f", "tau"}
 
 
+@pytest.mark.long
 def test_shipped_sets_of_the_icub():
     """Torques that hold it up on its feet, from its imu, are those with which it does what it does."""
     tree = load("iCubGenova04", "floating")

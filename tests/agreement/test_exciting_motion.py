@@ -1,7 +1,5 @@
 """Exciting motions, judged by Pinocchio: torques keep the limits, regressors tell more than of random motions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg as la
@@ -44,7 +42,7 @@ def base_columns(rows):
     return np.sort(used[order[: int((np.abs(np.diag(R)) > 1e-8).sum())]])
 
 
-@pytest.mark.parametrize("name", ["ur5", "panda"])
+@pytest.mark.parametrize("name", ["ur5", pytest.param("panda", marks=pytest.mark.long)])
 def test_variances_are_smaller_than_after_random_motions(name):
     tree = load(name, locked=FINGERS if name == "panda" else ())
     model = model_of(name)

@@ -20,14 +20,17 @@ from tests.unseen import exactly, pushed_or_off
 
 Floats = NDArray[np.float64]
 
-TICKS = {"arm": 1000, "quadruped": 120, "humanoid": 120}
+TICKS = {"arm": 300, "quadruped": 120, "humanoid": 120}
 """Ticks that are held against the textbook: 1,000 of each where there is time, `python -m benchmarks.filters`."""
 
-AT_ONCE = {"arm": 1000, "quadruped": 30, "humanoid": 30}
+AT_ONCE = {"arm": 300, "quadruped": 30, "humanoid": 30}
 """Ticks of the least-squares problem, whose factors grow faster than their number."""
 
-DRAWN = {"arm": 10_000, "quadruped": 10_000, "humanoid": 10_000}
+DRAWN = dict.fromkeys(TICKS, 10_000)
 """Ticks that are drawn for consistency."""
+
+EACH = ("arm", *(pytest.param(name, marks=pytest.mark.long) for name in ("quadruped", "humanoid")))
+every_robot = pytest.mark.parametrize("name", EACH)
 
 RUN = 100
 """Ticks from one beginning to the next, in these."""
@@ -108,11 +111,11 @@ def stepped(
     return filter_.step(found.q[k], found.qd[k], read, dt, weights, missing="drop")
 
 
-@pytest.fixture(scope="module", params=[("arm", "numpy"), *((name, "native") for name in TICKS)], ids="-".join)
+@pytest.fixture(scope="module", params=["arm on numpy", *EACH])
 def both(request) -> tuple[Ran, list[Known]]:
     """Return a run, and the same by the textbook."""
-    name, backend = request.param
-    return hard(name, TICKS[name], backend), textbook(name)
+    name, _, backend = request.param.partition(" on ")
+    return hard(name, TICKS[name], backend or "native"), textbook(name)
 
 
 @lru_cache(maxsize=8)
@@ -153,7 +156,7 @@ def test_what_readings_are_off_is_that_of_a_textbook_filter(both):
         assert_close(tracked.log_likelihood, known.evidence + in_other_coordinates, SOLVED)
 
 
-@pytest.mark.parametrize("name", AT_ONCE)
+@every_robot
 def test_the_last_tick_is_that_of_one_least_squares_problem(name):
     ran, n = hard(name, TICKS[name]), AT_ONCE[name]
     whole = all_at_once(ran.instants[:n])
@@ -222,13 +225,13 @@ def consistency(name: str, ticks: int, told: float = 1.0) -> tuple[float, float]
     return float(chi2.cdf(innovations, degrees)), float(chi2.cdf(errors, numbers))
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@every_robot
 def test_innovations_and_errors_are_as_large_as_said(name):
     for found in consistency(name, DRAWN[name]):
         assert LEVEL < found < 1 - LEVEL
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@every_robot
 def test_noise_that_is_told_wrong_shows(name):
     for small, large in zip(
         consistency(name, DRAWN[name], 1 / WRONG), consistency(name, DRAWN[name], WRONG), strict=True

@@ -9,21 +9,29 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from tests.oracles import poses
 from tests.peers import pin
 from tests.robots import ROBOTS, load, pinocchio_model
 from tests.tolerances import RECURSION, SOLVED, assert_close
 from tests.trees import random_state
 
-N_STATES = 10
+N_STATES = 3
 AXIS = np.array([0.48, -0.6, 0.64])
-FROM_FILES = [
-    ("ur5", "fixed"),
-    ("panda", "fixed"),
-    ("kinova", "fixed"),
-    ("talos_reduced", "floating"),
-    ("anymal", "floating"),
-    ("icub", "floating"),
-]
+FROM_FILES = {
+    "ur5": "fixed",
+    "panda": "fixed",
+    "kinova": "fixed",
+    "talos_reduced": "floating",
+    "anymal": "floating",
+    "icub": "floating",
+}
+FEW = ("kinova", "anymal", "humanoid", "every joint")
+
+
+def every(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=[] if name in FEW else pytest.mark.long) for name in names]
+    )
 
 
 def every_joint() -> pin.Model:
@@ -55,15 +63,15 @@ def model_of(name: str) -> pin.Model:
         "manipulator": pin.buildSampleModelManipulator,
         "every joint": every_joint,
     }
-    return made[name]() if name in made else pinocchio_model(ROBOTS[name], dict(FROM_FILES)[name])
+    return made[name]() if name in made else pinocchio_model(ROBOTS[name], FROM_FILES[name])
 
 
-ROBOT_NAMES = [*(name for name, _ in FROM_FILES), "humanoid", "random humanoid", "manipulator", "every joint"]
+every_robot = every(*FROM_FILES, "humanoid", "random humanoid", "manipulator", "every joint")
 random_bodies_are_unreal = pytest.mark.filterwarnings("ignore:no distribution of mass:nori_dyn.errors.NoriWarning")
 
 
 @random_bodies_are_unreal
-@pytest.mark.parametrize("name", ROBOT_NAMES)
+@every_robot
 def test_dynamics(name):
     model = model_of(name)
     tree, data = nd.interop.from_pinocchio(model), model.createData()
@@ -86,41 +94,29 @@ def test_dynamics(name):
 
 
 @random_bodies_are_unreal
-@pytest.mark.parametrize("name", ROBOT_NAMES)
+@every_robot
 def test_frames_are_where_pinocchio_has_them(name):
     model = model_of(name)
     tree, data = nd.interop.from_pinocchio(model), model.createData()
     q = tree.random_configuration(3)
     pin.framesForwardKinematics(model, data, nd.interop.to_pinocchio_order(tree, model, q).q)
-    place = link_places(tree, q)
+    R, o = poses(tree, q)
     assert len(tree.frames) + tree.n_links >= len({f.name for f in model.frames if f.type.name == "BODY"})
     for known in (*tree.names, *tree.frames):
         if model.existFrame(known) and known not in tree.joint_names:
             frame = tree.frame(known)
-            E, r = (np.eye(3), np.zeros(3)) if frame.on_world else place[frame.link]
+            turned, origin = (np.eye(3), np.zeros(3)) if frame.on_world else (R[frame.link], o[frame.link])
             numbers = [k for k, f in enumerate(model.frames) if f.name == known]
-            poses = [data.oMf[k].homogeneous for k in numbers]
+            there = [data.oMf[k].homogeneous for k in numbers]
             here = np.eye(4)
-            here[:3, :3], here[:3, 3] = (frame.X.E @ E).T, r + E.T @ frame.X.r
-            assert min(np.abs(here - pose).max() for pose in poses) < 1e-11, known
+            here[:3, :3], here[:3, 3] = turned @ frame.X.E.T, origin + turned @ frame.X.r
+            assert min(np.abs(here - pose).max() for pose in there) < 1e-11, known
 
 
-def link_places(tree: nd.KinematicTree, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rotation from world to link axes and the origin in world axes of each link."""
-    places = []
-    for i, joint in enumerate(tree.joints):
-        E, r = (np.eye(3), np.zeros(3)) if tree.is_root(i) else places[tree.parents[i]]
-        for X in (tree.X_tree[i], joint.transform(q[tree.q_slices[i]])):
-            r = r + E.T @ X.r
-            E = X.E @ E
-        places.append((E, r))
-    return places
-
-
-@pytest.mark.parametrize(("name", "base"), FROM_FILES)
-def test_same_robot_as_from_its_file(name, base):
+@every(*FROM_FILES)
+def test_same_robot_as_from_its_file(name):
     model = model_of(name)
-    there, here = nd.interop.from_pinocchio(model, clean=False), load(name, base, clean=False)
+    there, here = nd.interop.from_pinocchio(model, clean=False), load(name, FROM_FILES[name], clean=False)
     assert set(there.names) == set(here.names)
     for link in here.names:
         i, j = here.link(link), there.link(link)
@@ -161,12 +157,12 @@ def composite() -> pin.JointModel:
     return joint
 
 
-@pytest.mark.parametrize("joint", [pin.JointModelTranslation(), pin.JointModelSphericalZYX(), composite()])
-def test_joints_that_we_do_not_have_are_named(joint):
-    model = pin.Model()
-    model.addJoint(0, joint, pin.SE3.Identity(), "odd")
-    with pytest.raises(nd.errors.ModelError, match=r"joint 'odd' .*not supported"):
-        nd.interop.from_pinocchio(model)
+def test_joints_that_we_do_not_have_are_named():
+    for joint in (pin.JointModelTranslation(), pin.JointModelSphericalZYX(), composite()):
+        model = pin.Model()
+        model.addJoint(0, joint, pin.SE3.Identity(), "odd")
+        with pytest.raises(nd.errors.ModelError, match=r"joint 'odd' .*not supported"):
+            nd.interop.from_pinocchio(model)
 
 
 def test_what_is_no_robot_is_refused():

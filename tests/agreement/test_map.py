@@ -1,7 +1,5 @@
 """Noisy equations of motion and priors: against QR in extended precision, and against iDynTree's BERDY."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
@@ -9,14 +7,17 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InvalidConfigError, SensorConfigError
+from nori_dyn.model.joints import Fixed
 from nori_dyn.model.synthetic import autotree, random_tree
-from tests.agreement.test_weighted import reference, unknowns
+from tests.agreement.test_weighted import KINDS, check_ways_to_call, reference, unknowns
+from tests.agreement.test_weighted import state as weighted_state
 from tests.berdy import Berdy, normal_matrix
+from tests.covering import covering
 from tests.least_squares import constrained_least_squares
-from tests.robots import ROBOTS, load
+from tests.robots import ROBOTS
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
-from tests.trees import TREES
+from tests.trees import TREES, on_a_free_base
 
 POSE = {"xyz": [0.1, 0.2, 0.3], "rpy": [0.1, 0.2, 0.3]}
 READINGS = (
@@ -27,11 +28,17 @@ READINGS = (
 )
 PRIOR = {"type": "prior", "variables": "all", "mean": 0.3, "sigma": 10}
 
+
+def fixed_joints():
+    tree = random_tree(4, seed=15, kinds=("revolute", "prismatic"))
+    return tree.replace(joints=tuple(Fixed() if i in (1, 3) else joint for i, joint in enumerate(tree.joints)))
+
+
 SMALL = {
-    "chain": autotree(4, skew=0.3),
-    "spherical": random_tree(4, seed=5, kinds=("spherical", "revolute")),
+    "chain": autotree(3, skew=0.3),
+    "spherical": random_tree(2, seed=5, kinds=("spherical", "revolute")),
     "three_children": TREES["three_children"],
-    "fixed_joints": TREES["fixed_joints"],
+    "fixed_joints": fixed_joints(),
 }
 NOISE = {
     "all": 1e-3,
@@ -60,15 +67,14 @@ def planned(tree, noise):
 
 def state(system, seed):
     """Return a state, readings, and weights that are far from those configured."""
-    rng = np.random.default_rng(seed)
-    q, qd, y = system.tree.random_configuration(rng), rng.normal(size=system.tree.nv), rng.normal(size=system.ny)
+    *at, weights = weighted_state(system, seed)
     of_dynamics = np.array([name.startswith("3") for name in system.weight_names])
-    return (
-        q,
-        qd,
-        y,
-        10.0 ** np.where(of_dynamics, *(rng.uniform(*ends, len(of_dynamics)) for ends in ((0, 12), (-3, 6)))),
-    )
+    decades = np.random.default_rng(seed).uniform(0, 12, len(weights))
+    return *at, np.where(of_dynamics, 10.0**decades, weights)
+
+
+def solved(system, *at):
+    return nd.plan(system).solver("numpy").solve(*at)
 
 
 def error(system, estimate, weights, *at):
@@ -76,12 +82,9 @@ def error(system, estimate, weights, *at):
     return np.linalg.norm(unknowns(system, estimate) - d) / np.linalg.norm(d)
 
 
-@pytest.mark.parametrize("noise", NOISE)
-@pytest.mark.parametrize("tree", SMALL)
-def test_estimates_equal_qr_in_extended_precision(tree, noise):
-    plan = planned(tree, noise)
+def check(plan):
     system, solver = plan.system, plan.solver("numpy")
-    for seed in range(3):
+    for seed in range(2):
         *at, weights = state(system, seed)
         for given, tolerance in ((system.weights, CONFIGURED), (weights, FAR_OFF)):
             estimate = solver.solve(*at, given)
@@ -89,58 +92,52 @@ def test_estimates_equal_qr_in_extended_precision(tree, noise):
             assert not estimate.fell_back
 
 
-@pytest.mark.parametrize("sigma", [1e-6, 1e-4, 1e-2, 1])
-def test_one_plan_serves_any_noise_of_the_dynamics(sigma):
+@covering(strength=1, tree=SMALL.keys(), noise=NOISE.keys())
+def test_estimates_equal_qr_in_extended_precision(tree, noise):
+    check(planned(tree, noise))
+
+
+def test_one_plan_serves_any_noise_of_the_dynamics():
     plan = planned("chain", "all")
     system, solver = plan.system, plan.solver("numpy")
     *at, _ = state(system, 1)
-    weights = system.weighting({name: sigma**-2 for name in system.weight_names if name.startswith("3")})
-    assert error(system, solver.solve(*at, weights), weights, *at) <= CONFIGURED
+    for sigma in (1e-6, 1e-4, 1e-2, 1):
+        weights = system.weighting({name: sigma**-2 for name in system.weight_names if name.startswith("3")})
+        assert error(system, solver.solve(*at, weights), weights, *at) <= CONFIGURED, sigma
 
 
 @pytest.mark.parametrize("exact", ["joint_torque", "joint_acceleration", "external_wrench", "rigid_contact"])
 def test_exact_readings_beside_noisy_dynamics(exact):
     """What is read exactly of a body leaves the noise of its equations to the others."""
-    tree = SMALL["three_children"]
+    tree = autotree(2, skew=0.3)
     entries = [entry for entry in READINGS if entry["type"] != exact]
     known = {"joint_torque": {"joints": "all"}, "joint_acceleration": {"joints": "actuated"}}.get(
-        exact, {"links": "link3"} if exact == "rigid_contact" else {"links": "all", "value": 0}
+        exact, {"links": "link2"} if exact == "rigid_contact" else {"links": "all", "value": 0}
     )
-    plan = nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known})))
-    system, solver = plan.system, plan.solver("numpy")
-    for seed in range(3):
-        *at, weights = state(system, seed)
-        for given, tolerance in ((system.weights, CONFIGURED), (weights, FAR_OFF)):
-            assert error(system, solver.solve(*at, given), given, *at) <= tolerance
+    check(nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known}))))
 
 
 @pytest.mark.parametrize("backend", ["native", "numpy", "umfpack"])
 def test_all_backends_and_ways_to_call_give_the_same(backend):
-    plan = planned("spherical", "components")
-    system, solver, peer = plan.system, plan.solver(backend), plan.solver("numpy")
+    plan = nd.plan(nd.System(autotree(2, skew=0.3), noisy(NOISE["components"], *READINGS)))
+    system = plan.system
     Q, Qd, Y, _ = (np.array(part) for part in zip(*(state(system, seed) for seed in range(9)), strict=True))
     W = system.weights * 10.0 ** np.random.default_rng(0).uniform(-1, 1, size=(9, system.n_weights))
-    batch = solver.solve_batch(Q, Qd, Y, W)
-    for k in range(9):
-        single, expected = solver.solve(Q[k], Qd[k], Y[k], W[k]), peer.solve(Q[k], Qd[k], Y[k], W[k])
-        solver.inputs.q[:], solver.inputs.qd[:], solver.inputs.y[:], solver.inputs.weights[:] = Q[k], Qd[k], Y[k], W[k]
-        solver.tick().raise_for_status()
-        for name in ("a", "f", "tau", "fx", "qdd"):
-            for values in (single[name], batch[name][k], getattr(solver.outputs, name)):
-                assert_close(values, expected[name], SOLVED)
+    check_ways_to_call(plan.solver(backend), plan.solver("numpy"), Q, Qd, Y, W)
 
 
 def test_small_noise_is_as_good_as_none():
-    tree = SMALL["three_children"]
-    soft, hard = (nd.plan(nd.System(tree, s)) for s in (noisy(1e-9, *READINGS, PRIOR), sensor_set(*READINGS, PRIOR)))
-    *at, _ = state(hard.system, 0)
-    for name in ("a", "f", "tau", "fx", "qdd"):
-        assert_close(soft.solver("numpy").solve(*at)[name], hard.solver("numpy").solve(*at)[name], SOLVED)
+    tree = autotree(2, skew=0.3)
+    soft, hard = (nd.System(tree, s) for s in (noisy(1e-9, *READINGS, PRIOR), sensor_set(*READINGS, PRIOR)))
+    *at, _ = state(hard, 0)
+    found, expected = solved(soft, *at), solved(hard, *at)
+    for name in KINDS:
+        assert_close(found[name], expected[name], SOLVED)
 
 
 def test_an_equation_of_weight_zero_is_left_out():
     """One infinite covariance is beyond the planned order, so it falls back."""
-    plan = planned("three_children", "forces")
+    plan = planned("chain", "forces")
     system = plan.system
     *at, _ = state(system, 2)
     weights = system.weighting({"3f:link2": 0.0})
@@ -185,39 +182,54 @@ def test_priors_are_of_kinds_and_of_names():
 
 
 def test_the_mean_of_a_prior_may_be_an_input():
-    tree = SMALL["chain"]
+    tree = autotree(2)
     fixed = nd.System(tree, sensor_set(*READINGS, {**PRIOR, "mean": 0.3}))
     given = nd.System(tree, sensor_set(*READINGS, {**PRIOR, "mean": None}))
     assert given.measurement_names[fixed.ny] == "prior:a:link1.wx"
     *at, y, _ = state(fixed, 0)
     full = np.concatenate([y, np.full(given.ny - fixed.ny, 0.3)])
-    assert_close(nd.plan(given).solver().solve(*at, full).tau, nd.plan(fixed).solver().solve(*at, y).tau, SOLVED)
+    assert_close(solved(given, *at, full).tau, solved(fixed, *at, y).tau, SOLVED)
 
 
 SIGMA = {"force_torque": 0.1, "accelerometer": 0.1, "joint_acceleration": 1.0, "external_wrench": 1.0}
+BODY = """<inertial><origin xyz="0.1 -0.05 {z}"/><mass value="2"/>
+  <inertia ixx="{z}" ixy="0" ixz="0" iyy="0.4" iyz="0.01" izz="0.3"/></inertial>"""
+ARM = f"""
+<robot name="arm">
+  <link name="trunk">{BODY.format(z=0.2)}</link><link name="upper">{BODY.format(z=0.3)}</link>
+  <link name="fore">{BODY.format(z=0.35)}</link><link name="hand">{BODY.format(z=0.5)}</link>
+  <joint name="shoulder" type="revolute"><parent link="trunk"/><child link="upper"/><origin xyz="0 0.2 0.5"/>
+    <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="1" velocity="1"/></joint>
+  <joint name="elbow" type="prismatic"><parent link="upper"/><child link="fore"/><origin xyz="0 0 0.3" rpy="0 0 0.3"/>
+    <axis xyz="1 0 0"/><limit lower="-2" upper="2" effort="1" velocity="1"/></joint>
+  <joint name="wrist" type="fixed"><parent link="fore"/><child link="hand"/><origin xyz="0 0 0.4" rpy="1 0 0"/></joint>
+  <sensor name="ft" type="force_torque"><parent joint="wrist"/><origin xyz="0 0 0" rpy="0 0 0"/>
+    <force_torque><frame>child</frame><measure_direction>child_to_parent</measure_direction></force_torque></sensor>
+  <sensor name="imu" type="accelerometer"><parent link="fore"/><origin xyz="0 0.1 0" rpy="0 0 1"/></sensor>
+</robot>"""
 
 
-@pytest.fixture(scope="module")
-def icub():
-    berdy = Berdy(ROBOTS["iCubGenova04"])
-    return berdy, berdy.with_sensor_frames(load("iCubGenova04", "floating", kept="sensors"))
-
-
-@pytest.fixture(scope="module")
-def solver(icub):
-    berdy, tree = icub
-    readings = nd.SensorSet.from_dict({"name": "icub", "measurements": berdy.measurements(SIGMA)})
-    return nd.plan(nd.System(tree, nd.measurements.berdy_map(readings, dynamics=1e-2, prior=1e2))).solver("numpy")
+@pytest.fixture(scope="module", params=["arm", pytest.param("iCubGenova04", marks=pytest.mark.long)])
+def peer(request, tmp_path_factory):
+    """Return BERDY, the same tree, and a solver."""
+    path = ROBOTS.get(request.param) or tmp_path_factory.mktemp("berdy") / "arm.urdf"
+    if request.param == "arm":
+        path.write_text(ARM)
+    berdy = Berdy(path)
+    tree = berdy.with_sensor_frames(nd.load_urdf(path, base="floating", kept="sensors"))
+    readings = nd.SensorSet.from_dict({"name": "berdy", "measurements": berdy.measurements(SIGMA)})
+    system = nd.System(tree, nd.measurements.berdy_map(readings, dynamics=1e-2, prior=1e2))
+    return berdy, tree, nd.plan(system).solver("numpy")
 
 
 @pytest.mark.parametrize(("sigma", "berdys_accuracy"), [(1e-2, 1e-6), (1e-3, 1e-4)])
-def test_the_map_estimate_is_berdys(icub, solver, sigma, berdys_accuracy):
+def test_the_map_estimate_is_berdys(peer, sigma, berdys_accuracy):
     """With one plan, and at a random velocity: the priors on accelerations are of the conventional ones.
 
     BERDY's accuracy is that of its normal equations, whose condition goes with 1 / sigma^2; the same problem by QR in
     extended precision is the judge of ours.
     """
-    berdy, tree = icub
+    berdy, tree, solver = peer
     system = solver.system
     (m, n), rng = berdy.shape, np.random.default_rng(3)
     q, qd, y = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=berdy.ny)
@@ -249,7 +261,7 @@ def test_the_map_estimate_is_berdys(icub, solver, sigma, berdys_accuracy):
 
 def test_means_of_berdys_prior_may_be_inputs():
     """By kind, and as readings."""
-    tree = SMALL["three_children"]
+    tree = on_a_free_base(autotree(2))
     sensors = sensor_set(*READINGS)
     fixed = nd.measurements.berdy_map(sensors, 0.1, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": [1, 2, 3, 4, 5, 6]})
     given = nd.measurements.berdy_map(sensors, {"3f": 0.1, "3a": 0.1}, prior={"fx": 2.0, "qdd": 1.0}, mean={"fx": None})
@@ -257,8 +269,7 @@ def test_means_of_berdys_prior_may_be_inputs():
     *at, y, _ = state(first, 0)
     named = dict(zip(first.measurement_names, y, strict=True))
     means = {f"prior:fx:{name}": [1, 2, 3, 4, 5, 6] for name in tree.names}
-    expected, found = nd.plan(first).solver().solve(*at, y), nd.plan(second).solver().solve(*at, named | means)
-    assert_close(found.tau, expected.tau, SOLVED)
+    assert_close(solved(second, *at, named | means).tau, solved(first, *at, y).tau, SOLVED)
     assert {name.split(":")[0] for name in first.weight_names} >= {"3a", "3f", "prior"}
     assert not any(name.startswith("3tau") or name == "prior:qdd:joint1" for name in first.weight_names)
 

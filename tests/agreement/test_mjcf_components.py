@@ -10,12 +10,15 @@ import scipy.sparse.linalg as spla
 
 import nori_dyn as nd
 from nori_dyn.model.closure import gap_rate, gaps
-from nori_dyn.model.kinematics import positions
+from nori_dyn.model.kinematics import positions, velocities
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.parts import parts_of
+from nori_dyn.system.variables import VariableKey
 from nori_dyn.typing import Floats
-from tests.oracles import derivative
+from tests.oracles import derivative, newton_euler
 from tests.peers import mujoco
 from tests.robots import mujoco_state
+from tests.systems import sensor_set
 from tests.tolerances import PEER, SOLVED, assert_close
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 -.1" euler=".1 .2 .3"/>'
@@ -96,7 +99,7 @@ def agree_on_motion(tree: KinematicTree, model: mujoco.MjModel, seed: int, speed
         for name, output in sets.items()
     }
     for _ in range(3):
-        q = np.concatenate([joint.random(rng) for joint in tree.joints])
+        q = anywhere(tree, rng)
         qd, qdd = speed * rng.normal(size=tree.nv), rng.normal(size=tree.nv)
         data.qpos[:], data.qvel[:], data.qacc[:] = mujoco_state(tree, model, q, qd, qdd)
         mujoco.mj_inverse(model, data)
@@ -106,10 +109,21 @@ def agree_on_motion(tree: KinematicTree, model: mujoco.MjModel, seed: int, speed
             assert_close(solvers[name].solve(q, qd, known[name])[output], truth[output], SOLVED)
 
 
+def anywhere(tree: KinematicTree, rng: np.random.Generator) -> Floats:
+    """Return a configuration at which constraints need not hold."""
+    return np.concatenate([joint.random(rng) for joint in tree.joints])
+
+
 def freedoms(tree: KinematicTree, model: mujoco.MjModel, q: Floats) -> Floats:
     """Return the matrix (nv, model.nv) whose transpose takes our velocities to MuJoCo's."""
     still = np.zeros(tree.nv)
     return np.array([mujoco_state(tree, model, q, qd, still)[1] for qd in np.eye(tree.nv)])
+
+
+def accelerations(system: nd.System, q: Floats, qd: Floats, y: Floats) -> Floats:
+    """Return the accelerations of the joints by which the equations hold."""
+    d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, y))
+    return np.concatenate([d[system.column("qdd", i)] for i in range(system.tree.n_links)])
 
 
 def model_of(path: Path) -> mujoco.MjModel:
@@ -126,6 +140,61 @@ def test_motion_with_rotors_friction_springs_and_tendons(write):
     bare = nd.load_mjcf(path, components=False)
     assert bare.components == ()
     assert "left out: armature, joint damping, joint stiffness, tendons" in bare.notes
+
+
+def on_tendons(path: Path) -> tuple[KinematicTree, mujoco.MjModel, mujoco.MjData]:
+    """Return a robot with motors on its tendons."""
+    tree, model = nd.load_mjcf(path), model_of(path)
+    components = [c.model_copy(update={"role": "actuated"}) if c.type == "tendon" else c for c in tree.components]
+    return tree.replace(components=components), model, mujoco.MjData(model)
+
+
+def test_lengths_speeds_and_moment_arms_of_tendons(write):
+    tree, model, data = on_tendons(write(MIXED))
+    lengths = [part.constraint for part in parts_of(tree) if part.unknowns]
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        q, qd = anywhere(tree, rng), rng.normal(size=tree.nv)
+        data.qpos[:], data.qvel[:], _ = mujoco_state(tree, model, q, qd, 0 * qd)
+        mujoco.mj_forward(model, data)
+        at = velocities(tree, q, qd)
+        assert_close(np.concatenate([length.value(at) for length in lengths]), data.ten_length, PEER)
+        assert_close(np.concatenate([length.speed(at) for length in lengths]), data.ten_velocity, PEER)
+        arms = arms_of_tendons(model, data) @ freedoms(tree, model, q).T
+        for length, expected in zip(lengths, arms, strict=True):
+            rates = []
+            for e in np.eye(tree.nv):
+                motion = newton_euler(tree.replace(gravity=(0, 0, 0)), q, 0 * qd, e, np.zeros((tree.n_links, 6)))
+                read = {VariableKey("a", i): motion.a[i] for i in range(tree.n_links)}
+                read |= {VariableKey("qdd", i): e[s] for i, s in enumerate(tree.v_slices)}
+                rates.append(sum((block @ read[key]).item() for key, block in length.rows(at).items()))
+            assert_close(rates, expected, PEER)
+
+
+def arms_of_tendons(model: mujoco.MjModel, data: mujoco.MjData) -> Floats:
+    arms = np.zeros((model.ntendon, model.nv))
+    for k, row in enumerate(arms):
+        own = slice(model.ten_J_rowadr[k], model.ten_J_rowadr[k] + model.ten_J_rownnz[k])
+        row[model.ten_J_colind[own]] = data.ten_J[own]
+    return arms
+
+
+def test_motors_that_pull_at_tendons(write):
+    tree, model, data = on_tendons(write(MIXED))
+    names = [c.name for c in tree.components if c.type == "tendon"]
+    pulls = [{"type": "linear_relation", "name": x, "terms": {f"tendon:{x}": 1}, "value": None} for x in names]
+    free = {"type": "external_wrench", "links": "all", "value": 0}
+    system = nd.System(tree, sensor_set({"type": "joint_torque", "joints": "all"}, free, *pulls))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        q, qd = anywhere(tree, rng), rng.normal(size=tree.nv)
+        push, pull = 5 * rng.normal(size=model.nv), rng.normal(size=len(names))
+        data.qpos[:], data.qvel[:], _ = mujoco_state(tree, model, q, qd, 0 * qd)
+        mujoco.mj_fwdPosition(model, data)
+        data.qfrc_applied[:] = push + arms_of_tendons(model, data).T @ pull
+        mujoco.mj_forward(model, data)
+        qdd = accelerations(system, q, qd, np.r_[freedoms(tree, model, q) @ push, pull])
+        assert_close(mujoco_state(tree, model, q, qd, qdd)[2], data.qacc, SOLVED)
 
 
 def test_friction_of_joints_that_move_fast(write):
@@ -147,25 +216,25 @@ def single(tree: KinematicTree, name: str) -> KinematicTree:
     return tree.replace(components=[c for c in tree.components if c not in held or c.name == name])
 
 
-@pytest.mark.parametrize("name", ["pin", "to_world", "sites", "curve", "held", "stiff_belt", "two_belts", "rod"])
-def test_constraints_of_any_configuration(write, name):
+def test_constraints_of_any_configuration(write):
     """Gaps are of one size everywhere, and change alike."""
-    tree, model, q, data = constrained(write, name)
-    at = positions(tree, q)
-    assert_close(np.linalg.norm(gaps(at)), np.linalg.norm(data.efc_pos), PEER)
-    J = data.efc_J.reshape(-1, model.nv) @ freedoms(tree, model, q).T
-    assert_close(gap_rate(at).T @ gaps(at), J.T @ data.efc_pos, PEER)
+    for name in ("pin", "to_world", "sites", "curve", "held", "stiff_belt", "two_belts", "rod"):
+        tree, model, q, data = constrained(write, name)
+        at = positions(tree, q)
+        assert_close(np.linalg.norm(gaps(at)), np.linalg.norm(data.efc_pos), PEER)
+        J = data.efc_J.reshape(-1, model.nv) @ freedoms(tree, model, q).T
+        assert_close(gap_rate(at).T @ gaps(at), J.T @ data.efc_pos, PEER)
 
 
-@pytest.mark.parametrize("name", ["pin", "to_world", "sites", "glue", "site_glue", "curve", "stiff_belt", "rod"])
-def test_constraints_where_they_hold(write, name):
+def test_constraints_where_they_hold(write):
     """What is closed is closed there too, and the same motions are free."""
-    tree, model, q, data = constrained(write, name, closed=True)
-    assert np.abs(data.efc_pos).max() < 1e-8
-    J = data.efc_J.reshape(-1, model.nv) @ freedoms(tree, model, q).T
-    ours = gap_rate(positions(tree, q))
-    assert len(ours) == len(J)
-    assert_close(np.linalg.pinv(ours) @ ours, np.linalg.pinv(J) @ J, SOLVED)
+    for name in ("pin", "to_world", "sites", "glue", "site_glue", "curve", "stiff_belt", "rod"):
+        tree, model, q, data = constrained(write, name, closed=True)
+        assert np.abs(data.efc_pos).max() < 1e-8, name
+        J = data.efc_J.reshape(-1, model.nv) @ freedoms(tree, model, q).T
+        ours = gap_rate(positions(tree, q))
+        assert len(ours) == len(J), name
+        assert_close(np.linalg.pinv(ours) @ ours, np.linalg.pinv(J) @ J, SOLVED)
 
 
 def constrained(write, name: str, closed: bool = False):
@@ -175,9 +244,7 @@ def constrained(write, name: str, closed: bool = False):
     model = model_of(path)
     found = [model.equality(k).name.replace(" ", "_") for k in range(model.neq)]
     model.eq_active0[:] = [other == name for other in found]
-    rng = np.random.default_rng(5)
-    q = np.concatenate([joint.random(rng) for joint in tree.joints])
-    q = tree.random_configuration(5) if closed else q
+    q = tree.random_configuration(5) if closed else anywhere(tree, np.random.default_rng(5))
     data = mujoco.MjData(model)
     data.qpos[:], _, _ = mujoco_state(tree, model, q, np.zeros(tree.nv), np.zeros(tree.nv))
     mujoco.mj_forward(model, data)
@@ -214,9 +281,7 @@ def test_motion_under_a_constraint(write, name):
     right = np.concatenate([tau - bias, -drift])
     expected = np.linalg.lstsq(np.block([[H, -J.T], [J, np.zeros((n, n))]]), right)[0][: tree.nv]
     system = nd.System(tree, "forward_dynamics")
-    d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, tau))
-    found = np.concatenate([d[system.column("qdd", i)] for i in range(tree.n_links)])
-    assert_close(found, expected, SOLVED)
+    assert_close(accelerations(system, q, qd, tau), expected, SOLVED)
 
 
 def test_locked_joints_take_their_components_along(write):

@@ -1,7 +1,5 @@
 """A real log of a real arm: measured torques against inverse dynamics, through the command line."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,6 +1,7 @@
-"""The peers that a filter is held against: what they say where the truth is known, and on the log of a Panda."""
+"""The peers that a filter is held against: what they say where the truth is known, and on the log of a Panda.
 
-from __future__ import annotations
+And what the page of real robots says of two series.
+"""
 
 from itertools import islice
 from pathlib import Path
@@ -9,11 +10,14 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from benchmarks.real.__main__ import MODULES, PAGE, with_tables
 from benchmarks.real.arm_filter import by_filter
+from benchmarks.real.finding import Figure, held_against
 from benchmarks.real.panda_observers import TOLD, estimates, panda_log
 from benchmarks.real.peers import by_differences, correlations, delay, momentum_observer, outside
 from benchmarks.real.pushed_panda import LOCKED, RATE, TUNINGS, Noise, filters, pushed, score
 from benchmarks.real.signals import lagging
+from benchmarks.real.tables import overview
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 QUIET = Noise(0.0, 0.0, 0.0)
@@ -57,9 +61,16 @@ def test_the_delay_is_that_of_what_is_late(late):
     assert delay(x[40 - late : 2800 - late], x[40:2800], RATE) == pytest.approx(late / RATE, abs=1e-4)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the log of the Panda is not in the repository")
-def test_on_the_log_of_a_panda():
-    log = panda_log(SHARED)
+@pytest.fixture(scope="module")
+def log():
+    """Return the log of a Panda, which is not in the repository."""
+    if not SHARED.exists():
+        pytest.skip("the log of the Panda is not in the repository")
+    return panda_log(SHARED)
+
+
+@pytest.mark.long
+def test_on_the_log_of_a_panda(log):
     tree = nd.load_robot("panda", locked=LOCKED)
     found = {name: correlations(x[500:], log.outside[500:]) for name, x in islice(estimates(tree, log), 10)}
     expected = {
@@ -74,14 +85,14 @@ def test_on_the_log_of_a_panda():
         np.testing.assert_allclose(found[name], figures, atol=0.012)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the log of the Panda is not in the repository")
-def test_a_filter_reaches_on_the_log_what_low_passed_differences_do_that_look_ahead():
-    log = panda_log(SHARED)
+@pytest.mark.long
+def test_a_filter_reaches_on_the_log_what_low_passed_differences_do_that_look_ahead(log):
     found = by_filter(nd.load_robot("panda", locked=LOCKED), log.t, log.q, log.qd, log.tau, TOLD)
     bars = (0.80, 0.93, 0.98, 0.93, 0.99, 0.88, 0.93)
     assert (correlations(found.torques[500:], log.outside[500:]) >= bars).all()
 
 
+@pytest.mark.long
 def test_a_filter_errs_less_and_is_less_late_than_its_peers_at_their_best():
     push = pushed(seed=3, seconds=4.0)
     tree, q, qd, tau = push.tree, push.q, push.qd, push.tau
@@ -98,3 +109,23 @@ def test_a_filter_errs_less_and_is_less_late_than_its_peers_at_their_best():
             assert best.delay < other.delay
         as_late = [each.error for each in ours if each.delay <= other.delay]
         assert min(as_late) < other.error
+
+
+def test_how_far_apart_two_series_are():
+    x = np.linspace(0, 1, 11)[:, None]
+    one = held_against("a robot", "x", "y", ("x",), ("N",), 2 * x + 1, x)
+    rms, difference, spread, correlation = one.of("x")
+    assert difference == pytest.approx(1.5)
+    assert rms**2 == pytest.approx(1.5**2 + spread**2)
+    assert correlation == pytest.approx(1.0)
+    assert overview([[one]]).rows[0][-1] == "1.000"
+
+
+def test_the_page_has_a_place_for_every_data_set():
+    one = held_against("a robot", "x", "y", ("x",), ("N",), np.zeros((3, 1)), np.ones((3, 1)))
+    text = with_tables(PAGE.read_text(), {name: [one, Figure("a robot", "mass", 1.0, "kg")] for name in MODULES})
+    assert text.count("| mass | 1 kg |") == len(MODULES)
+
+
+def test_tables_of_data_sets_that_are_not_here_stay():
+    assert with_tables(PAGE.read_text(), {}) == PAGE.read_text()

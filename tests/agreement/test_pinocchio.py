@@ -1,8 +1,6 @@
-"""Inverse, forward and hybrid dynamics on real robots, against Pinocchio's rnea and aba."""
+"""Inverse, forward and hybrid dynamics on real robots, in Python and in C, against Pinocchio's rnea and aba."""
 
-from __future__ import annotations
-
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +10,8 @@ from nori_dyn.errors import SingularSystemError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.system.builder import System
+from tests.compilers import needs_compiler
+from tests.covering import covering
 from tests.peers import pin
 from tests.robots import (
     ROBOTS,
@@ -23,7 +23,7 @@ from tests.robots import (
     velocity_map,
 )
 from tests.systems import PROBLEMS, Truth, hybrid, random_states, readings
-from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
+from tests.tolerances import ILL_SOLVED, SOLVED, Tolerance, assert_close
 
 N_STATES = 100
 SNAPPED = ("kinova", "romeo", "baxter", "ur5", "hyq", "talos_reduced", "talos_full")
@@ -36,7 +36,15 @@ ILL_CONDITIONED = ("icub",)
 """Robots with a moving link of next to no inertia: no algorithm gets forward dynamics to 1e-9, Pinocchio's included."""
 
 EVERY = [(name, base) for name in ROBOTS for base in ("fixed", "floating")]
-needs_umfpack = pytest.mark.skipif(not has_umfpack(), reason="the extra 'umfpack' is not installed")
+FEW = (("panda", "fixed"), ("kinova", "floating"), ("anymal", "floating"))
+"""Prismatic and mimic joints, continuous ones, legs, and unaligned axes with links without mass."""
+
+
+def cases(few):
+    """Return every robot, all but a few only in long tests."""
+    return [pytest.param(*case, id="-".join(case), marks=[] if case in few else pytest.mark.long) for case in EVERY]
+
+
 BACKENDS = ("numpy", *(("umfpack",) if has_umfpack() else ()))
 
 
@@ -75,12 +83,12 @@ class Peer:
         return np.array(qdd)
 
 
-@lru_cache(maxsize=64)
+@cache
 def robot(name: str, base: str) -> KinematicTree:
     return load(name, base, clean=name not in SNAPPED)
 
 
-@lru_cache(maxsize=64)
+@cache
 def led(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     """Return random states and accelerations of a robot, the torques of Pinocchio's rnea, its a and f."""
     tree = robot(name, base)
@@ -89,7 +97,7 @@ def led(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     return states._replace(tau=tau), a, f
 
 
-@lru_cache(maxsize=64)
+@cache
 def driven(name: str, base: str) -> tuple[Truth, np.ndarray, np.ndarray]:
     """Return random states and torques of a robot, the accelerations of Pinocchio's aba, its a and f."""
     peer = Peer(name, robot(name, base), base)
@@ -105,115 +113,86 @@ TRIED = {(name, "floating") for name in ("kinova", "anymal", "g1", "talos_reduce
 """Robots for which all orderings are tried."""
 
 
-@lru_cache(maxsize=64)
-def planned(name: str, base: str, problem: str, ordering: str | None = None) -> Plan:
+def planned(name: str, base: str, problem: str, ordering: str | None = None, outputs: tuple[str, ...] = ()) -> Plan:
     """Return a plan: of some robots the cheapest of all orderings, which is that of the recursions for all."""
     tree = robot(name, base)
     sensors = hybrid(tree, seed=3) if problem == "hybrid" else PROBLEMS[problem]
     ordering = ordering or ("auto" if (name, base) in TRIED else "recursive")
-    return plan(System(tree, sensors), ordering=ordering)
+    return plan(System(tree, sensors), ordering=ordering, **({"outputs": outputs} if outputs else {}))
 
 
-def forward_dynamics_exists(name: str) -> None:
-    if name in MASSLESS:
+def asked(name: str, base: str, problem: str) -> tuple[dict[str, np.ndarray], Truth, Tolerance]:
+    """Return what Pinocchio says of each variable, the states, and how close we come."""
+    if problem != "inverse" and name in MASSLESS:
         pytest.skip(f"{name} has links without mass: see test_massless_fingers_are_the_cause")
-
-
-@pytest.mark.parametrize(("name", "base"), EVERY)
-def test_inverse_dynamics(name, base):
-    truth, a, f = led(name, base)
-    for backend in BACKENDS:
-        solver = planned(name, base, "inverse").solver(backend)
-        estimate = solver.solve_batch(truth.q, truth.qd, readings(solver.system, truth))
-        assert_close(estimate.tau, truth.tau, SOLVED)
-        assert_close(estimate.a, a, SOLVED)
-        assert_close(estimate.f, f, SOLVED)
-        assert_close(estimate.qdd, truth.qdd, SOLVED)
-        assert_close(estimate.fx, truth.fx, SOLVED)
-
-
-@pytest.mark.parametrize(("name", "base"), EVERY)
-def test_forward_dynamics(name, base):
-    forward_dynamics_exists(name)
-    truth, a, f = driven(name, base)
-    for backend in BACKENDS:
-        solver = planned(name, base, "forward").solver(backend)
-        estimate = solver.solve_batch(truth.q, truth.qd, readings(solver.system, truth))
-        tolerance = ILL_SOLVED if name in ILL_CONDITIONED else SOLVED
-        assert_close(estimate.qdd, truth.qdd, tolerance)
-        assert_close(estimate.a, a, tolerance)
-        assert_close(estimate.f, f, tolerance)
-        assert_close(estimate.tau, truth.tau, tolerance)
-        assert_close(estimate.fx, truth.fx, tolerance)
-        assert estimate.fell_back.mean() <= 0.05
-
-
-@pytest.mark.parametrize(
-    ("name", "base"),
-    [(name, "fixed") for name in ROBOTS] + [(name, "floating") for name in ("anymal", "iCubGenova04")],
-)
-def test_hybrid_dynamics_swaps_known_and_unknown(name, base):
-    forward_dynamics_exists(name)
-    truth, a, f = driven(name, base)
-    for backend in BACKENDS:
-        solver = planned(name, base, "hybrid").solver(backend)
-        estimate = solver.solve_batch(truth.q, truth.qd, readings(solver.system, truth))
-        tolerance = ILL_SOLVED if name in ILL_CONDITIONED else SOLVED
-        assert_close(estimate.tau, truth.tau, tolerance)
-        assert_close(estimate.qdd, truth.qdd, tolerance)
-        assert_close(estimate.a, a, tolerance)
-        assert_close(estimate.f, f, tolerance)
-
-
-@pytest.mark.parametrize(
-    "ordering", [pytest.param("umfpack", marks=needs_umfpack), "superlu", "recursive", "markowitz"]
-)
-@pytest.mark.parametrize("problem", ["inverse", "forward"])
-@pytest.mark.parametrize(
-    ("name", "base"),
-    [("kinova", "fixed"), ("talos_reduced", "floating")],
-)
-def test_orderings(name, base, problem, ordering):
     truth, a, f = (led if problem == "inverse" else driven)(name, base)
-    made = planned(name, base, problem, ordering)
-    assert made.ordering == ordering
-    for backend in ("numpy", *(["umfpack"] if has_umfpack() else [])):
-        solver = made.solver(backend)
-        estimate = solver.solve_batch(truth.q, truth.qd, readings(solver.system, truth))
-        assert_close(estimate.tau, truth.tau, SOLVED)
-        assert_close(estimate.qdd, truth.qdd, SOLVED)
-        assert_close(estimate.a, a, SOLVED)
-        assert_close(estimate.f, f, SOLVED)
+    expected = {"tau": truth.tau, "qdd": truth.qdd, "a": a, "f": f, "fx": truth.fx}
+    return expected, truth, ILL_SOLVED if problem != "inverse" and name in ILL_CONDITIONED else SOLVED
 
 
-@pytest.mark.parametrize(("name", "base"), [("panda", "fixed"), ("iCubGenova04", "floating")])
-def test_one_state_is_a_batch_of_one(name, base):
-    truth = driven(name, base)[0]
+def check(made: Plan, expected: dict[str, np.ndarray], truth: Truth, tolerance: Tolerance) -> None:
+    """Compare all estimates, of a batch and of single states."""
     for backend in BACKENDS:
-        solver = planned(name, base, "forward").solver(backend)
-        Y = readings(solver.system, truth)
-        batch = solver.solve_batch(truth.q[:3], truth.qd[:3], Y[:3])
+        solver = made.solver(backend)
+        y = readings(solver.system, truth)
+        batch = solver.solve_batch(truth.q, truth.qd, y)
+        for kind, values in expected.items():
+            assert_close(batch[kind], values, tolerance)
         for k in range(3):
-            one = solver.solve(truth.q[k], truth.qd[k], Y[k])
-            assert_close(one.qdd, batch.qdd[k], SOLVED)
-            assert_close(one.f, batch.f[k], SOLVED)
-            assert_close(one.qdd, truth.qdd[k], SOLVED)
+            one = solver.solve(truth.q[k], truth.qd[k], y[k])
+            for kind in expected:
+                assert_close(one[kind], batch[kind][k], tolerance)
+        assert batch.fell_back.mean() <= 0.05
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize(("name", "base"), cases(FEW))
+@pytest.mark.parametrize("problem", ["inverse", "forward", "hybrid"])
+def test_dynamics(name, base, problem):
+    """Hybrid: what is known of a random half of the joints, and unknown, is swapped."""
+    known = asked(name, base, problem)
+    check(planned(name, base, problem), *known)
+
+
+@covering(
+    where={"kinova-fixed": ("kinova", "fixed"), "anymal-floating": ("anymal", "floating")},
+    problem=["inverse", "forward"],
+    ordering=["superlu", "recursive", "markowitz", *(["umfpack"] if has_umfpack() else [])],
+)
+def test_orderings(where, problem, ordering):
+    made = planned(*where, problem, ordering)
+    assert made.ordering == ordering
+    check(made, *asked(*where, problem))
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "base"), cases(FEW[::2]))
+@pytest.mark.parametrize("problem", ["inverse", "forward"])
+def test_native_code(name, base, problem):
+    """Batches, ticks and single states of plans with one output."""
+    expected, truth, tolerance = asked(name, base, problem)
+    output = {"inverse": "tau", "forward": "qdd"}[problem]
+    solver = planned(name, base, problem, "recursive", (output,)).solver("native")
+    y = readings(solver.system, truth)
+    batch = solver.solve_batch(truth.q, truth.qd, y)
+    assert_close(batch[output], expected[output], tolerance)
+    ticked = np.empty_like(expected[output])
+    for k in range(len(ticked)):
+        solver.inputs.q[:] = solver.system.tree.normalised(truth.q[k])
+        solver.inputs.qd[:], solver.inputs.y[:] = truth.qd[k], y[k]
+        solver.tick().raise_for_status()
+        ticked[k] = getattr(solver.outputs, output)
+    assert_close(ticked, expected[output], tolerance)
+    assert_close(solver.solve(truth.q[0], truth.qd[0], y[0])[output], expected[output][0], tolerance)
+    assert batch.fell_back.mean() <= 0.05
+
+
 @pytest.mark.parametrize("name", MASSLESS)
-def test_massless_fingers_are_the_cause(name, base):
-    tree = robot(name, base)
+def test_massless_fingers_are_the_cause(name):
+    tree = robot(name, "fixed")
     weightless = [i for i in range(tree.n_links) if not tree.I[list(tree.subtree(i))].any()]
     assert weightless
     with pytest.raises(SingularSystemError, match="have no inertia") as raised:
-        planned(name, base, "forward")
+        planned(name, "fixed", "forward")
     for i in weightless:
         assert f"link '{tree.names[i]}'" in str(raised.value)
-    undetermined = {f"qdd:{tree.joint_names[i]}" for i in weightless}
-    assert undetermined <= set(raised.value.undetermined)
-
-
-def test_table_has_enough_robots():
-    assert len(ROBOTS) >= 11
-    assert "iCubGenova04" in ROBOTS
+    assert {f"qdd:{tree.joint_names[i]}" for i in weightless} <= set(raised.value.undetermined)

@@ -5,6 +5,8 @@ import pytest
 from benchmarks.real import icub_offsets
 from tests.agreement.test_real_robots import DATA, figure, finding
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def offsets():

@@ -1,9 +1,5 @@
 """The classical algorithms on real robots, against Pinocchio's, and the inertia matrix against MuJoCo's too."""
 
-from __future__ import annotations
-
-from functools import lru_cache
-
 import numpy as np
 import pytest
 
@@ -14,62 +10,36 @@ from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
 from nori_dyn.recursions.jacobian import jacobian, jacobian_rate
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
+from tests.agreement import test_pinocchio as pinocchio
+from tests.agreement.test_mjcf_components import freedoms
 from tests.agreement.test_mujoco import MODELS, model_of
-from tests.agreement.test_pinocchio import EVERY, ILL_CONDITIONED, MASSLESS, robot
+from tests.agreement.test_pinocchio import ILL_CONDITIONED, MASSLESS, cases, driven, led, robot
 from tests.peers import mujoco, pin
-from tests.robots import (
-    ROBOTS,
-    mujoco_joint,
-    mujoco_state,
-    pinocchio_model,
-    pinocchio_wrenches,
-    to_pinocchio,
-    velocity_map,
-)
+from tests.robots import mujoco_state, to_pinocchio, velocity_map
 from tests.systems import random_states
 from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
 
-N_STATES = 100
 
-
-class Peer:
+class Peer(pinocchio.Peer):
     """Random states of a robot with the batch axis last, and Pinocchio's answers at them, made when asked for."""
 
     def __init__(self, name: str, base: str) -> None:
-        self.name = name
-        self.tree = robot(name, base)
-        self.model = pinocchio_model(ROBOTS[name], base)
-        self.data = self.model.createData()
+        super().__init__(name, robot(name, base), base)
+        self.name, self.base = name, base
         assert "planar" not in {joint.kind for joint in self.tree.joints}
         self.P = velocity_map(self.tree, self.model, self.tree.neutral_configuration())
-        truth = random_states(self.tree, N_STATES, seed=len(name))
-        self.states = [to_pinocchio(self.tree, self.model, q, qd) for q, qd in zip(truth.q, truth.qd, strict=True)]
-        self.wrenches = [pinocchio_wrenches(self.tree, self.model, fx) for fx in truth.fx]
-        self.q, self.qd, self.qdd, _, self.fx = (np.moveaxis(x, 0, -1) for x in truth)
-        rates = (self.P @ self.qdd).T
-        found = [
-            (
-                pin.rnea(self.model, self.data, q, v, rate, wrenches),
-                pin.rnea(self.model, self.data, q, v, rate),
-                pin.computeGeneralizedGravity(self.model, self.data, q),
-                pin.nonLinearEffects(self.model, self.data, q, v),
-            )
-            for (q, v), rate, wrenches in zip(self.states, rates, self.wrenches, strict=True)
-        ]
-        self.tau, self.tau_free, self.gravity, self.bias = (
-            self.P.T @ np.array(forces).T for forces in zip(*found, strict=True)
-        )
+        self.truth = led(name, base)[0]
+        self.q, self.qd, self.qdd, self.tau, self.fx = (np.moveaxis(x, 0, -1) for x in self.truth)
+        states = zip(self.truth.q, self.truth.qd, strict=True)
+        self.states = [to_pinocchio(self.tree, self.model, q, qd) for q, qd in states]
 
     @property
     def tolerance(self):
         return ILL_SOLVED if self.name in ILL_CONDITIONED else SOLVED
 
-    def forward(self, tau):
-        """Return qdd (nv, N) by Pinocchio's aba."""
-        torques = np.linalg.solve(self.P.T, tau).T
-        cases = zip(self.states, torques, self.wrenches, strict=True)
-        rates = [pin.aba(self.model, self.data, q, v, torque, fx) for (q, v), torque, fx in cases]
-        return np.linalg.solve(self.P, np.array(rates).T)
+    def free(self, **changes):
+        """Return tau (nv, N) without external wrenches, some inputs changed."""
+        return self.inverse(self.truth._replace(fx=0 * self.truth.fx, **changes))[0].T
 
     def form(self, matrices):
         """Return P^T M P (nv, nv, N) of Pinocchio's matrices, one a state."""
@@ -92,45 +62,43 @@ def _symmetric(M):
     return np.triu(M) + np.triu(M, 1).T
 
 
-@lru_cache(maxsize=4)
-def peer_of(name: str, base: str) -> Peer:
+FEW = (("panda", "fixed"), ("kinova", "floating"), ("anymal", "floating"))
+of_every_robot = pytest.mark.parametrize(("name", "base"), cases(FEW), scope="module")
+
+
+@pytest.fixture(scope="module")
+def peer(name, base):
     return Peer(name, base)
-
-
-@pytest.fixture(scope="module", params=EVERY, ids="-".join)
-def peer(request):
-    return peer_of(*request.param)
-
-
-def forward_dynamics_exists(peer):
-    if peer.name in MASSLESS:
-        pytest.skip(f"{peer.name} has links without mass: see test_massless_links_are_named")
 
 
 def weightless(tree):
     return [tree.joint_names[i] for i in range(tree.n_links) if not tree.I[list(tree.subtree(i))].any()]
 
 
-def test_inverse_dynamics(peer):
-    assert_close(rnea(peer.tree, peer.q, peer.qd, peer.qdd, peer.fx), peer.tau, SOLVED)
-    assert_close(rnea(peer.tree, peer.q, peer.qd, peer.qdd), peer.tau_free, SOLVED)
-
-
-def test_parts_of_inverse_dynamics(peer):
+@of_every_robot
+def test_inverse_dynamics_and_its_parts(peer):
     tree, q, qd = peer.tree, peer.q, peer.qd
-    assert_close(gravity_force(tree, q), peer.gravity, SOLVED)
-    assert_close(bias_force(tree, q, qd), peer.bias, SOLVED)
-    assert_close(coriolis_force(tree, q, qd), peer.bias - peer.gravity, SOLVED)
-    assert_close(inertial_force(tree, q, peer.qdd), peer.tau_free - peer.bias, SOLVED)
+    still = 0 * peer.truth.qd
+    tau, bias, gravity = peer.free(), peer.free(qdd=still), peer.free(qd=still, qdd=still)
+    assert_close(rnea(tree, q, qd, peer.qdd, peer.fx), peer.tau, SOLVED)
+    assert_close(rnea(tree, q, qd, peer.qdd), tau, SOLVED)
+    assert_close(gravity_force(tree, q), gravity, SOLVED)
+    assert_close(bias_force(tree, q, qd), bias, SOLVED)
+    assert_close(coriolis_force(tree, q, qd), bias - gravity, SOLVED)
+    assert_close(inertial_force(tree, q, peer.qdd), tau - bias, SOLVED)
 
 
-@pytest.mark.parametrize("algorithm", [aba, inertia_forward_dynamics])
-def test_forward_dynamics(peer, algorithm):
-    forward_dynamics_exists(peer)
-    tau = peer.tau * np.random.default_rng(7).uniform(0.9, 1.1, size=peer.tau.shape)
-    assert_close(algorithm(peer.tree, peer.q, peer.qd, tau, peer.fx), peer.forward(tau), peer.tolerance)
+@of_every_robot
+def test_forward_dynamics_and_the_inverse_of_the_inertia_matrix(peer):
+    if peer.name in MASSLESS:
+        pytest.skip(f"{peer.name} has links without mass: see test_massless_links_are_named")
+    truth = driven(peer.name, peer.base)[0]
+    for algorithm in (aba, inertia_forward_dynamics):
+        assert_close(algorithm(peer.tree, peer.q, peer.qd, truth.tau.T, peer.fx), truth.qdd.T, peer.tolerance)
+    assert_close(minverse(peer.tree, peer.q), peer.H_inverse(), peer.tolerance)
 
 
+@of_every_robot
 def test_hybrid_dynamics_of_a_random_half(peer):
     tree = peer.tree
     names = np.random.default_rng(3).permutation(tree.joint_names).tolist()
@@ -145,15 +113,7 @@ def test_hybrid_dynamics_of_a_random_half(peer):
     assert_close(found.qdd, peer.qdd, peer.tolerance)
 
 
-def test_inertia_matrix(peer):
-    assert_close(crba(peer.tree, peer.q), peer.H(), SOLVED)
-
-
-def test_inverse_of_the_inertia_matrix(peer):
-    forward_dynamics_exists(peer)
-    assert_close(minverse(peer.tree, peer.q), peer.H_inverse(), peer.tolerance)
-
-
+@of_every_robot
 def test_jacobians_of_links(peer):
     """Velocities and accelerations of links as Pinocchio has them, linear first there."""
     tree, model, data = peer.tree, peer.model, peer.data
@@ -172,18 +132,19 @@ def test_jacobians_of_links(peer):
             assert_close(jacobian_rate(tree, peer.q[:, k], qd, name) @ qd, rate @ qd, SOLVED)
 
 
-def test_coriolis_matrix(peer):
+@of_every_robot
+def test_inertia_and_coriolis_matrices(peer):
     found = coriolis(peer.tree, peer.q, peer.qd)
-    expected = peer.C()
+    expected, H = peer.C(), peer.H()
+    assert_close(crba(peer.tree, peer.q), H, SOLVED)
     assert_close(found.C, expected, SOLVED)
-    assert_close(found.M, peer.H(), SOLVED)
+    assert_close(found.M, H, SOLVED)
     assert_close(found.Mdot, expected + np.swapaxes(expected, 0, 1), SOLVED)
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
 @pytest.mark.parametrize("name", MASSLESS)
-def test_massless_links_are_named(name, base):
-    peer = peer_of(name, base)
+def test_massless_links_are_named(name):
+    peer = Peer(name, "fixed")
     tree, names = peer.tree, weightless(peer.tree)
     assert names
     q, qd, tau = peer.q[:, 0], peer.qd[:, 0], peer.tau[:, 0]
@@ -194,11 +155,10 @@ def test_massless_links_are_named(name, base):
         assert set(raised.value.undetermined) <= {f"qdd:{joint}" for joint in names}
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def mujoco_peer(request, tmp_path_factory):
-    """Return a tree, random configurations (nq, N), and MuJoCo's inertia matrices (nv, nv, N) in the tree's speeds."""
-    tree, model = model_of(request.param, tmp_path_factory.mktemp("mjcf"))
-    truth, data = random_states(tree, N_STATES, seed=tree.n_links), mujoco.MjData(model)
+@pytest.mark.parametrize("name", MODELS)
+def test_inertia_matrix_and_its_inverse_equal_mujoco(name, tmp_path):
+    tree, model = model_of(name, tmp_path)
+    truth, data = random_states(tree, 25, seed=tree.n_links), mujoco.MjData(model)
     H = []
     for q, qd in zip(truth.q, truth.qd, strict=True):
         data.qpos[:] = mujoco_state(tree, model, q, qd, qd)[0]
@@ -206,25 +166,7 @@ def mujoco_peer(request, tmp_path_factory):
         M = np.zeros((model.nv, model.nv))
         for row, unit in zip(M, np.eye(model.nv), strict=True):  # mj_fullM has other arguments in every version
             mujoco.mj_mulM(model, data, row, unit)
-        T = mujoco_velocities(tree, model, q)
-        H.append(T.T @ M @ T)
-    return tree, truth.q.T, np.moveaxis(np.array(H), 0, -1)
-
-
-def mujoco_velocities(tree, model, q):
-    """Return T (model.nv, nv) with qvel of MuJoCo = T qd: the velocity of a free joint is in world axes there."""
-    T = np.zeros((model.nv, tree.nv))
-    for i, joint in enumerate(tree.joints):
-        at, s = model.jnt_dofadr[mujoco_joint(tree, model, i)], tree.v_slices[i]
-        if joint.kind == "free":
-            T[at : at + 3, s.start + 3 : s.stop] = joint.transform(q[tree.q_slices[i]]).E.T
-            T[at + 3 : at + 6, s.start : s.start + 3] = np.eye(3)
-        else:
-            T[at : at + joint.nv, s] = np.eye(joint.nv)
-    return T
-
-
-def test_inertia_matrix_and_its_inverse_equal_mujoco(mujoco_peer):
-    tree, q, H = mujoco_peer
-    assert_close(crba(tree, q), H, SOLVED)
-    assert_close(minverse(tree, q), np.moveaxis(np.linalg.inv(np.moveaxis(H, -1, 0)), 0, -1), SOLVED)
+        T = freedoms(tree, model, q)
+        H.append(T @ M @ T.T)
+    assert_close(crba(tree, truth.q.T), np.moveaxis(np.array(H), 0, -1), SOLVED)
+    assert_close(minverse(tree, truth.q.T), np.moveaxis(np.linalg.inv(np.array(H)), 0, -1), SOLVED)

@@ -1,7 +1,5 @@
 """Programs with loops for what repeats agree with Pinocchio on chains and trees of many links."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -18,24 +16,22 @@ from tests.compilers import needs_compiler
 from tests.peers import pin
 from tests.tolerances import RECURSION, SOLVED, assert_close
 
-pytestmark = [
-    needs_compiler,
-    pytest.mark.usefixtures("own_cache"),
-]
+N = 24
 
 
+@needs_compiler
 @pytest.mark.parametrize("branching", [1.0, 2.0])
 def test_many_links_agree_with_pinocchio(branching, monkeypatch):
     monkeypatch.setattr(repeated_writer, "SHRINKS", np.inf)
     monkeypatch.setattr(native_module, "c_source", partial(c_source, large=0))
-    tree = nd.autotree(80, branching, 1.5)
+    tree = nd.autotree(N, branching, 1.5)
     model, _, q_order, v_order = in_pinocchio(tree)
     data = model.createData()
     rng = np.random.default_rng(0)
-    q, qd, x = rng.uniform(-1, 1, 80), rng.normal(size=80) / 10, rng.normal(size=80)
+    q, qd, x = rng.uniform(-1, 1, N), rng.normal(size=N) / 10, rng.normal(size=N)
     there = pin.neutral(model)
     there[q_order] = q
-    qd_there, x_there = np.zeros(80), np.zeros(80)
+    qd_there, x_there = np.zeros(N), np.zeros(N)
     qd_there[v_order], x_there[v_order] = qd, x
     cases = {
         "inverse_dynamics": ("tau", pin.rnea(model, data, there, qd_there, x_there).copy(), RECURSION),

@@ -1,7 +1,5 @@
 """Rotors, friction and springs in the recursions, against Pinocchio with armature, and MuJoCo both ways."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,11 +1,12 @@
 """The shipped sets of sensors on real robots: what they promise, by Pinocchio; the redundant ones by their rank."""
 
-from __future__ import annotations
+from functools import partial
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from tests.agreement.test_energy import in_pinocchio
@@ -33,7 +34,13 @@ QUADRUPEDS = {
     "go2": ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
     "hyq": ("lf_foot", "rf_foot", "lh_foot", "rh_foot"),
 }
-every_quadruped = pytest.mark.parametrize("name", QUADRUPEDS)
+long = partial(pytest.param, marks=pytest.mark.long)
+every_quadruped = pytest.mark.parametrize("name", ["anymal", *(long(name) for name in ("solo12", "go2", "hyq"))])
+
+
+def there(tree: KinematicTree, model, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return a state as Pinocchio has it."""
+    return *to_pinocchio(tree, model, q, qd), acceleration_to_pinocchio(tree, model, q, qd, qdd)
 
 
 def solver(tree: KinematicTree, config: str, *outputs: str):
@@ -52,15 +59,13 @@ def test_forward_dynamics_of_a_quadruped_on_point_feet(name):
     estimate = solver(tree, "quadruped_point_feet", "qdd", "fx").solve_batch(truth.q, truth.qd, tau)
     frames = [model.getFrameId(foot) for foot in feet]
     for k in range(10):
-        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
+        q, v, rate = there(tree, model, truth.q[k], truth.qd[k], estimate.qdd[k])
         torques = np.linalg.solve(velocity_map(tree, model, truth.q[k]).T, tau[k])
         expected, forces = pinocchio_on_contacts(model, q, v, torques, frames, LINEAR)
-        rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], estimate.qdd[k])
         assert_close(rate, expected, SOLVED)
         for foot, force in zip(feet, forces, strict=True):
             frame = tree.frame(foot)
-            there = frame.X.force_matrix() @ estimate.fx[k, frame.link]
-            assert_close(there, np.r_[np.zeros(3), force], SOLVED)
+            assert_close(frame.X.force_matrix() @ estimate.fx[k, frame.link], np.r_[np.zeros(3), force], SOLVED)
 
 
 @every_quadruped
@@ -82,13 +87,12 @@ def test_inverse_dynamics_of_a_quadruped_with_sensors_in_its_feet(name):
         for foot, push in zip(order, pushes[k], strict=True):
             frame = model.frames[model.getFrameId(foot)]
             forces[frame.parentJoint] += frame.placement.act(pin.Force(push, np.zeros(3)))
-        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
-        rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
+        q, v, rate = there(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
         expected = velocity_map(tree, model, truth.q[k]).T @ pin.rnea(model, data, q, v, rate, forces)
         assert_close(found.tau[k], expected, SOLVED)
 
 
-@pytest.mark.parametrize("name", ["anymal", "go2", "iCubGenova04", "talos_reduced", "g1"])
+@pytest.mark.parametrize("name", ["anymal", *(long(x) for x in ("go2", "iCubGenova04", "talos_reduced", "g1"))])
 def test_inverse_dynamics_of_a_floating_base_from_what_is_on_board(name):
     """An accelerometer and an angular one in the base, as Pinocchio has it move, give the torques of its RNEA."""
     tree = load(name, "floating", clean=False)
@@ -98,8 +102,7 @@ def test_inverse_dynamics_of_a_floating_base_from_what_is_on_board(name):
     Y, expected = np.empty((10, tree.nv)), np.empty((10, tree.nv))
     base = model.getFrameId(tree.names[0])
     for k in range(10):
-        q, v = to_pinocchio(tree, model, truth.q[k], truth.qd[k])
-        rate = acceleration_to_pinocchio(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
+        q, v, rate = there(tree, model, truth.q[k], truth.qd[k], truth.qdd[k])
         expected[k] = velocity_map(tree, model, truth.q[k]).T @ pin.rnea(model, data, q, v, rate)
         pin.forwardKinematics(model, data, q, v, rate)
         pin.updateFramePlacements(model, data)
@@ -116,9 +119,8 @@ def test_inverse_dynamics_of_a_floating_base_from_what_is_on_board(name):
 def test_a_sensor_in_the_wrist_tells_what_the_tool_meets():
     fingers = ("panda_finger_joint1", "panda_finger_joint2")
     tree = load("panda", clean=False, locked=fingers, kept=("panda_hand_joint",))
-    model = pinocchio_with_revolutes(
-        ROBOTS["panda"], ("panda_hand_joint",)
-    )  # after the arm's seven, before the fingers
+    # after the arm's seven, before the fingers
+    model = pinocchio_with_revolutes(ROBOTS["panda"], ("panda_hand_joint",))
     data = model.createData()
     hand = model.getJointId("panda_hand_joint")
     truth = random_states(tree, 10, seed=4)
@@ -155,9 +157,9 @@ def test_torques_tell_what_touches_the_tool():
 
 def test_the_set_of_the_published_code():
     """From the readings of a motion, the four accelerations that are not read, the torques, and the moments about z."""
-    tree = nd.autotree(30, skew=1.5, taper=0.95)
+    tree = nd.autotree(10, skew=1.5, taper=0.95)
     system = System(tree, nd.sensors("nori_code"))
-    assert (system.ny, system.shape) == (7 * 30, (600, 600))
+    assert (system.ny, system.shape) == (7 * 10, (200, 200))
     estimator = nd.plan(system, outputs=("qdd", "tau", "fx")).solver("numpy")
     model, _, q_order, v_order = in_pinocchio(tree)
     data = model.createData()
@@ -188,7 +190,7 @@ def rank(system: System, q: Floats) -> int:
     return int((values > 1e-9).sum())
 
 
-@pytest.mark.parametrize("name", HUMANOIDS)
+@pytest.mark.parametrize("name", ["talos_reduced", long("iCubGenova04")])
 @pytest.mark.parametrize("config", SPARE)
 def test_rank_of_load_cells_with_rows_to_spare(config, name):
     tree = load(name, "floating")
@@ -198,23 +200,15 @@ def test_rank_of_load_cells_with_rows_to_spare(config, name):
     assert system.shape[0] == n + spare
     assert system.is_weighted
     assert all(not row.is_exact for row in system.measurements)
-    rng = np.random.default_rng(6)
-    for _ in range(3):
-        assert rank(system, tree.random_configuration(rng)) == n
+    assert rank(system, tree.random_configuration(6)) == n
     flat = tree.neutral_configuration()
-    left, right = (sole_normal(tree, flat, sole) for sole in HUMANOIDS[name])
+    frames, X_0 = [tree.frame(sole) for sole in HUMANOIDS[name]], positions(tree, flat).X_0
+    left, right = ((frame.X @ X_0[frame.link]).E[2] for frame in frames)
     assert np.abs(np.cross(left, right)).max() < 1e-9
     assert rank(system, flat) == n - lost
-
-
-def sole_normal(tree: KinematicTree, q: Floats, sole: str) -> Floats:
-    """Return the axis z of a frame in the axes of the base."""
-    frame = tree.frame(sole)
-    n, i = frame.X.E.T[:, 2], frame.link
-    while not tree.is_root(i):
-        X = tree.joints[i].transform(q[tree.q_slices[i]]) @ tree.X_tree[i]
-        n, i = X.E.T @ n, tree.parents[i]
-    return n
+    report = nd.observability(system, where={"flat": HUMANOIDS[name]}, n=2)
+    assert report.is_observable
+    assert [condition.lost for condition in report.conditions] == [lost]
 
 
 def test_four_cells_see_three_numbers_of_the_wrench():

@@ -1,19 +1,20 @@
 """Smoothers against that of Rauch, Tung and Striebel in extended precision, and one least-squares problem."""
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
 
 from nori_dyn.filtering.history import History
 from nori_dyn.system.side_by_side import SideBySide
-from tests.agreement.test_filter import AT_ONCE, TICKS, Ran, hard, textbook
-from tests.kalman import Known, all_at_once, smoothed
+from tests.agreement.test_filter import hard
+from tests.kalman import all_at_once, filtered, smoothed
 from tests.observers import observer
 from tests.tolerances import SOLVED, assert_close
 
+ROBOTS = ["arm", *(pytest.param(name, marks=pytest.mark.long) for name in ("quadruped", "humanoid"))]
+TICKS = {"arm": 100, "quadruped": 120, "humanoid": 120}
+AT_ONCE = {"arm": 100, "quadruped": 30, "humanoid": 30}
 
-@lru_cache(maxsize=8)
+
 def over(name: str, ticks: int) -> History:
     """Return the estimates of the first ticks of a run by all their readings."""
     ran, observing = hard(name, TICKS[name]), observer(name)
@@ -31,25 +32,14 @@ def over(name: str, ticks: int) -> History:
     return filter_.over(T, q, qd, Y, states if len(systems) > 1 else None, W, causal=False)
 
 
-@pytest.fixture(scope="module", params=TICKS)
-def both(request) -> tuple[Ran, History, list[Known], list]:
-    """Return a run, its estimates by all readings, and the same by the textbook."""
-    name = request.param
-    known = textbook(name)
-    return hard(name, TICKS[name]), over(name, TICKS[name]), known, smoothed(known)
-
-
-def test_the_memory_is_that_of_a_textbook_smoother(both):
-    _, found, every, later = both
-    for k, (known, (u, P, _)) in enumerate(zip(every, later, strict=True)):
+@pytest.mark.parametrize("name", ROBOTS)
+def test_memory_and_outputs_are_those_of_a_textbook_smoother(name):
+    ran, found = hard(name, TICKS[name]), over(name, TICKS[name])
+    every = filtered(ran.instants)
+    for k, (known, (u, P, d)) in enumerate(zip(every, smoothed(every), strict=True)):
         assert_close(found.memory.mean[k], u[known.n_s :], SOLVED)
         deviations = np.sqrt(np.diagonal(P)[known.n_s :]).astype(float)
         assert_close(found.memory.deviations[k] / deviations, np.ones(len(deviations)), SOLVED)
-
-
-def test_outputs_and_their_deviations_are_those_of_a_textbook_smoother(both):
-    ran, found, every, later = both
-    for k, (known, (_, P, d)) in enumerate(zip(every, later, strict=True)):
         for output in ran.observer.outputs:
             columns = ran.columns(k, output)
             assert_close(found[output][k].ravel(), d[columns], SOLVED)
@@ -57,7 +47,7 @@ def test_outputs_and_their_deviations_are_those_of_a_textbook_smoother(both):
             assert_close(found.deviations[output][k].ravel(), np.sqrt(np.sum((C @ P) * C, axis=1)), SOLVED)
 
 
-@pytest.mark.parametrize("name", AT_ONCE)
+@pytest.mark.parametrize("name", ROBOTS)
 def test_every_tick_is_that_of_one_least_squares_problem(name):
     n = AT_ONCE[name]
     ran, found = hard(name, TICKS[name]), over(name, n)

@@ -1,7 +1,5 @@
 """What an estimate is worth: deviations, residuals and their spreads, tests of the readings, and faulty sensors."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
@@ -10,12 +8,10 @@ from scipy import stats
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, PlanError
-from tests.agreement.test_weighted import reference, state
+from tests.agreement.test_weighted import PLACED, exact_rows, redundant, reference, state, weights_of_rows
 from tests.robots import load
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
-
-PLACED = {"frame": {"xyz": [0.1, 0.02, 0.03], "rpy": [0.1, 0.2, 0.3]}}
 
 
 @lru_cache
@@ -33,35 +29,23 @@ def small():
     return nd.plan(nd.System(tree, sensors), outputs=["tau", "qdd", "fx", "a:link3"])
 
 
-def covariance_along(system, P, rows):
-    return np.einsum("ij,jk,ik->i", rows, P, rows)
-
-
-@pytest.mark.parametrize("robot", ["small", "solo12"])
+@pytest.mark.parametrize("robot", ["small", pytest.param("solo12", marks=pytest.mark.long)])
 def test_deviations_and_spreads_are_those_of_the_covariance_in_extended_precision(robot):
     if robot == "small":
         plan, seeds = small(), range(4)
     else:
         tree = load(robot, "floating")
-        soft = sensor_set(
-            {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.1},
-            {"type": "joint_torque", "joints": tree.joint_names[0], "value": 0},
-            {"type": "joint_torque", "joints": "actuated", "sigma": 0.1},
-            {"type": "external_wrench", "links": "all", "sigma": 1},
-            {"type": "accelerometer", "links": list(tree.names[::4]), "sigma": 0.1, **PLACED},
-        )
-        plan, seeds = nd.plan(nd.System(tree, soft), outputs=["tau", "fx"]), range(1)
+        plan, seeds = nd.plan(nd.System(tree, redundant(tree)), outputs=["tau", "fx"]), range(1)
     system, monitor = plan.system, plan.monitor("native" if robot == "small" else "numpy")
-    exact = np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
     for seed in seeds:
         q, qd, y, weights = state(system, seed)
         weights = 10 ** (np.log10(weights) / 3)
         found, truth = monitor.check(q, qd, y, weights), reference(system, q, qd, y, weights)
-        P, rows = truth.covariance.astype(float), system.D(q).toarray()[~exact]
-        variance = 1 / np.array([weights[k] for row in system.rows if not row.is_exact for k in row.weight_of_rows])
+        P, rows = truth.covariance.astype(float), system.D(q).toarray()[~exact_rows(system)]
+        variance = 1 / weights_of_rows(system, weights)
         assert_close(found.residuals, -truth.residual.astype(float), SOLVED)
         assert_close(found.chi_square, np.sum(truth.residual.astype(float) ** 2 / variance), SOLVED)
-        left = variance - covariance_along(system, P, rows)
+        left = variance - np.einsum("ij,jk,ik->i", rows, P, rows)
         checked = left > 1e-6 * variance
         assert np.isnan(found.spreads[left < 1e-10 * variance]).all()
         assert_close((found.spreads**2 / variance)[checked], (left / variance)[checked], SOLVED)
@@ -88,20 +72,17 @@ def noisy_readings(system, q, qd, d, rng, N):
     zero = np.zeros(system.ny)
     true = system.D(q) @ d + system.b(q, qd, zero)
     y = np.concatenate([true[row.slice] for row in system.measurements])
-    sigma = np.concatenate(
-        [
-            np.zeros(len(row.equation.components)) if row.is_exact else system.weights[list(row.weight_of_rows)] ** -0.5
-            for row in system.measurements
-        ]
-    )
-    return y + sigma * rng.normal(size=(N, system.ny))
+    sigma = [
+        np.zeros(len(row.equation.components)) if row.is_exact else system.weights[list(row.weight_of_rows)] ** -0.5
+        for row in system.measurements
+    ]
+    return y + np.concatenate(sigma) * rng.normal(size=(N, system.ny))
 
 
 def some_d(system, q, qd, rng):
     """Return a d (n,) that obeys all exact rows."""
     D, b = system.D(q).toarray(), system.b(q, qd, np.zeros(system.ny))
-    exact = np.concatenate([np.full(len(row.equation.components), row.is_exact) for row in system.rows])
-    wish = rng.normal(size=system.shape[1])
+    exact, wish = exact_rows(system), rng.normal(size=system.shape[1])
     return wish - np.linalg.lstsq(D[exact], D[exact] @ wish + b[exact], rcond=None)[0]
 
 
@@ -126,9 +107,6 @@ def test_noise_gives_the_spreads_and_the_chi_square_that_are_expected():
 
 def test_a_reading_that_nothing_checks_is_named():
     """The acceleration of joint 3 moves the last link and the torques, but the wrench on link 4 may explain those."""
-    plan = small()
-    q, qd, y, _ = state(plan.system, 1)
-    tree = plan.system.tree
     lone = sensor_set(
         {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
         {"type": "joint_torque", "joints": "joint1", "sigma": 0.2},
@@ -136,23 +114,17 @@ def test_a_reading_that_nothing_checks_is_named():
         {"type": "external_wrench", "links": "link4", "sigma": 1},
         {"type": "accelerometer", "links": "link1", "sigma": 0.05, "components": ["ax"], **PLACED},
     )
-    system = nd.System(tree, lone)
-    monitor = nd.plan(system, outputs=["tau"]).monitor()
+    system = nd.System(small().system.tree, lone)
+    monitor = nd.plan(system, outputs=["tau"]).monitor("numpy")
     q, qd, y, _ = state(system, 1)
     found = monitor.check(q, qd, y)
     D = system.D(q).toarray()
+    names = [f"{row.name}.{c}" if c else row.name for row in system.rows for c in row.equation.components]
     for k, reading in enumerate(found.readings):  # by its definition: without it, is what it reads still known?
-        rows = [i for i, name in enumerate(_row_names(system)) if name != reading]
+        rows = [i for i, name in enumerate(names) if name != reading]
         needed = np.linalg.matrix_rank(D[rows]) < system.shape[1]
         assert (reading in found.unchecked) == needed
         assert np.isnan(found.spreads[k]) == needed
-
-
-def _row_names(system):
-    names = []
-    for row in system.rows:
-        names += [f"{row.name}.{c}" if c else row.name for c in row.equation.components]
-    return names
 
 
 def test_a_fault_is_named_single_and_in_batch():
@@ -189,9 +161,7 @@ def test_false_alarms_come_at_the_rate_asked_for_at_most():
     d, windows, N = some_d(system, q, qd, rng), 300, 20
     Y = noisy_readings(system, q, qd, d, rng, windows * N)
     found = monitor.check_batch(np.tile(q, (len(Y), 1)), np.tile(qd, (len(Y), 1)), Y)
-    alarms = 0
-    for k in range(windows):
-        alarms += bool(found.flagged(0.05, slice(k * N, (k + 1) * N)))
+    alarms = sum(bool(found.flagged(0.05, slice(k * N, (k + 1) * N))) for k in range(windows))
     assert stats.binom.sf(alarms - 1, windows, 0.05) > 1e-3
     assert alarms > 0
 

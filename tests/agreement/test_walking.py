@@ -1,7 +1,5 @@
 """Robots that walk in MuJoCo: its motions, contacts, torques and sensors fit together by our dynamics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -14,33 +12,25 @@ CLOSE = 1e-9
 """Of forces of some hundred newtons, and of what a step of MuJoCo's own differs from them by."""
 
 
-@pytest.fixture(params=["quadruped", "biped"])
+@pytest.fixture(params=[pytest.param("quadruped", marks=pytest.mark.long), "biped"])
 def record(request) -> Walk:
     return walk(request.param)
 
 
-def solved(record: Walk, every: int):
-    """Return the estimate of inverse dynamics from true accelerations and contact wrenches."""
-    tree = record.tree
+def test_inverse_dynamics_gives_the_torques_and_the_wrenches_through_the_ankles(record):
+    """From true accelerations and contact wrenches; nothing acts on the base."""
+    tree, ticks = record.tree, slice(None, None, 20)
     sensors = sensor_set(
         {"type": "joint_acceleration", "joints": "all"},
         {"type": "external_wrench", "links": list(record.feet)},
         {"type": "external_wrench", "links": {"except": list(record.feet)}, "value": 0},
     )
-    N = len(record.q[::every])
-    y = np.concatenate([record.qdd[::every], record.fx[::every].reshape(N, -1)], axis=1)
-    return plan(System(tree, sensors)).solver("numpy").solve_batch(record.q[::every], record.qd[::every], y)
-
-
-def test_inverse_dynamics_gives_the_torques_of_the_joints_and_none_on_the_base(record):
-    np.testing.assert_allclose(solved(record, 20).tau, record.tau[::20], atol=CLOSE)
-
-
-def test_force_torque_sensors_read_the_wrenches_through_the_ankles(record):
-    f = solved(record, 20).f
-    for number, foot in enumerate(record.feet):
-        i = record.tree.names.index(foot)
-        np.testing.assert_allclose(f[:, i], record.force_torque[::20, number], atol=CLOSE)
+    wrenches = record.fx[ticks]
+    y = np.hstack([record.qdd[ticks], wrenches.reshape(len(wrenches), -1)])
+    found = plan(System(tree, sensors)).solver("numpy").solve_batch(record.q[ticks], record.qd[ticks], y)
+    np.testing.assert_allclose(found.tau, record.tau[ticks], atol=CLOSE)
+    ankles = [tree.names.index(foot) for foot in record.feet]
+    np.testing.assert_allclose(found.f[:, ankles], record.force_torque[ticks], atol=CLOSE)
 
 
 def test_the_accelerometer_reads_the_base(record):

@@ -1,7 +1,5 @@
 """`make attack MINUTES=30`: rounds of the tests in this folder, each from a new seed, until the time is over."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import re
@@ -36,13 +34,14 @@ def main() -> int:
             break
     print("--- all rounds:", ", ".join(f"{n} {what}" for what, n in sorted(counts.items())), flush=True)
     for seed in failed:
-        print(f"failed: python -m pytest {FOLDER} --attack-scale {options.scale} --attack-seed {seed}")
+        print(f"failed: python -m pytest {FOLDER} --all --attack-scale {options.scale} --attack-seed {seed}")
     return len(failed)
 
 
 def _round(seed: int, scale: float, others: list[str], counts: Counter[str]) -> bool:
     """Run the tests from a seed, add to the counts of cases, and return whether all passed."""
-    command = [sys.executable, "-m", "pytest", str(FOLDER), "-q", f"--attack-scale={scale}", f"--attack-seed={seed}"]
+    options = ["-q", "--all", f"--attack-scale={scale}", f"--attack-seed={seed}"]
+    command = [sys.executable, "-m", "pytest", str(FOLDER), *options]
     with subprocess.Popen([*command, *others], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         for line in running.stdout:

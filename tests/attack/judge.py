@@ -1,7 +1,5 @@
 """Who is right: an estimate against the oracle, and how much of a difference the problem itself explains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,10 +41,9 @@ class Truth:
 
 def find_truth(problem: Problem, states: States, nudge: Callable[[Extended], Extended] | None = None) -> Truth:
     """Return the variables at some states by the oracle; `nudge` changes the rows (N, rows, 1 + nz) before."""
-    laws = [law for law in ("3a", "3f", "3tau") if law in problem.noisy]
-    found = variables(problem.tree, states, problem.known, laws)
-    given = rows(found, problem.readings, problem.noisy, states)
-    z = solve([row if nudge is None else Row(nudge(row.values), row.weights) for row in given]).z
+    found = variables(problem.tree, states, problem.known, problem.noisy)
+    given = rows(found, problem.readings, states)
+    z = solve([row if nudge is None else Row(nudge(row.values), row.weights) for row in given])
     with_one = np.concatenate([np.ones((len(z), 1), z.dtype), z], axis=1)
     d, group = [], []
     for kind in KINDS:

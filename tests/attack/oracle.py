@@ -43,11 +43,12 @@ class States(NamedTuple):
 class Variables:
     """The variables of every body as affine functions of z: (N, size, 1 + nz), the constant term first.
 
-    `of["a"][i]` and so on; `net[i]` is the rate of change of a link's momentum, `v[i]` its velocity (N, 6).
+    `of["a"][i]` and so on; `noise["3a"][i]` is where z has the noise of an equation of motion, `v[i]` is the velocity
+    of a link (N, 6), and `gravity[i]` gravity in its axes.
     """
 
     of: Mapping[str, Sequence[Extended]]
-    net: Sequence[Extended]
+    noise: Mapping[str, Sequence[slice]]
     v: Sequence[Extended]
     gravity: Sequence[Extended]
 
@@ -92,7 +93,7 @@ def variables(tree: KinematicTree, states: States, known: Mapping[int, float], n
         unknown = unit(qdd[i], joint.nv)
         alpha_i = alpha_p + (R[i] @ S_w) @ unknown
         alpha_i[..., 0] += np.cross(w_p, w_J)
-        acc_i = acc_p - hat3(r) @ alpha_p + (R[i] @ S_u) @ unknown
+        acc_i = acc_p - hat(r) @ alpha_p + (R[i] @ S_u) @ unknown
         acc_i[..., 0] += np.cross(w_p, np.cross(w_p, r)) + np.cross(w_p, u_J) + np.cross(w_i, u_J) + _turned(R[i], bias)
         if "3a" in noise:
             extra = unit(noise["3a"][i], 6)
@@ -133,7 +134,7 @@ def variables(tree: KinematicTree, states: States, known: Mapping[int, float], n
             turn = np.swapaxes(R[parent], -1, -2) @ R[i]
             arm = _turned(np.swapaxes(R[parent], -1, -2), p[i] - p[parent])
             force = turn @ f[i][:, 3:]
-            f[parent] = f[parent] + np.concatenate([turn @ f[i][:, :3] + hat3(arm) @ force, force], axis=1)
+            f[parent] = f[parent] + np.concatenate([turn @ f[i][:, :3] + hat(arm) @ force, force], axis=1)
     tau = []
     for i, joint in enumerate(tree.joints):
         S_w, S_u, _ = _subspace(joint, q[:, tree.q_slices[i]], qd[:, tree.v_slices[i]])
@@ -142,7 +143,7 @@ def variables(tree: KinematicTree, states: States, known: Mapping[int, float], n
     of = {"a": spatial, "f": f, "tau": tau, "fx": external, "qdd": [unit(part, part.stop - part.start) for part in qdd]}
     turned = [np.swapaxes(R[i], -1, -2) for i in range(n)]
     v = [np.concatenate([_turned(turned[i], w[i]), _turned(turned[i], u[i])], axis=1) for i in range(n)]
-    return Variables(of, net, v, [_turned(E, np.broadcast_to(g, (N, 3))) for E in turned])
+    return Variables(of, noise, v, [_turned(E, np.broadcast_to(g, (N, 3))) for E in turned])
 
 
 class _Columns:
@@ -152,13 +153,6 @@ class _Columns:
     def take(self, size: int) -> slice:
         self.count += size
         return slice(self.count - size, self.count)
-
-
-def hat3(v: Extended) -> Extended:
-    """Return the matrices (N, 3, 3) of the cross products v x."""
-    zero = np.zeros(v.shape[:-1], v.dtype)
-    x, y, z = np.moveaxis(v, -1, 0)
-    return np.stack([zero, -z, y, z, zero, -x, -y, x, zero], axis=-1).reshape(*v.shape[:-1], 3, 3)
 
 
 def _turned(R: Extended, v: Extended) -> Extended:
@@ -213,7 +207,7 @@ class Reading:
         components: places among the six numbers of a spatial vector; of a joint's reading, all of its freedoms.
         value: known value, or None where it takes readings.
         is_exact: whether it has no sigma.
-        sigmas: how many weights it has: 1, or one a component.
+        n_weights: how many weights it has: 1, or one a component.
     """
 
     type: str
@@ -226,34 +220,17 @@ class Reading:
     n_weights: int
 
 
-def rows(found: Variables, readings: Sequence[Reading], noisy: Mapping[str, int], states: States) -> Iterator[Row]:
-    """Yield the rows of the readings, in their order; y and weights are used up in the same order.
-
-    Those of noisy equations of motion come first: `noisy` has how many weights each of "3a", "3f", "3tau" has.
-    """
+def rows(found: Variables, readings: Sequence[Reading], states: States) -> Iterator[Row]:
+    """Yield the rows of noisy equations of motion, then of the readings; y and weights are used up in this order."""
     y, W = states.y.astype(np.longdouble), states.weights.astype(np.longdouble)
     at_y = at_w = 0
-    size = found.of["a"][0].shape[-1]
-    start = size - sum(
-        found.of["a"][i].shape[1] if law != "3tau" else found.of["tau"][i].shape[1]
-        for law in noisy
-        for i in range(len(found.net))
-    )
-    # noise is ordered law by law in z, and body by body among the weights
-    counts = {law: [6 if law != "3tau" else tau.shape[1] for tau in found.of["tau"]] for law in noisy}
-    places, first = {}, start
-    for law in noisy:
-        for i, count in enumerate(counts[law]):
-            places[law, i] = slice(first, first + count)
-            first += count
-    for i in range(len(found.net)):
-        for law in ("3a", "3f", "3tau"):
-            if law in noisy and counts[law][i]:
-                count, own = counts[law][i], noisy[law] if law != "3tau" else 1
-                values = np.zeros((len(y), count, size), np.longdouble)
-                values[:, range(count), range(places[law, i].start, places[law, i].stop)] = 1
-                yield Row(values, np.broadcast_to(W[:, at_w : at_w + own], (len(y), count)))
-                at_w += own
+    for i, a in enumerate(found.of["a"]):
+        for parts in found.noise.values():
+            if count := parts[i].stop - parts[i].start:
+                values = np.zeros((len(y), count, a.shape[-1]), np.longdouble)
+                values[:, range(count), range(parts[i].start, parts[i].stop)] = 1
+                yield Row(values, np.broadcast_to(W[:, at_w : at_w + 1], (len(y), count)))
+                at_w += 1
     for reading in readings:
         values = _read(found, reading)
         count = values.shape[1]
@@ -304,20 +281,13 @@ def _rotation(rpy: Sequence[float]) -> Extended:
     return R
 
 
-class Solved(NamedTuple):
-    """z (N, nz) of each state, and the smallest pivot of each relative to the largest of its row or column norm."""
-
-    z: Extended
-    smallest: Extended
-
-
-def solve(found: Sequence[Row]) -> Solved:
-    """Return the z that minimises the weighed rows where the exact ones hold."""
+def solve(found: Sequence[Row]) -> Extended:
+    """Return the z (N, nz) that minimises the weighed rows where the exact ones hold."""
     exact = np.concatenate([row.values for row in found if row.weights is None] or [found[0].values[:, :0]], axis=1)
     soft = np.concatenate([row.values for row in found if row.weights is not None] or [exact[:, :0]], axis=1)
     weights = np.concatenate([row.weights for row in found if row.weights is not None] or [exact[:, :0, 0]], axis=1)
     N, n_exact, n = exact.shape[0], exact.shape[1], exact.shape[2] - 1
-    C, c, smallest = exact[..., 1:], exact[..., 0], np.ones(N, np.longdouble)
+    C, c = exact[..., 1:], exact[..., 0]
     z = np.zeros((N, n), np.longdouble)
     basis = np.broadcast_to(np.eye(n, dtype=np.longdouble), (N, n, n))
     if n_exact:
@@ -325,7 +295,6 @@ def solve(found: Sequence[Row]) -> Solved:
         length[length == 0] = 1
         scaled = np.swapaxes(C / length[..., None], 1, 2)
         R, Q, order = _qr(scaled, basis)
-        smallest = _smallest(R)
         right = np.take_along_axis(-c / length, order, axis=1)
         first = _forward(R, right)
         z = (Q[:, :, :n_exact] @ first[..., None])[..., 0]
@@ -339,11 +308,10 @@ def solve(found: Sequence[Row]) -> Solved:
         scale = np.sqrt(np.sum(A * A, axis=1))
         scale[scale == 0] = 1
         R, QTb, order = _qr(A / scale[:, None, :], -b[..., None], transpose=True)
-        smallest = np.minimum(smallest, _smallest(R))
         t = np.empty((N, basis.shape[2]), np.longdouble)
         np.put_along_axis(t, order, _backward(R, QTb[:, : basis.shape[2], 0]), axis=1)
         z = z + (basis @ (t / scale)[..., None])[..., 0]
-    return Solved(z, smallest)
+    return z
 
 
 def _qr(A: Extended, X: Extended, transpose: bool = False) -> tuple[Extended, Extended, NDArray[np.intp]]:
@@ -371,11 +339,6 @@ def _qr(A: Extended, X: Extended, transpose: bool = False) -> tuple[Extended, Ex
         else:
             X[:, :, k:] -= (X[:, :, k:] @ v[..., None]) * (factor[:, None] * v)[:, None, :]
     return A[:, :n], X, order
-
-
-def _smallest(R: Extended) -> Extended:
-    size = np.abs(np.diagonal(R, axis1=1, axis2=2))
-    return size.min(axis=1) / size.max(axis=1)
 
 
 def _backward(R: Extended, b: Extended) -> Extended:

@@ -3,8 +3,6 @@
 To add a family: a function here that takes a `Draft` and adds its readings, named in `FAMILIES`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,9 +56,12 @@ class Draft:
         pose_of_last: bool = False,
     ) -> None:
         """Add a reading of a joint or of a link, with a sigma where it is soft; placed at random, or as the last."""
-        tree, entry = self.tree, {"type": type}
-        joint = type in ("joint_acceleration", "joint_torque", "force_torque")
-        entry["joints" if joint else "links"] = (tree.joint_names if joint else tree.names)[body]
+        entry: dict[str, Any] = {"type": type}
+        joint, of_joint = self.tree.joints[body], type in ("joint_acceleration", "joint_torque")
+        if of_joint or type == "force_torque":
+            entry["joints"] = self.tree.joint_names[body]
+        else:
+            entry["links"] = self.tree.names[body]
         xyz, rpy = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         if placed:
             xyz, rpy = (tuple(map(float, self.rng.normal(size=3) * scale)) for scale in (0.2, 1.0))
@@ -68,28 +69,23 @@ class Draft:
             xyz, rpy = self.readings[-1].xyz, self.readings[-1].rpy
         if any((*xyz, *rpy)):
             entry["frame"] = {"xyz": list(xyz), "rpy": list(rpy)}
-        defaults = {"accelerometer": MOTION[3:], "angular_accelerometer": MOTION[:3]}
-        names = FORCE if type in ("external_wrench", "force_torque") else MOTION
-        chosen = components or defaults.get(type, names)
         if components:
             entry["components"] = list(components)
-        if type == "rigid_contact" and value is None:
+        if type == "rigid_contact":
             value = 0.0
         if value is not None:
             entry["value"] = value
-        elif type == "rigid_contact":
-            entry["value"] = None
-        count = tree.joints[body].nv if type in ("joint_acceleration", "joint_torque") else len(chosen)
+        names = FORCE if type in ("external_wrench", "force_torque") else MOTION
+        defaults = {"accelerometer": MOTION[3:], "angular_accelerometer": MOTION[:3]}
+        chosen = tuple(map(names.index, components or defaults.get(type, names)))
+        places = tuple(range(joint.nv)) if of_joint else chosen
         n_weights = 1
         if soft:
             entry["sigma"] = 1.0
-            if count > 1 and self.chance(0.3):
-                entry["sigma"] = [2.0 - k / 10 for k in range(count)]
-                n_weights = count
+            if len(places) > 1 and self.chance(0.3):
+                entry["sigma"] = [2.0 - k / 10 for k in range(len(places))]
+                n_weights = len(places)
         self.entries.append(entry)
-        places = (
-            tuple(range(count)) if type in ("joint_acceleration", "joint_torque") else tuple(map(names.index, chosen))
-        )
         self.readings.append(Reading(type, body, xyz, rpy, places, value, not soft, n_weights))
 
     def no_wrench(self, body: int) -> None:
@@ -219,7 +215,7 @@ class Problem:
     sensors: SensorSet
     readings: tuple[Reading, ...]
     known: dict[int, float]
-    noisy: dict[str, int]
+    noisy: tuple[str, ...]
 
     @property
     def is_weighted(self) -> bool:
@@ -263,9 +259,8 @@ def draw(seed: int, family: str | None = None) -> Problem:
     config: dict[str, Any] = {"name": family, "measurements": draft.entries}
     if draft.dynamics:
         config["dynamics"] = {"sigma": draft.dynamics}
-    noisy = dict.fromkeys(draft.dynamics, 1)
     sensors = SensorSet.from_dict(config)
-    return Problem(family, seed, tree, sensors, tuple(draft.readings), draft.known, noisy)
+    return Problem(family, seed, tree, sensors, tuple(draft.readings), draft.known, tuple(draft.dynamics))
 
 
 def _tree(rng: np.random.Generator, n: int) -> KinematicTree:

@@ -3,8 +3,6 @@
 Each `use_*` takes a path and returns what came of it, or raises; the errors that count as an answer are NoriErrors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import io
@@ -14,11 +12,10 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -38,16 +35,8 @@ from nori_dyn.logs.registry import open_log, writer_of
 from nori_dyn.logs.writer import Field, Schema
 from nori_dyn.program.cache_files import CACHE_VARIABLE, cache_root
 from nori_dyn.solve.plausibility.doubts import doubts
-from tests.attack.mutations import (
-    damaged_bytes,
-    damaged_data,
-    damaged_npz,
-    damaged_text,
-    damaged_xml,
-    often,
-    pick,
-    yaml_tricks,
-)
+from tests.attack import mutations
+from tests.attack.mutations import damaged_bytes, damaged_data, damaged_text, often, pick
 from tests.logs import samples_in
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -59,8 +48,7 @@ RECORDED = (".mat", ".h5", ".parquet", ".arrow", ".mcap", ".bag", ".db3")
 Damage = Callable[[st.DrawFn], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A kind of file.
 
     Attributes:
@@ -88,7 +76,7 @@ def robot_file(name: str) -> Damage:
     text = (CORPUS / name).read_text()
 
     def damage(draw: st.DrawFn) -> bytes:
-        content = damaged_xml(draw, text)
+        content = mutations.damaged_xml(draw, text)
         return damaged_bytes(draw, content) if often(draw, 8) else content
 
     return damage
@@ -132,7 +120,7 @@ def config_file(name: str) -> Damage:
         elif way < 5:
             content = damaged_text(draw, text, " ,:{}[]").encode()
         else:
-            content = pick(draw, yaml_tricks()).encode()
+            content = pick(draw, mutations.yaml_tricks()).encode()
         return damaged_bytes(draw, content) if often(draw, 10) else content
 
     return damage
@@ -300,7 +288,7 @@ def zipped_csv_file(draw: st.DrawFn) -> bytes:
 
 def npz_file(draw: st.DrawFn) -> bytes:
     numbers = np.arange(6.0).reshape(3, 2)
-    content = damaged_npz(draw, {"q": numbers / 10, "qd": numbers, "y": numbers})
+    content = mutations.damaged_npz(draw, {"q": numbers / 10, "qd": numbers, "y": numbers})
     return damaged_bytes(draw, content) if often(draw, 4) else content
 
 
@@ -373,15 +361,11 @@ def command(*arguments: object) -> str:
     out = [Path(str(word)) for before, word in pairwise(arguments) if before == "--out"]
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=how) for how in ("strict", "backslashreplace")]
     argv = ["nori-dyn", *map(str, arguments)]
-    with (
-        patch.object(sys, "argv", argv),
-        contextlib.redirect_stdout(streams[0]),
-        contextlib.redirect_stderr(streams[1]),
-    ):
+    told = contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1])
+    code: Any = 0
+    with patch.object(sys, "argv", argv), told[0], told[1], np.errstate(all="ignore"):
         try:
-            with np.errstate(all="ignore"):
-                main()
-            code: Any = 0
+            main()
         except SystemExit as stopped:
             code = stopped.code
     for stream in streams:
@@ -390,9 +374,7 @@ def command(*arguments: object) -> str:
     assert code in (0, 1, 2), code
     assert "Traceback" not in errors
     for path in out:
-        assert path.exists() == (code == 0), (
-            f"exit status {code}, and {path} {'exists' if path.exists() else 'does not'}"
-        )
+        assert path.exists() == (code == 0), (code, path)
         assert not list(path.parent.glob(".*"))
     if code and arguments[0] != "observe":
         assert "error: " in errors.lower(), errors

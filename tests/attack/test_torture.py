@@ -3,13 +3,11 @@
 The points are counted, not timed: a line of what writes files, a byte of a file, a call that touches the disk.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -26,6 +24,9 @@ PAIRS = 1
 KILLS = ("kill at line", "kill at byte")
 FAILURES = ("fail at write", "fail from write", "fail at byte")
 
+USUAL = ("fail at write",)
+"""What happens without `--all` too."""
+
 PARTIAL = (".partial-", ".export-")
 """How the names of what is not finished begin."""
 
@@ -37,42 +38,33 @@ def victims():
     started.close()
 
 
-@dataclass
-class Place:
+class Place(NamedTuple):
     """A folder of a user, and a cache."""
 
     folder: Path
 
-    @property
-    def cache(self) -> Path:
-        return self.folder / "cache"
-
-    @property
-    def commands(self) -> list[list[str]]:
-        """What is done there: a plan is made, exported, and run over a log."""
+    def run(self, victims: Victims, *injuries: Injury) -> list[Outcome]:
+        """Make a plan, export it, and run it over a log, in a process for each injury."""
         plan, export, estimate = (str(self.folder / name) for name in ("arm.plan", "export", "out.csv"))
-        return [
+        commands = [
             ["plan", str(ARM), "--sensors", "inverse_dynamics", "--out", plan],
             ["export", plan, "--out", export],
             ["solve", "--plan", plan, "--input", str(CORPUS / "log.csv"), "--out", estimate],
         ]
+        return victims.run(commands, self.folder / "cache", *injuries)
 
     def files(self) -> dict[str, bytes]:
-        """Return what is there, by name, but what is not finished."""
-        found = {str(path.relative_to(self.folder)): path for path in self.folder.rglob("*") if path.is_file()}
-        return {name: path.read_bytes() for name, path in found.items() if not _is_partial(name)}
-
-
-def _is_partial(name: str) -> bool:
-    """Return whether a file is not yet under its name: of one that is written, or a part of one that is to go on."""
-    return any(part.startswith(PARTIAL) or part.endswith(".partial") for part in Path(name).parts)
+        """Return what is there, by name, but what is not yet under its name, or a part of what is to go on."""
+        found = {path.relative_to(self.folder): path for path in self.folder.rglob("*") if path.is_file()}
+        is_partial = {name: any(p.startswith(PARTIAL) or p.endswith(".partial") for p in name.parts) for name in found}
+        return {str(name): path.read_bytes() for name, path in found.items() if not is_partial[name]}
 
 
 @pytest.fixture(scope="module")
 def whole(victims, tmp_path_factory):
     """Return what a process makes that nothing happens to, and how long its way is."""
     place = Place(tmp_path_factory.mktemp("whole"))
-    (outcome,) = victims.run(place.commands, place.cache)
+    (outcome,) = place.run(victims)
     assert outcome.code == 0, outcome.text
     files = place.files()
     assert {Path(name).suffix for name in files} >= {".plan", ".csv", ".json", ".c", ".h", ".txt"}
@@ -101,7 +93,10 @@ def _is_same(name: str, content: bytes, whole: bytes) -> bool:
     return one.shape == other.shape and np.allclose(one, other, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [*KILLS, *FAILURES])
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in USUAL else pytest.param(kind, marks=pytest.mark.long) for kind in KILLS + FAILURES],
+)
 def test_nothing_is_lost_or_half_written(victims, whole, kind, attack_scale, attack_seed, attacked, tmp_path):
     way, files = whole
     rng = random.Random(f"{attack_seed} {kind}")
@@ -111,13 +106,13 @@ def test_nothing_is_lost_or_half_written(victims, whole, kind, attack_scale, att
         _begin(place, files, rng)
         before = place.files()
         injury = somewhere(rng, kind, way, largest)
-        (outcome,) = victims.run(place.commands, place.cache, injury)
+        (outcome,) = place.run(victims, injury)
         assert outcome.killed or outcome.code in (0, 1), (injury, outcome)
         assert "Traceback" not in outcome.text, (injury, outcome)
         check(place, files, before)
         if not outcome.killed:
             assert not list(place.folder.rglob(".*")), injury
-        (healed,) = victims.run(place.commands, place.cache)
+        (healed,) = place.run(victims)
         assert healed.code == 0, (injury, healed)
         assert place.files() == files, injury
         shutil.rmtree(place.folder)
@@ -134,6 +129,7 @@ def _begin(place: Place, whole: dict[str, bytes], rng: random.Random) -> None:
             path.write_bytes(content if len(Path(name).parts) > 1 else b"older")
 
 
+@pytest.mark.long
 def test_two_processes_at_once(victims, whole, attack_scale, attack_seed, attacked, tmp_path):
     way, files = whole
     rng = random.Random(f"{attack_seed} pairs")
@@ -141,9 +137,9 @@ def test_two_processes_at_once(victims, whole, attack_scale, attack_seed, attack
         place = Place(tmp_path / str(number))
         place.folder.mkdir()
         injuries = Injury(), somewhere(rng, "kill at line", way, 0)
-        survivor, killed = victims.run(place.commands, place.cache, *injuries)
+        survivor, killed = place.run(victims, *injuries)
         assert survivor.code == 0, (injuries, survivor)
         check(place, files, {})
-        assert victims.run(place.commands, place.cache)[0].code == 0
+        assert place.run(victims)[0].code == 0
         assert place.files() == files
         attacked("kills", int(killed.killed))

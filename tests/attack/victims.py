@@ -4,8 +4,6 @@
 it; see `Victims` for the other end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

@@ -1,8 +1,5 @@
 """nori-dyn identify: what it finds in logs of simulated robots, what it writes, what it notices, what it refuses."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +24,9 @@ def here(tmp_path, monkeypatch):
     return other
 
 
-def test_a_robot_is_found_written_and_drawn(run, here):
+def test_a_robot_is_found_written_and_drawn(told, here):
     files = ("--out", "found.urdf", "--components-out", "found.yaml", "--html", "found.html")
-    status, output, errors = run("identify", "log.npz", *UR5, *files)
-    assert (status, errors) == (0, "")
-    lines = output.splitlines()
+    lines = told("identify", "log.npz", *UR5, *files).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("58 of 58 combinations are told.")
     assert "Robot written to found.urdf." in lines
@@ -45,19 +40,10 @@ def test_a_robot_is_found_written_and_drawn(run, here):
     assert text(page.find(".//h1")).startswith("✓Errors of 0.048 to 0.051 N m now, ")
 
 
-def test_nothing_is_written_unasked(run, here):
-    before = sorted(Path().iterdir())
-    status, output, _ = run("identify", "log.npz", *UR5, "--no-physical", "--parameters", "inertias,friction")
-    assert status == 0
-    assert "--out ROBOT.urdf does." in output
-    assert sorted(Path().iterdir()) == before
-
-
-def test_all_of_it_in_json_judged_on_another_log(run, here):
+def test_all_of_it_in_json_judged_on_another_log(figures, here):
     saved_log(Path("second.npz"), here, n=800, sigma=0.05, seed=7)
-    status, output, _ = run("identify", "log.npz", *UR5, "--no-physical", "--held-out", "second.npz", "--json")
-    found = json.loads(output)
-    assert status == 0
+    found = figures("identify", "log.npz", *UR5, "--no-physical", "--held-out", "second.npz")
+    assert sorted(path.name for path in Path().iterdir()) == ["log.npz", "second.npz"]
     assert (found["held_out"], found["samples"], found["written"]) == ("second.npz", 2000, {})
     assert all(fit["held_out"] == pytest.approx(0.05, rel=0.15) for fit in found["fits"])
     by_name = {each["name"]: each for each in found["parameters"]}
@@ -66,80 +52,52 @@ def test_all_of_it_in_json_judged_on_another_log(run, here):
     assert viscous["value"] == pytest.approx(0.7, abs=5 * viscous["deviation"])
 
 
-def test_a_load_whose_mass_is_known_tells_gains(run, here):
-    arm = load("ur5")
+def test_a_load_whose_mass_is_known_tells_gains(figures, here):
+    I = here.I.copy()
+    I[5] += np.diag([0.02] * 3 + [2.0] * 3)
     gains = np.array([2.0, 3.0, 1.5, 4.0, 2.5, 3.5])
-    I = arm.I.copy()
-    I[5] += ball(2.0)
-    for name, tree, seed in (("free.npz", arm, 1), ("loaded.npz", arm.replace(I=I), 2)):
-        arrays = dict(np.load(saved_log(Path(name), tree, sigma=0.02, seed=seed)))
-        np.savez(name, **arrays | {"tau": arrays["tau"] / gains})
-    load_options = ("--loaded", "loaded.npz", "--load-on", arm.names[5], "--known", "m:load=2")
-    wanted = ("--parameters", "inertias,gains", "--no-physical")
-    status, output, _ = run("identify", "free.npz", *UR5, *wanted, *load_options, "--json")
-    by_name = {each["name"]: each for each in json.loads(output)["parameters"]}
-    assert status == 0
+    for name, tree, seed in (("free.npz", here, 1), ("loaded.npz", here.replace(I=I), 2)):
+        log = dict(np.load(saved_log(Path(name), tree, sigma=0.02, seed=seed)))
+        np.savez(name, **log | {"tau": log["tau"] / gains})
+    wanted = ("--parameters", "inertias,friction,gains", "--no-physical", "--loaded", "loaded.npz")
+    found = figures("identify", "free.npz", *UR5, *wanted, "--load-on", here.names[5], "--known", "m:load=2")
+    by_name = {each["name"]: each for each in found["parameters"]}
     assert by_name["m:load"]["how"] == "known"
-    for joint, gain in zip(arm.joint_names, gains, strict=True):
-        assert by_name[f"gain:tau:{joint}"]["value"] == pytest.approx(gain, rel=0.02)
+    assert [by_name[f"gain:tau:{joint}"]["value"] for joint in here.joint_names] == pytest.approx(gains, rel=0.02)
 
 
-def ball(m: float) -> np.ndarray:
-    """Return the spatial inertia of a ball about its centre."""
-    return np.diag([0.01 * m] * 3 + [m] * 3)
-
-
-def test_offsets_alone_are_a_calibration(run, here):
+def test_offsets_alone_are_a_calibration(run, told, here):
     arrays = dict(np.load(saved_log(Path("log.npz"), load("ur5"), sigma=0.01)))
     np.savez("log.npz", **arrays | {"tau": arrays["tau"] + np.arange(6)})
-    status, output, _ = run("identify", "log.npz", *UR5, "--parameters", "offsets")
-    assert status == 0
+    output = told("identify", "log.npz", *UR5, "--parameters", "offsets")
     assert "6 of 6 combinations are told" in output
     assert "--out" not in output  # there is nothing of a robot to write
     assert "wrist_3_joint" in output
+    assert "--out ROBOT.urdf does." in run("identify", "log.npz", *UR5, "--no-physical")[1]
+    assert [path.name for path in Path().iterdir()] == ["log.npz"]  # nothing is written unasked
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda log: log | {"tau": log["tau"] * np.array([1, -1, 1, 1, 1, 1])}, "Its sign is likely turned"),
-        (lambda log: log | {"tau": -log["tau"]}, "would have a negative inertia in every pose"),
-        (lambda log: {k: v[8:] for k, v in log.items()} | {"tau": log["tau"][:-8]}, "seem to come after the motion"),
-        (lambda log: {k: v if k == "t" else 0 * v + v[5] for k, v in log.items()}, "stood still all the time"),
-    ],
-    ids=["a sign turned", "all signs turned", "late readings", "no motion"],
-)
-def test_what_is_odd_is_said_first(run, here, spoil, said):
-    arrays = dict(np.load(saved_log(Path("log.npz"), load("ur5"), sigma=0.01, dt=0.004, n=3000)))
-    np.savez("log.npz", **spoil(arrays))
-    status, output, errors = run("identify", "log.npz", *UR5, "--no-physical")
-    assert (status, errors) == (0, "")
-    said_first = " ".join(output.partition("Fit by reading")[0].split())
+def test_what_is_odd_is_said_first(told, here):
+    log = dict(np.load("log.npz"))
+    np.savez("log.npz", **{k: v if k == "t" else 0 * v + v[5] for k, v in log.items()})
+    said_first = " ".join(told("identify", "log.npz", *UR5, "--no-physical").partition("Fit by reading")[0].split())
     assert "Look at this first:" in said_first
-    assert said in said_first
+    assert "stood still all the time" in said_first
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--parameters", "I:elbow.*"), "unknown parameter 'I:elbow.*'"),
-        (("--known", "m:load"), "such as m:load=2.5"),
-        (("--loaded", "log.npz"), "which link carries the load"),
-        (("--held-out", "none.npz"), "none.npz"),
-        (("--held-out", "2"), "the share held out is 2"),
-        (("--cutoff", "500"), "the cutoff is 500 Hz"),
-        (("--cutoff", "0.05"), "too few"),
-        (("--parameters", "gains,inertias"), "nothing tells how large forces are"),
-        (("--out", "found.xml"), "is a URDF"),
-        (("--out", "no/found.urdf"), "does not exist"),
-        (("--html", "no/found.html"), "does not exist"),
-        (("--sensors", "forward_dynamics"), "do not tell the motion"),
-    ],
-)
-def test_what_is_refused_in_words(run, here, options, said):
-    status, output, errors = run("identify", "log.npz", *UR5, *options)
-    assert status == 1
-    assert output == ""
-    assert errors.startswith("error: ")
-    assert said in errors
-    assert [path.name for path in Path().iterdir()] == ["log.npz"]
+REFUSED = [
+    (("--parameters", "I:elbow.*"), "unknown parameter 'I:elbow.*'"),
+    (("--held-out", "none.npz"), "none.npz"),
+    (("--held-out", "2"), "the share held out is 2"),
+    (("--cutoff", "500"), "the cutoff is 500 Hz"),
+    (("--parameters", "gains,inertias"), "nothing tells how large forces are"),
+    (("--out", "no/found.urdf"), "does not exist"),
+    (("--html", "no/found.html"), "does not exist"),
+    (("--sensors", "forward_dynamics"), "do not tell the motion"),
+]
+
+
+def test_what_is_refused_in_words(refused, here):
+    for options, said in REFUSED:
+        assert said in refused("identify", "log.npz", *UR5, *options)
+        assert [path.name for path in Path().iterdir()] == ["log.npz"], options

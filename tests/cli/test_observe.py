@@ -1,7 +1,5 @@
 """nori-dyn observe: its verdict, its exit status, and what a newcomer reads."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 
 import nori_dyn as nd
 from tests.robots import EXAMPLE_ROBOT_DATA, ROBOTS, load
+from tests.words import plain
 
 ICUB = (str(ROBOTS["iCubGenova04"]), "--base", "floating", "--sensors")
 QUICK = ("--samples", "2", "--failing", "0")
@@ -26,7 +25,7 @@ def test_sensors_that_do_not_suffice(run):
     lines = output.splitlines()
     assert lines[0].startswith("No, these sensors do not suffice. Whatever the pose, 92 of the 670 unknowns of")
     assert max(map(len, lines)) <= 80
-    text = " ".join(output.split())
+    text = plain(output)
     assert "rank 669 of 670, 1 short" in text
     assert "- an internal force along the line in which the planes of r_sole and l_sole meet" in text
     assert "Not determined: fx:r_ankle_2 (5), fx:l_ankle_2 (5)" in text
@@ -34,23 +33,18 @@ def test_sensors_that_do_not_suffice(run):
     assert "- any internal force in the common plane of r_sole and l_sole (3 independent)" in text
 
 
-def test_sensors_that_suffice_but_for_some_poses(run):
-    status, output, errors = run("observe", *ICUB, "load_cells_five", *QUICK)
-    assert (status, errors) == (0, "")
-    text = " ".join(output.split())
+def test_sensors_that_suffice_but_for_poses_that_nobody_asked_for(run, told):
+    """Standing on flat ground, a robot on five-axis load cells loses a rank: a script is to notice if it is strict."""
+    text = plain(told("observe", *ICUB, "load_cells_five", *QUICK))
     assert text.startswith("Yes, but not at every pose. At almost every pose all 670 unknowns of")
     assert "1 combination of the external" in text
     assert "only the sum of the two is seen" in text
-
-
-def test_strict_counts_the_poses_that_nobody_asked_for(run):
-    """Standing on flat ground, a robot on five-axis load cells loses a rank: a script is to notice."""
     status, output, errors = run("observe", *ICUB, "load_cells_five", *QUICK, "--strict")
     assert (status, errors) == (1, "")
     assert output.startswith("Yes, but not at every pose.")
     ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
     assert run("observe", *ur5, "--strict")[0] == 0
-    assert "With --strict, so it is where they do not at the likely special poses" in help_text(run)
+    assert "With --strict, so it is where they do not at the likely special poses" in plain(run("observe", "--help")[1])
 
 
 def test_poses_that_are_asked_for_count(run, tmp_path):
@@ -66,24 +60,19 @@ def test_poses_that_are_asked_for_count(run, tmp_path):
     assert run("observe", *ICUB, "load_cells_five", "--poses", path, *QUICK)[0] == 0
 
 
-def test_poses_from_a_table(run, tmp_path):
+def test_poses_from_a_table(told, tmp_path):
     tree = nd.load_urdf(ROBOTS["ur5"])
     path = tmp_path / "poses.csv"
     names = ",".join(f"q:{name}" for name in tree.joint_names)
     np.savetxt(path, [tree.random_configuration(0)] * 2, delimiter=",", header=names, comments="")
-    status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", "forward_dynamics", "--poses", path)
-    assert status == 0
+    output = told("observe", ROBOTS["ur5"], "--sensors", "forward_dynamics", "--poses", path)
     assert output.startswith("Yes, these sensors suffice. At almost every pose all 120 unknowns")
-    assert "Of 2 poses given, none leave something undetermined and none are nearly singular." in " ".join(
-        output.split()
-    )
+    assert "Of 2 poses given, none leave something undetermined and none are nearly singular." in plain(output)
 
 
-def test_figures_as_json(run):
+def test_figures_as_json(figures):
     where = ("--where", "parallel:left_sole_link,right_sole_link", "--where", "at_zero")
-    status, output, _ = run("observe", *TALOS, "load_cells_five", *where, *QUICK, "--json")
-    found = json.loads(output)
-    assert status == 1
+    found = figures("observe", *TALOS, "load_cells_five", *where, *QUICK, status=1)
     assert found["verdict"]["heading"] == "Yes, but not at every pose"
     assert found["conditions"][0]["outcome"] == (
         "1 combination of the external wrenches on leg_left_6_link and leg_right_6_link not determined"
@@ -115,26 +104,23 @@ def weighed(tmp_path):
     return (str(ROBOTS["ur5"]), "--sensors", str(path), "--samples", "12")
 
 
-def test_the_workspace_and_failures(run, weighed, tmp_path):
+def test_the_workspace_and_failures(told, weighed, tmp_path):
     page = tmp_path / "page.html"
-    status, output, errors = run("observe", *weighed, "--outputs", "tau", "--html", page)
-    assert (status, errors) == (0, "")
+    output = told("observe", *weighed, "--outputs", "tau", "--html", page)
     *lines, last = output.splitlines()
     assert max(map(len, lines)) <= 80
     assert last.startswith("Next: nori-dyn plan ")
-    text = " ".join(output.split())
+    text = plain(output)
     assert "Of 12 random poses within joint limits, none leave something undetermined" in text
     assert "Expected standard deviations" in text
     assert "If sensors fail. Any one of" in text
     assert "</html>" in page.read_text()
 
 
-def test_the_workspace_as_json(run, weighed):
-    asked = ("--outputs", "tau", "--failing", "1", "--seed", "3", "--workers", "1", "--json")
-    found = json.loads(run("observe", *weighed, *asked)[1])
-    tree = nd.load_urdf(ROBOTS["ur5"])
-    system = nd.System(tree, nd.load_sensors(weighed[2]))
-    expected = nd.conditioning(system, n=12, seed=3)
+def test_the_workspace_as_json(figures, weighed):
+    asked = ("--outputs", "tau", "--failing", "1", "--seed", "3", "--workers", "1")
+    found = figures("observe", *weighed, *asked)
+    expected = nd.conditioning(nd.System(nd.load_urdf(ROBOTS["ur5"]), weighed[2]), n=12, seed=3)
     workspace = found["workspace"]
     assert workspace["poses"] == 12
     assert np.array_equal(workspace["margins"], expected.smallest)
@@ -148,7 +134,7 @@ def test_the_workspace_as_json(run, weighed):
     assert (found["redundancy"]["size"], found["redundancy"]["critical"]) == (1, {})
 
 
-def test_outputs_that_are_not_determined(run, tmp_path):
+def test_outputs_that_are_not_determined(run, figures, tmp_path):
     path = tmp_path / "few.yaml"
     known = (
         "- {type: joint_acceleration, joints: all, sigma: 1}\n- {type: external_wrench, links: wrist_3_link, sigma: 1}"
@@ -156,21 +142,20 @@ def test_outputs_that_are_not_determined(run, tmp_path):
     path.write_text(f"name: few\nmeasurements:\n{known}\n")
     few = (ROBOTS["ur5"], "--sensors", path, "--samples", "3")
     status, output, _ = run("observe", *few, "--outputs", "tau,fx:wrist_3_link")
-    text = " ".join(output.split())
+    text = plain(output)
     assert status == 1
     words = "At all of 3 random poses within joint limits something is not determined, as at almost every pose"
     assert f"{words}; more at none." in text
     assert "Further outputs: 5 not determined at most poses" in text
-    found = json.loads(run("observe", *few, "--json")[1])
+    found = figures("observe", *few, status=1)
     assert found["workspace"]["deviations"][0]["median"] is None
     assert found["workspace"]["lacking_rank"] == 3
 
 
-def test_limits_that_leave_no_room(run):
+def test_limits_that_leave_no_room(told):
     pendulum = EXAMPLE_ROBOT_DATA / "double_pendulum_description/urdf/double_pendulum_simple.urdf"
-    status, output, _ = run("observe", pendulum, "--sensors", "forward_dynamics", *QUICK)
-    assert status == 0
-    assert "note: limits that leave no room taken as none: joint1, joint2" in " ".join(output.split())
+    output = told("observe", pendulum, "--sensors", "forward_dynamics", *QUICK)
+    assert "note: limits that leave no room taken as none: joint1, joint2" in plain(output)
 
 
 def test_what_suffices_in_exact_arithmetic_only(run, tmp_path):
@@ -185,53 +170,33 @@ def test_what_suffices_in_exact_arithmetic_only(run, tmp_path):
     path.write_text(json.dumps({"name": "nearly", "measurements": entries}))
     status, output, _ = run("observe", ROBOTS["ur5"], "--sensors", path, "--samples", "0", "--failing", "0")
     assert status == 1
-    assert "in doubles the rank is 119 of 120." in " ".join(output.split())
+    assert "in doubles the rank is 119 of 120." in plain(output)
 
 
-def test_without_the_workspace(run, weighed):
-    status, output, _ = run("observe", *weighed[:-1], "0", "--failing", "0")
-    assert status == 0
+def test_without_the_workspace(told, figures, weighed):
+    output = told("observe", *weighed[:-1], "0", "--failing", "0")
     assert "Over the workspace" not in output
     assert "If sensors fail" not in output
-    found = json.loads(run("observe", *weighed[:-1], "0", "--failing", "0", "--json")[1])
+    found = figures("observe", *weighed[:-1], "0", "--failing", "0")
     assert found["workspace"] is found["redundancy"] is None
 
 
-def test_wrong_use(run):
-    bad = run("observe", *TALOS, "load_cells_five", "--where", "paralel:left_sole_link")
-    assert bad[0] == 2
-    assert "is no special pose" in " ".join(bad[2].split())
+def test_wrong_use(run, refused):
+    wrong = ("observe", *TALOS, "load_cells_five", "--where", "paralel:left_sole_link")
+    assert "is no special pose" in refused(*wrong, status=2)
     assert run("observe", *TALOS, "load_cells_five", "--where", "at_zero", "--where", "at_zero")[0] == 2
-    status, _, errors = run("observe", *TALOS, "load_cells_five", "--where", "parallel:left_sole_link,nope")
-    assert status == 1
-    assert "nope" in errors
-    status, output, errors = run("observe", *TALOS, "load_cells_five", "--poses", "none.csv")
-    assert status == 1
-    assert "there is no such file" in errors
-    assert output == ""
+    assert "nope" in refused("observe", *TALOS, "load_cells_five", "--where", "parallel:left_sole_link,nope")
+    assert "there is no such file" in refused("observe", *TALOS, "load_cells_five", "--poses", "none.csv")
 
 
-def test_wrong_use_of_the_sweep(run, monkeypatch):
+def test_wrong_use_of_the_sweep(run, refused, monkeypatch):
     monkeypatch.setattr("nori_dyn.observe.sweep.CONNECT", 0.5)
     ur5 = (ROBOTS["ur5"], "--sensors", "forward_dynamics", *QUICK)
-    status, _, errors = run("observe", *ur5, "--outputs", "tua")
-    assert status == 1
-    assert "unknown output 'tua'" in errors
+    assert "unknown output 'tua'" in refused("observe", *ur5, "--outputs", "tua")
     assert run("observe", *ur5, "--workers", "2", "--scheduler", "tcp://127.0.0.1:1")[0] == 2
     assert run("observe", *ur5, "--workers", "0")[0] == 2
-    status, output, errors = run("observe", *ur5, "--scheduler", "tcp://127.0.0.1:1")
-    assert (status, output) == (1, "")
+    errors = refused("observe", *ur5, "--scheduler", "tcp://127.0.0.1:1")
     assert "no Dask scheduler answers at 'tcp://127.0.0.1:1'" in errors
-
-
-def help_text(run) -> str:
-    status, output, _ = run("observe", "--help")
-    assert status == 0
-    return " ".join(output.split())
-
-
-def test_help_has_an_example(run):
-    assert "Example: nori-dyn observe" in help_text(run)
 
 
 OFFSETS = """
@@ -246,18 +211,17 @@ memory:
 """
 
 
-def test_what_is_learned_over_several_poses(run, tmp_path):
+def test_what_is_learned_over_several_poses(told, refused, figures, tmp_path):
     path = tmp_path / "offsets.yaml"
     path.write_text(OFFSETS)
     robot = (str(ROBOTS["ur5"]), "--sensors", str(path), *QUICK)
-    status, output, errors = run("observe", *robot)
-    assert (status, errors) == (0, "")
-    text = " ".join(output.split())
+    output = told("observe", *robot)
+    text = plain(output)
     assert "Over time. The sensors tell all 12 numbers that persist, over 3 poses." in text
     assert "What persists, and where it is seen:" in text
     assert max(map(len, output.splitlines()[:-1])) <= 80
-    found = json.loads(run("observe", *robot, "--states", "1", "--json")[1])
+    found = figures("observe", *robot, "--states", "1")
     assert found["over_time"]["ranks"] == [6]
-    status, _, errors = run("observe", str(ROBOTS["ur5"]), "--sensors", "inverse_dynamics", "--states", "2")
-    assert status == 2
-    assert "nothing persists: the sensors have no" in " ".join(errors.split())
+    assert "nothing persists: the sensors have no" in refused(
+        "observe", str(ROBOTS["ur5"]), "--sensors", "inverse_dynamics", "--states", "2", status=2
+    )

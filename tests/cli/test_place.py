@@ -1,13 +1,11 @@
 """nori-dyn place: what it chooses, writes and refuses, and what a newcomer reads."""
 
-from __future__ import annotations
-
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.robots import ROBOTS
+from tests.words import plain
 
 ICUB = (str(ROBOTS["iCubGenova04"]), "--base", "floating", "--keep", "sensors", "--candidates")
 EXAMPLE = Path(__file__).parents[2] / "notebooks" / "icub_candidates.yaml"
@@ -36,76 +34,58 @@ def ur5(tmp_path):
     return path
 
 
-def test_icub_among_all_its_sensors(run, tmp_path):
+@pytest.mark.long
+def test_icub_among_all_its_sensors(told, tmp_path):
     """One force-torque sensor of six and three accelerometers of 62 suffice, and no cheaper set does."""
     bought = tmp_path / "bought.yaml"
-    status, output, errors = run("place", *ICUB, EXAMPLE, "--out", bought)
-    assert (status, errors) == (0, "")
-    lines = output.splitlines()
+    lines = told("place", *ICUB, EXAMPLE, "--out", bought).splitlines()
     assert lines[0] == "4 sensors for 3,120: the cheapest there is."
     assert max(len(line) for line in lines if str(bought) not in line) <= 80
     assert lines[-1].startswith("Next: nori-dyn plan ")
     assert lines[-1].endswith(f"--sensors {bought} --base floating --keep sensors --outputs tau")
     assert sum("_ft " in line and "3,000" in line for line in lines) == 1
-    status, output, _ = run("observe", *ICUB[:-1], "--sensors", bought, "--samples", "2", "--failing", "0")
-    assert status == 0
+    output = told("observe", *ICUB[:-1], "--sensors", bought, "--samples", "2", "--failing", "0")
     assert output.startswith("Yes, these sensors suffice. At almost every pose all 778 unknowns")
 
 
-def test_the_best_in_json(run, ur5):
-    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "7", "--json")
-    found = json.loads(output)
-    assert status == 0
+def test_the_best_in_json(figures, ur5):
+    found = figures("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "7")
     assert len(found["chosen"]) == 7
     assert found["bound"] <= found["value"]
     assert 0 <= found["gap"] < 1
     assert found["sigma"].keys() == set(found["outputs"])
-    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--json", "--outputs", "all")
-    found = json.loads(output)
+    found = figures("place", ROBOTS["ur5"], "--candidates", ur5, "--outputs", "all")
     assert (found["cost"], found["is_optimal"], len(found["chosen"])) == (42, True, 6)
     assert found["exchanges"].keys() == set(found["chosen"])
     assert found["expected"]["known_least"].startswith("Known least: ")
 
 
-def test_the_page(run, ur5, tmp_path):
+def test_the_page_and_the_best_as_it_is_read(told, refused, ur5, tmp_path):
     page = tmp_path / "page.html"
-    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--html", page)
-    assert status == 0
+    output = told("place", ROBOTS["ur5"], "--candidates", ur5, "--html", page)
     assert output.startswith("6 sensors for 42: the cheapest there is.")
     assert "6 sensors for 42" in page.read_text()
-    assert run("place", ROBOTS["ur5"], "--candidates", ur5, "--html", tmp_path / "none" / "page.html")[0] == 1
-
-
-def test_the_best_as_it_is_read(run, ur5):
-    status, output, _ = run("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "6", "--criterion", "D")
-    assert status == 0
-    assert "least determinant of the covariance" in " ".join(output.split())
+    refused("place", ROBOTS["ur5"], "--candidates", ur5, "--html", tmp_path / "none" / "page.html")
+    output = told("place", ROBOTS["ur5"], "--candidates", ur5, "--best", "6", "--criterion", "D")
+    assert "least determinant of the covariance" in plain(output)
     assert "N m" in output
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name: a\ncandidates: 3\n", "bad.yaml:2: at candidates"),
-        (
-            "name: a\ncandidates:\n  measurements:\n    - {type: joint_torque, joint: all}\n",
-            "bad.yaml:4: in candidates",
-        ),
-        ("name: a\nprices: {}\ncandidates: {}\n", "bad.yaml:2: at prices"),
-        ("name: a\ncandidates: {}\n", "candidates 'a' has no sensors"),
-        ("name: a\ncandidates: [", "bad.yaml:2: is not YAML"),
-        ("name: a\ncandidates: {from_model: {gyroscope: {sigma: 1}}}\n", "unknown type or name"),
-        (
-            "name: a\ncandidates: {measurements: [{type: joint_torque, joints: elbow_joint}]}\n",
-            "leave 5 of 6 outputs open",
-        ),
-    ],
-)
-def test_what_cannot_be_chosen(run, tmp_path, text, message):
+REFUSED = [
+    ("name: a\ncandidates: 3\n", "bad.yaml:2: at candidates"),
+    ("name: a\ncandidates:\n  measurements:\n    - {type: joint_torque, joint: all}\n", "bad.yaml:4: in candidates"),
+    ("name: a\nprices: {}\ncandidates: {}\n", "bad.yaml:2: at prices"),
+    ("name: a\ncandidates: {}\n", "candidates 'a' has no sensors"),
+    ("name: a\ncandidates: [", "bad.yaml:2: is not YAML"),
+    ("name: a\ncandidates: {from_model: {gyroscope: {sigma: 1}}}\n", "unknown type or name"),
+    ("name: a\ncandidates: {measurements: [{type: joint_torque, joints: elbow_joint}]}", "leave 5 of 6 outputs open"),
+]
+
+
+def test_what_cannot_be_chosen(refused, tmp_path):
     path = tmp_path / "bad.yaml"
-    path.write_text(text)
-    status, _, errors = run("place", ROBOTS["ur5"], "--candidates", path, "--out", tmp_path / "out.yaml")
-    assert status == 1
-    assert message in errors.replace("\n", " ")
-    assert not (tmp_path / "out.yaml").exists()
-    assert run("place", ROBOTS["ur5"], "--candidates", tmp_path / "none.yaml")[0] == 1
+    for text, message in REFUSED:
+        path.write_text(text)
+        assert message in refused("place", ROBOTS["ur5"], "--candidates", path, "--out", tmp_path / "out.yaml")
+        assert not (tmp_path / "out.yaml").exists(), text
+    refused("place", ROBOTS["ur5"], "--candidates", tmp_path / "none.yaml")

@@ -1,7 +1,5 @@
 """nori-dyn serve: estimates of what another session publishes, the account at the end, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -138,28 +136,22 @@ def test_without_a_word_it_says_what_it_waited_for(run, plan):
     assert "nothing was estimated: waited for messages on /joint_states" in errors
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--topic", "/what"), "--topic /what=sensor_msgs/msg/Imu"),
-        (("--differentiate", 2), "at least 4"),
-        (("--duration", -1), "--duration is -1"),
-        (("--monitor",), "hold exactly"),
-        (("--contacts", "none"), "this plan is for one contact state"),
-        (("--listen", "nonsense"), "tcp/127.0.0.1:7447"),
-        (("--mapping", "nowhere.yaml"), "nowhere.yaml"),
-    ],
-)
-def test_what_cannot_be_is_refused_at_once(run, plan, options, said):
-    listen = () if "--listen" in options else ("--listen", f"tcp/127.0.0.1:{free_port()}")
-    status, _, errors = run(
-        "serve", "--plan", plan, *options, *listen, *(() if "--duration" in options else ("--duration", 1))
-    )
-    assert status == 1
-    assert said in errors
+REFUSED = [
+    (("--topic", "/what"), "--topic /what=sensor_msgs/msg/Imu"),
+    (("--differentiate", 2), "at least 4"),
+    (("--duration", -1), "--duration is -1"),
+    (("--monitor",), "hold exactly"),
+    (("--contacts", "none"), "this plan is for one contact state"),
+    (("--listen", "nonsense"), "tcp/127.0.0.1:7447"),
+    (("--mapping", "nowhere.yaml"), "nowhere.yaml"),
+]
 
 
-def test_a_port_that_is_taken_is_told(run, plan):
+def test_what_cannot_be_is_refused_at_once(run, refused, plan):
+    for options, said in REFUSED:
+        listen = () if "--listen" in options else ("--listen", f"tcp/127.0.0.1:{free_port()}")
+        duration = () if "--duration" in options else ("--duration", 1)
+        assert said in refused("serve", "--plan", plan, *options, *listen, *duration)
     port = free_port()
     other = ZenohTransport(Endpoints(listen=(f"tcp/127.0.0.1:{port}",)))
     status, _, errors = run("serve", "--plan", plan, "--listen", f"tcp/127.0.0.1:{port}", "--duration", 1)
@@ -168,13 +160,12 @@ def test_a_port_that_is_taken_is_told(run, plan):
     assert f"cannot listen at tcp/127.0.0.1:{port}" in errors
 
 
-def test_a_priority_that_is_not_to_be_had_is_told(run, plan, monkeypatch):
+def test_a_priority_that_is_not_to_be_had_is_told(refused, plan, monkeypatch):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse, raising=False)
-    status, _, errors = run("serve", "--plan", plan, "--realtime", "--duration", 1)
-    assert status == 1
+    errors = refused("serve", "--plan", plan, "--realtime", "--duration", 1)
     assert "Operation not permitted" in errors
     assert "limits.conf" in errors
 

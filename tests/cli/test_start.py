@@ -2,8 +2,6 @@
 version, completion, interrupts.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -15,34 +13,35 @@ from nori_dyn.cli import app, observe, place
 from nori_dyn.observe.conditioning import SWEPT
 from nori_dyn.observe.poses import POSES
 from nori_dyn.placement.selection import SECONDS
+from tests.words import plain
 
 COMMANDS = tuple(typer.main.get_command(app).commands)
 HEAVY = ("numpy", "scipy", "pydantic", "networkx", "matplotlib", "mujoco", "jinja2", "loky", "lxml", "cffi", "yaml")
 
 
-def start(*arguments):
-    """Return the exit status of `nori-dyn ARGUMENTS`, and which heavy modules it has imported."""
-    code = (
-        "import atexit, sys\n"
-        f"atexit.register(lambda: print('\\n', [m for m in {HEAVY} if m in sys.modules]))\n"
-        f"sys.argv = ['nori-dyn', *{arguments}]\n"
-        "from nori_dyn.cli import main\n"
-        "main()"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout.splitlines()[-1].strip()
+ONE_BY_ONE = """
+import contextlib, io, sys
+from nori_dyn.cli import main
+
+for arguments in {each}:
+    sys.argv = ["nori-dyn", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            main()
+        except SystemExit as stopped:
+            status = stopped.code
+    print(*arguments, status, [m for m in {heavy} if m in sys.modules])
+"""
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_imports_nothing_heavy(command):
-    assert start(command, "--help") == (0, "[]")
-
-
-def test_the_list_of_commands_imports_nothing_heavy():
+def test_help_and_wrong_usage_import_nothing_heavy():
+    """One after the other in a process of their own: the first that imports something is named."""
     assert {"plan", "solve", "observe", "place", "info", "export", "demo", "bench", "schema"} <= {*COMMANDS}
-    assert start("--help") == (0, "[]")
-    assert start() == (2, "[]")
-    assert start("no-such-command") == (2, "[]")
+    expected = {(*where, "--help"): 0 for where in ((), *((command,) for command in COMMANDS))}
+    expected |= {(): 2, ("no-such-command",): 2}
+    code = ONE_BY_ONE.format(each=list(expected), heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [" ".join([*what, str(status), "[]"]) for what, status in expected.items()]
 
 
 def test_what_help_says_is_so():
@@ -57,14 +56,12 @@ def test_the_version_and_the_package_as_a_command(run):
     assert called.stdout == f"nori-dyn {nd.__version__}\n"
 
 
-def test_shells_complete_it(run, monkeypatch):
+def test_shells_complete_it(told, monkeypatch):
     monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
-    status, output, _ = run("--show-completion")
-    assert status == 0
-    assert "complete -o default -F _nori_dyn_completion nori-dyn" in output
+    assert "complete -o default -F _nori_dyn_completion nori-dyn" in told("--show-completion")
 
 
-def test_help_folds_no_name_and_takes_nothing_for_markup(run, monkeypatch):
+def test_help_has_an_example_folds_no_name_and_takes_nothing_for_markup(run, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     piped = run("solve", "--help")[1]
     assert "  --dt <float>             Time between samples [s], " in piped
@@ -73,6 +70,7 @@ def test_help_folds_no_name_and_takes_nothing_for_markup(run, monkeypatch):
         monkeypatch.setenv("COLUMNS", str(width))
         for command in COMMANDS:
             lines = run(command, "--help")[1].splitlines()
+            assert f"Example: nori-dyn {command}" in plain("\n".join(lines))
             assert max(map(len, lines)) <= width
             assert not any(line.rstrip().endswith("-") for line in lines)  # a name, broken at its hyphen
 

@@ -1,7 +1,5 @@
 """Every component: its config goes to a dictionary and back, and its parts keep the laws of `Part` and `Closing`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -21,6 +19,7 @@ from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.parts import Part, parts_of
 from nori_dyn.system.variables import VariableKey
+from tests.noted import noted
 from tests.oracles import derivative, newton_euler
 from tests.systems import sensor_set
 from tests.tolerances import DIFFERENCES, RECURSION, SECOND_DIFFERENCES, SOLVED, assert_close
@@ -29,10 +28,7 @@ BAUMGARTE = {"position": 25.0, "velocity": 10.0}
 TILTED_SLIDER = [[0.6, 0.8, 0, 0, 0, 0], [0.8, -0.6, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0.8, -0.6, 0]]
 
 ENTRIES: dict[str, list[dict[str, Any]]] = {
-    "rotor": [
-        {"joints": "all", "inertia": 0.2},
-        {"joints": {"match": "joint[36]"}, "inertia": 2e-5, "gear": -100.0},
-    ],
+    "rotor": [{"joints": "all", "inertia": 0.2}, {"joints": {"match": "joint[36]"}, "inertia": 2e-5, "gear": -100.0}],
     "friction": [
         {"joints": "all", "viscous": 0.3, "coulomb": 0.5, "width": 0.2},
         {"joints": "joint2", "coulomb": 1.0, "static": 1.5, "stribeck": 0.3, "width": 0.1},
@@ -53,7 +49,7 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
         {"frames": ["left", "right"], "constrains": ["fx"]},
         {"frames": ["left", "wall"], "constrains": ["fy", "fz"]},
         {"frames": ["right", "wall"], "constrains": "hinge"},
-        {"frames": ["left", "wall"], "constrains": "pose"},
+        {"frames": ["right", "wall"], "constrains": "pose"},
         {"frames": ["left", "right"], "constrains": TILTED_SLIDER},
     ],
     "tendon": [
@@ -65,33 +61,51 @@ ENTRIES: dict[str, list[dict[str, Any]]] = {
     ],
 }
 NAMED = ("coupling", "loop", "tendon")
-ALL = [
-    {"type": kind, **({"name": "it"} if kind in NAMED else {}), **fields}
+OWN = {
+    kind: [
+        {"type": kind, **({"name": f"{kind}{k}"} if kind in NAMED else {}), **fields} for k, fields in enumerate(own)
+    ]
     for kind, own in ENTRIES.items()
-    for fields in own
-]
-every_entry = pytest.mark.parametrize("entry", ALL, ids=[json.dumps(entry)[:80] for entry in ALL])
-HELD = [entry for entry in ALL if entry["type"] in ("coupling", "loop") or entry.get("role") == "held"]
-every_held = pytest.mark.parametrize("entry", HELD, ids=[json.dumps(entry)[:80] for entry in HELD])
+}
+HELD = {
+    "coupling": OWN["coupling"],
+    "loop": OWN["loop"],
+    "tendon": [entry for entry in OWN["tendon"] if entry.get("role") == "held"],
+}
+_, POINT, _, ALONG, ACROSS, _, POSE, SLIDER = OWN["loop"]
+PLANNED = {
+    "joints": [*OWN["rotor"], *OWN["friction"], *OWN["spring"]],
+    "couplings": OWN["coupling"],
+    "tendons": OWN["tendon"],
+    "point": [POINT],
+    "axes": [ALONG, ACROSS],
+    "pose": [POSE],
+    "slider": [SLIDER],
+}
+ALONE = {f"{kind}{k}": [entry] for kind, own in OWN.items() for k, entry in enumerate(own)}
 
 
 def bare() -> KinematicTree:
     """Return a robot of two limbs of several kinds of joints, with frames on links and on the world."""
     kinds = ("revolute", "prismatic", "helical", "revolute", "continuous")
-    tree = random_tree(12, seed=21, kinds=kinds, chain=1.0)
+    tree = random_tree(8, seed=21, kinds=kinds, chain=1.0)
     X = random_tree(4, seed=22).X_tree
-    frames = {"left": Frame(11, X[0]), "right": Frame(6, X[1]), "pulley": Frame(11, X[2]), "wall": Frame(-1, X[3])}
-    return tree.replace(name="two_limbs", parents=(-1, 0, 1, 2, 3, 4, 5, 1, 7, 8, 9, 10), frames=frames)
+    frames = {"left": Frame(7, X[0]), "right": Frame(6, X[1]), "pulley": Frame(7, X[2]), "wall": Frame(-1, X[3])}
+    return tree.replace(name="two_limbs", parents=(-1, 0, 1, 2, 3, 4, 5, 1), frames=frames)
 
 
-def with_component(entry: dict[str, Any]) -> KinematicTree:
-    return bare().replace(components=(BUILT_IN[entry["type"]].model_validate(entry),))
+def with_components(*entries: dict[str, Any]) -> KinematicTree:
+    return bare().replace(components=tuple(BUILT_IN[entry["type"]].model_validate(entry) for entry in entries))
 
 
 def state(tree: KinematicTree, seed: int = 0) -> Kinematics:
     """Return a closed state."""
     rng = np.random.default_rng(seed)
     return velocities(tree, *closed(tree, tree.random_configuration(rng), rng.normal(size=tree.nv)))
+
+
+def of(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"type": kind, **fields}
 
 
 def row_of(tree: KinematicTree, equation: Equation, at: Kinematics, qdd: np.ndarray) -> np.ndarray:
@@ -108,17 +122,21 @@ def test_every_component_is_tested():
     assert set(ENTRIES) == set(BUILT_IN)
 
 
-@every_entry
-def test_config_goes_to_a_dictionary_and_back(entry):
-    (component,) = with_component(entry).components
-    content = json.loads(json.dumps(component.to_dict()))
-    assert BUILT_IN[entry["type"]].model_validate(content) == component
+@pytest.mark.parametrize("entries", OWN.values(), ids=OWN)
+def test_configs_go_to_a_dictionary_and_back_and_parts_keep_their_laws(entries):
+    for entry in entries:
+        with noted(entry):
+            tree = with_components(entry)
+            (component,) = tree.components
+            content = json.loads(json.dumps(component.to_dict()))
+            assert BUILT_IN[entry["type"]].model_validate(content) == component
+            check_parts(tree)
 
 
-@every_entry
-def test_parts_have_the_shapes_of_what_they_act_on(entry):
-    tree = with_component(entry)
+def check_parts(tree: KinematicTree) -> None:
+    """Parts act with the shape of what they act on, at any velocity, and multipliers by the transpose of their rows."""
     at = state(tree)
+    still = positions(tree, at.q)
     for part in parts_of(tree):
         assert isinstance(part, Part)
         columns = {u.key: len(u.components) for u in part.unknowns}
@@ -126,28 +144,11 @@ def test_parts_have_the_shapes_of_what_they_act_on(entry):
         assert all(len(u.components) == len(u.units) for u in part.unknowns)
         for key in part.acts_on:
             n = 6 if key.gives == "f" else tree.joints[key.body].nv
+            blocks = part.blocks(key, at)
             assert part.bias(key, at).shape == (n,)
-            assert {v: block.shape for v, block in part.blocks(key, at).items()} == {
-                v: (n, columns[v]) for v in part.blocks(key, at)
-            }
-
-
-@every_entry
-def test_blocks_do_not_depend_on_velocities(entry):
-    tree = with_component(entry)
-    at = state(tree)
-    still = positions(tree, at.q)
-    for part in parts_of(tree):
-        for key in part.acts_on:
+            assert {v: block.shape for v, block in blocks.items()} == {v: (n, columns[v]) for v in blocks}
             for variable, block in part.blocks(key, still).items():
-                assert_close(part.blocks(key, at)[variable], block, RECURSION)
-
-
-@every_entry
-def test_a_multiplier_acts_through_the_transpose_of_its_rows(entry):
-    tree = with_component(entry)
-    at = state(tree)
-    for part in parts_of(tree):
+                assert_close(blocks[variable], block, RECURSION)
         for equation in part.equations:
             (unknown,) = part.unknowns
             for key, block in equation.blocks(at).items():
@@ -156,9 +157,14 @@ def test_a_multiplier_acts_through_the_transpose_of_its_rows(entry):
                 assert_close(part.blocks(on, at)[unknown.key], -block.T, RECURSION)
 
 
-@every_held
-def test_the_gap_stays_as_it_is_where_the_rows_hold(entry):
-    tree = with_component({key: value for key, value in entry.items() if key != "stabilisation"})
+@pytest.mark.parametrize("entries", HELD.values(), ids=HELD)
+def test_the_gap_stays_as_it_is_where_the_rows_hold(entries):
+    for entry in entries:
+        with noted(entry):
+            check_gap(with_components({key: value for key, value in entry.items() if key != "stabilisation"}))
+
+
+def check_gap(tree: KinematicTree) -> None:
     at = state(tree)
     (part,) = (part for part in parts_of(tree) if part.equations)
     assert isinstance(part, Closing)
@@ -179,17 +185,20 @@ def test_the_gap_stays_as_it_is_where_the_rows_hold(entry):
     assert_close(derivative(lambda t: derivative(lambda s: gap(t + s))), still, SECOND_DIFFERENCES)
 
 
-@every_entry
-def test_a_plan_solves_what_the_system_says(entry):
-    tree = with_component(entry)
+@pytest.mark.parametrize(
+    "entries",
+    [
+        *(pytest.param(entries, id=name) for name, entries in PLANNED.items()),
+        *(pytest.param(entries, id=name, marks=pytest.mark.long) for name, entries in ALONE.items()),
+    ],
+)
+def test_a_plan_solves_what_the_system_says(entries):
+    tree = with_components(*entries)
     at = state(tree)
-    is_motor = entry["type"] == "tendon" and entry.get("role", "actuated") == "actuated"
-    known = [{"type": "linear_relation", "name": "pull", "terms": {"tendon:it": 1}, "value": 3.0}] * is_motor
-    torques, nothing = (
-        {"type": "joint_torque", "joints": "all"},
-        {"type": "external_wrench", "links": "all", "value": 0},
-    )
-    system = System(tree, sensor_set(torques, nothing, *known))
+    motors = [e["name"] for e in entries if e["type"] == "tendon" and e.get("role", "actuated") == "actuated"]
+    known = [of("linear_relation", name=f"pull {it}", terms={f"tendon:{it}": 1}, value=3.0) for it in motors]
+    unloaded = of("external_wrench", links="all", value=0)
+    system = System(tree, sensor_set(of("joint_torque", joints="all"), unloaded, *known))
     y = np.random.default_rng(2).normal(size=system.ny)
     d = spla.spsolve(system.D(at.q).tocsc(), -system.b(at.q, at.qd, y))
     found = make_plan(system, ordering="recursive")

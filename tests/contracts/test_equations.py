@@ -1,18 +1,20 @@
 """Every equation obeys the laws of `Equation`: those of Newton and Euler, and those of all sensors."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
 
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.sensor_set import SensorSet
-from nori_dyn.model.kinematics import positions, velocities
+from nori_dyn.model.kinematics import Kinematics, positions, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.newton_euler import newton_euler
 from nori_dyn.system.variables import tree_variables
+from tests.noted import noted
 from tests.oracles import newton_euler as true_motion
 from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
@@ -45,14 +47,9 @@ SENSORS: dict[str, list[dict]] = {
 }
 
 
-def cases():
-    yield "newton_euler", None
-    for kind, entries in SENSORS.items():
-        for k, fields in enumerate(entries):
-            yield f"{kind}-{k}", {"type": kind, **fields}
-
-
-CASES = dict(cases())
+CASES: dict[str, list[dict | None]] = {"newton_euler": [None]} | {
+    kind: [{"type": kind, **fields} for fields in entries] for kind, entries in SENSORS.items()
+}
 
 
 def equations(tree: KinematicTree, entry: dict | None) -> list[Equation]:
@@ -61,8 +58,30 @@ def equations(tree: KinematicTree, entry: dict | None) -> list[Equation]:
     return list(SensorSet.from_dict({"name": "one", "measurements": [entry]}).equations(tree))
 
 
-every_equation = pytest.mark.parametrize("entry", CASES.values(), ids=CASES)
-every_tree = pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+every_equation = pytest.mark.parametrize("entries", CASES.values(), ids=CASES)
+
+
+@cache
+def moving(tree: str, seed: int) -> Kinematics:
+    return velocities(TREES[tree], *random_state(TREES[tree], seed)[:2])
+
+
+@cache
+def still(tree: str, seed: int) -> Kinematics:
+    return positions(TREES[tree], moving(tree, seed).q)
+
+
+@cache
+def batch(tree: str, seeds: tuple[int, ...]) -> Kinematics:
+    states = [(at.q, at.qd) for at in (moving(tree, seed) for seed in seeds)]
+    return velocities(TREES[tree], *(np.stack(parts, axis=-1) for parts in zip(*states, strict=True)))
+
+
+def on_every_tree(entries: list[dict | None]) -> Iterator[tuple[str, Equation]]:
+    for tree in TREES:
+        for entry in entries:
+            for equation in equations(TREES[tree], entry):
+                yield tree, equation
 
 
 def n_readings(equation: Equation) -> int:
@@ -74,71 +93,67 @@ def test_every_sensor_is_tested():
 
 
 @every_equation
-@every_tree
-def test_blocks_have_the_shape_of_their_rows_and_variable(tree, entry):
-    sizes = {(v.kind, v.body): v.slice.stop - v.slice.start for v in tree_variables(tree)}
-    q, qd, *_ = random_state(tree, 1)
-    at = velocities(tree, q, qd)
-    found = equations(tree, entry)
-    assert found
-    for equation in found:
-        rows = len(equation.components)
-        assert rows > 0 or tree.joints[equation.body].kind == "fixed"
-        assert len(set(equation.components)) == rows
-        blocks = equation.blocks(at)
-        assert blocks
-        for key, block in blocks.items():
-            assert block.shape == (rows, sizes[key])
-        y = np.ones(n_readings(equation))
-        assert equation.bias(at, y).shape == (rows,)
-        assert equation.sigma is None or len(equation.sigma) == rows
-        ranges = getattr(equation, "ranges", None)
-        assert ranges is None or (equation.is_measured and len(ranges) == rows)
-        assert all(low < high for low, high in ranges or ())
-        units, frame = getattr(equation, "units", None), getattr(equation, "frame", None)
-        assert units is None or (len(units) == rows and set(units) <= {"rad/s^2", "m/s^2", "N m", "N"})
-        assert frame is None or {frame.frame.link} == {body for _, body in blocks}
-        assert equation.name
-        assert equation.source
-        assert equation.group
+def test_blocks_have_the_shape_of_their_rows_and_variable(entries):
+    for name, tree in TREES.items():
+        sizes = {(v.kind, v.body): v.slice.stop - v.slice.start for v in tree_variables(tree)}
+        for entry in entries:
+            found = equations(tree, entry)
+            assert found, name
+            assert len({equation.name for equation in found}) == len(found), name
+            for equation in found:
+                with noted(name, equation.name):
+                    check_shapes(equation, moving(name, 1), sizes)
+
+
+def check_shapes(equation: Equation, at: Kinematics, sizes: dict[tuple[str, int], int]) -> None:
+    rows = len(equation.components)
+    assert rows > 0 or at.tree.joints[equation.body].kind == "fixed"
+    assert len(set(equation.components)) == rows
+    blocks = equation.blocks(at)
+    assert blocks
+    assert {key: block.shape for key, block in blocks.items()} == {k: (rows, sizes[k]) for k in blocks}
+    assert equation.bias(at, np.ones(n_readings(equation))).shape == (rows,)
+    assert equation.sigma is None or len(equation.sigma) == rows
+    ranges = getattr(equation, "ranges", None)
+    assert ranges is None or (equation.is_measured and len(ranges) == rows)
+    assert all(low < high for low, high in ranges or ())
+    units, frame = getattr(equation, "units", None), getattr(equation, "frame", None)
+    assert units is None or (len(units) == rows and set(units) <= {"rad/s^2", "m/s^2", "N m", "N"})
+    assert frame is None or {frame.frame.link} == {body for _, body in blocks}
+    assert equation.name
+    assert equation.source
+    assert equation.group
 
 
 @every_equation
-@every_tree
-def test_names_are_unique(tree, entry):
-    names = [equation.name for equation in equations(tree, entry)]
-    assert len(set(names)) == len(names)
+def test_blocks_do_not_depend_on_velocity(entries):
+    for tree, equation in on_every_tree(entries):
+        with noted(tree, equation.name):
+            blocks = equation.blocks(moving(tree, 2))
+            for key, block in equation.blocks(still(tree, 2)).items():
+                assert_close(block, blocks[key], EXACT)
 
 
 @every_equation
-@every_tree
-def test_blocks_do_not_depend_on_velocity(tree, entry):
-    q, qd, *_ = random_state(tree, 2)
-    still, moving = positions(tree, q), velocities(tree, q, qd)
-    for equation in equations(tree, entry):
-        for key, block in equation.blocks(still).items():
-            assert_close(block, equation.blocks(moving)[key], EXACT)
-
-
-@every_equation
-@every_tree
-def test_bias_is_the_known_terms_minus_the_reading(tree, entry):
-    q, qd, *_ = random_state(tree, 3)
-    at = velocities(tree, q, qd)
+def test_bias_is_the_known_terms_minus_the_reading(entries):
     rng = np.random.default_rng(3)
-    for equation in equations(tree, entry):
+    for tree, equation in on_every_tree(entries):
+        at = moving(tree, 3)
         n = n_readings(equation)
         y, z = rng.normal(size=(2, n))
-        at_zero = equation.bias(at, np.zeros(n))
-        if equation.is_measured:
-            assert_close(equation.bias(at, y), at_zero - y, ROUNDING)
-            assert_close(equation.bias(at, y + 2 * z), at_zero - y - 2 * z, ROUNDING)
-        else:
-            assert_close(equation.bias(at, y), at_zero, EXACT)
+        with noted(tree, equation.name):
+            at_zero = equation.bias(at, np.zeros(n))
+            if equation.is_measured:
+                assert_close(equation.bias(at, y), at_zero - y, ROUNDING)
+                assert_close(equation.bias(at, y + 2 * z), at_zero - y - 2 * z, ROUNDING)
+            else:
+                assert_close(equation.bias(at, y), at_zero, EXACT)
 
 
-@every_tree
-def test_newton_and_euler_hold_for_a_true_motion(tree):
+@pytest.mark.parametrize("name", TREES)
+def test_newton_and_euler_hold_for_a_true_motion(name):
+    """Each row moves with each of its variables, too: a wrong sign in a block must not hide in a zero."""
+    tree = TREES[name]
     q, qd, qdd, fx = random_state(tree, 4)
     truth = true_motion(tree, q, qd, qdd, fx)
     system = System(tree, SensorSet("none", ()))
@@ -147,34 +162,26 @@ def test_newton_and_euler_hold_for_a_true_motion(tree):
     assert np.isfinite(d).all()
     residual = system.D(q) @ d + system.b(q, qd, np.zeros(0))
     assert_close(residual / np.abs(d).max(), 0 * residual, RECURSION)
-
-
-@every_tree
-def test_each_block_of_the_true_motion_matters(tree):
-    """A wrong sign in a block must not hide in a zero: each row block moves with each of its variables."""
-    q, qd, *_ = random_state(tree, 5)
-    at = velocities(tree, q, qd)
+    massless = [i for i in range(tree.n_links) if not tree.I[i].any()]
     for equation in newton_euler(tree):
-        massless = [i for i in range(tree.n_links) if not tree.I[i].any()]
-        for (kind, body), block in equation.blocks(at).items():
+        for (kind, body), block in equation.blocks(moving(name, 5)).items():
             if not (kind == "a" and body in massless and equation.name.startswith("3f")):
                 assert np.abs(block).max(initial=0) > 0 or not block.size  # of a joint without freedoms
 
 
 @every_equation
-@every_tree
-def test_a_batch_is_the_stack_of_single_states(tree, entry):
-    states = [random_state(tree, seed)[:2] for seed in range(3, 8)]
-    Q, Qd = (np.stack(parts, axis=-1) for parts in zip(*states, strict=True))
-    batch = velocities(tree, Q, Qd)
+def test_a_batch_is_the_stack_of_single_states(entries):
+    seeds = tuple(range(3, 8))
     rng = np.random.default_rng(5)
-    for equation in equations(tree, entry):
-        y = rng.normal(size=(n_readings(equation), len(states)))
-        blocks, bias = equation.blocks(batch), equation.bias(batch, y)
-        assert bias.shape == (len(equation.components), len(states))
-        for k, (q, qd) in enumerate(states):
-            at = velocities(tree, q, qd)
-            assert_close(bias[:, k], equation.bias(at, y[:, k]), ROUNDING)
-            for key, block in equation.blocks(at).items():
-                ours = blocks[key][..., k] if blocks[key].ndim == 3 else blocks[key]
-                assert_close(ours, block, ROUNDING)
+    for tree, equation in on_every_tree(entries):
+        y = rng.normal(size=(n_readings(equation), len(seeds)))
+        all_at_once = batch(tree, seeds)
+        with noted(tree, equation.name):
+            blocks, bias = equation.blocks(all_at_once), equation.bias(all_at_once, y)
+            assert bias.shape == (len(equation.components), len(seeds))
+            for k, seed in enumerate(seeds):
+                at = moving(tree, seed)
+                assert_close(bias[:, k], equation.bias(at, y[:, k]), ROUNDING)
+                for key, block in equation.blocks(at).items():
+                    ours = blocks[key][..., k] if blocks[key].ndim == 3 else blocks[key]
+                    assert_close(ours, block, ROUNDING)

@@ -1,8 +1,7 @@
 """The exported plans of contact states solve what the switching solver solves."""
 
-from __future__ import annotations
-
-import shutil
+from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from nori_dyn.errors import PlanError
 from nori_dyn.program.export.files import c_set_export
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, UNPLANNED_CONTACTS
-from tests.exported import Exported, checked, compile_c, listed, sources
+from tests.exported import Exported, listed, needs_cpp
 from tests.tolerances import SAME_PROGRAM, assert_close
 
 pytestmark = needs_compiler
@@ -49,15 +48,17 @@ PLANS = {
 }
 
 
-@pytest.fixture(scope="module", params=PLANS)
+plan_of = lru_cache(lambda name: PLANS[name]())
+
+
+@pytest.fixture(params=PLANS)
 def planned(request):
-    return PLANS[request.param]()
+    return plan_of(request.param)
 
 
-@pytest.fixture(scope="module")
-def made(planned, tmp_path_factory):
-    export = c_set_export(planned.plans, planned.contact_names, "walker", "it")
-    return Exported.made(export, tmp_path_factory.mktemp("contacts") / "it")
+@pytest.fixture
+def made(planned, tmp_path):
+    return Exported.made(c_set_export(planned.plans, planned.contact_names, "walker", "it"), tmp_path / "it")
 
 
 def mask(state):
@@ -74,26 +75,20 @@ def states(planned, n=6):
 
 def test_it_is_what_the_switching_solver_gives(planned, made):
     solver = planned.solver("numpy")
-    for contacts in planned.states:
-        for q, qd, y, weights in states(planned):
-            status, found = made.solve(q, qd, y, weights, contacts=mask(contacts))
-            expected = solver.solve(q, qd, y, contacts, weights if len(weights) else None)
-            assert status == OK
-            for output, values in expected.values.items():
-                assert_close(np.reshape(found[output.replace(":", "_")], values.shape), values, SAME_PROGRAM)
+    for contacts, (q, qd, y, weights) in product(planned.states, states(planned)):
+        status, found = made.solve(q, qd, y, weights, contacts=mask(contacts))
+        expected = solver.solve(q, qd, y, contacts, weights if len(weights) else None)
+        assert status == OK
+        for output, values in expected.values.items():
+            assert_close(np.reshape(found[output.replace(":", "_")], values.shape), values, SAME_PROGRAM)
 
 
 def test_states_and_contacts_have_names(planned, made):
     indices = made.export.indices
     assert (indices["IT_CONTACT_left"], indices["IT_CONTACT_right_foot"]) == (1, 2)
-    named = {
-        ("left",): "left",
-        ("right.foot",): "right_foot",
-        ("left", "right.foot"): "left_right_foot",
-        (): "no_contact",
-    }
     for state in planned.states:
-        assert indices[f"IT_STATE_{named[state]}"] == mask(state)
+        name = "_".join(state).replace(".", "_") or "no_contact"
+        assert indices[f"IT_STATE_{name}"] == mask(state)
     assert {name: getattr(made.library, name) for name in indices} == dict(indices)
 
 
@@ -110,21 +105,17 @@ def test_what_the_state_does_not_read_may_be_anything(planned, made):
     broken[int(np.argmin(foreign))] = np.inf
     assert made.solve(q, qd, broken, weights, contacts=1)[0] == INPUT_NOT_FINITE
 
-
-def test_weights_of_other_states_may_be_anything_too(planned, made):
-    q, qd, y, weights = next(states(planned))
-    for state in planned.states:
+    for state in planned.states:  # and so may the weights of other states
         own = set(planned[state].system.weight_names)
         foreign = np.array([name not in own for name in planned.weight_names], dtype=bool)
-        broken = np.where(foreign, np.nan, weights)
-        assert made.solve(q, qd, y, broken, contacts=mask(state))[0] == OK
+        assert made.solve(q, qd, y, np.where(foreign, np.nan, weights), contacts=mask(state))[0] == OK, state
 
 
 def test_a_state_that_is_not_planned_has_a_status(planned, made):
     q, qd, y, weights = next(states(planned))
     for contacts in (4, 7, *([] if () in planned.states else [0])):
         status, found = made.solve(q, qd, y, weights, contacts=contacts)
-        assert status == UNPLANNED_CONTACTS
+        assert status == UNPLANNED_CONTACTS, contacts
         assert all(np.isnan(values).all() for values in found.values())
 
 
@@ -133,24 +124,16 @@ def test_inputs_are_ready_after_one_call(planned, made):
     made.call("init", given)
     assert listed(given, "q") == TREE.neutral_configuration().tolist()
     if planned.weight_names:
-        weights = dict(zip(planned.weight_names, listed(given, "weights"), strict=True))
-        system = planned["left"].system
-        assert {name: weights[name] for name in system.weight_names} == dict(
-            zip(system.weight_names, system.weights.tolist(), strict=True)
-        )
+        weights, system = dict(zip(planned.weight_names, listed(given, "weights"), strict=True)), planned["left"].system
+        assert [weights[name] for name in system.weight_names] == system.weights.tolist()
         given.weights[0] = -1.0
         status = made.call("solve", 1, given, made.new("workspace"), made.new("outputs"))
         assert status == NEGATIVE_WEIGHT
 
 
-def test_the_example_runs(made, tmp_path):
-    code = [made.folder / file for file in (*sources(made.export), "main.c")]
-    compile_c("-O0", "-o", tmp_path / "example", *code, "-lm")
-    assert "us a call" in checked([tmp_path / "example"])
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here")
-def test_a_program_in_cpp_uses_it(made, tmp_path):
+@needs_cpp
+def test_the_example_runs_and_so_does_a_program_in_cpp(made, tmp_path):
+    assert "us a call" in made.run_example(tmp_path)[-1]
     program = (
         '#include "it.hpp"\n#include <cstdio>\n'
         "int main() {\n"
@@ -159,7 +142,8 @@ def test_a_program_in_cpp_uses_it(made, tmp_path):
         "    std::puts(it_status_text(solver.solve(64)));\n"
         "}\n"
     )
-    assert "not planned" in made.run_cpp(program, tmp_path)
+    (tmp_path / "cpp").mkdir()
+    assert "not planned" in made.run_cpp(program, tmp_path / "cpp")
 
 
 def test_a_plan_set_exports_itself(planned, tmp_path):
@@ -170,6 +154,6 @@ def test_a_plan_set_exports_itself(planned, tmp_path):
 
 
 def test_more_contacts_than_an_enum_has_bits_are_refused():
-    planned = PLANS["exact"]()
+    planned = plan_of("exact")
     with pytest.raises(PlanError, match="40 contacts: exported code has room for 31"):
         c_set_export(planned.plans, [f"c{k}" for k in range(40)], "many")

@@ -1,30 +1,20 @@
 """The class for C++ and the CMake package of an export: compiled, installed and used as another project would."""
 
-from __future__ import annotations
-
-import shutil
 import textwrap
+from functools import lru_cache
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
 from tests.compilers import needs_compiler
-from tests.exported import Exported, checked
+from tests.contracts.test_export import SOFT
+from tests.exported import Exported, address, checked, needs_cmake, needs_cpp
 from tests.systems import sensor_set
 from tests.tolerances import SAME_PROGRAM, assert_close
 
-pytestmark = [
-    needs_compiler,
-    pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here"),
-]
-needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake here")
+pytestmark = [needs_compiler, needs_cpp]
 
-SENSORS = sensor_set(
-    {"type": "joint_acceleration", "joints": "all", "sigma": 0.5},
-    {"type": "joint_torque", "joints": "all", "sigma": 0.2},
-    {"type": "external_wrench", "links": "all", "value": 0},
-)
 PROGRAM = r"""
 #include <it.hpp>
 
@@ -56,14 +46,19 @@ int main() {
 """
 
 
-@pytest.fixture(scope="module")
+@lru_cache
+def planned() -> nd.Plan:
+    return nd.plan(nd.System(nd.autotree(3), sensor_set(*SOFT)), outputs=("tau", "fx", "tau:joint2"))
+
+
+@pytest.fixture
 def plan():
-    return nd.plan(nd.System(nd.autotree(3), SENSORS), outputs=("tau", "fx", "tau:joint2"))
+    return planned()
 
 
-@pytest.fixture(scope="module")
-def made(plan, tmp_path_factory):
-    return Exported.of(plan, tmp_path_factory.mktemp("cpp") / "it", name="it", monitor=True)
+@pytest.fixture
+def made(tmp_path):
+    return Exported.of(planned(), tmp_path / "export", name="it", monitor=True)
 
 
 def assert_says_the_same(output: str, plan: nd.Plan) -> None:
@@ -73,9 +68,9 @@ def assert_says_the_same(output: str, plan: nd.Plan) -> None:
     assert refusal == "1 a number of the inputs is infinite or not a number"
 
 
-@pytest.mark.parametrize("standard", ["c++17", "c++20"])
-def test_the_class_solves_throws_and_copies(standard, plan, made, tmp_path):
-    assert_says_the_same(made.run_cpp(PROGRAM, tmp_path, standard), plan)
+def test_the_class_solves_throws_and_copies(plan, made, tmp_path):
+    for standard in ("c++17", "c++20"):
+        assert_says_the_same(made.run_cpp(PROGRAM, tmp_path, standard), plan)
 
 
 def test_the_class_judges(plan, made, tmp_path):
@@ -96,6 +91,24 @@ def test_the_class_judges(plan, made, tmp_path):
     assert monitor.readings[int(suspected)] == first.reading
 
 
+def test_what_these_tests_keep_compiled_is_found_by_all_that_made_it(tmp_path):
+    """Source, headers, flags, compiler and processor: none of them may be another where an old object is taken."""
+    source, header, folder = tmp_path / "it.c", tmp_path / "it.h", tmp_path / "more"
+    folder.mkdir()
+
+    def found(command=("cc",), identity="1.0, a processor", flag="-O2", object="it.o"):
+        return address(command, identity, [flag, f"-I{folder}", "-c", "-o", str(tmp_path / object), str(source)])
+
+    source.write_text("int it;")
+    before = found()
+    assert before == found(object="other.o")
+    changed = [found(command=("cc", "-m32")), found(identity="1.0, another"), found(flag="-O3")]
+    for file in (source, header, folder / "other.hpp"):
+        file.write_text("long it;")
+        changed.append(found())
+    assert len({before, *changed}) == 7
+
+
 def project(folder, find: str) -> None:
     """Write a project of somebody else's."""
     folder.mkdir()
@@ -113,24 +126,28 @@ def project(folder, find: str) -> None:
     )
 
 
+def build(folder, option: str, plan: nd.Plan) -> None:
+    """Build that project, and run it."""
+    checked(["cmake", "-S", folder / "mine", "-B", folder / "out", option])
+    checked(["cmake", "--build", folder / "out"])
+    assert_says_the_same(checked([folder / "out/controller"]), plan)
+
+
 @needs_cmake
 def test_it_is_installed_and_found(plan, made, tmp_path):
     checked(["cmake", "-S", made.folder, "-B", tmp_path / "build", f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'prefix'}"])
     checked(["cmake", "--build", tmp_path / "build"])
+    assert "us a call" in checked([tmp_path / "build/it_example"])
     checked(["cmake", "--install", tmp_path / "build"])
     headers = {path.name for path in (tmp_path / "prefix/include").iterdir()}
     assert headers == {"it.h", "it.hpp", "it_monitor.h"}
     project(tmp_path / "mine", "find_package(it REQUIRED CONFIG)")
-    checked(["cmake", "-S", tmp_path / "mine", "-B", tmp_path / "out", f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}"])
-    checked(["cmake", "--build", tmp_path / "out"])
-    assert_says_the_same(checked([tmp_path / "out/controller"]), plan)
+    build(tmp_path, f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}", plan)
 
 
 @needs_cmake
 def test_it_is_part_of_another_project_and_installs_nothing_there(plan, made, tmp_path):
     project(tmp_path / "mine", f'add_subdirectory("{made.folder}" it)')
-    checked(["cmake", "-S", tmp_path / "mine", "-B", tmp_path / "out", f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'prefix'}"])
-    checked(["cmake", "--build", tmp_path / "out"])
-    assert_says_the_same(checked([tmp_path / "out/controller"]), plan)
+    build(tmp_path, f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'prefix'}", plan)
     checked(["cmake", "--install", tmp_path / "out"])
     assert [path.name for path in (tmp_path / "prefix").iterdir()] == ["bin"]

@@ -1,9 +1,5 @@
 """Exported filters are what the filter estimates, over hundreds of ticks, stand alone, and keep what they know."""
 
-from __future__ import annotations
-
-import shutil
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,28 +9,36 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.api.filter import Filter
 from tests.compilers import needs_compiler
-from tests.exported import Exported, checked, compile_c, listed, sources
+from tests.contracts.test_export import (
+    INPUT_NOT_FINITE,
+    NEGATIVE_WEIGHT,
+    OF_THE_COMPILER,
+    OK,
+    OUTPUT_NOT_FINITE,
+    QUATERNION_NOT_UNIT,
+    UNPLANNED_CONTACTS,
+)
+from tests.exported import Exported, checked, needs_cmake, needs_cpp, needs_nm, read
 from tests.robots import load
 from tests.tolerances import SOLVED, assert_close
+from tests.trees import on_a_free_base
 
 pytestmark = needs_compiler
 
-OK, INPUT_NOT_FINITE, QUATERNION_NOT_UNIT, SMALL_PIVOT, OUTPUT_NOT_FINITE, INACCURATE, NEGATIVE_WEIGHT = range(7)
-UNPLANNED_CONTACTS, UNDETERMINED, TIME_NOT_POSITIVE = 9, 10, 11
+UNDETERMINED, TIME_NOT_POSITIVE = 10, 11
 DT = 0.002
 SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
 TORQUE = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
 UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
-FOOT = "LF_FOOT"
 
 
-def standing() -> nd.SensorSet:
+def standing(foot: str) -> nd.SensorSet:
     rows = [
         {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.5},
         {**TORQUE, "joints": "actuated"},
         {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
-        {"type": "rigid_contact", "links": [FOOT]},
-        {"type": "external_wrench", "links": {"except": [FOOT]}, "value": 0},
+        {"type": "rigid_contact", "links": [foot]},
+        {"type": "external_wrench", "links": {"except": [foot]}, "value": 0},
     ]
     memory = {"speed": SPEED, "offsets": {"of": "offset", "walk": 0.01, "time_constant": 30}}
     return nd.SensorSet.from_dict({"name": "standing", "measurements": rows, "memory": memory})
@@ -52,17 +56,22 @@ def touching() -> nd.SensorSet:
     return nd.SensorSet.from_dict(content)
 
 
+ARM, WALKER = nd.autotree(3, skew=0.5), on_a_free_base(nd.autotree(3, branching=2, skew=0.3))
 CASES = {
-    "arm": lambda: nd.plan(nd.System(load("panda"), nd.sensors("momentum_observer")), outputs=("qdd", "f:panda_link7")),
-    "walker": lambda: nd.plan(nd.System(load("anymal", "floating"), standing()), outputs=("tau", f"fx:{FOOT}")),
+    "arm": lambda: nd.plan(nd.System(ARM, nd.sensors("momentum_observer")), outputs=("qdd", "f:link3")),
+    "walker": lambda: nd.plan(nd.System(WALKER, standing("link3")), outputs=("tau", "fx:link3")),
     "contacts": lambda: nd.plan_set(nd.autotree(2, skew=0.3), touching(), outputs=("qdd", "fx:link2")),
+}
+ROBOTS = {
+    "panda": lambda: nd.plan(nd.System(load("panda"), nd.sensors("momentum_observer")), outputs=("qdd",)),
+    "anymal": lambda: nd.plan(nd.System(load("anymal", "floating"), standing("LF_FOOT")), outputs=("tau",)),
 }
 every_case = pytest.mark.parametrize("name", CASES)
 
 
 @lru_cache(maxsize=8)
 def planned(name: str) -> Any:
-    return CASES[name]()
+    return (CASES | ROBOTS)[name]()
 
 
 @lru_cache(maxsize=8)
@@ -97,10 +106,7 @@ class Running(NamedTuple):
 
     def found(self) -> dict[str, Any]:
         """Return what the last tick wrote, by field."""
-        return {
-            field: np.array(listed(self.out, field) if shape else getattr(self.out, field))
-            for field, shape in self.made.export.outputs.items()
-        }
+        return read(self.out, self.made.export.outputs)
 
     def memory(self) -> tuple[Any, Any]:
         """Return what is known of what persists, and its deviations."""
@@ -129,58 +135,45 @@ def running(tmp_path_factory):
     return begun
 
 
-class Tick(NamedTuple):
-    """What a tick is given."""
-
-    dt: float
-    q: Any
-    qd: Any
-    y: Any
-    weights: Any
-    closed: tuple[str, ...]
-
-
 @lru_cache(maxsize=8)
-def ticks(name: str) -> tuple[Tick, ...]:
-    """Return hundreds of ticks."""
-    return tuple(_ticks(name, 300))
+def ticks(name: str) -> list[tuple[float, dict[str, Any], tuple[str, ...]]]:
+    """Return 300 ticks, each a time, inputs, and the contacts that are closed.
 
-
-def _ticks(name: str, n: int) -> Iterator[Tick]:
-    """Yield a motion with noise: dt varies, readings are missing, some are no numbers, and there is a gap."""
-    rng, of = np.random.default_rng(4), compiled_filter(name)
+    A motion with noise: the time varies, readings are missing, some are no numbers, and there is a gap.
+    """
+    rng, of, found = np.random.default_rng(4), compiled_filter(name), []
     tree, weights = of._tick.system.tree, of._all.weights
     q, qd, y = tree.random_configuration(1), 0.1 * rng.normal(size=tree.nv), rng.normal(size=len(of.inputs.y))
     closed: tuple[str, ...] = ()
-    for k in range(n):
+    for k in range(300):
         dt = 0.3 if k == 120 else DT * rng.choice([0.5, 1.0, 1.0, 2.0])
         qd = qd + 0.02 * rng.normal(size=tree.nv)
         q, y = tree.integrate(q, qd, dt), y + 0.05 * rng.normal(size=len(y))
-        at, told = q.copy(), y.copy()
+        given = {"q": q.copy(), "qd": qd, "y": y.copy(), "weights": weights.copy()}
         if k == 60:
-            told[0] = np.nan
+            given["y"][0] = np.nan
         if k == 200:
-            at[:] = np.nan
+            given["q"][:] = np.nan
         if of.contact_names and k % 40 == 20:
             closed = () if closed else of.contact_names
-        own = weights.copy()
         if k % 10 == 5:
-            own[rng.integers(len(weights))] = 0.0
-        yield Tick(dt, at, qd, told, own, closed)
+            given["weights"][rng.integers(len(weights))] = 0.0
+        found.append((dt, given, closed))
+    return found
 
 
-@every_case
+@pytest.mark.parametrize("name", [*CASES, *(pytest.param(name, marks=pytest.mark.long) for name in ROBOTS)])
 def test_it_is_what_the_filter_estimates(name, running):
     of, run = new_filter(name), running(name)
     good = 0
-    for k, tick in enumerate(ticks(name)):
+    for k, (dt, given, closed) in enumerate(ticks(name)):
         if of.contact_names:
-            of.switch(tick.closed)
-        for field in ("q", "qd", "y", "weights"):
-            getattr(of.inputs, field)[:] = getattr(tick, field)
-        expected = of.tick(tick.dt)
-        contacts = None if not of.contact_names else run.made.export.indices["IT_CONTACT_tip"] * bool(tick.closed)
-        status = run.step(tick.dt, contacts, q=tick.q, qd=tick.qd, y=tick.y, weights=tick.weights)
+            of.switch(closed)
+        for field, values in given.items():
+            getattr(of.inputs, field)[:] = values
+        expected = of.tick(dt)
+        contacts = None if not of.contact_names else run.made.export.indices["IT_CONTACT_tip"] * bool(closed)
+        status = run.step(dt, contacts, **given)
         found = run.found()
         if k % 20 == 0:
             mean, deviations, state = *run.memory(), of.state
@@ -210,8 +203,7 @@ def test_it_is_what_the_filter_estimates(name, running):
 
 
 def first_tick(name: str) -> dict[str, Any]:
-    tick = ticks(name)[0]
-    return {field: getattr(tick, field).copy() for field in ("q", "qd", "y", "weights")}
+    return {field: values.copy() for field, values in ticks(name)[0][1].items()}
 
 
 def assert_refused(run: Running, status: int, expected: int) -> None:
@@ -219,13 +211,13 @@ def assert_refused(run: Running, status: int, expected: int) -> None:
     assert all(np.isnan(values).all() for values in run.found().values())
 
 
-@pytest.mark.parametrize("dt", [0.0, -DT, np.nan, np.inf])
-def test_a_time_that_is_not_positive_changes_nothing(dt, running):
+def test_a_time_that_is_not_positive_changes_nothing(running):
     run = running("arm")
     assert run.step(DT, None, **first_tick("arm")) == OK
     before = bytes(run.made.ffi.buffer(run.filter))
-    assert_refused(run, run.step(dt, None), TIME_NOT_POSITIVE)
-    assert bytes(run.made.ffi.buffer(run.filter)) == before
+    for dt in (0.0, -DT, np.nan, np.inf):
+        assert_refused(run, run.step(dt, None), TIME_NOT_POSITIVE)
+        assert bytes(run.made.ffi.buffer(run.filter)) == before, dt
     assert run.step(DT, None) == OK
 
 
@@ -237,43 +229,41 @@ def test_a_contact_state_without_a_plan_changes_nothing(running):
     assert bytes(run.made.ffi.buffer(run.filter)) == before
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "expected"),
-    [
-        ("q", np.nan, INPUT_NOT_FINITE),
-        ("qd", np.inf, INPUT_NOT_FINITE),
-        ("y", -np.inf, INPUT_NOT_FINITE),
-        ("weights", np.nan, INPUT_NOT_FINITE),
-        ("weights", -1.0, NEGATIVE_WEIGHT),
-        ("q", 2.0, QUATERNION_NOT_UNIT),
-        ("qd", 1e200, OUTPUT_NOT_FINITE),
-    ],
+NO_STATES = (
+    ("q", np.nan, INPUT_NOT_FINITE),
+    ("qd", np.inf, INPUT_NOT_FINITE),
+    ("y", -np.inf, INPUT_NOT_FINITE),
+    ("weights", np.nan, INPUT_NOT_FINITE),
+    ("weights", -1.0, NEGATIVE_WEIGHT),
+    ("q", 2.0, QUATERNION_NOT_UNIT),
+    ("qd", 1e200, OUTPUT_NOT_FINITE),
 )
-def test_what_is_no_state_is_refused_and_what_is_known_goes_on(field, value, expected, running):
-    run = running("walker")
-    state = first_tick("walker")
-    assert run.step(DT, None, **state) == OK
-    before, spread = run.memory()
-    n_v = 18
-    assert_refused(run, run.step(DT, None, **state | {field: np.full(len(state[field]), value)}), expected)
-    mean, deviations = run.memory()
-    a = np.exp(-DT / 30)
-    gained = 0.01**2 * 30 / 2 * (1 - np.exp(-2 * DT / 30))
-    assert np.isinf(deviations[:n_v]).all()
-    assert_close(mean[n_v:], a * before[n_v:], SOLVED)
-    assert_close(deviations[n_v:] ** 2, a**2 * spread[n_v:] ** 2 + gained, SOLVED)
-    assert run.step(DT, None, **state) == OK
+
+
+def test_what_is_no_state_is_refused_and_what_is_known_goes_on(running):
+    state, n_v = first_tick("walker"), WALKER.nv
+    a, gained = np.exp(-DT / 30), 0.01**2 * 30 / 2 * (1 - np.exp(-2 * DT / 30))
+    for field, value, expected in NO_STATES:
+        run = running("walker")
+        assert run.step(DT, None, **state) == OK
+        before, spread = run.memory()
+        assert_refused(run, run.step(DT, None, **state | {field: np.full(len(state[field]), value)}), expected)
+        mean, deviations = run.memory()
+        assert np.isinf(deviations[:n_v]).all(), (field, value)
+        assert_close(mean[n_v:], a * before[n_v:], SOLVED)
+        assert_close(deviations[n_v:] ** 2, a**2 * spread[n_v:] ** 2 + gained, SOLVED)
+        assert run.step(DT, None, **state) == OK, (field, value)
 
 
 def test_what_is_not_determined_is_named(running):
     run = running("arm")
     state, indices = first_tick("arm"), run.made.export.indices
-    state["weights"][indices["IT_WEIGHT_tau_panda_joint3"]] = 0.0
+    state["weights"][indices["IT_WEIGHT_tau_joint1"]] = 0.0
     assert_refused(run, run.step(DT, None, **state), UNDETERMINED)
     of = new_filter("arm")
-    with pytest.raises(nd.errors.SingularSystemError, match="panda_finger_joint2 not determined"):
+    with pytest.raises(nd.errors.SingularSystemError, match="qdd:joint3 not determined"):
         of.step(**state)
-    assert run.filter.lost == indices["IT_FREE_qdd_panda_finger_joint2"]
+    assert run.filter.lost == indices["IT_FREE_qdd_joint3"]
     assert run.step(DT, None, **first_tick("arm")) == OK
     assert run.filter.lost == -1
 
@@ -297,12 +287,15 @@ def test_a_copy_goes_on_alone(running):
     assert all(np.array_equal(values, other.found()[field]) for field, values in run.found().items())
 
 
+@needs_nm
 @every_case
-def test_the_example_runs(name, running, tmp_path):
+def test_it_stands_alone(name, running, tmp_path):
+    """It has no data that is written, and calls a few functions; the example runs."""
     made = running(name).made
-    objects = [made.folder / f".{file}.o" for file in sources(made.export)]
-    compile_c("-O0", "-o", tmp_path / "example", made.folder / "main.c", *objects, "-lm")
-    lines = checked([tmp_path / "example"]).splitlines()
+    defined, needed = made.symbols()
+    assert needed <= {"sin", "cos", "sincos", "sqrt", "exp", "expm1", "log", "fmax", *OF_THE_COMPILER} | MEMORY
+    assert all(symbol.startswith("it_") for symbol in defined)
+    lines = made.run_example(tmp_path)
     outputs = sum(int(np.prod(shape)) for shape in made.export.outputs.values())
     assert len(lines) == outputs - 3 + 2
     assert lines[-1].endswith("us a call")
@@ -310,26 +303,7 @@ def test_the_example_runs(name, running, tmp_path):
     assert not any("nan" in line or "inf" in line for line in lines)
 
 
-@pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm here")
-@every_case
-def test_it_has_no_data_that_is_written_and_calls_a_few_functions(name, running, tmp_path):
-    made = running(name).made
-    for file in sources(made.export):
-        compile_c("-O2", "-c", "-o", tmp_path / "it.o", made.folder / file)
-        symbols = [line.split()[-2:] for line in checked(["nm", tmp_path / "it.o"]).splitlines()]
-        assert {kind for kind, _ in symbols} <= set("TtrRU")
-        needed = {symbol for kind, symbol in symbols if kind == "U" and not symbol.startswith("it_")}
-        assert needed <= CALLED
-        assert all(symbol.startswith("it_") for kind, symbol in symbols if kind in "TR")
-
-
-CALLED = {"sin", "cos", "sincos", "sqrt", "exp", "expm1", "log", "fmax"} | {
-    "memset",
-    "memcpy",
-    "memmove",
-    "_GLOBAL_OFFSET_TABLE_",
-    "__stack_chk_fail",
-}
+MEMORY = {"memset", "memcpy", "memmove"}
 
 
 @every_case
@@ -365,7 +339,7 @@ int main() {
 """
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler here")
+@needs_cpp
 @pytest.mark.parametrize(("name", "contacts"), [("arm", ""), ("contacts", "IT_CONTACT_tip,")])
 def test_the_class_for_cpp(name, contacts, running, tmp_path):
     run = running(name)
@@ -386,7 +360,7 @@ def test_an_export_of_the_plan_takes_its_place_and_back(tmp_path):
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict(made.files)
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake here")
+@needs_cmake
 def test_cmake_builds_the_library_and_the_example(running, tmp_path):
     made = running("contacts").made
     checked(["cmake", "-S", made.folder, "-B", tmp_path])

@@ -1,12 +1,11 @@
 """Names of a model and of its sensors, whatever they are, stay in comments, fields and enumerators of exported C."""
 
-from __future__ import annotations
-
 import re
 
 from nori_dyn.api.filter import Filter
 from nori_dyn.api.plan import plan
 from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import Frame
 from nori_dyn.system.builder import System
 from tests.compilers import needs_compiler
@@ -14,9 +13,10 @@ from tests.contracts.test_export import KNOWN, OK
 from tests.exported import Exported
 from tests.systems import ACCELERATIONS, random_states, sensor_set
 from tests.tolerances import EXACT, assert_close
-from tests.trees import TREES
 
 pytestmark = needs_compiler
+
+TREE = autotree(12, branching=3, skew=0.4)
 
 HOSTILE = (
     '"',
@@ -39,10 +39,9 @@ HOSTILE = (
 
 def named(names: tuple[str, ...], robot: str, folder) -> Exported:
     """Return the export of a robot whose links, joints and frames have some names, one output for each."""
-    tree = TREES["mixed_12"]
-    n = tree.n_links
-    frames = {name: Frame(0, tree.X_tree[1]) for name in names[n:]}
-    tree = tree.replace(name=robot, names=names[:n], joint_names=names[:n], frames=frames)
+    n = TREE.n_links
+    frames = {name: Frame(0, TREE.X_tree[1]) for name in names[n:]}
+    tree = TREE.replace(name=robot, names=names[:n], joint_names=names[:n], frames=frames)
     outputs = (*(f"tau:{name}" for name in names[:n]), *(f"fx:{name}" for name in names), "fx", "tau")
     system = System(tree, sensor_set(ACCELERATIONS, KNOWN[1], name=robot))
     return Exported.of(plan(system, outputs=outputs), folder, "-trigraphs", name="it")
@@ -50,9 +49,8 @@ def named(names: tuple[str, ...], robot: str, folder) -> Exported:
 
 def observed(names: tuple[str, ...], robot: str, folder) -> Exported:
     """Return the export of a filter of the same robot, offsets of the torques of its joints learned."""
-    tree = TREES["mixed_12"]
-    names = names[: tree.n_links]
-    tree = tree.replace(name=robot, names=names, joint_names=names, frames={})
+    names = names[: TREE.n_links]
+    tree = TREE.replace(name=robot, names=names, joint_names=names, frames={})
     torque = {"type": "joint_torque", "joints": "all", "sigma": 1, "offset": {"sigma": 1}}
     memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 1}, "offsets": {"of": "offset", "walk": 1}}
     sensors = SensorSet.from_dict({"name": robot, "measurements": [torque, KNOWN[1]], "memory": memory})
@@ -60,32 +58,36 @@ def observed(names: tuple[str, ...], robot: str, folder) -> Exported:
     return Exported.made(filtering.export(folder, name="it"), folder, "-trigraphs")
 
 
+PLAIN = tuple(f"p{k}" for k in range(len(HOSTILE)))
+
+
+def assert_same_but_for_names(hostile: Exported, plain: Exported) -> None:
+    for file, text in hostile.export.files.items():
+        assert text.isascii()
+        assert text.count("/*") == text.count("*/")
+        assert "include <stdlib" not in text
+        assert "??" not in text
+        assert code(hostile, file) == code(plain, file)
+
+
 def code(made: Exported, file: str) -> str:
     """Return a file without its comments, its fields and enumerators by number."""
     text = re.sub(r"/\*.*?\*/", "", made.export.files[file], flags=re.DOTALL)
-    names = [*made.export.outputs, *made.export.indices]
-    numbers = {name: f"name{k}" for k, name in enumerate(names)}
+    numbers = {name: f"name{k}" for k, name in enumerate([*made.export.outputs, *made.export.indices])}
     return re.sub(r"\b\w+\b", lambda found: numbers.get(found[0], found[0]), text)
 
 
 def test_names_stay_in_comments_and_fields(tmp_path):
     hostile = named(HOSTILE, HOSTILE[1], tmp_path / "hostile")
-    plain = named(tuple(f"p{k}" for k in range(len(HOSTILE))), "plain", tmp_path / "plain")
+    plain = named(PLAIN, "plain", tmp_path / "plain")
     fields = list(hostile.export.outputs)
-    assert len(set(fields)) == len(fields) == len(HOSTILE) + TREES["mixed_12"].n_links + 2
+    assert len(set(fields)) == len(fields) == len(HOSTILE) + TREE.n_links + 2
     assert all(re.fullmatch(r"(tau|fx)(_[A-Za-z0-9]+)*", field) for field in fields)
     assert {"fx", "tau", "fx_l_sole", "fx_l_sole_2", "fx_l_sole_3"} <= set(fields)
     assert {"IT_LINK_double", "IT_LINK_unnamed", "IT_LINK_unnamed_2"} <= set(hostile.export.indices)
     assert all(re.fullmatch(r"[A-Z]+(_[A-Za-z0-9]+)*", name) for name in hostile.export.indices)
-    for text in hostile.export.files.values():
-        assert text.isascii()
-        assert text.count("/*") == text.count("*/")
-        assert "include <stdlib" not in text
-        assert "??" not in text
-
-    for file in hostile.export.files:
-        assert code(hostile, file) == code(plain, file)
-    q, qd, y = random_states(TREES["mixed_12"], 1, seed=1)[:3]
+    assert_same_but_for_names(hostile, plain)
+    q, qd, y = random_states(TREE, 1, seed=1)[:3]
     status, found = hostile.solve(q[0], qd[0], y[0])
     assert status == OK
     for values, others in zip(found.values(), plain.solve(q[0], qd[0], y[0])[1].values(), strict=True):
@@ -94,8 +96,4 @@ def test_names_stay_in_comments_and_fields(tmp_path):
 
 def test_names_stay_in_comments_and_fields_of_filters(tmp_path):
     hostile = observed(HOSTILE, HOSTILE[1], tmp_path / "hostile")
-    plain = observed(tuple(f"p{k}" for k in range(len(HOSTILE))), "plain", tmp_path / "plain")
-    for file, text in hostile.export.files.items():
-        assert text.isascii()
-        assert "include <stdlib" not in text
-        assert code(hostile, file) == code(plain, file)
+    assert_same_but_for_names(hostile, observed(PLAIN, "plain", tmp_path / "plain"))

@@ -1,35 +1,19 @@
-"""Every joint obeys the laws in Joint's docstring, and moves as Pinocchio's."""
-
-from __future__ import annotations
+"""Every joint obeys the laws in Joint's docstring; `tests/agreement/test_energy.py` holds it against Pinocchio's."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.spatial import Transform, matvec
 from nori_dyn.errors import ModelError
-from nori_dyn.model.joints import (
-    JOINTS,
-    Continuous,
-    Cylindrical,
-    Fixed,
-    Free,
-    Helical,
-    Joint,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    axis_rotation,
-)
-from tests.oracles import derivative, evaluate, hat, joint_pose
-from tests.peers import pin
-from tests.tolerances import DIFFERENCES, PEER, ROUNDING, assert_close
-
-FLIP = np.r_[3:6, 0:3]
+from nori_dyn.model.joints import JOINTS, MOTION, Continuous, Helical, Joint, Planar, Revolute
+from tests.oracles import derivative, evaluate, joint_pose
+from tests.properties.strategies import seeds
+from tests.tolerances import DIFFERENCES, ROUNDING, assert_close
 
 LIMITS = ((-0.2, 0.7), (2.0, math.inf), (-math.inf, -5.0), (7.0, math.inf), (-math.inf, 0.1), (0.0, 0.0), (0.5, 0.5))
 
@@ -53,9 +37,12 @@ def examples() -> dict[str, Joint]:
 
 
 EXAMPLES = examples()
-SEEDS = range(5)
 
 every_joint = pytest.mark.parametrize("joint", EXAMPLES.values(), ids=EXAMPLES)
+
+
+def in_every_state(test):
+    return every_joint(settings(max_examples=5)(given(seed=seeds)(test)))
 
 
 def state(joint: Joint, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -73,47 +60,22 @@ def relative_velocity(joint: Joint, at) -> np.ndarray:
     return np.array([W[2, 1], W[0, 2], W[1, 0], *v])
 
 
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_S_qd_is_the_velocity_along_integrate(joint, seed):
+@in_every_state
+def test_the_pose_is_the_textbooks_and_velocity_bias_and_rates_are_those_of_the_motion(joint, seed):
     q, qd = state(joint, seed)
-    velocity = relative_velocity(joint, lambda t: joint.integrate(q, t * qd))
-    assert_close(velocity, matvec(joint.S(q), qd), DIFFERENCES)
+    X, (R, p) = joint.transform(q), joint_pose(joint, q)
+    assert_close(np.broadcast_to(X.E, (3, 3)), R.T, ROUNDING)
+    assert_close(X.r, p, ROUNDING)
 
+    def at(t: float, speed: np.ndarray = qd) -> np.ndarray:
+        return joint.integrate(q, t * speed)
 
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_bias_is_the_change_of_S_times_qd_along_the_motion(joint, seed):
-    q, qd = state(joint, seed)
-    change = derivative(lambda t: matvec(joint.S(joint.integrate(q, t * qd)), qd))
-    assert_close(joint.bias(q, qd), change, DIFFERENCES)
-
-
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_S_rate_is_the_change_of_S_along_the_motion(joint, seed):
-    q, qd = state(joint, seed)
-    change = derivative(lambda t: joint.S(joint.integrate(q, t * qd)))
-    assert_close(joint.S_rate(q, qd), change, DIFFERENCES)
-
-
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_bias_by_q_is_the_change_of_the_bias_along_each_freedom(joint, seed):
-    q, qd = state(joint, seed)
-    changes = joint.bias_by_q(q, qd)
-    assert changes.shape == (6, joint.nv)
-    for k, unit_speed in enumerate(np.eye(joint.nv)):
-        change = derivative(lambda t, unit_speed=unit_speed: joint.bias(joint.integrate(q, t * unit_speed), qd))
-        assert_close(changes[:, k], change, DIFFERENCES)
-
-
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_rates_are_the_change_of_q_along_the_motion(joint, seed):
-    q, qd = state(joint, seed)
-    change = derivative(lambda t: _continuous(joint.integrate(q, t * qd), q))
-    assert_close(joint.rates(q, qd), change, DIFFERENCES)
+    assert_close(matvec(joint.S(q), qd), relative_velocity(joint, at), DIFFERENCES)
+    assert_close(joint.bias(q, qd), derivative(lambda t: matvec(joint.S(at(t)), qd)), DIFFERENCES)
+    assert_close(joint.S_rate(q, qd), derivative(lambda t: joint.S(at(t))), DIFFERENCES)
+    assert_close(joint.rates(q, qd), derivative(lambda t: _continuous(at(t), q)), DIFFERENCES)
+    changes = [derivative(lambda t, one=one: joint.bias(at(t, one), qd)) for one in np.eye(joint.nv)]
+    assert_close(joint.bias_by_q(q, qd), np.reshape(changes, (joint.nv, 6)).T, DIFFERENCES)
 
 
 def _continuous(q: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -123,37 +85,14 @@ def _continuous(q: np.ndarray, start: np.ndarray) -> np.ndarray:
     return q
 
 
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_pose_equals_the_textbook(joint, seed):
-    q, _ = state(joint, seed)
-    X = joint.transform(q)
-    R, p = joint_pose(joint, q)
-    assert_close(np.broadcast_to(X.E, (3, 3)), R.T, ROUNDING)
-    assert_close(X.r, p, ROUNDING)
-
-
-@every_joint
-def test_a_random_configuration_lies_within_the_room_of_the_joint(joint):
-    tight = [replace(joint, limits=limits) for limits in LIMITS] if hasattr(joint, "limits") else []
-    for limited in (joint, *tight):
-        lower, upper = limited.room
-        rng = np.random.default_rng(6)
-        Q = np.array([limited.random(rng) for _ in range(50)])
-        assert lower < upper
-        assert ((lower <= Q) & (upper >= Q)).all()
-        assert not joint.nq or len(np.unique(Q, axis=0)) == 50
-
-
 def same_pose(joint: Joint, q: np.ndarray, p: np.ndarray) -> None:
     X, Y = joint.transform(q), joint.transform(p)
     assert_close(X.E, Y.E, ROUNDING)
     assert_close(X.r, Y.r, ROUNDING)
 
 
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_integrate_and_difference_are_inverse(joint, seed):
+@in_every_state
+def test_integrate_and_difference_are_inverse_and_two_half_steps_are_one(joint, seed):
     (q, motion), (p, _) = state(joint, seed), state(joint, seed + 100)
     step = joint.difference(q, p)
     assert step.shape == (joint.nv,)
@@ -168,47 +107,31 @@ def test_integrate_and_difference_are_inverse(joint, seed):
     assert_close(joint.difference(q, joint.integrate(q, small)), small, ROUNDING)
     assert_close(joint.difference(q, q), np.zeros(joint.nv), ROUNDING)
     same_pose(joint, joint.integrate(q, np.zeros(joint.nv)), q)
-
-
-@every_joint
-@pytest.mark.parametrize("seed", SEEDS)
-def test_two_half_steps_are_one(joint, seed):
-    q, motion = state(joint, seed)
     same_pose(joint, joint.integrate(joint.integrate(q, motion / 2), motion / 2), joint.integrate(q, motion))
 
 
 @every_joint
-def test_neutral_is_the_identity(joint):
-    q = joint.neutral()
-    assert q.shape == (joint.nq,)
-    X = joint.transform(q)
-    assert_close(Transform(np.broadcast_to(X.E, (3, 3)), X.r).motion_matrix(), np.eye(6), ROUNDING)
-
-
-@every_joint
-def test_sizes_and_names(joint):
+def test_sizes_and_names_and_neutral_is_the_identity_where_named_freedoms_are_rows_of_S(joint):
     assert joint.nq == len(joint.coordinates)
     assert joint.nv == len(joint.motion_components) == len(joint.force_components)
-    assert len(set(joint.motion_components)) == joint.nv
-    assert len(set(joint.force_components)) == joint.nv
+    assert len(set(joint.motion_components)) == len(set(joint.force_components)) == joint.nv
     assert JOINTS[joint.kind] is type(joint)
     q, qd = state(joint, 0)
     assert joint.S(q).shape == (6, joint.nv)
     assert joint.bias(q, qd).shape == (6,)
     assert np.linalg.matrix_rank(joint.S(q)) == joint.nv
-
-
-@every_joint
-def test_named_freedoms_are_the_rows_of_S_that_they_name(joint):
-    rows = {name: k for k, name in enumerate(("wx", "wy", "wz", "ax", "ay", "az"))}
-    S = joint.S(joint.neutral())
-    for k, name in enumerate(joint.motion_components):
+    q = joint.neutral()
+    assert q.shape == (joint.nq,)
+    X = joint.transform(q)
+    assert_close(Transform(np.broadcast_to(X.E, (3, 3)), X.r).motion_matrix(), np.eye(6), ROUNDING)
+    rows = dict(zip(MOTION, np.eye(6), strict=True))
+    for name, freedom in zip(joint.motion_components, joint.S(q).T, strict=True):
         if name in rows:
-            assert_close(S[:, k], np.eye(6)[rows[name]], ROUNDING)
+            assert_close(freedom, rows[name], ROUNDING)
 
 
 @every_joint
-def test_random_is_reproducible_and_spread(joint):
+def test_random_is_reproducible_and_spread_within_the_room_of_the_joint(joint):
     rng = np.random.default_rng(4)
     draws = np.array([joint.random(rng) for _ in range(200)])
     assert np.array_equal(draws[0], joint.random(np.random.default_rng(4)))
@@ -218,10 +141,17 @@ def test_random_is_reproducible_and_spread(joint):
         assert np.ptp(draws[:, k]) > 1.2 * bound
     if "quaternion" in joint.coordinates:
         assert_close(np.linalg.norm(draws[:, -4:], axis=1), np.ones(200), ROUNDING)
+    tight = [replace(joint, limits=limits) for limits in LIMITS] if hasattr(joint, "limits") else []
+    for limited in (joint, *tight):
+        lower, upper = limited.room
+        Q = np.array([limited.random(rng) for _ in range(50)])
+        assert lower < upper
+        assert ((lower <= Q) & (upper >= Q)).all()
+        assert not joint.nq or len(np.unique(Q, axis=0)) == 50
 
 
 @every_joint
-def test_a_batch_is_the_stack_of_single_states(joint):
+def test_batches_and_expressions_evaluate_to_single_states(joint):
     states = [state(joint, seed) for seed in range(6)]
     Q, Qd = (np.stack(parts, axis=-1) for parts in zip(*states, strict=True))
     X, S, c = joint.transform(Q), joint.S(Q), joint.bias(Q, Qd)
@@ -232,11 +162,6 @@ def test_a_batch_is_the_stack_of_single_states(joint):
         assert_close(X.r[..., k], one.r, ROUNDING)
         assert_close(S[..., k] if S.ndim == 3 else S, joint.S(q), ROUNDING)
         assert_close(c[..., k], joint.bias(q, qd), ROUNDING)
-
-
-@every_joint
-def test_expressions_evaluate_to_floats(joint):
-    q, qd = state(joint, 9)
     graph = Graph(seed=2)
     free = [graph.input(f"q{k}") for k, kind in enumerate(joint.coordinates) if kind != "quaternion"]
     unit_four = graph.unit_quaternion("xyzw") if "quaternion" in joint.coordinates else ()
@@ -256,57 +181,6 @@ def test_expressions_evaluate_to_floats(joint):
         assert_close(np.array([values[node.index] for node in nodes]).reshape(ours.shape), expected, ROUNDING)
 
 
-def peer(joint: Joint):
-    """Return Pinocchio's joint, and our coordinates and freedoms in its order."""
-    axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
-    one = np.arange(1)
-    match joint:
-        case Revolute():
-            return pin.JointModelRevoluteUnaligned(axis), one, one
-        case Prismatic():
-            return pin.JointModelPrismaticUnaligned(axis), one, one
-        case Helical():
-            return pin.JointModelHelicalUnaligned(axis, joint.pitch), one, one
-        case Cylindrical():
-            both = pin.JointModelComposite()
-            both.addJoint(pin.JointModelRevoluteUnaligned(axis))
-            both.addJoint(pin.JointModelPrismaticUnaligned(axis))
-            return both, np.arange(2), np.arange(2)
-        case Planar():
-            three = pin.JointModelComposite()
-            for part in (pin.JointModelPX(), pin.JointModelPY(), pin.JointModelRZ()):
-                three.addJoint(part)
-            return three, np.array([1, 2, 0]), np.array([1, 2, 0])
-        case Spherical():
-            return pin.JointModelSpherical(), np.arange(4), np.arange(3)
-        case Free():
-            return pin.JointModelFreeFlyer(), np.arange(7), FLIP
-    raise AssertionError(f"no peer for {joint}")
-
-
-# A fixed joint is none of Pinocchio's: it makes one body of two, see tests/unit/model/test_kept.py.
-@pytest.mark.parametrize("joint", [joint for joint in EXAMPLES.values() if not isinstance(joint, Fixed)], ids=str)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_pose_velocity_and_bias_equal_pinocchio(joint, seed):
-    theirs, q_order, v_order = peer(joint)
-    model = pin.Model()
-    model.addJoint(0, theirs, pin.SE3.Identity(), "joint")
-    data = model.createData()
-    q, qd = state(joint, seed)
-    qdd = np.random.default_rng(seed + 50).normal(size=joint.nv)
-    pin.forwardKinematics(model, data, q[q_order], qd[v_order], qdd[v_order])
-    X = joint.transform(q)
-    assert_close(np.broadcast_to(X.E, (3, 3)), data.oMi[1].rotation.T, PEER)
-    assert_close(X.r, data.oMi[1].translation, PEER)
-    assert_close(matvec(joint.S(q), qd), data.v[1].vector[FLIP], PEER)
-    acceleration = matvec(joint.S(q), qdd) + joint.bias(q, qd)
-    assert_close(acceleration, data.a[1].vector[FLIP], PEER)
-    if joint.kind in ("spherical", "free"):
-        reached = np.empty(joint.nq)
-        reached[q_order] = pin.integrate(model, q[q_order], qd[v_order])
-        same_pose(joint, joint.integrate(q, qd), reached)
-
-
 @pytest.mark.parametrize("axis", [(0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 0.0), (math.nan, 0.0, 1.0)])
 def test_an_axis_that_is_not_a_unit_vector_is_refused(axis):
     with pytest.raises(ModelError, match=r"axis of a revolute joint.*unit vector"):
@@ -318,13 +192,6 @@ def test_a_continuous_joint_goes_the_short_way_round():
     assert_close(joint.difference(np.array([3.0]), np.array([-3.0])), [2 * math.pi - 6.0], ROUNDING)
     assert_close(joint.difference(np.array([0.1]), np.array([0.1 + 4 * math.pi])), [0.0], ROUNDING)
     assert_close(Revolute().difference(np.array([3.0]), np.array([-3.0])), [-6.0], ROUNDING)
-
-
-def test_a_turn_about_an_axis_is_rodrigues_formula_transposed():
-    axis, q = unit(8), 0.7
-    K = hat(np.array(axis))
-    R = np.eye(3) + math.sin(q) * K + (1 - math.cos(q)) * K @ K
-    assert_close(axis_rotation(axis, q), R.T, ROUNDING)
 
 
 def test_a_planar_joint_of_integers_does_not_lose_its_fractions():

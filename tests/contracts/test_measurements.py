@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import json
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse.linalg as spla
 
 from nori_dyn.errors import InvalidConfigError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements import registry
-from nori_dyn.measurements.acceleration import Accelerometer
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.config_errors import place
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.selectors import Except, Match, select_joints, select_places
 from nori_dyn.measurements.sensor_set import SensorSet, config_model
 from nori_dyn.model.joints import FORCE, MOTION
-from nori_dyn.model.kinematics import velocities
-from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system import plugins
 from nori_dyn.system.builder import System
+from tests.noted import noted
 from tests.oracles import chart, derivative, newton_euler, poses
 from tests.peers import pin
-from tests.tolerances import PEER, RECURSION, ROUNDING, SECOND_DIFFERENCES, SOLVED, assert_close
+from tests.systems import sensor_set
+from tests.tolerances import PEER, RECURSION, ROUNDING, SECOND_DIFFERENCES, assert_close
 from tests.trees import TREES, random_state
 
 POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.4, -0.5, 2.6]}
@@ -85,8 +85,8 @@ ROWS: dict[str, list[dict]] = {
         {"name": "sum", "terms": {"fx:link3.mz": 2, "a:link1.wx": 1, "fx:link3.fx": -1}, "value": None, "sigma": 2},
     ],
 }
-ENTRIES = [{"type": kind, **fields} for kind, rows in ROWS.items() for fields in rows]
-every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=[json.dumps(entry)[:70] for entry in ENTRIES])
+ENTRIES = {kind: [{"type": kind, **fields} for fields in rows] for kind, rows in ROWS.items()}
+every_sensor = pytest.mark.parametrize("entries", ENTRIES.values(), ids=ENTRIES)
 
 
 @pytest.fixture
@@ -94,8 +94,16 @@ def tree() -> KinematicTree:
     return TREES["two_roots"]
 
 
-def sensor_set(*entries: dict) -> SensorSet:
-    return SensorSet.from_dict({"name": "test", "measurements": list(entries)})
+def of(kind: str, **fields: Any) -> dict:
+    return {"type": kind, **fields}
+
+
+def torque(joints: Any = "all", **fields: Any) -> dict:
+    return of("joint_torque", joints=joints, **fields)
+
+
+def wrench(links: Any = "all", **fields: Any) -> dict:
+    return of("external_wrench", links=links, **fields)
 
 
 def system(tree: KinematicTree, *entries: dict) -> System:
@@ -106,23 +114,25 @@ def test_every_sensor_is_tested():
     assert set(ROWS) == set(measurement_types())
 
 
-@every_entry
-def test_config_goes_to_a_dictionary_and_back(entry):
-    first = sensor_set(entry)
-    content = json.loads(json.dumps(first.to_dict()))
-    second = SensorSet.from_dict(content)
-    assert second == first
-    assert second.to_dict() == content
-    assert second.fingerprint == first.fingerprint
-    assert len(first.fingerprint) == 64
+@every_sensor
+def test_configs_go_to_a_dictionary_and_back(entries):
+    for entry in entries:
+        with noted(entry):
+            first = sensor_set(entry)
+            content = json.loads(json.dumps(first.to_dict()))
+            second = SensorSet.from_dict(content)
+            assert second == first
+            assert second.to_dict() == content
+            assert second.fingerprint == first.fingerprint
+            assert len(first.fingerprint) == 64
 
 
 def test_fingerprint_tells_configs_apart():
-    prints = {sensor_set(entry).fingerprint for entry in ENTRIES}
-    assert len(prints) == len(ENTRIES)
-    assert sensor_set(ENTRIES[0], ENTRIES[1]).fingerprint != sensor_set(ENTRIES[1], ENTRIES[0]).fingerprint
-    renamed = SensorSet("another", sensor_set(ENTRIES[0]).measurements, "elsewhere")
-    assert renamed.fingerprint == sensor_set(ENTRIES[0]).fingerprint
+    configs = [sensor_set(entry) for entries in ENTRIES.values() for entry in entries]
+    assert len({config.fingerprint for config in configs}) == len(configs)
+    one, other, *_ = ENTRIES["joint_acceleration"]
+    assert sensor_set(one, other).fingerprint != sensor_set(other, one).fingerprint
+    assert SensorSet("another", configs[0].measurements, "elsewhere").fingerprint == configs[0].fingerprint
 
 
 class Moving:
@@ -138,7 +148,7 @@ class Moving:
         found = []
         for row in bound.measurements:
             _, owner = row.name.split(":", 1)
-            values = getattr(self, entry.type)(entry, owner, bound)
+            values = self.reading(entry, owner, bound)
             found.extend([values[c] for c in row.equation.components] if isinstance(values, dict) else values)
         return np.array(found)
 
@@ -154,75 +164,68 @@ class Moving:
         frame = tree.frames.get(entry.frame or owner)
         return body, pin.SE3.Identity() if frame is None else pin.SE3(frame.X.E.T, frame.X.r)
 
-    def joint_acceleration(self, entry, owner, bound):
-        return self.truth.qdd[self.tree.v_slices[self.tree.joint_names.index(owner)]]
-
-    def joint_torque(self, entry, owner, bound):
-        return self.truth.tau[self.tree.v_slices[self.tree.joint_names.index(owner)]]
-
-    def external_wrench(self, entry, owner, bound):
+    def reading(self, entry, owner: str, bound: System):
+        """Return the numbers of a reading, or more than these by component."""
+        match entry.type:
+            case "linear_relation":
+                d = dict(zip(bound.variable_names, self.truth.d(bound), strict=True))
+                return [sum(factor * d[name] for name, factor in entry.terms.items())]
+            case "prior":
+                kind, owner = owner.split(":")
+                if kind in ("tau", "qdd"):
+                    return self.of_joint(kind, owner)
+                body = self.tree.names.index(owner)
+                if kind == "a" and entry.conventional:
+                    return self.acceleration("accelerometer", body, pin.SE3.Identity())
+                return getattr(self.truth, kind)[body]
+            case "joint_acceleration":
+                return self.of_joint("qdd", owner)
+            case "joint_torque":
+                return self.of_joint("tau", owner)
         body, placement = self.frame(entry, owner)
-        return wrench_in(placement, self.truth.fx[body])
+        match entry.type:
+            case "external_wrench":
+                return wrench_in(placement, self.truth.fx[body])
+            case "force_torque":
+                sign = -1 if entry.measures == "child_on_parent" else 1
+                return wrench_in(placement, sign * self.truth.f[body])
+            case "net_wrench":
+                return wrench_in(placement, self.net_wrench(body))
+        return self.acceleration(entry.type, body, placement)
 
-    def force_torque(self, entry, owner, bound):
-        body, placement = self.frame(entry, owner)
-        sign = -1 if entry.measures == "child_on_parent" else 1
-        return wrench_in(placement, sign * self.truth.f[body])
+    def of_joint(self, kind: str, name: str) -> np.ndarray:
+        return getattr(self.truth, kind)[self.tree.v_slices[self.tree.joint_names.index(name)]]
 
-    def net_wrench(self, entry, owner, bound):
+    def net_wrench(self, body: int) -> np.ndarray:
         """Sum up what acts on the link: its joint, the outside, and the joints that it carries."""
-        body, placement = self.frame(entry, owner)
         R, p = poses(self.tree, self.q)
         total = self.truth.f[body] + self.truth.fx[body]
         for j in self.tree.children[body]:
             there = pin.SE3(R[body], p[body]).inverse() * pin.SE3(R[j], p[j])
             carried = there.act(pin.Force(self.truth.f[j, 3:], self.truth.f[j, :3]))
             total = total - np.r_[carried.angular, carried.linear]
-        return wrench_in(placement, total)
+        return total
 
-    def linear_relation(self, entry, owner, bound):
-        d = dict(zip(bound.variable_names, self.truth.d(bound), strict=True))
-        return [sum(factor * d[name] for name, factor in entry.terms.items())]
-
-    def prior(self, entry, owner, bound):
-        kind, of = owner.split(":")
-        if kind == "a" and entry.conventional:
-            there = Accelerometer(type="accelerometer", links=of)
-            body, linear = self.tree.names.index(of), self.accelerometer(there, of, bound)
-            return dict(zip(MOTION[:3], self.truth.a[body, :3], strict=True)) | linear
-        if kind in ("tau", "qdd"):
-            return getattr(self.truth, kind)[self.tree.v_slices[self.tree.joint_names.index(of)]]
-        return getattr(self.truth, kind)[self.tree.names.index(of)]
-
-    def link_acceleration(self, entry, owner, bound):
-        body, placement = self.frame(entry, owner)
+    def acceleration(self, sensor: str, body: int, placement: pin.SE3) -> dict[str, float]:
+        """Return the spatial acceleration in a frame, or with that of its origin in the world, as a sensor reads it."""
         there = placement.actInv(pin.Motion(self.truth.a[body, 3:], self.truth.a[body, :3]))
-        return dict(zip(MOTION, [*there.angular, *there.linear], strict=True))
-
-    def angular_accelerometer(self, entry, owner, bound):
-        body, placement = self.frame(entry, owner)
-        return dict(zip(MOTION[:3], placement.rotation.T @ self.truth.a[body, :3], strict=True))
-
-    def accelerometer(self, entry, owner, bound):
-        body, placement = self.frame(entry, owner)
+        spatial = dict(zip(MOTION, [*there.angular, *there.linear], strict=True))
+        if sensor not in ("accelerometer", "rigid_contact"):
+            return spatial
         R = poses(self.tree, self.q)[0][body] @ placement.rotation
-        proper = self.point_acceleration(body, placement) - np.array(self.tree.gravity)
-        return dict(zip(MOTION[3:], R.T @ proper, strict=True))
+        origin = self.frames_accelerate[body] @ np.r_[placement.translation, 1.0]
+        proper = origin - (np.array(self.tree.gravity) if sensor == "accelerometer" else 0.0)
+        return spatial | dict(zip(MOTION[3:], R.T @ proper, strict=True))
 
-    def rigid_contact(self, entry, owner, bound):
-        body, placement = self.frame(entry, owner)
-        R = poses(self.tree, self.q)[0][body] @ placement.rotation
-        angular = self.angular_accelerometer(entry, owner, bound)
-        return angular | dict(zip(MOTION[3:], R.T @ self.point_acceleration(body, placement), strict=True))
+    @cached_property
+    def frames_accelerate(self) -> np.ndarray:
+        """The second derivatives of all bodies' rotations and origins in the world, (n_links, 3, 4), by differences."""
 
-    def point_acceleration(self, body: int, placement: pin.SE3) -> np.ndarray:
-        """Return the acceleration of a frame's origin in the world, by differences of its position."""
-
-        def position(t: float) -> np.ndarray:
+        def frames(t: float) -> np.ndarray:
             R, p = poses(self.tree, chart(self.tree, self.q, self.qd * t + self.qdd * t * t / 2))
-            return p[body] + R[body] @ placement.translation
+            return np.concatenate([R, np.array(p)[..., None]], axis=-1)
 
-        return derivative(lambda t: derivative(lambda s: position(t + s)))
+        return derivative(lambda t: derivative(lambda s: frames(t + s)))
 
 
 def wrench_in(placement: pin.SE3, wrench: np.ndarray) -> dict[str, float]:
@@ -231,12 +234,21 @@ def wrench_in(placement: pin.SE3, wrench: np.ndarray) -> dict[str, float]:
     return dict(zip(FORCE, [*there.angular, *there.linear], strict=True))
 
 
-@every_entry
-def test_true_values_as_readings_satisfy_the_system(tree, entry):
-    bound = system(tree, entry)
-    for seed in range(3):
-        q, qd, qdd, fx = random_state(tree, seed)
-        moving = Moving(tree, q, qd, qdd, fx)
+@cache
+def in_motion(seed: int) -> Moving:
+    return Moving(TREES["two_roots"], *random_state(TREES["two_roots"], seed))
+
+
+@every_sensor
+def test_true_values_as_readings_satisfy_the_system(tree, entries):
+    for entry in entries:
+        with noted(entry):
+            check_true_values(system(tree, entry))
+
+
+def check_true_values(bound: System) -> None:
+    for moving in map(in_motion, range(3)):
+        q, qd = moving.q, moving.qd
         y, d = moving.readings(bound), moving.truth.d(bound)
         assert y.shape == (bound.ny,)
         residual = bound.D(q) @ d + bound.b(q, qd, y)
@@ -250,46 +262,41 @@ def owners(tree: KinematicTree, entry: dict) -> list[str]:
     return [row.name.split(":")[1] for row in system(tree, entry).measurements]
 
 
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
-        ("all", ["joint1", "joint2", "joint3", "joint4", "joint5"]),
-        ("actuated", ["joint1", "joint2", "joint3", "joint5"]),
-        ("joint2", ["joint2"]),
-        (["joint5", "joint1", "joint5"], ["joint1", "joint5"]),
-        ({"except": ["joint1", "joint4"]}, ["joint2", "joint3", "joint5"]),
-        ({"except": "actuated"}, ["joint4"]),
-        ({"except": {"match": "joint[1-3]"}}, ["joint4", "joint5"]),
-        ({"except": "all"}, []),
-        ({"except": "joint1"}, ["joint2", "joint3", "joint4", "joint5"]),
-        ({"match": "joint[2-4]"}, ["joint2", "joint3", "joint4"]),
-    ],
-)
-@pytest.mark.parametrize("kind", ["joint_acceleration", "joint_torque"])
-def test_joint_selectors(tree, kind, selector, expected):
-    assert owners(tree, {"type": kind, "joints": selector}) == expected
+JOINTS_BY = [
+    ("all", ["joint1", "joint2", "joint3", "joint4", "joint5"]),
+    ("actuated", ["joint1", "joint2", "joint3", "joint5"]),
+    ("joint2", ["joint2"]),
+    (["joint5", "joint1", "joint5"], ["joint1", "joint5"]),
+    ({"except": ["joint1", "joint4"]}, ["joint2", "joint3", "joint5"]),
+    ({"except": "actuated"}, ["joint4"]),
+    ({"except": {"match": "joint[1-3]"}}, ["joint4", "joint5"]),
+    ({"except": "all"}, []),
+    ({"except": "joint1"}, ["joint2", "joint3", "joint4", "joint5"]),
+    ({"match": "joint[2-4]"}, ["joint2", "joint3", "joint4"]),
+]
+LINKS_BY = [
+    ("all", ["link1", "link2", "link3", "link4", "link5"]),
+    ("actuated", ["link1", "link2", "link3", "link5"]),
+    ("link4", ["link4"]),
+    ("tool", ["tool"]),
+    (["link5", "tool", "link1"], ["link1", "tool", "link5"]),
+    (["link2", "tool", "palm"], ["link2", "tool", "palm"]),
+    ({"except": ["link1", "link4"]}, ["link2", "link3", "link5"]),
+    ({"except": ["tool"]}, ["link1", "link3", "link4", "link5"]),
+    ({"except": {"match": "to.*|link1"}}, ["link3", "link4", "link5"]),
+    ({"match": "link[2-4]"}, ["link2", "link3", "link4"]),
+    ({"match": ".*"}, ["link1", "link2", "link3", "link4", "link5"]),
+    ({"match": "(to|link).*"}, ["link1", "link2", "link3", "link4", "link5"]),
+    ({"match": "to.*|link3"}, ["tool", "link3"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("selector", "expected"),
-    [
-        ("all", ["link1", "link2", "link3", "link4", "link5"]),
-        ("actuated", ["link1", "link2", "link3", "link5"]),
-        ("link4", ["link4"]),
-        ("tool", ["tool"]),
-        (["link5", "tool", "link1"], ["link1", "tool", "link5"]),
-        (["link2", "tool", "palm"], ["link2", "tool", "palm"]),
-        ({"except": ["link1", "link4"]}, ["link2", "link3", "link5"]),
-        ({"except": ["tool"]}, ["link1", "link3", "link4", "link5"]),
-        ({"except": {"match": "to.*|link1"}}, ["link3", "link4", "link5"]),
-        ({"match": "link[2-4]"}, ["link2", "link3", "link4"]),
-        ({"match": ".*"}, ["link1", "link2", "link3", "link4", "link5"]),
-        ({"match": "(to|link).*"}, ["link1", "link2", "link3", "link4", "link5"]),
-        ({"match": "to.*|link3"}, ["tool", "link3"]),
-    ],
-)
-def test_link_selectors(tree, selector, expected):
-    assert owners(tree, {"type": "external_wrench", "links": selector}) == expected
+def test_selectors(tree):
+    for selector, expected in JOINTS_BY:
+        for kind in ("joint_acceleration", "joint_torque"):
+            assert owners(tree, of(kind, joints=selector)) == expected, (kind, selector)
+    for selector, expected in LINKS_BY:
+        assert owners(tree, wrench(selector)) == expected, selector
 
 
 def test_selectors_as_objects(tree):
@@ -300,32 +307,12 @@ def test_selectors_as_objects(tree):
     assert select_places(tree, "palm") == [("palm", 1)]
 
 
-def test_a_frame_is_where_its_wrench_is_read(tree):
-    """A pure force through the frame's origin has no moment there."""
-    frame = tree.frames["tool"]
-    force = np.array([1.0, -2.0, 0.5])
-    d = np.zeros(system(tree, ENTRIES[0]).shape[1])
-    bound = system(tree, {"type": "external_wrench", "links": "tool"})
-    d[bound.column("fx", frame.link)] = np.r_[np.cross(frame.X.r, force), force]
-    q = tree.neutral_configuration()
-    reading = (bound.D(q) @ d)[-6:]
-    assert_close(reading, np.r_[np.zeros(3), frame.X.E @ force], ROUNDING)
-
-
-def test_roll_pitch_yaw_are_those_of_urdf(tree):
-    pose = system(tree, {"type": "external_wrench", "links": "link1", "frame": POSE}).rows[-1].equation
-    (block,) = pose.blocks(None).values()
-    X = pin.SE3(pin.rpy.rpyToMatrix(*POSE["rpy"]), np.array(POSE["xyz"])).inverse().toDualActionMatrix()
-    order = np.r_[3:6, 0:3]
-    assert_close(block, X[np.ix_(order, order)], PEER)
-
-
 def test_constant_values_take_no_reading(tree):
     bound = system(
         tree,
-        {"type": "joint_torque", "joints": "joint3", "value": [1, 2, 3]},
-        {"type": "joint_acceleration", "joints": "all", "value": 0.5},
-        {"type": "external_wrench", "links": "link1", "components": ["mx", "fz"], "value": [4, 5]},
+        torque("joint3", value=[1, 2, 3]),
+        of("joint_acceleration", joints="all", value=0.5),
+        wrench("link1", components=["mx", "fz"], value=[4, 5]),
     )
     assert bound.ny == 0
     assert bound.measurements == ()
@@ -335,20 +322,15 @@ def test_constant_values_take_no_reading(tree):
     assert_close(b[dynamics:], -np.r_[1, 2, 3, np.full(tree.nv, 0.5), 4, 5], ROUNDING)
 
 
-def test_sigma_is_one_number_or_one_a_component(tree):
-    bound = system(
-        tree,
-        {"type": "joint_torque", "joints": "joint3", "sigma": 2},
-        {"type": "external_wrench", "links": "link1", "components": ["mx", "fz"], "sigma": [0.1, 3]},
-        {"type": "joint_acceleration", "joints": "joint1"},
-    )
-    assert [row.equation.sigma for row in bound.measurements] == [(2.0, 2.0, 2.0), (0.1, 3.0), None]
+@every_sensor
+def test_a_range_is_that_of_each_reading(tree, entries):
+    for entry in entries:
+        with noted(entry):
+            check_range(tree, entry, {**entry, "range": [-5, None]})
 
 
-@every_entry
-def test_a_range_is_that_of_each_reading(tree, entry):
+def check_range(tree: KinematicTree, entry: dict, ranged: dict) -> None:
     """A prior is no sensor, and has none."""
-    ranged = {**entry, "range": [-5, None]}
     if entry["type"] == "prior":
         with pytest.raises(SensorConfigError, match="range"):
             system(tree, ranged)
@@ -362,24 +344,24 @@ def test_a_range_is_that_of_each_reading(tree, entry):
     assert SensorSet.from_dict(content) == sensor_set(ranged)
 
 
-def test_a_range_is_one_pair_or_one_a_component(tree):
+def test_a_sigma_and_a_range_are_for_all_or_one_a_component(tree):
     bound = system(
         tree,
-        {"type": "joint_torque", "joints": "joint3", "range": [-1, 2]},
-        {"type": "external_wrench", "links": "link1", "components": ["mx", "fz"], "range": [[-1, 1], [0, None]]},
-        {"type": "joint_acceleration", "joints": "joint1"},
+        torque("joint3", sigma=2, range=[-1, 2]),
+        wrench("link1", components=["mx", "fz"], sigma=[0.1, 3], range=[[-1, 1], [0, None]]),
+        of("joint_acceleration", joints="joint1"),
     )
-    ranges = [row.ranges for row in bound.measurements]
-    assert ranges == [((-1.0, 2.0),) * 3, ((-1.0, 1.0), (0.0, np.inf)), None]
+    assert [row.equation.sigma for row in bound.measurements] == [(2.0, 2.0, 2.0), (0.1, 3.0), None]
+    assert [row.ranges for row in bound.measurements] == [((-1.0, 2.0),) * 3, ((-1.0, 1.0), (0.0, np.inf)), None]
 
 
 def test_components_of_one_wrench_may_be_known_and_measured(tree):
     """A point contact: its forces are measured, its moments are zero."""
     bound = system(
         tree,
-        {"type": "external_wrench", "links": "link1", "components": ["fx", "fy"]},
-        {"type": "external_wrench", "links": "link1", "components": ["mx", "my", "mz"], "value": 0},
-        {"type": "external_wrench", "links": "link1", "components": ["fz"]},
+        wrench("link1", components=["fx", "fy"]),
+        wrench("link1", components=["mx", "my", "mz"], value=0),
+        wrench("link1", components=["fz"]),
     )
     assert bound.measurement_names == ("fx:link1.fx", "fx:link1.fy", "fx:link1.fz")
     assert bound.reading({"fx:link1": [1, 2, 3]}).tolist() == [1, 2, 3]
@@ -387,195 +369,121 @@ def test_components_of_one_wrench_may_be_known_and_measured(tree):
 
 
 # Entries that fit no robot, and what the message must say.
+UNKNOWN = [
+    (torque("joint_3"), r"moving joint 'joint_3'.*'joint3'"),
+    (torque(["joint1", "xyz"]), r"'xyz'.*Known: joint1"),
+    (of("joint_acceleration", joints={"except": ["jiont2"]}), r"'jiont2'.*mean 'joint2'"),
+    (wrench("tol"), r"moving link 'tol'.*mean 'tool'"),
+    (wrench("wall"), r"moving link 'wall'"),
+    (wrench("link2", frame="palme"), r"'palme'.*'palm'"),
+    (of("accelerometer", links="imu"), r"moving link 'imu'"),
+    (of("force_torque", joints="link1"), r"moving joint 'link1'.*'joint1'"),
+    (of("linear_relation", name="gear", terms={"qdd:jiont1": 1}), r"variable 'qdd:jiont1'.*mean 'qdd:joint\d'"),
+    (of("linear_relation", name="gear", terms={"fx:link1": 1}), r"variable 'fx:link1'"),
+]
 UNFIT = [
+    (wrench("link1", frame="tool"), r"link 'link1': frame 'tool' is fixed to link 'link2'"),
+    (wrench("link1", frame="wall"), r"frame 'wall' is fixed to the world"),
+    (wrench("link1", components=["mx", "mx"]), r"component is listed twice: mx, mx"),
+    (torque(value=[1, 2]), r"value of 'tau:joint1' has 2 numbers, expected one or 3"),
+    (wrench("link1", sigma=[1, 2]), r"sigma of 'fx:link1' has 2 numbers, expected one or 6"),
+    (wrench("link1", range=[[1, 2], [3, 4]]), r"range of 'fx:link1' has 2 pairs, expected one or 6"),
+    (torque({"match": "arm.*"}), r"no moving joint.*'arm\.\*'"),
+    (wrench({"match": "w"}), r"no moving link.*pattern 'w'"),
     (
-        {"type": "joint_torque", "joints": "joint_3"},
-        UnknownSensorNameError,
-        r"moving joint 'joint_3'.*'joint3'",
-    ),
-    ({"type": "joint_torque", "joints": ["joint1", "xyz"]}, UnknownSensorNameError, r"'xyz'.*Known: joint1"),
-    (
-        {"type": "joint_acceleration", "joints": {"except": ["jiont2"]}},
-        UnknownSensorNameError,
-        r"'jiont2'.*mean 'joint2'",
-    ),
-    ({"type": "external_wrench", "links": "tol"}, UnknownSensorNameError, r"moving link 'tol'.*mean 'tool'"),
-    ({"type": "external_wrench", "links": "wall"}, UnknownSensorNameError, r"moving link 'wall'"),
-    (
-        {"type": "external_wrench", "links": "link2", "frame": "palme"},
-        UnknownSensorNameError,
-        r"'palme'.*'palm'",
-    ),
-    (
-        {"type": "external_wrench", "links": "link1", "frame": "tool"},
-        SensorConfigError,
-        r"link 'link1': frame 'tool' is fixed to link 'link2'",
-    ),
-    (
-        {"type": "external_wrench", "links": "link1", "frame": "wall"},
-        SensorConfigError,
-        r"frame 'wall' is fixed to the world",
-    ),
-    (
-        {"type": "external_wrench", "links": "link1", "components": ["mx", "mx"]},
-        SensorConfigError,
-        r"component is listed twice: mx, mx",
-    ),
-    (
-        {"type": "joint_torque", "joints": "all", "value": [1, 2]},
-        SensorConfigError,
-        r"value of 'tau:joint1' has 2 numbers, expected one or 3",
-    ),
-    (
-        {"type": "external_wrench", "links": "link1", "sigma": [1, 2]},
-        SensorConfigError,
-        r"sigma of 'fx:link1' has 2 numbers, expected one or 6",
-    ),
-    (
-        {"type": "external_wrench", "links": "link1", "range": [[1, 2], [3, 4]]},
-        SensorConfigError,
-        r"range of 'fx:link1' has 2 pairs, expected one or 6",
-    ),
-    (
-        {"type": "joint_torque", "joints": {"match": "arm.*"}},
-        SensorConfigError,
-        r"no moving joint.*'arm\.\*'",
-    ),
-    ({"type": "external_wrench", "links": {"match": "w"}}, SensorConfigError, r"no moving link.*pattern 'w'"),
-    ({"type": "accelerometer", "links": "imu"}, UnknownSensorNameError, r"moving link 'imu'"),
-    (
-        {"type": "accelerometer", "links": "link1", "frame": "tool"},
-        SensorConfigError,
+        of("accelerometer", links="link1", frame="tool"),
         r"accelerometer on link 'link1': frame 'tool' is fixed to link 'link2'",
     ),
     (
-        {"type": "force_torque", "joints": "joint1", "frame": "tool"},
-        SensorConfigError,
+        of("force_torque", joints="joint1", frame="tool"),
         r"force_torque on link 'link1': frame 'tool' is fixed to link 'link2'",
     ),
-    ({"type": "force_torque", "joints": "link1"}, UnknownSensorNameError, r"moving joint 'link1'.*'joint1'"),
     (
-        {"type": "rigid_contact", "links": "link1", "components": ["ax"], "value": [1, 2]},
-        SensorConfigError,
+        of("rigid_contact", links="link1", components=["ax"], value=[1, 2]),
         r"value of 'contact:link1' has 2 numbers, expected one or 1",
     ),
-    (
-        {"type": "linear_relation", "name": "gear", "terms": {"qdd:jiont1": 1}},
-        UnknownSensorNameError,
-        r"variable 'qdd:jiont1'.*mean 'qdd:joint\d'",
-    ),
-    (
-        {"type": "linear_relation", "name": "gear", "terms": {"fx:link1": 1}},
-        UnknownSensorNameError,
-        r"variable 'fx:link1'",
-    ),
 ]
+REFUSED = [*((UnknownSensorNameError, *row) for row in UNKNOWN), *((SensorConfigError, *row) for row in UNFIT)]
 
 
-@pytest.mark.parametrize(("entry", "error", "message"), UNFIT)
-def test_what_does_not_fit_the_robot_is_refused(tree, entry, error, message):
+@pytest.mark.parametrize(("error", "entry", "message"), REFUSED)
+def test_what_does_not_fit_the_robot_is_refused(tree, error, entry, message):
     with pytest.raises(error, match=message) as caught:
-        system(tree, {"type": "joint_torque", "joints": "joint1"}, entry)
+        system(tree, torque("joint1"), entry)
     assert str(caught.value).startswith(f"sensors 'test', measurement 2 ({entry['type']}): ")
 
 
 def test_an_unknown_name_keeps_what_is_known(tree):
     with pytest.raises(UnknownSensorNameError) as caught:
-        system(tree, {"type": "joint_torque", "joints": "arm"})
+        system(tree, torque("arm"))
     assert caught.value.name == "arm"
     assert caught.value.known == tree.joint_names
 
 
-@pytest.mark.parametrize(
-    "entries",
-    [
-        [{"type": "joint_torque", "joints": "all"}, {"type": "joint_torque", "joints": "joint2"}],
-        [
-            {"type": "joint_torque", "joints": "joint2"},
-            {"type": "joint_torque", "joints": "joint2", "value": 0},
-        ],
-        [{"type": "joint_torque", "joints": "joint2", "sigma": 1}] * 2,
-    ],
-)
-def test_what_is_measured_twice_is_refused(tree, entries):
-    with pytest.raises(SensorConfigError, match=r"'tau:joint2' is given twice\. Remove one"):
-        system(tree, *entries)
-
-
-def test_a_component_measured_twice_is_named(tree):
-    entries = [
-        {"type": "external_wrench", "links": "link3", "components": ["mx", "fz"]},
-        {"type": "external_wrench", "links": "link3", "components": ["fz"], "value": 1},
-    ]
-    with pytest.raises(SensorConfigError, match=r"'fx:link3\.fz' is given twice"):
-        system(tree, *entries)
+def test_what_is_measured_twice_is_refused(tree):
+    cell = wrench("link3", components=["mx", "fz"])
+    for name, *entries in (
+        ("tau:joint2", torque(), torque("joint2")),
+        ("tau:joint2", torque("joint2"), torque("joint2", value=0)),
+        ("tau:joint2", *[torque("joint2", sigma=1)] * 2),
+        (r"fx:link3\.fz", cell, wrench("link3", components=["fz"], value=1)),
+    ):
+        with noted(entries), pytest.raises(SensorConfigError, match=rf"'{name}' is given twice\. Remove one"):
+            system(tree, *entries)
 
 
 # Content that follows no schema: the entry, the path to the offending thing, and what the message must say.
 INVALID = [
-    ({"type": "joint_torque"}, ("joints",), "joint_torque lacks 'joints'"),
+    (of("joint_torque"), ("joints",), "joint_torque lacks 'joints'"),
     ({"joints": "all"}, (), "type"),
     ({"type": 3}, (), "type"),
     (3, (), "expected fields by name"),
-    ({"type": "joint_torque", "joints": "all", "colour": 1}, ("colour",), "'colour' is no field of joint_torque"),
-    ({"type": "joint_torque", "joints": 3}, ("joints",), "expected text or a list or {except: names}"),
+    (torque(colour=1), ("colour",), "'colour' is no field of joint_torque"),
+    (torque(3), ("joints",), "expected text or a list or {except: names}"),
+    (torque({"excpt": "a"}), ("joints", "excpt"), "'excpt' is no field of a selector. Did you mean 'except'"),
+    (torque({"match": "("}), ("joints", "match"), "regular expression"),
+    (torque(["joint1", 2]), ("joints", 1), "it is 2, expected text"),
+    (torque(sigma=0), ("sigma",), "greater than 0"),
+    (torque(sigma=[1, -1]), ("sigma", 1), "greater than 0"),
+    (torque(value=float("nan")), ("value",), "finite"),
+    (torque(range=[2, 1]), ("range",), "from 2 to 1 holds nothing"),
+    (torque(range=[[0, 1], [1, 1]]), ("range",), "from 1 to 1 holds nothing"),
+    (torque(range=[]), ("range",), "at least 2 items"),
+    (torque(range=[0, float("inf")]), ("range", 1), "finite"),
+    (torque(range=[0, 1], value=0), ("range",), "known value takes no"),
+    (of("rigid_contact", links="all", range=[0, 1]), ("range",), "`value: null`"),
+    (torque(value=[0, float("inf")]), ("value", 1), "finite"),
+    (wrench(components=["mq"]), ("components", 0), "'mx'"),
+    (wrench(frame={"xyz": [1, 2]}), ("frame", "xyz"), "3 items"),
+    (wrench(frame={"rpy": [1, 2, "x"]}), ("frame", "rpy", 2), "number"),
     (
-        {"type": "joint_torque", "joints": {"excpt": "a"}},
-        ("joints", "excpt"),
-        "'excpt' is no field of a selector. Did you mean 'except'",
-    ),
-    ({"type": "joint_torque", "joints": {"match": "("}}, ("joints", "match"), "regular expression"),
-    ({"type": "joint_torque", "joints": ["joint1", 2]}, ("joints", 1), "it is 2, expected text"),
-    ({"type": "joint_torque", "joints": "all", "sigma": 0}, ("sigma",), "greater than 0"),
-    ({"type": "joint_torque", "joints": "all", "sigma": [1, -1]}, ("sigma", 1), "greater than 0"),
-    ({"type": "joint_torque", "joints": "all", "value": float("nan")}, ("value",), "finite"),
-    ({"type": "joint_torque", "joints": "all", "range": [2, 1]}, ("range",), "from 2 to 1 holds nothing"),
-    ({"type": "joint_torque", "joints": "all", "range": [[0, 1], [1, 1]]}, ("range",), "from 1 to 1 holds nothing"),
-    ({"type": "joint_torque", "joints": "all", "range": []}, ("range",), "at least 2 items"),
-    ({"type": "joint_torque", "joints": "all", "range": [0, float("inf")]}, ("range", 1), "finite"),
-    ({"type": "joint_torque", "joints": "all", "range": [0, 1], "value": 0}, ("range",), "known value takes no"),
-    ({"type": "rigid_contact", "links": "all", "range": [0, 1]}, ("range",), "`value: null`"),
-    ({"type": "joint_torque", "joints": "all", "value": [0, float("inf")]}, ("value", 1), "finite"),
-    ({"type": "external_wrench", "links": "all", "components": ["mq"]}, ("components", 0), "'mx'"),
-    ({"type": "external_wrench", "links": "all", "frame": {"xyz": [1, 2]}}, ("frame", "xyz"), "3 items"),
-    (
-        {"type": "external_wrench", "links": "all", "frame": {"rpy": [1, 2, "x"]}},
-        ("frame", "rpy", 2),
-        "number",
-    ),
-    (
-        {"type": "external_wrench", "links": "all", "frame": {"rpz": [1, 2, 3]}},
+        wrench(frame={"rpz": [1, 2, 3]}),
         ("frame", "rpz"),
         "'rpz' is no field of a pose. Did you mean 'rpy'. Its fields are xyz, rpy, relative_to",
     ),
-    ({"type": "accelerometer", "links": "all", "components": ["wx"]}, ("components", 0), "'ax'"),
-    ({"type": "force_torque", "joints": "all", "measures": "both"}, ("measures",), "parent_on_child"),
+    (of("accelerometer", links="all", components=["wx"]), ("components", 0), "'ax'"),
+    (of("force_torque", joints="all", measures="both"), ("measures",), "parent_on_child"),
     (
-        {"type": "force_torque", "joints": "all", "links": "all"},
+        of("force_torque", joints="all", links="all"),
         ("links",),
         "'links' is no field of force_torque. Did you mean 'joints'. Its fields",
     ),
-    ({"type": "linear_relation", "name": "", "terms": {"qdd:joint1": 1}}, ("name",), "at least 1"),
-    ({"type": "linear_relation", "name": "x", "terms": {}}, ("terms",), "at least 1"),
-    (
-        {"type": "linear_relation", "name": "x", "terms": {"qdd:joint1": float("nan")}},
-        ("terms", "qdd:joint1"),
-        "finite",
-    ),
+    (of("linear_relation", name="", terms={"qdd:joint1": 1}), ("name",), "at least 1"),
+    (of("linear_relation", name="x", terms={}), ("terms",), "at least 1"),
+    (of("linear_relation", name="x", terms={"qdd:joint1": float("nan")}), ("terms", "qdd:joint1"), "finite"),
 ]
 
 
 @pytest.mark.parametrize(("entry", "path", "message"), INVALID)
 def test_a_config_that_breaks_the_schema_is_refused_with_its_path(entry, path, message):
     with pytest.raises(InvalidConfigError, match=message) as caught:
-        sensor_set({"type": "joint_torque", "joints": "all"}, entry)
+        sensor_set(torque(), entry)
     assert caught.value.path == ("measurements", 1, *path)
     assert f"at {place(caught.value.path)}: " in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("content", "path"),
-    [
+def test_a_config_that_is_none_is_refused_with_its_path():
+    for content, path in (
         (None, ()),
         ([], ()),
         ("text", ()),
@@ -583,20 +491,18 @@ def test_a_config_that_breaks_the_schema_is_refused_with_its_path(entry, path, m
         ({"name": "", "measurements": []}, ("name",)),
         ({"name": "x"}, ("measurements",)),
         ({"name": "x", "measurements": "all"}, ("measurements",)),
-        ({"name": "x", "measurements": {"type": "joint_torque"}}, ("measurements",)),
+        ({"name": "x", "measurements": of("joint_torque")}, ("measurements",)),
         ({"name": "x", "measurements": [], "sensors": 1}, ("sensors",)),
         ({"name": "x", "measurements": [], "source": 1}, ("source",)),
-    ],
-)
-def test_a_config_that_is_none_is_refused_with_its_path(content, path):
-    with pytest.raises(InvalidConfigError) as caught:
-        SensorSet.from_dict(content)
-    assert caught.value.path == path
+    ):
+        with noted(content), pytest.raises(InvalidConfigError) as caught:
+            SensorSet.from_dict(content)
+        assert caught.value.path == path, content
 
 
 def test_an_unknown_sensor_is_refused_with_the_closest():
     with pytest.raises(UnknownSensorNameError, match=r"sensor type 'joint_torqe'.*'joint_torque'") as caught:
-        sensor_set({"type": "joint_torqe", "joints": "all"})
+        sensor_set(of("joint_torqe", joints="all"))
     assert set(caught.value.known) == set(measurement_types())
 
 
@@ -607,7 +513,7 @@ def test_the_schema_lists_every_sensor():
 
 
 def test_configs_cannot_be_changed_by_attribute():
-    measurement = sensor_set(ENTRIES[0]).measurements[0]
+    measurement = sensor_set(torque()).measurements[0]
     with pytest.raises(ValueError, match="frozen"):
         measurement.joints = "joint1"
 
@@ -646,88 +552,34 @@ def test_other_packages_may_offer_sensors(monkeypatch):
     assert registry.measurement_types.__wrapped__()["other"] is Other
 
 
-@pytest.mark.parametrize("known", ["joint_acceleration", "joint_torque"])
-def test_a_square_set_determines_the_motion(known):
-    """ID and FD as configs, solved as they stand, give the true motion."""
-    tree = random_tree(6, seed=21)
-    q, qd, qdd, fx = random_state(tree, 21)
-    truth = newton_euler(tree, q, qd, qdd, fx)
-    bound = system(tree, {"type": known, "joints": "all"}, {"type": "external_wrench", "links": "all"})
-    assert bound.shape[0] == bound.shape[1]
-    y = np.concatenate([truth.qdd if known == "joint_acceleration" else truth.tau, fx.ravel()])
-    d = spla.spsolve(bound.D(q).tocsc(), -bound.b(q, qd, y))
-    assert_close(d, truth.d(bound), SOLVED)
-
-
-NAMED = [
-    {"type": "joint_acceleration", "joints": "joint2"},
-    {"type": "joint_torque", "joints": {"match": "joint5"}},
-    {"type": "external_wrench", "links": ["tool"], "components": ["fz", "mx"]},
-    {"type": "accelerometer", "links": "link4", "frame": POSE, "sigma": 0.1},
-    {"type": "angular_accelerometer", "links": "tool"},
-    {"type": "link_acceleration", "links": "palm"},
-    {"type": "rigid_contact", "links": "link5"},
-    {"type": "force_torque", "joints": "joint3"},
-    {"type": "net_wrench", "links": "link3"},
-    {"type": "prior", "variables": ["fx:link3"], "sigma": 1},
-]
-
-
-@pytest.mark.parametrize("entry", NAMED, ids=[entry["type"] for entry in NAMED])
-def test_a_reading_can_be_called_by_its_sensors_name(tree, entry):
-    plain, named = system(tree, entry).rows[-1], system(tree, {**entry, "name": "mine"}).rows[-1]
-    assert named.name == "mine"
-    assert named.equation.components == plain.equation.components
-    if named.equation.is_measured:
-        bound = system(tree, {**entry, "name": "mine"})
-        assert bound.reading({"mine": np.arange(bound.ny)}).tolist() == list(range(bound.ny))
-    q, qd, *_ = random_state(tree, 1)
-    (block,), (expected,) = (
-        system(tree, e).rows[-1].equation.blocks(velocities(tree, q, qd)).values()
-        for e in ({**entry, "name": "mine"}, entry)
-    )
-    assert_close(block, expected, ROUNDING)
-
-
-def test_every_sensor_can_be_named():
-    assert {entry["type"] for entry in NAMED} | {"linear_relation"} == set(measurement_types())
-
-
-@pytest.mark.parametrize(
-    "entry", [{"type": "joint_torque", "joints": "all"}, {"type": "accelerometer", "links": "all"}]
-)
-def test_a_name_is_for_one_reading(tree, entry):
-    with pytest.raises(SensorConfigError, match=r"name 'mine' is for one reading, and this sensor reads 5 things \("):
-        system(tree, {**entry, "name": "mine"})
+def test_a_name_is_for_one_reading(tree):
+    for entry in (torque(name="mine"), of("accelerometer", links="all", name="mine")):
+        said = r"name 'mine' is for one reading, and this sensor reads 5 things \("
+        with noted(entry), pytest.raises(SensorConfigError, match=said):
+            system(tree, entry)
 
 
 def test_two_sensors_of_one_name_are_refused():
-    twice = [
-        {"type": "accelerometer", "links": "link1", "name": "imu"},
-        {"type": "joint_torque", "joints": "joint1", "name": "imu"},
-    ]
+    twice = [of("accelerometer", links="link1", name="imu"), torque("joint1", name="imu")]
     with pytest.raises(InvalidConfigError, match="two sensors are named 'imu'") as caught:
         sensor_set(*twice)
     assert caught.value.path == ("measurements", 1, "name")
-    relation = {"type": "linear_relation", "name": "imu", "terms": {"qdd:joint1": 1}}
+    relation = of("linear_relation", name="imu", terms={"qdd:joint1": 1})
     assert len(sensor_set(twice[0], relation).measurements) == 2
 
 
-def test_a_pose_may_be_relative_to_a_frame(tree):
-    """On the frame `tool` of link 2, a pose in its coordinates."""
-    entry = {"type": "external_wrench", "links": "link2", "frame": {**POSE, "relative_to": "tool"}}
-    (block,) = system(tree, entry).rows[-1].equation.blocks(None).values()
-    placement = pin.SE3(tree.frames["tool"].X.E.T, tree.frames["tool"].X.r) * pin.SE3(
-        pin.rpy.rpyToMatrix(*POSE["rpy"]), np.array(POSE["xyz"])
-    )
+def test_roll_pitch_yaw_of_a_pose_are_those_of_urdf_and_relative_to_a_frame_where_one_is_named(tree):
+    pose = pin.SE3(pin.rpy.rpyToMatrix(*POSE["rpy"]), np.array(POSE["xyz"]))
+    tool = pin.SE3(tree.frames["tool"].X.E.T, tree.frames["tool"].X.r)
     order = np.r_[3:6, 0:3]
-    assert_close(block, placement.inverse().toDualActionMatrix()[np.ix_(order, order)], PEER)
-    wrong = {**entry, "links": "link1"}
+    for frame, placement in ((POSE, pose), ({**POSE, "relative_to": "tool"}, tool * pose)):
+        (block,) = system(tree, wrench("link2", frame=frame)).rows[-1].equation.blocks(None).values()
+        assert_close(block, placement.inverse().toDualActionMatrix()[np.ix_(order, order)], PEER)
     with pytest.raises(SensorConfigError, match="frame 'tool' is fixed to link 'link2'"):
-        system(tree, wrong)
+        system(tree, wrench("link1", frame={**POSE, "relative_to": "tool"}))
 
 
 def test_quarter_turns_of_a_pose_are_exact(tree):
-    entry = {"type": "external_wrench", "links": "link1", "frame": {"rpy": [np.pi / 2, 2.2e-16, -np.pi]}}
+    entry = wrench("link1", frame={"rpy": [np.pi / 2, 2.2e-16, -np.pi]})
     (block,) = system(tree, entry).rows[-1].equation.blocks(None).values()
     assert set(np.abs(block).ravel()) == {0.0, 1.0}

@@ -1,11 +1,8 @@
 """Names are labels: whatever sensors are called, the same is computed, found and said, but for the names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-import pytest
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.measurements.registry import measurement_types
@@ -17,6 +14,7 @@ from nori_dyn.observe.report import ObservabilityReport, observability
 from nori_dyn.program.export.interface import Interface
 from nori_dyn.system.builder import System
 from nori_dyn.system.side_by_side import SideBySide
+from tests.covering import covering
 from tests.systems import sensor_set
 from tests.trees import random_state
 
@@ -71,13 +69,13 @@ SENSORS: dict[str, dict[str, Any]] = {
     "prior": {"variables": ["fx:link5"], "sigma": 1},
     "rigid_contact": {"links": "sole5"},
 }
-NAMES = [
-    ("left", "right", "other"),
-    ("fx:link5", "fx:link1", "qdd:joint3"),  # each after the other's link, and after what it is not
-    ("x:sole5", "x:sole1", "relation:sole5"),
-    ("f:link1.mx", "a:link5", "tau:joint1.fx"),
-    ("sole5", "link1", "dynamics"),
-]
+CROSSED = ("fx:link5", "fx:link1", "qdd:joint3")  # each after the other's link, and after what it is not
+NAMES = {
+    "free": ("left", "right", "other"),
+    "relations": ("x:sole5", "x:sole1", "relation:sole5"),
+    "components": ("f:link1.mx", "a:link5", "tau:joint1.fx"),
+    "places": ("sole5", "link1", "dynamics"),
+}
 """What to call the cells and another sensor."""
 
 
@@ -117,6 +115,8 @@ def assert_same(plain: System, *others: System) -> ObservabilityReport:
         np.testing.assert_array_equal(plain.b(q, qd, y), other.b(q, qd, y))
         assert [row.units for row in plain.rows] == [row.units for row in other.rows]
         assert [row.is_dynamic for row in plain.rows] == [row.is_dynamic for row in other.rows]
+        assert [row.equation.components for row in plain.rows] == [row.equation.components for row in other.rows]
+        np.testing.assert_array_equal(other.reading({row.name: y[row.y] for row in other.measurements}), y)
         assert units_in_c(plain) == units_in_c(other)
         found = observability(other, n=1)
         assert said(report) == said(found)
@@ -125,21 +125,24 @@ def assert_same(plain: System, *others: System) -> ObservabilityReport:
     return report
 
 
-@pytest.mark.parametrize("where", CELLS)
-def test_special_poses_are_those_of_the_frames_that_sensors_read_in(where):
-    report = assert_same(system(*CELLS[where]), *(system(*named(CELLS[where], names)) for names in NAMES))
+@covering(strength=1, where=[*CELLS], names=NAMES)
+def test_special_poses_are_those_of_the_frames_that_sensors_read_in(where, names):
+    cells = CELLS[where]
+    report = assert_same(system(*cells), system(*named(cells, CROSSED)), system(*named(cells, names)))
     assert report.is_observable
     assert {condition.condition: condition.lost for condition in report.loses_rank} == {"parallel": 1, "coplanar": 1}
     assert str(report).count("a couple about the common normal") == 1
 
 
-@pytest.mark.parametrize("kind", SENSORS)
-def test_renaming_a_sensor_changes_labels_only(kind):
+@covering(strength=1, kind=[*SENSORS], names={"crossed": CROSSED, "places": NAMES["places"]})
+def test_renaming_a_sensor_changes_labels_only(kind, names):
     entry = {"type": kind, **SENSORS[kind]}
     if kind == "linear_relation":
         entry["name"] = "plain"
     entries = [*CELLS["frames"], entry]
-    assert_same(system(*entries), *(system(*named(entries, names)) for names in NAMES[1::3]))
+    other = system(*named(entries, names))
+    assert_same(system(*entries), other)
+    assert other.rows[-1].name == ("relation:" if kind == "linear_relation" else "") + names[2]
 
 
 def test_every_sensor_is_renamed():

@@ -1,7 +1,5 @@
 """Offsets of sensors: every sensor may have one, and what it is estimated to be is that of dense least squares."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -14,15 +12,16 @@ from nori_dyn.measurements.registry import BUILT_IN
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.observe.contacts import wrench_readings
 from tests.agreement.test_weighted import reference
-from tests.contracts.test_measurements import ENTRIES
+from tests.contracts.test_measurements import ENTRIES, of, torque, wrench
+from tests.noted import noted
 from tests.systems import sensor_set
 from tests.tolerances import EXACT, ROUNDING, SOLVED, assert_close
 from tests.trees import TREES, random_state
 
 TREE = TREES["two_roots"]
 OFFSET = {"sigma": 0.5, "mean": -0.2}
-READINGS = [entry for entry in ENTRIES if entry["type"] != "prior"]
-every_reading = pytest.mark.parametrize("entry", READINGS, ids=[json.dumps(entry)[:70] for entry in READINGS])
+READINGS = {kind: entries for kind, entries in ENTRIES.items() if kind != "prior"}
+every_sensor = pytest.mark.parametrize("entries", READINGS.values(), ids=READINGS)
 
 
 def system(*entries: dict) -> nd.System:
@@ -30,18 +29,21 @@ def system(*entries: dict) -> nd.System:
 
 
 def test_every_sensor_but_the_prior_has_an_offset():
-    assert {entry["type"] for entry in READINGS} == set(BUILT_IN) - {"prior"}
+    assert set(READINGS) == set(BUILT_IN) - {"prior"}
 
 
-@every_reading
-def test_config_goes_to_a_dictionary_and_back(entry):
-    first = sensor_set({**entry, "offset": OFFSET})
-    assert nd.SensorSet.from_dict(json.loads(json.dumps(first.to_dict()))) == first
-    assert first.fingerprint != sensor_set(entry).fingerprint
+@every_sensor
+def test_an_offset_adds_one_unknown_a_row_and_its_prior_and_what_a_reading_is_besides_stays(entries):
+    for entry in entries:
+        with noted(entry):
+            check_unknowns(entry)
+            check_reading(entry)
+            config = sensor_set({**entry, "offset": OFFSET})
+            assert nd.SensorSet.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+            assert config.fingerprint != sensor_set(entry).fingerprint
 
 
-@every_reading
-def test_an_offset_adds_one_unknown_a_row_and_its_prior(entry):
+def check_unknowns(entry: dict) -> None:
     plain, found = system(entry), system({**entry, "offset": OFFSET})
     n, (_, columns) = plain.ny, plain.shape
     assert found.shape == (plain.shape[0] + n, columns + n)
@@ -59,8 +61,7 @@ def test_an_offset_adds_one_unknown_a_row_and_its_prior(entry):
     assert set(found.weight_names) >= {row.name for row in found.rows if row.name.startswith("prior:offset:")}
 
 
-@every_reading
-def test_what_a_reading_is_besides_stays(entry):
+def check_reading(entry: dict) -> None:
     plain, found = system({**entry, "range": [-5, 5]}), system({**entry, "range": [-5, 5], "offset": OFFSET})
     at = velocities(TREE, *random_state(TREE, 1)[:2])
     for with_offset, row in zip(found.measurements, plain.measurements, strict=True):
@@ -79,34 +80,31 @@ def test_what_a_reading_is_besides_stays(entry):
 
 def test_numbers_are_one_or_one_a_component():
     each = {"sigma": [0.1, 0.2, 0.3], "mean": [1, 2, 3]}
-    bound = system({"type": "accelerometer", "links": "link2", "offset": each})
+    bound = system(of("accelerometer", links="link2", offset=each))
     (row,) = (row for row in bound.rows if row.name == "prior:offset:acc:link2")
     assert row.equation.sigma == (0.1, 0.2, 0.3)
     assert row.equation.value == (1, 2, 3)
     for wrong in ({"sigma": [1, 2]}, {"sigma": 1, "mean": [1, 2]}):
         with pytest.raises(SensorConfigError, match=r"of 'offset:acc:link2' has 2 numbers, expected one or 3"):
-            system({"type": "accelerometer", "links": "link2", "offset": wrong})
+            system(of("accelerometer", links="link2", offset=wrong))
 
 
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ({"type": "joint_torque", "joints": "all", "value": 0, "offset": {"sigma": 1}}, "a known value has no offset"),
-        ({"type": "rigid_contact", "links": "link5", "offset": {"sigma": 1}}, "a known value has no offset"),
-        ({"type": "prior", "variables": ["f"], "sigma": 1, "offset": {"sigma": 1}}, "offset"),
-        ({"type": "joint_torque", "joints": "all", "offset": {}}, "sigma"),
-        ({"type": "joint_torque", "joints": "all", "offset": {"sigma": 0}}, "greater than 0"),
-        ({"type": "joint_torque", "joints": "all", "offset": {"sigma": 1, "drift": 2}}, "drift"),
-        ({"type": "joint_torque", "joints": "all", "offset": 0.5}, "offset"),
-    ],
-)
-def test_what_cannot_be_is_refused(entry, said):
-    with pytest.raises(InvalidConfigError, match=said):
-        sensor_set(entry)
+def test_what_cannot_be_is_refused():
+    for entry, said in (
+        (torque(value=0, offset={"sigma": 1}), "a known value has no offset"),
+        (of("rigid_contact", links="link5", offset={"sigma": 1}), "a known value has no offset"),
+        (of("prior", variables=["f"], sigma=1, offset={"sigma": 1}), "offset"),
+        (torque(offset={}), "sigma"),
+        (torque(offset={"sigma": 0}), "greater than 0"),
+        (torque(offset={"sigma": 1, "drift": 2}), "drift"),
+        (torque(offset=0.5), "offset"),
+    ):
+        with noted(entry), pytest.raises(InvalidConfigError, match=said):
+            sensor_set(entry)
 
 
 def test_offsets_of_sensors_that_come_and_go_are_refused():
-    cell = {"type": "external_wrench", "links": "link3", "offset": {"sigma": 1}}
+    cell = wrench("link3", offset={"sigma": 1})
     config = {"name": "feet", "measurements": [], "contacts": {"foot": {"open": [], "closed": [cell]}}}
     with pytest.raises(InvalidConfigError, match="put this sensor under `measurements`") as caught:
         nd.SensorSet.from_dict(config)
@@ -114,23 +112,21 @@ def test_offsets_of_sensors_that_come_and_go_are_refused():
 
 
 def test_a_prior_on_all_is_not_on_offsets():
-    torques = {"type": "joint_torque", "joints": "joint2", "offset": OFFSET}
-    rows = system(torques, {"type": "prior", "variables": "all", "sigma": 1}).rows
+    rows = system(torque("joint2", offset=OFFSET), of("prior", variables="all", sigma=1)).rows
     assert [row.name for row in rows if "offset" in row.name] == ["prior:offset:tau:joint2"]
 
 
 def test_a_wrench_is_where_a_load_cell_with_an_offset_reads_it():
-    cell = {"type": "external_wrench", "links": "tool", "offset": OFFSET}
-    rows = wrench_readings(system(cell))[TREE.frames["tool"].link]
+    rows = wrench_readings(system(wrench("tool", offset=OFFSET)))[TREE.frames["tool"].link]
     assert [row.name for row in rows] == ["fx:tool"]
 
 
 ARM = nd.autotree(3, skew=0.4)
 DRIFTING = sensor_set(
-    {"type": "joint_acceleration", "joints": "all", "sigma": 0.2},
-    {"type": "external_wrench", "links": "all", "value": 0},
-    {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 3.0, "mean": 1.0}},
-    {"type": "accelerometer", "links": "link3", "name": "imu", "sigma": 0.05},
+    of("joint_acceleration", joints="all", sigma=0.2),
+    wrench(value=0),
+    torque(sigma=0.1, offset={"sigma": 3.0, "mean": 1.0}),
+    of("accelerometer", links="link3", name="imu", sigma=0.05),
 )
 
 
@@ -167,36 +163,24 @@ def test_a_constant_offset_is_found_where_another_sensor_tells_the_truth():
     assert_close(found.tau, tau, SOLVED)
 
 
-def test_without_its_reading_an_offset_is_its_mean(plan):
+def test_without_its_reading_an_offset_is_its_mean_and_what_is_known_of_it_weighs_as_told(plan):
+    assert nd.observability(plan.system).is_observable  # by the priors on offsets
+    at = np.zeros(3), np.zeros(3)
     y = np.random.default_rng(3).normal(size=plan.system.ny)
+    solver = plan.solver("numpy")
+    known = solver.solve(*at, y, weights={"prior:offset:tau:joint2": 1e9})
+    assert abs(known["offset:tau:joint2"] - 1) < 1e-6
     y[plan.system.measurement_names.index("tau:joint2")] = np.nan
-    found = plan.solver("numpy").solve(np.zeros(3), np.zeros(3), y, missing="drop")
+    found = solver.solve(*at, y, missing="drop")
     assert_close(found["offset:tau:joint2"], np.ones(1), SOLVED)
     assert abs(found["offset:tau:joint1"] - 1) > 1e-3
 
 
-def test_what_is_known_of_an_offset_weighs_as_told(plan):
-    y = np.random.default_rng(3).normal(size=plan.system.ny)
-    solver = plan.solver("numpy")
-    known = solver.solve(np.zeros(3), np.zeros(3), y, weights={"prior:offset:tau:joint2": 1e9})
-    assert abs(known["offset:tau:joint2"] - 1) < 1e-6
-
-
-def test_offsets_are_observable_by_their_priors():
-    assert nd.observability(nd.System(ARM, DRIFTING)).is_observable
-
-
 def test_a_candidate_brings_its_offset_along():
-    entries = [{"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1.0}}]
-    entries.append({"type": "joint_acceleration", "joints": "all", "sigma": 0.1})
-    unloaded = {"type": "external_wrench", "links": "all", "value": 0}
+    choices = [torque(sigma=0.1, offset={"sigma": 1.0}), of("joint_acceleration", joints="all", sigma=0.1)]
+    content = {"name": "torques or accelerations", "measurements": [wrench(value=0)]}
     candidates = nd.placement.Candidates.from_dict(
-        {
-            "name": "torques or accelerations",
-            "measurements": [unloaded],
-            "candidates": {"measurements": entries},
-            "costs": {"joint_acceleration": 5},
-        }
+        {**content, "candidates": {"measurements": choices}, "costs": {"joint_acceleration": 5}}
     )
     found = nd.place(ARM, candidates, progress=False)
     assert found.chosen == ("tau:joint1", "tau:joint2", "tau:joint3")

@@ -1,7 +1,5 @@
 """Every transport obeys every law of `Transport`."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time
@@ -27,11 +25,16 @@ def in_memory():
     return bus.transport(), bus.transport()
 
 
-def over_zenoh(domain=None, waits=False):
+def of_zenoh():
     pytest.importorskip("zenoh", reason="eclipse-zenoh, of the extra live, is not installed")
     pytest.importorskip("rosbags", reason="rosbags, of the extra live, is not installed")
     from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
 
+    return Endpoints, ZenohTransport
+
+
+def over_zenoh(domain=None, waits=False):
+    Endpoints, ZenohTransport = of_zenoh()
     place = f"tcp/127.0.0.1:{free_port()}"
     return (
         ZenohTransport(Endpoints(listen=(place,), heard=domain or 0)),
@@ -66,6 +69,12 @@ class Received:
         return self.messages
 
 
+def subscribed(hears, topic="/joint_states", kind=KIND):
+    received = Received()
+    hears.subscribe(topic, kind, received)
+    return received
+
+
 @pytest.fixture(params=TRANSPORTS, ids=lambda make: make.__name__)
 def pair(request):
     hears, speaks = request.param()
@@ -87,8 +96,7 @@ def reached(publish, received):
 
 def test_all_bytes_come_in_order_each_once(pair):
     hears, speaks = pair
-    received = Received()
-    hears.subscribe("/arm/joint_states", KIND, received)
+    received = subscribed(hears, "/arm/joint_states")
     publish = speaks.advertise("/arm/joint_states", KIND)
     before = reached(publish, received)
     payloads = [b"", b"\x00\xff no message of anything", *(bytes([k]) * 3000 for k in range(50))]
@@ -109,8 +117,7 @@ def test_all_bytes_come_in_order_each_once(pair):
 
 def test_other_topics_are_not_received(pair):
     hears, speaks = pair
-    received = Received()
-    hears.subscribe("/joint_states", KIND, received)
+    received = subscribed(hears)
     for topic in ("/joint_states2", "/arm/joint_states", "/joint_states/arm", "/joint"):
         speaks.advertise(topic, KIND)(b"other")
     publish = speaks.advertise("/joint_states", KIND)
@@ -120,8 +127,7 @@ def test_other_topics_are_not_received(pair):
 
 def test_two_publishers_are_told_apart(pair):
     hears, speaks = pair
-    received = Received()
-    hears.subscribe("/joint_states", KIND, received)
+    received = subscribed(hears)
     one, other = speaks.advertise("/joint_states", KIND), speaks.advertise("/joint_states", KIND)
     before = reached(one, received)
     one(b"1"), other(b"2")
@@ -132,8 +138,7 @@ def test_two_publishers_are_told_apart(pair):
 
 def test_after_close_nothing_comes_and_nothing_goes(pair):
     hears, speaks = pair
-    received = Received()
-    hears.subscribe("/joint_states", KIND, received)
+    received = subscribed(hears)
     publish = speaks.advertise("/joint_states", KIND)
     reached(publish, received)
     hears.close()
@@ -147,47 +152,33 @@ def test_after_close_nothing_comes_and_nothing_goes(pair):
     hears.close()
 
 
-def test_ros_keys_bring_their_type():
-    hears, speaks = over_zenoh(domain=7)
-    received = Received()
-    hears.subscribe("/imu", "", received)
-    reached(speaks.advertise("/imu", "sensor_msgs/msg/Imu"), received)
-    assert {message.kind for message in received.messages} == {"sensor_msgs/msg/Imu"}
-    hears.close(), speaks.close()
-
-
-def test_another_domain_is_not_heard():
-    hears, speaks = over_zenoh(domain=7)
-    received, others = Received(), Received()
-    hears.subscribe("/imu", "", received)
+@pytest.mark.parametrize("pair", [over_zenoh_as_ros], indirect=True)
+def test_ros_keys_bring_their_type_and_another_domain_is_not_heard(pair):
     from nori_dyn.live.ros_keys import ros_key
 
-    for domain in (8, 77):
+    hears, speaks = pair
+    received = subscribed(hears, "/imu", "")
+    for domain in (4, 33):
         speaks._session.put(ros_key(domain, "/imu", "sensor_msgs/msg/Imu"), b"other")
     reached(speaks.advertise("/imu", "sensor_msgs/msg/Imu"), received)
+    assert {message.kind for message in received.messages} == {"sensor_msgs/msg/Imu"}
     assert {message.payload for message in received.messages} == {b"hello"}
-    assert not others.messages
-    hears.close(), speaks.close()
 
 
-def test_who_waits_loses_nothing_in_a_burst():
-    hears, speaks = over_zenoh(waits=True)
-    received = Received()
-    hears.subscribe("/joint_states", KIND, received)
+@pytest.mark.parametrize("pair", [over_zenoh_patiently], indirect=True)
+def test_who_waits_loses_nothing_in_a_burst(pair):
+    hears, speaks = pair
+    received = subscribed(hears)
     publish = speaks.advertise("/joint_states", KIND)
     before = reached(publish, received)
     for k in range(3000):
         publish(k.to_bytes(4, "little") * 100)
     messages = received.wait(before + 3000)[before:]
     assert [int.from_bytes(message.payload[:4], "little") for message in messages] == list(range(3000))
-    hears.close()
-    speaks.close()
 
 
 def test_a_port_that_is_taken_is_told():
-    pytest.importorskip("zenoh", reason="eclipse-zenoh, of the extra live, is not installed")
-    from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
-
+    Endpoints, ZenohTransport = of_zenoh()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -198,18 +189,10 @@ def test_a_port_that_is_taken_is_told():
     assert ".rs" not in str(caught.value)
 
 
-@pytest.mark.parametrize("place", ["nonsense", "tcp/127.0.0.1:nonsense"])
-def test_what_is_no_endpoint_is_told(place):
-    pytest.importorskip("zenoh", reason="eclipse-zenoh, of the extra live, is not installed")
-    from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
-
-    with pytest.raises(TransportError, match=r"tcp/127\.0\.0\.1:7447"):
-        ZenohTransport(Endpoints(listen=(place,)))
-
-
-def test_nobody_who_listens_is_told():
-    pytest.importorskip("zenoh", reason="eclipse-zenoh, of the extra live, is not installed")
-    from nori_dyn.live.zenoh_transport import Endpoints, ZenohTransport
-
+def test_what_is_no_endpoint_and_nobody_who_listens_are_told():
+    Endpoints, ZenohTransport = of_zenoh()
+    for place in ("nonsense", "tcp/127.0.0.1:nonsense"):
+        with pytest.raises(TransportError, match=r"tcp/127\.0\.0\.1:7447"):
+            ZenohTransport(Endpoints(listen=(place,)))
     with pytest.raises(TransportError, match="connect to"):
         ZenohTransport(Endpoints(listen=(), connect=(f"tcp/127.0.0.1:{free_port()}",)))

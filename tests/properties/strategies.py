@@ -1,7 +1,5 @@
 """Robots, sensors and states to draw from, small enough that a plan takes a moment."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Files of users that once ended in a traceback, or left something where the program runs."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import stat
@@ -18,24 +16,24 @@ BOMB = "".join(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name: !!int x", "a value in it cannot be read"),
-        ("name: 2001-13-45", "a value in it cannot be read"),
-        ("name: !!bool x", "a value in it cannot be read"),
-        (f"name: {'9' * 5000}", "a value in it cannot be read"),
-        ("[" * 1000 + "]" * 1000, "nested too deeply"),
-        ("name: &a [*a]", "nested too deeply, or an alias stands for what it is in"),
-        (f"a: &a [1]\n{BOMB}name: *i", "its aliases make it larger"),
-        (f"a: &a {{x: 1}}\n{BOMB}<<: *i", "its aliases make it larger"),
-    ],
-)
-def test_yaml_that_is_no_set_of_sensors(tmp_path, text, message):
+NO_SENSORS = {
+    "name: !!int x": "a value in it cannot be read",
+    "name: 2001-13-45": "a value in it cannot be read",
+    "name: !!bool x": "a value in it cannot be read",
+    f"name: {'9' * 5000}": "a value in it cannot be read",
+    "[" * 1000 + "]" * 1000: "nested too deeply",
+    "name: &a [*a]": "nested too deeply, or an alias stands for what it is in",
+    f"a: &a [1]\n{BOMB}name: *i": "its aliases make it larger",
+    f"a: &a {{x: 1}}\n{BOMB}<<: *i": "its aliases make it larger",
+}
+
+
+def test_yaml_that_is_no_set_of_sensors(tmp_path):
     path = tmp_path / "odd.yaml"
-    path.write_text(text)
-    with pytest.raises(nd.errors.SensorConfigError, match=rf"odd\.yaml.*: .*{message}"):
-        nd.load_sensors(path)
+    for text, message in NO_SENSORS.items():
+        path.write_text(text)
+        with pytest.raises(nd.errors.SensorConfigError, match=rf"odd\.yaml.*: .*{message}"):
+            nd.load_sensors(path)
 
 
 def test_aliases_are_followed(tmp_path):
@@ -57,18 +55,16 @@ def test_a_damaged_gzip_log_is_refused(tmp_path, system):
         samples_in(path, system)
 
 
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.ones((3, 2), dtype=complex), "its array 'q' holds complex128, not plain numbers"),
-        (np.ones((3, 2), dtype="m8[s]"), r"its array 'q' holds timedelta64\[s\]"),
+def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, system):
+    numbers = np.ones((3, 2))
+    for array, message in (
+        (numbers.astype(complex), "its array 'q' holds complex128, not plain numbers"),
+        (numbers.astype("m8[s]"), r"its array 'q' holds timedelta64\[s\]"),
         (np.array([["a", "b"]]), "has no column 'q:"),
-    ],
-)
-def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, system, array, message):
-    np.savez(tmp_path / "log.npz", q=array, qd=np.ones((3, 2)), y=np.ones((3, 2)))
-    with pytest.raises(nd.NoriError, match=message):
-        samples_in(tmp_path / "log.npz", system)
+    ):
+        np.savez(tmp_path / "log.npz", q=array, qd=numbers, y=numbers)
+        with pytest.raises(nd.NoriError, match=message):
+            samples_in(tmp_path / "log.npz", system)
 
 
 def test_text_in_a_log_is_left_alone(tmp_path, system):
@@ -105,25 +101,21 @@ def test_mujoco_writes_no_log_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::nori_dyn.NoriWarning")
-@pytest.mark.parametrize(
-    ("attribute", "message"),
-    [
+def test_a_joint_with_a_negative_number_is_refused(tmp_path):
+    for attribute, message in (
         ("armature='-1'", "rotor of 'joint0': its inertia is -1"),
         ("damping='-1'", "friction of 'joint0': its viscous is -1"),
-    ],
-)
-def test_a_joint_with_a_negative_number_is_refused(tmp_path, attribute, message):
-    (tmp_path / "odd.xml").write_text(MODEL.format(attribute, 1))
-    with pytest.raises(nd.errors.ModelError, match=rf"odd\.xml: the {message}, and it cannot be negative"):
-        nd.load_mjcf(tmp_path / "odd.xml")
+    ):
+        (tmp_path / "odd.xml").write_text(MODEL.format(attribute, 1))
+        with pytest.raises(nd.errors.ModelError, match=rf"odd\.xml: the {message}, and it cannot be negative"):
+            nd.load_mjcf(tmp_path / "odd.xml")
 
 
-@pytest.mark.parametrize("mass", ["1e60", "inf", "nan"])
-def test_an_mjcf_model_with_a_number_beyond_all_bounds_is_refused(tmp_path, mass):
-    path = tmp_path / "huge.xml"
-    path.write_text(MODEL.format("", mass))
-    with pytest.raises(nd.errors.ModelError, match=r"huge\.xml"):
-        nd.load_mjcf(path)
+def test_an_mjcf_model_with_a_number_beyond_all_bounds_is_refused(tmp_path):
+    for mass in ("1e60", "inf", "nan"):
+        (tmp_path / "huge.xml").write_text(MODEL.format("", mass))
+        with pytest.raises(nd.errors.ModelError, match=r"huge\.xml"):
+            nd.load_mjcf(tmp_path / "huge.xml")
 
 
 def test_what_is_no_file_is_written_and_not_replaced():
@@ -137,9 +129,9 @@ def test_a_full_device_is_an_error_of_ours():
         write_bytes("/dev/full", b"content")
 
 
-@pytest.mark.parametrize("path", ["a\0b", "x" * 300])
-def test_names_that_no_file_has(tmp_path, path):
-    with pytest.raises(nd.errors.FileFormatError, match="cannot be written"):
-        write_bytes(tmp_path / path, b"")
-    with pytest.raises(nd.errors.FileFormatError, match="cannot be read"):
-        nd.Plan.load(tmp_path / path)
+def test_names_that_no_file_has(tmp_path):
+    for name in ("a\0b", "x" * 300):
+        with pytest.raises(nd.errors.FileFormatError, match="cannot be written"):
+            write_bytes(tmp_path / name, b"")
+        with pytest.raises(nd.errors.FileFormatError, match="cannot be read"):
+            nd.Plan.load(tmp_path / name)

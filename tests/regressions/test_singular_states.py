@@ -1,7 +1,5 @@
 """Singular states: refused in time, named when asked, left out of a batch on request, and never with bad advice."""
 
-from __future__ import annotations
-
 import pickle
 import time
 from functools import lru_cache
@@ -46,35 +44,34 @@ def states(*configurations, plan=None):
 # ------------------------------------------------------------------------------------- in time
 
 
-class Calls:
-    """Counts what costs time."""
+def counted(monkeypatch):
+    """Return counts of what costs time."""
+    counts = {"svd": 0, "D": 0}
 
-    def __init__(self, monkeypatch):
-        self.counts = {"svd": 0, "D": 0}
-        for module in (la, np.linalg):
-            monkeypatch.setattr(module, "svd", self._counted("svd", module.svd))
-        monkeypatch.setattr(System, "D", self._counted("D", System.D))
-
-    def _counted(self, name, function):
+    def counting(name, function):
         def called(*args, **kwargs):
-            self.counts[name] += 1
+            counts[name] += 1
             return function(*args, **kwargs)
 
         return called
 
+    for owner, name in ((la, "svd"), (np.linalg, "svd"), (System, "D")):
+        monkeypatch.setattr(owner, name, counting(name, getattr(owner, name)))
+    return counts
+
 
 def test_raising_computes_nothing_and_the_words_cost_one_rank(monkeypatch):
     solver = singular_plan().solver("numpy")
-    calls = Calls(monkeypatch)
+    counts = counted(monkeypatch)
     with pytest.raises(SingularSystemError) as raised:
         solver.solve(*singular_state(0.0))
-    assert calls.counts == {"svd": 0, "D": 0}
+    assert counts == {"svd": 0, "D": 0}
     assert "qdd:joint2" in raised.value.undetermined
-    assert calls.counts["svd"] == 1
-    before = dict(calls.counts)
+    assert counts["svd"] == 1
+    before = dict(counts)
     assert "Its rank is 39 of 40. Not determined: " in str(raised.value)
     assert str(raised.value) == str(raised.value)
-    assert calls.counts == before
+    assert counts == before
 
 
 def test_refusing_a_large_robot_takes_no_time():
@@ -101,18 +98,18 @@ def test_the_words_are_about_the_state_at_which_it_was_raised():
     assert "Its rank is 39 of 40. Not determined: " in str(raised.value)
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_errors_go_to_other_processes_with_all_they_have(asked):
+def test_errors_go_to_other_processes_with_all_they_have():
     solver = singular_plan().solver("numpy")
-    with pytest.raises(SingularSystemError) as raised:
-        solver.solve(*singular_state(0.0))
-    error = raised.value
-    if asked:
-        assert error.undetermined
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is SingularSystemError
-    assert str(again) == str(error)
-    assert again.undetermined == error.undetermined != ()
+    for asked in (False, True):
+        with pytest.raises(SingularSystemError) as raised:
+            solver.solve(*singular_state(0.0))
+        error = raised.value
+        if asked:
+            assert error.undetermined
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is SingularSystemError
+        assert str(again) == str(error)
+        assert again.undetermined == error.undetermined != ()
 
 
 # ------------------------------------------------------------------------------- left out of a batch

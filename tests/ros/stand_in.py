@@ -4,8 +4,6 @@ It takes and gives what rclpy documents: `create_subscription(..., raw=True)` ha
 well as messages, parameters are declared with their defaults. It is no test of rclpy.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from types import ModuleType, SimpleNamespace

@@ -1,7 +1,5 @@
 """The node of ros/nori_dyn_ros against a stand-in for rclpy: see tests/ros/stand_in.py for what that proves."""
 
-from __future__ import annotations
-
 import importlib
 import runpy
 import sys

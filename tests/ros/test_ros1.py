@@ -1,7 +1,5 @@
 """Messages as ROS 1 sends them over its own live bus, read by what reads ours: Debian packages ROS 1, and no ROS 2."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Does a covering array cover, and is it small?"""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import pytest

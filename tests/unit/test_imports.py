@@ -1,7 +1,5 @@
 """What importing costs, and what planning a long chain costs; counted, not timed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -15,8 +13,10 @@ def run(code):
     return result.stdout.strip()
 
 
-def test_importing_the_package_imports_nothing_else():
+def test_importing_the_package_or_its_tables_imports_nothing_else():
     assert run(f"import sys, nori_dyn; print([m for m in {HEAVY} if m in sys.modules])") == "[]"
+    code = "import sys, nori_dyn.tables; print([m for m in ('numpy', 'rich', 'jinja2') if m in sys.modules])"
+    assert run(code) == "[]"
 
 
 def test_planning_needs_no_model_reader_and_no_picture():
@@ -28,7 +28,7 @@ def test_planning_needs_no_model_reader_and_no_picture():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
-@pytest.mark.parametrize("sensors", ["inverse_dynamics", "forward_dynamics"])
+@pytest.mark.parametrize("sensors", ["inverse_dynamics", pytest.param("forward_dynamics", marks=pytest.mark.long)])
 def test_planning_a_chain_of_a_hundred_links_stays_under_a_gigabyte(sensors):
     # VmHWM is the process's own peak; ru_maxrss would begin at what the parent held
     code = (

@@ -1,20 +1,15 @@
 """Who is told of long work."""
 
-from __future__ import annotations
-
 import nori_dyn as nd
 from nori_dyn.tables.progress import progress_bar
 
 
-def test_without_a_terminal_stages_are_lines_where_that_is_wanted(capsys):
+def test_without_a_terminal_stages_are_lines_where_that_is_wanted_and_a_function_is_told_itself(capsys):
     for watched, lines in ((True, "work: first\nwork: second\n"), (False, ""), (None, "")):
         with progress_bar("work", watched) as stage:
             for name in ("first", "first", "second"):
                 stage(name, 0.5)
         assert capsys.readouterr() == ("", lines)
-
-
-def test_a_function_is_told_itself():
     told = []
     with progress_bar("work", lambda stage, done=None: told.append((stage, done))) as stage:
         stage("first", 0.5)

@@ -1,7 +1,5 @@
 """The collector rests while something runs, and afterwards does what it did before."""
 
-from __future__ import annotations
-
 import gc
 
 import pytest
@@ -9,22 +7,18 @@ import pytest
 from nori_dyn.algebra.collector import collector_at_rest
 
 
-def test_it_rests_meanwhile_even_where_something_is_raised():
+@pytest.mark.parametrize("before", [True, False])
+def test_it_rests_meanwhile_and_is_then_as_it_was_even_where_something_is_raised(before):
     @collector_at_rest()
     def fail():
         assert not gc.isenabled()
         raise ValueError("meant")
 
-    with pytest.raises(ValueError, match="meant"):
-        fail()
-    assert gc.isenabled()
-
-
-def test_where_it_was_off_it_stays_off():
-    gc.disable()
+    if not before:
+        gc.disable()
     try:
-        with collector_at_rest():
-            pass
-        assert not gc.isenabled()
+        with pytest.raises(ValueError, match="meant"):
+            fail()
+        assert gc.isenabled() == before
     finally:
         gc.enable()

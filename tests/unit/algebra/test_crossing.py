@@ -1,6 +1,6 @@
 """A link transform in steps equals their product, in every operation and over every scalar."""
 
-from __future__ import annotations
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,10 +11,11 @@ from nori_dyn.algebra.planar import planar_factors, turn_about
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.model.joints import Continuous, Cylindrical, Free, Helical, Planar, Prismatic, Revolute, Spherical
 from nori_dyn.model.synthetic import random_tree
-from tests.oracles import evaluate, hat, joint_pose
+from tests.covering import covering
+from tests.oracles import evaluate, hat, inputs_of, joint_pose
 from tests.tolerances import EXACT, ROUNDING, assert_close
 
-N = 5
+N = 6
 SKEWED = (2 / 3, -1 / 3, 2 / 3)
 JOINTS = {
     "revolute z": Revolute(),
@@ -31,23 +32,20 @@ JOINTS = {
     "spherical": Spherical(),
     "free": Free(),
 }
+HALF_TURN = np.diag([1.0, -1.0, -1.0])
 PLACES = {
     "nowhere": (np.eye(3), np.zeros(3)),
     "shifted": (np.eye(3), np.array([0.1, -0.2, 0.3])),
     "relabelled": (np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]), np.array([0.0, 0.4, 0.0])),
+    "half turn": (HALF_TURN, np.array([0.1, 0.2, 0.3])),
+    "mirrored": (turn_about(2, 0.3) @ HALF_TURN, np.array([0.1, 0.2, 0.3])),
+    "mirrored back": ((turn_about(2, 0.3) @ HALF_TURN).T, np.array([0.1, 0.2, 0.3])),
     "turned": (turn_about(1, 0.7), np.zeros(3)),
     "anywhere": (turn_about(0, 0.3) @ turn_about(2, -1.1) @ turn_about(1, 2.0), np.array([0.3, 0.2, -0.5])),
 }
 
 
-@pytest.fixture(params=JOINTS)
-def joint(request):
-    return JOINTS[request.param]
-
-
-@pytest.fixture(params=PLACES)
-def place(request):
-    return PLACES[request.param]
+every_joint = pytest.mark.parametrize("joint", JOINTS.values(), ids=JOINTS)
 
 
 def crossing_of(joint, place, q):
@@ -88,48 +86,31 @@ OPERATIONS = {
 }
 
 
-def test_every_operation_is_that_of_the_product(joint, place):
+@every_joint
+def test_every_operation_is_that_of_the_product_on_one_and_on_batches(joint):
     q, values = configurations(joint), operands()
-    for k in range(N):
-        one, X = [x[..., k] for x in values], product_of(joint, place, q[:, k])
-        for ours, theirs in OPERATIONS.values():
-            assert_close(ours(crossing_of(joint, place, q[:, k]), *one), theirs(X, *one), ROUNDING)
-
-
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_a_batch_is_each_one(joint, name):
-    ours, theirs = OPERATIONS[name]
-    q, values = configurations(joint), operands()
-    for place in PLACES.values():
+    for place, (ours, theirs) in product(PLACES.values(), OPERATIONS.values()):
         batch = ours(crossing_of(joint, place, q), *values)
         for k in range(N):
-            expected = theirs(product_of(joint, place, q[:, k]), *(x[..., k] for x in values))
+            one = [x[..., k] for x in values]
+            expected = theirs(product_of(joint, place, q[:, k]), *one)
+            assert_close(ours(crossing_of(joint, place, q[:, k]), *one), expected, ROUNDING)
             assert_close(batch[..., k] if batch.ndim > expected.ndim else batch, expected, ROUNDING)
+        two = ours(crossing_of(joint, place, q.reshape(-1, 2, 3)), *(x.reshape(*x.shape[:-1], 2, 3) for x in values))
+        assert_close(two, batch.reshape(two.shape), ROUNDING)
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_two_batch_axes_are_one(joint, name):
-    ours, _ = OPERATIONS[name]
-    place, q, values = PLACES["anywhere"], configurations(joint, 6), operands(6)
-    flat = ours(crossing_of(joint, place, q), *values)
-    two = ours(crossing_of(joint, place, q.reshape(-1, 2, 3)), *(x.reshape(*x.shape[:-1], 2, 3) for x in values))
-    assert_close(two, flat.reshape(two.shape), ROUNDING)
+TEN = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (2, 4), (0, 5), (1, 3), (5, 5))
+"""Where the ten numbers of a rigid body stand in its inertia: J, the first moment, the mass."""
 
 
+@covering(strength=1, joint=JOINTS, place=PLACES)
 def test_expressions_evaluate_to_the_numbers(joint, place):
-    q, values = configurations(joint)[:, 0], [x[..., 0] for x in operands()]
-    graph, at = Graph(seed=3), {}
-
-    def symbols(label, x):
-        array = np.empty(x.shape, dtype=object)
-        for index, value in np.ndenumerate(x):
-            array[index] = graph.input(f"{label}{index}")
-            at[array[index].index] = value
-        return array
-
+    q, values, graph = configurations(joint)[:, 0], [x[..., 0] for x in operands()], Graph(seed=3)
     *given, I = values
-    parts = [symbols(label, x) for label, x in zip("mfM", given, strict=True)]
-    a, b, c, d, e, f, x, y, z, m = symbols("I", I[*np.transpose(TEN)])
+    (symbols, *parts, (a, b, c, d, e, f, x, y, z, m)), at = inputs_of(
+        graph, q=q, **dict(zip("mfM", given, strict=True)), I=I[*np.transpose(TEN)]
+    )
     zero = graph.zero
     rows = [
         [a, b, c, zero, -z, y],
@@ -139,7 +120,7 @@ def test_expressions_evaluate_to_the_numbers(joint, place):
         [-z, zero, x, zero, m, zero],
         [y, -x, zero, zero, zero, m],
     ]
-    crossing, X = crossing_of(joint, place, symbols("q", q)), product_of(joint, place, q)
+    crossing, X = crossing_of(joint, place, symbols), product_of(joint, place, q)
     results = [np.asarray(ours(crossing, *parts, np.array(rows, dtype=object))) for ours, _ in OPERATIONS.values()]
     nodes = [[graph.expr(entry) for entry in result.ravel()] for result in results]
     found = evaluate(graph, at)
@@ -148,27 +129,22 @@ def test_expressions_evaluate_to_the_numbers(joint, place):
         assert_close(numbers, theirs(X, *values), ROUNDING)
 
 
-TEN = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (2, 4), (0, 5), (1, 3), (5, 5))
-"""Where the ten numbers of a rigid body stand in its inertia: J, the first moment, the mass."""
-
-
 def test_steps_that_do_nothing_are_left_out():
     at_origin = crossing_of(Revolute(), PLACES["nowhere"], np.array([0.3]))
-    assert len(at_origin.steps) == 1
-    assert at_origin.steps[0].plane == (0, 1)
+    assert [step.plane for step in at_origin.steps] == [(0, 1)]
     prismatic = crossing_of(Prismatic(), PLACES["shifted"], np.array([0.3]))
     assert [step.plane for step in prismatic.steps] == [None, None]
-    assert Crossing.of(np.zeros(3), (), Transform.identity(), None).steps == ()
-
-
-def test_a_crossing_without_steps_is_the_identity():
-    nothing = Crossing(())
+    nothing = Crossing.of(np.zeros(3), (), Transform.identity(), None)
+    assert nothing.steps == ()
     m, f, M, I = operands()
     assert_close(nothing.motion_matrix(), np.eye(6), EXACT)
-    assert_close(nothing.apply_motion(m), m, EXACT)
-    assert_close(nothing.force_to_parent(f), f, EXACT)
-    assert_close(nothing.form_to_parent(M), M, EXACT)
-    assert_close(nothing.inertia_to_parent(I), I, EXACT)
+    for found, given in (
+        (nothing.apply_motion(m), m),
+        (nothing.force_to_parent(f), f),
+        (nothing.form_to_parent(M), M),
+        (nothing.inertia_to_parent(I), I),
+    ):
+        assert_close(found, given, EXACT)
 
 
 def test_a_step_that_depends_on_anything_is_kept():
@@ -182,30 +158,13 @@ def test_a_step_that_depends_on_anything_is_kept():
     assert not Step(Transform(turn_about(0, 0.1), np.zeros(3)), (1, 2)).is_identity
 
 
-def test_the_turn_of_a_step():
-    for axis in range(3):
+def test_the_turn_and_the_plane_of_a_step():
+    for axis, plane in enumerate([(1, 2), (2, 0), (0, 1)]):
         E = turn_about(axis, 0.4)
-        step = Step(Transform(E, np.zeros(3)), fixed_plane(E))
-        i, j, c, s = step.turn
-        assert (i, j) == ((axis + 1) % 3, (axis + 2) % 3)
+        assert fixed_plane(E) == plane
+        i, j, c, s = Step(Transform(E, np.zeros(3)), fixed_plane(E)).turn
+        assert (i, j) == plane
         assert_close([c, s], [np.cos(0.4), np.sin(0.4)], ROUNDING)
+    assert [fixed_plane(E) for E in (np.eye(3), PLACES["relabelled"][0], PLACES["anywhere"][0])] == [None] * 3
     with pytest.raises(TypeError, match="no turn in a plane"):
         _ = Step(Transform(np.eye(3), np.ones(3))).turn
-
-
-def test_planes_of_constant_rotations():
-    assert fixed_plane(np.eye(3)) is None
-    assert fixed_plane(PLACES["relabelled"][0]) is None
-    assert fixed_plane(PLACES["anywhere"][0]) is None
-    assert [fixed_plane(turn_about(axis, 1.0)) for axis in range(3)] == [(1, 2), (2, 0), (0, 1)]
-
-
-def test_relabelled_axes_and_half_turns_across_a_joint():
-    half_turn = np.diag([1.0, -1.0, -1.0])
-    mirrored = turn_about(2, 0.3) @ half_turn
-    for E in (half_turn, mirrored, mirrored.T):
-        place, q = (E, np.array([0.1, 0.2, 0.3])), np.array([0.6])
-        for ours, theirs in OPERATIONS.values():
-            one = [x[..., 0] for x in operands()]
-            found = ours(crossing_of(Revolute(), place, q), *one)
-            assert_close(found, theirs(product_of(Revolute(), place, q), *one), ROUNDING)

@@ -1,7 +1,5 @@
 """Values of expressions at points of the prime field: Python's arithmetic modulo the prime, and equations of turns."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -43,6 +41,9 @@ def test_sines_and_quaternions_obey_their_equations():
     assert len(set(s.tolist())) == len(set(angles.tolist())) == N
     q = random_quaternions(random.Random(1), N)
     assert (np.sum(q * q, axis=0) % PRIME == 1).all()
+    numbers, again = (random_numbers(random.Random(3), 4).tolist() for _ in range(2))
+    assert numbers == again
+    assert 2 <= min(numbers) < PRIME
 
 
 def test_a_root_is_any_number_and_stays_it_where_other_inputs_change():
@@ -67,8 +68,3 @@ def test_inputs_may_be_told_later_and_must_be():
         points.values([x + y])
     points.tell({y.index: np.array([1] * N, dtype=object)})
     assert points.values([x + y])[0].tolist() == [(value + 1) % PRIME for value in drawn[x.index].tolist()]
-
-
-def test_a_seed_gives_the_same_points():
-    assert random_numbers(random.Random(3), 4).tolist() == random_numbers(random.Random(3), 4).tolist()
-    assert 2 <= min(random_numbers(random.Random(3), 4)) < PRIME

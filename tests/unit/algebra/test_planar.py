@@ -1,7 +1,5 @@
 """Turns in a plane, against plain products of matrices."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np
@@ -51,22 +49,24 @@ def test_a_congruence_has_the_functions_of_the_products_with_fewer_operations(sy
     assert expression_cost(turned).total == operations
 
 
-def rotations():
-    rng = np.random.default_rng(1)
-    yield from Rotation.random(50, rng).as_matrix()
-    for angle in rng.uniform(-4, 4, 20):
-        for axis in range(3):
-            yield turn_about(axis, angle)
-            yield turn_about(axis, angle) @ np.roll(np.eye(3), 1, axis=0)
+def check_turns(factors, found, expected, most, atol):
+    """Check that a few factors each relabel the axes or turn about one of them exactly, and give what is expected."""
+    np.testing.assert_allclose(found, expected, atol=atol)
+    assert len(factors) <= most
+    for factor in factors:
+        assert is_signed_permutation(factor) or np.sum(factor == 0) == 4
 
 
 def test_a_rotation_is_the_product_of_few_turns_in_a_plane():
-    for E in rotations():
+    rng = np.random.default_rng(1)
+    turns = [turn_about(axis, angle) for angle in rng.uniform(-4, 4, 20) for axis in range(3)]
+    for E in [*Rotation.random(50, rng).as_matrix(), *turns, *(E @ np.roll(np.eye(3), 1, axis=0) for E in turns)]:
         factors = planar_factors(E)
-        np.testing.assert_allclose(product(factors), E, atol=1e-14)
-        assert len(factors) <= 3
-        for factor in factors:
-            assert is_signed_permutation(factor) or 1 in np.diag(factor)
+        check_turns(factors, product(factors), E, 3, 1e-14)
+    assert planar_factors(np.eye(3)) == ()
+    for E in Rotation.create_group("O").as_matrix():  # what only relabels the axes takes no turn
+        assert all(is_signed_permutation(factor) for factor in planar_factors(E))
+        np.testing.assert_array_equal(product(planar_factors(E)), np.round(E))
 
 
 quaternions = st.tuples(*[st.floats(-1, 1) | st.floats(-1e-7, 1e-7) | st.just(0.0)] * 4)
@@ -80,10 +80,7 @@ def test_factors_of_any_rotation_turn_about_one_axis_exactly(quaternion):
         return
     E = Rotation.from_quat(quaternion).as_matrix()
     factors = planar_factors(E)
-    np.testing.assert_allclose(product(factors), E, atol=4e-14)
-    assert len(factors) <= 3
-    for factor in factors:
-        assert is_signed_permutation(factor) or np.sum(factor == 0) == 4
+    check_turns(factors, product(factors), E, 3, 4e-14)
 
 
 @given(st.tuples(*[st.floats(-1, 1) | st.floats(-1e-7, 1e-7) | st.just(0.0)] * 3))
@@ -93,26 +90,14 @@ def test_turns_onto_z_of_any_direction_turn_about_one_axis_exactly(direction):
         return
     unit = np.array(direction) / length
     factors = turns_onto_z(unit)
-    np.testing.assert_allclose(product(factors) @ unit, [0, 0, 1], atol=4e-14)
-    for factor in factors:
-        assert is_signed_permutation(factor) or np.sum(factor == 0) == 4
-
-
-def test_what_only_relabels_the_axes_takes_no_turn():
-    assert planar_factors(np.eye(3)) == ()
-    for E in Rotation.create_group("O").as_matrix():
-        assert all(is_signed_permutation(factor) for factor in planar_factors(E))
-        np.testing.assert_array_equal(product(planar_factors(E)), np.round(E))
+    check_turns(factors, product(factors) @ unit, [0, 0, 1], 2, 4e-14)
 
 
 def test_any_direction_is_turned_onto_z_by_two_turns():
-    rng = np.random.default_rng(2)
-    directions = rng.normal(size=(60, 3))
+    directions = np.random.default_rng(2).normal(size=(60, 3))
     directions[np.arange(20), np.arange(20) % 3] = 0.0
     for u in [*AXES, *directions]:
         unit = u / np.linalg.norm(u)
         factors = turns_onto_z(unit)
-        assert len(factors) <= 2
-        np.testing.assert_allclose(product(factors) @ unit, [0, 0, 1], atol=1e-14)
-    for u in AXES:
-        assert all(is_signed_permutation(factor) for factor in turns_onto_z(u))
+        check_turns(factors, product(factors) @ unit, [0, 0, 1], 2, 1e-14)
+    assert all(is_signed_permutation(factor) for u in AXES for factor in turns_onto_z(u))

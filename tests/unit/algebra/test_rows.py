@@ -1,14 +1,14 @@
 """Combinations of rows: the same numbers over any scalar, and what a graph remembers of them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.rows import combination, divided, mapped
+from tests.oracles import inputs_of
 from tests.tolerances import EXACT, ROUNDING, assert_close
 
 N = 5
@@ -16,7 +16,9 @@ INITIAL = np.array([0.0, 1.0, 0.0, -2.0, 0.0])
 ROWS = np.array([[0.0, 2.0, 0.0, 1.0, 0.0], [3.0, 0.0, 0.0, -1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 4.0]])
 FACTORS = np.array([0.5, -2.0, 0.0])
 
-every_part = pytest.mark.parametrize("columns", [slice(None), slice(2), slice(1, 4), np.array([0, 3])])
+
+COLUMNS = {"all": slice(None), "first": slice(2), "middle": slice(1, 4), "some": np.array([0, 3])}
+PARTS = [*product(COLUMNS.values(), (False, True))]
 
 
 def expected(columns, sign, initial=INITIAL, factors=FACTORS, rows=ROWS):
@@ -26,30 +28,19 @@ def expected(columns, sign, initial=INITIAL, factors=FACTORS, rows=ROWS):
     return kept
 
 
-@every_part
-@pytest.mark.parametrize("subtracted", [False, True])
-def test_floats(columns, subtracted):
-    found = combination(INITIAL, FACTORS, ROWS, columns, subtracted)
-    assert_close(found, expected(columns, -1 if subtracted else 1), ROUNDING)
-
-
-@every_part
-def test_batches(columns):
-    rng = np.random.default_rng(0)
-    initial, factors, rows = rng.normal(size=(N, 3, 2)), rng.normal(size=(3, 3, 2)), rng.normal(size=(3, N, 3, 2))
-    assert_close(combination(initial, factors, rows, columns), expected(columns, 1, initial, factors, rows), ROUNDING)
-
-
-@every_part
-@pytest.mark.parametrize("subtracted", [False, True])
-def test_any_scalar(columns, subtracted):
+def test_floats_and_any_scalar():
     exact = [np.array([Fraction(x) for x in np.ravel(part)], dtype=object) for part in (INITIAL, FACTORS, ROWS)]
-    found = combination(exact[0], exact[1], exact[2].reshape(ROWS.shape), columns, subtracted)
-    assert_close(found.astype(float), expected(columns, -1 if subtracted else 1), EXACT)
+    rng = np.random.default_rng(0)
+    batch = rng.normal(size=(N, 3, 2)), rng.normal(size=(3, 3, 2)), rng.normal(size=(3, N, 3, 2))
+    for columns, subtracted in PARTS:
+        sign = -1 if subtracted else 1
+        assert_close(combination(INITIAL, FACTORS, ROWS, columns, subtracted), expected(columns, sign), ROUNDING)
+        found = combination(exact[0], exact[1], exact[2].reshape(ROWS.shape), columns, subtracted)
+        assert_close(found.astype(float), expected(columns, sign), EXACT)
+        assert_close(combination(*batch, columns, subtracted), expected(columns, sign, *batch), ROUNDING)
 
 
-@every_part
-@pytest.mark.parametrize("subtracted", [False, True])
+@pytest.mark.parametrize(("columns", "subtracted"), PARTS)
 def test_expressions_are_remembered(columns, subtracted):
     graph = Graph()
     inputs = {}
@@ -82,19 +73,18 @@ def test_signs_of_coefficients_are_kept_apart():
     assert (coefficient, minus) == (c.index, True)
 
 
-@pytest.mark.parametrize("columns", [slice(None), slice(2)])
-def test_division(columns):
-    row = np.array([1.0, 0.0, 3.0])
-    kept = np.zeros(3)
-    kept[columns] = row[columns] / 3.0
-    assert_close(divided(row, 3.0, columns), kept, EXACT)
-    exact = divided(np.array([Fraction(x) for x in row], dtype=object), Fraction(3), columns)
-    assert_close(exact.astype(float), kept, ROUNDING)
-    graph = Graph()
+def test_division():
+    row, graph = np.array([1.0, 0.0, 3.0]), Graph()
     x, d = graph.input("x"), graph.input("d")
-    found = divided(np.array([x, 0, x * x], dtype=object), d, columns)
-    values = graph.evaluate([graph.expr(y) for y in found], {x.index: np.array([2.0]), d.index: np.array([4.0])})
-    assert_close(values[:, 0], [0.5, 0.0, 1.0 if columns == slice(None) else 0.0], ROUNDING)
+    for columns in (slice(None), slice(2)):
+        kept = np.zeros(3)
+        kept[columns] = row[columns] / 3.0
+        assert_close(divided(row, 3.0, columns), kept, EXACT)
+        exact = divided(np.array([Fraction(x) for x in row], dtype=object), Fraction(3), columns)
+        assert_close(exact.astype(float), kept, ROUNDING)
+        found = divided(np.array([x, 0, x * x], dtype=object), d, columns)
+        values = graph.evaluate([graph.expr(y) for y in found], {x.index: np.array([2.0]), d.index: np.array([4.0])})
+        assert_close(values[:, 0], [0.5, 0.0, 1.0 if columns == slice(None) else 0.0], ROUNDING)
 
 
 def test_a_map_is_the_function_of_each_column():
@@ -107,17 +97,11 @@ def test_a_map_is_the_function_of_each_column():
     exact = [np.array([Fraction(v) for v in part[..., 0].flat], dtype=object).reshape(-1, N) for part in (x, y)]
     assert_close(mapped(area, *exact).astype(float), area(x[..., 0], y[..., 0]), ROUNDING)
     graph = Graph()
-    symbols = [
-        np.array([graph.input(f"{n}{k}") for k in range(len(p) * N)]).reshape(-1, N) for n, p in (("x", x), ("y", y))
-    ]
+    symbols, values = inputs_of(graph, x=x[..., 0], y=y[..., 0])
     found = mapped(area, *symbols)
     (record,) = graph.combinations
     assert record.made == tuple(tuple(node.index for node in row) for row in found)
     assert len(record.read) == len(record.inputs) == 3
     assert record.statements == 2 * N
-    values = {
-        node.index: part.flat[k : k + 1]
-        for s, part in zip(symbols, (x[..., 0], y[..., 0]), strict=True)
-        for k, node in enumerate(s.flat)
-    }
+    values = {index: np.array([value]) for index, value in values.items()}
     assert_close(graph.evaluate(list(found.flat), values).reshape(2, N), area(x[..., 0], y[..., 0]), EXACT)

@@ -1,8 +1,7 @@
 """Plan files and the cache of plans: data only, whole or not at all, and never for another system."""
 
-from __future__ import annotations
-
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -13,6 +12,8 @@ from nori_dyn.api import verification
 from nori_dyn.api.plan import cache_folder
 from nori_dyn.io import plan_files
 from nori_dyn.io.plan_files import VERSION
+from tests.covering import covering
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -30,30 +31,27 @@ def solved(plan, seed=0):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Count how often the planner runs."""
-    calls = []
-    real = plans_module.make_plan
-
-    def make_plan(*arguments):
-        calls.append(arguments)
-        return real(*arguments)
-
-    monkeypatch.setattr(plans_module, "make_plan", make_plan)
+    calls, real = [], plans_module.make_plan
+    monkeypatch.setattr(plans_module, "make_plan", lambda *given: calls.append(given) or real(*given))
     return calls
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("sensors", ["inverse_dynamics", "forward_dynamics", "hybrid_dynamics"])
-def test_what_is_saved_is_what_is_loaded(tmp_path, seed, sensors):
-    one = nd.plan(system(nd.random_tree(9, seed), sensors), cache=False)
+def saved(tmp_path, one):
     one.save(tmp_path / "plan")
-    other = nd.Plan.load(tmp_path / "plan")
+    return nd.Plan.load(tmp_path / "plan")
+
+
+@covering(strength=1, sensors=["inverse_dynamics", "forward_dynamics", "hybrid_dynamics"], seed=range(3))
+def test_what_is_saved_is_what_is_loaded(tmp_path, sensors, seed):
+    one = nd.plan(system(nd.random_tree(9, seed), sensors), cache=False)
+    other = saved(tmp_path, one)
     assert other.system.fingerprint == one.system.fingerprint
     assert other.system.measurement_names == one.system.measurement_names
     assert (other.ordering, other.cost, other.tried) == (one.ordering, one.cost, one.tried)
     np.testing.assert_array_equal(other.row_permutation, one.row_permutation)
     np.testing.assert_array_equal(other.column_permutation, one.column_permutation)
     np.testing.assert_array_equal(solved(other).tau, solved(one).tau)
+    assert "components" not in json.loads((tmp_path / "plan").read_text())["tree"]  # of a robot without any
 
 
 def test_outputs_in_frames_and_limits_survive(tmp_path):
@@ -61,8 +59,7 @@ def test_outputs_in_frames_and_limits_survive(tmp_path):
     joints = (*tree.joints[:2], type(tree.joints[0])(limits=(-1.0, np.inf)))
     frames = {"tip": type(tree.frame("link3"))(2, tree.X_tree[1])}
     one = nd.plan(system(tree.replace(joints=joints, frames=frames)), outputs=("tau", "fx:tip"), cache=False)
-    one.save(tmp_path / "plan")
-    other = nd.Plan.load(tmp_path / "plan")
+    other = saved(tmp_path, one)
     assert other.system.tree.joints[2].limits == (-1.0, np.inf)
     assert [output.name for output in other.outputs] == ["tau", "fx:tip"]
     np.testing.assert_array_equal(solved(other)["fx:tip"], solved(one)["fx:tip"])
@@ -77,8 +74,7 @@ def test_components_survive(tmp_path):
     hook = nd.autotree(3).frame("link1")
     tree = nd.autotree(3).replace(frames={"hook": hook}, components=parts)
     one = nd.plan(system(tree, "forward_dynamics"), cache=False, ordering="recursive")
-    one.save(tmp_path / "plan")
-    other = nd.Plan.load(tmp_path / "plan")
+    other = saved(tmp_path, one)
     assert other.system.tree.components == parts
     np.testing.assert_array_equal(solved(other)["coupling:joint2_joint1"], solved(one)["coupling:joint2_joint1"])
     content = json.loads((tmp_path / "plan").read_text())
@@ -87,50 +83,38 @@ def test_components_survive(tmp_path):
         load(tmp_path, content)
 
 
-def test_a_robot_without_components_is_written_as_ever(tmp_path):
-    nd.plan(system(), cache=False).save(tmp_path / "plan")
-    assert "components" not in json.loads((tmp_path / "plan").read_text())["tree"]
-
-
-def test_planning_again_is_a_look_up(counted):
+def test_planning_again_is_a_look_up_in_a_private_folder(counted):
     first, second = nd.plan(system()), nd.plan(system())
     assert len(counted) == 1
+    assert cache_folder().stat().st_mode & 0o077 == 0
     np.testing.assert_array_equal(first.row_permutation, second.row_permutation)
     nd.plan(system(), cache=False)
     assert len(counted) == 2
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_another_question_is_planned(counted):
+    nd.plan(system())
+    others = [
         {"outputs": ("tau",)},
         {"ordering": "recursive"},
         {"seed": 1},
         {"system": system(nd.autotree(4, skew=1.1))},
         {"system": system(nd.autotree(4, skew=1.0).replace(gravity=(0.0, 0.0, -1.62)))},
         {"system": system(sensors="forward_dynamics")},
-    ],
-    ids=lambda other: next(iter(other)),
-)
-def test_another_question_is_planned(counted, other):
-    nd.plan(system())
-    nd.plan(**{"system": system(), **other})
-    assert len(counted) == 2
+    ]
+    for n, other in enumerate(others, 2):
+        nd.plan(**{"system": system(), **other})
+        assert len(counted) == n, other
 
 
-def test_the_cache_folder_is_private():
-    nd.plan(system())
-    assert cache_folder().stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize("damage", [b"", b"{", b"not json", b"\xff\xfe", b'{"format": "nori_dyn plan"}'])
-def test_a_damaged_cache_entry_is_made_anew(counted, damage):
+def test_a_damaged_cache_entry_is_made_anew(counted):
     nd.plan(system())
     (entry,) = cache_folder().iterdir()
-    entry.write_bytes(damage)
-    assert np.isfinite(solved(nd.plan(system())).tau).all()
-    nd.plan(system())
-    assert len(counted) == 2
+    for n, damage in enumerate([b"", b"{", b"not json", b"\xff\xfe", b'{"format": "nori_dyn plan"}'], 2):
+        entry.write_bytes(damage)
+        assert np.isfinite(solved(nd.plan(system())).tau).all(), damage
+        nd.plan(system())
+        assert len(counted) == n, damage
 
 
 def test_a_cache_that_cannot_be_written_costs_one_warning(monkeypatch, tmp_path):
@@ -148,13 +132,10 @@ def content(tmp_path):
     return json.loads(path.read_text())
 
 
-def load(tmp_path, content, seal=True):
+def load(tmp_path, content):
     """Load a plan file of some content, with a checksum that fits it."""
-    from nori_dyn.io.plan_files import _checksum
-
-    if seal:
-        content.pop("checksum", None)
-        content["checksum"] = _checksum(content)
+    content.pop("checksum", None)
+    content["checksum"] = plan_files._checksum(content)
     path = tmp_path / "changed.plan"
     path.write_text(json.dumps(content))
     return nd.Plan.load(path)
@@ -186,32 +167,33 @@ def swapped(content):
     content["row_permutation"][:2] = content["row_permutation"][1::-1]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.update(version=VERSION + 1), f"version {VERSION + 1}, this program reads {VERSION}"),
-        (lambda c: c["row_permutation"].append(0), "not a permutation"),
-        (lambda c: c["column_permutation"].__setitem__(0, c["column_permutation"][1]), "not a permutation"),
-        (swapped, "zero pivot"),
-        (lambda c: c["tree"]["joints"][0].update(kind="telescopic"), "unknown kind 'telescopic'"),
-        (lambda c: c["tree"]["joints"][0].update(parameters={"colour": 1.0}), "wrong parameters"),
-        (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=[0.0, 0.0, 2.0]), "unit vector"),
-        (lambda c: c["tree"].update(parents=[-1, 2, 1, 0]), "parent must come before"),
-        (lambda c: c["tree"]["I"].pop(), "links"),
-        (lambda c: c["tree"].update(gravity=[0.0, 0.0, -1.0]), "fingerprint"),
-        (lambda c: c["tree"]["X_tree"][0].update(r=[0.0, 0.0]), "tree.X_tree.0.r"),
-        (lambda c: c["tree"]["joints"][0]["parameters"].update(limits=[1.0]), "wrong parameters"),
-        (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=1.0), "wrong parameters"),
-        (lambda c: c.pop("seed"), "'seed'"),
-        (lambda c: c.update(extra=1), "'extra'"),
-        (lambda c: c["sensors"]["measurements"].append({"type": "crystal_ball"}), "unknown sensor type 'crystal_ball'"),
-        (lambda c: c.update(outputs=["torques"]), "unknown output 'torques'"),
-    ],
-)
-def test_a_forged_plan_file_is_refused(tmp_path, content, change, message):
-    change(content)
-    with pytest.raises(nd.errors.PlanError, match=message):
-        load(tmp_path, content)
+FORGED = [
+    (lambda c: c.update(version=VERSION + 1), f"version {VERSION + 1}, this program reads {VERSION}"),
+    (lambda c: c["row_permutation"].append(0), "not a permutation"),
+    (lambda c: c["column_permutation"].__setitem__(0, c["column_permutation"][1]), "not a permutation"),
+    (swapped, "zero pivot"),
+    (lambda c: c["tree"]["joints"][0].update(kind="telescopic"), "unknown kind 'telescopic'"),
+    (lambda c: c["tree"]["joints"][0].update(parameters={"colour": 1.0}), "wrong parameters"),
+    (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=[0.0, 0.0, 2.0]), "unit vector"),
+    (lambda c: c["tree"].update(parents=[-1, 2, 1, 0]), "parent must come before"),
+    (lambda c: c["tree"]["I"].pop(), "links"),
+    (lambda c: c["tree"].update(gravity=[0.0, 0.0, -1.0]), "fingerprint"),
+    (lambda c: c["tree"]["X_tree"][0].update(r=[0.0, 0.0]), "tree.X_tree.0.r"),
+    (lambda c: c["tree"]["joints"][0]["parameters"].update(limits=[1.0]), "wrong parameters"),
+    (lambda c: c["tree"]["joints"][0]["parameters"].update(axis=1.0), "wrong parameters"),
+    (lambda c: c.pop("seed"), "'seed'"),
+    (lambda c: c.update(extra=1), "'extra'"),
+    (lambda c: c["sensors"]["measurements"].append({"type": "crystal_ball"}), "unknown sensor type 'crystal_ball'"),
+    (lambda c: c.update(outputs=["torques"]), "unknown output 'torques'"),
+]
+
+
+def test_forged_plan_files_are_refused(tmp_path, content):
+    for change, message in FORGED:
+        forged = deepcopy(content)
+        change(forged)
+        with pytest.raises(nd.errors.PlanError, match=message):
+            load(tmp_path, forged)
 
 
 def test_a_plan_file_of_the_version_before_is_planned_anew(tmp_path, content):
@@ -227,28 +209,20 @@ def test_a_plan_belongs_to_its_system(tmp_path):
     path = tmp_path / "plan"
     nd.plan(system(), cache=False).save(path)
     assert nd.Plan.load(path, system()).ordering
-    with pytest.raises(nd.errors.PlanError, match="belongs to another system"):
-        nd.Plan.load(path, system(nd.autotree(4, skew=1.1)))
-    with pytest.raises(nd.errors.PlanError, match="belongs to another system"):
-        nd.Plan.load(path, system(sensors="forward_dynamics"))
+    for other in (system(nd.autotree(4, skew=1.1)), system(sensors="forward_dynamics")):
+        with pytest.raises(nd.errors.PlanError, match="belongs to another system"):
+            nd.Plan.load(path, other)
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
+def test_a_file_that_cannot_be_written_leaves_nothing_and_an_older_one_is_replaced_whole(tmp_path):
     plan = nd.plan(system(), cache=False)
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("older")
     for path in (tmp_path / "none" / "x.plan", tmp_path / "file" / "x.plan", tmp_path):
         with pytest.raises(nd.errors.FileFormatError, match="cannot be written"):
             plan.save(path)
+    plan.save(tmp_path / "file")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_an_older_file_is_replaced_whole(tmp_path):
-    path = tmp_path / "folder" / "plan"
-    path.parent.mkdir()
-    path.write_text("older")
-    nd.plan(system(), cache=False).save(path)
-    assert nd.Plan.load(path).ordering
-    assert [entry.name for entry in path.parent.iterdir()] == ["plan"]
+    assert nd.Plan.load(tmp_path / "file").ordering
 
 
 def test_a_file_is_verified_once(tmp_path, monkeypatch):
@@ -282,29 +256,16 @@ def test_sensors_of_ones_own_class_are_planned_but_not_saved(tmp_path):
 
 def weighted_system():
     """Return a system with rows to spare: what is eliminated has more rows than it has unknowns."""
-    entries = [
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
-        {"type": "joint_torque", "joints": "all", "sigma": 0.1},
-        {"type": "external_wrench", "links": "all", "value": 0},
-    ]
-    return nd.System(nd.autotree(3), nd.SensorSet.from_dict({"name": "soft", "measurements": entries}))
+    soft = {**ACCELERATIONS, "sigma": 0.1}, {**TORQUES, "sigma": 0.1}, {**WRENCHES, "value": 0}
+    return nd.System(nd.autotree(3), sensor_set(*soft))
 
 
-def test_weighted_plans_are_saved_and_found_in_the_cache(tmp_path, counted):
+def test_weighted_plans_are_saved_and_found_in_the_cache_and_forged_ones_refused(tmp_path, counted):
     one = nd.plan(weighted_system())
     assert nd.plan(weighted_system()).tried == one.tried
     assert len(counted) == 1
-    one.save(tmp_path / "plan")
-    np.testing.assert_array_equal(solved(nd.Plan.load(tmp_path / "plan")).tau, solved(one).tau)
-
-
-@pytest.mark.parametrize("name", ["row_permutation", "column_permutation"])
-def test_weighted_plans_with_permutations_of_another_size_are_refused(tmp_path, name):
-    path = tmp_path / "plan"
-    nd.plan(weighted_system(), cache=False).save(path)
-    body = json.loads(path.read_text())
-    body.pop("checksum")
-    body[name] = list(range(3))
-    path.write_text(json.dumps({**body, "checksum": plan_files._checksum(body)}))
-    with pytest.raises(nd.errors.PlanError, match="not of the size of its system"):
-        nd.Plan.load(path)
+    np.testing.assert_array_equal(solved(saved(tmp_path, one)).tau, solved(one).tau)
+    for name in ("row_permutation", "column_permutation"):
+        content = json.loads((tmp_path / "plan").read_text()) | {name: [0, 1, 2]}
+        with pytest.raises(nd.errors.PlanError, match="not of the size of its system"):
+            load(tmp_path, content)

@@ -1,13 +1,12 @@
 """Logs through filters and smoothers: what comes of a file is what comes of its arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.logs.log import whole_table
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES
 from tests.unit.filtering.recorded import DT, planned, recorded
 
 N = 40
@@ -15,7 +14,6 @@ N = 40
 
 @pytest.fixture(scope="module")
 def arm(tmp_path_factory):
-    """A plan, ticks, and the file of a log with these."""
     plan, path = planned(), tmp_path_factory.mktemp("smooth") / "log.npz"
     ticks = recorded(plan.system, N, seed=1)
     np.savez(path, t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
@@ -50,7 +48,7 @@ def test_as_a_table_and_as_a_file(arm, tmp_path):
     np.testing.assert_allclose(written["p_value"], found.history.p_value)
 
 
-def test_readings_that_are_missing(arm, tmp_path):
+def test_readings_that_are_missing_and_samples_without_a_motion(arm, tmp_path):
     plan, ticks, _ = arm
     told = ticks.Y.copy()
     told[3:6, 1] = np.nan
@@ -61,27 +59,13 @@ def test_readings_that_are_missing(arm, tmp_path):
     whole = ticks.T, ticks.Q, ticks.Qd, told
     np.testing.assert_array_equal(found["tau"], nd.Filter(plan, DT).over(*whole, missing="drop", causal=False)["tau"])
     assert found.report.dropped == {plan.system.measurement_names[1]: 3}
-
-
-def test_samples_without_a_motion_are_left_out(arm, tmp_path):
-    plan, ticks, _ = arm
-    Q = ticks.Q.copy()
+    Q, kept = ticks.Q.copy(), np.arange(N) != 10
     Q[10] = np.nan
     np.savez(tmp_path / "log.npz", t=ticks.T, q=Q, qd=ticks.Qd, y=ticks.Y)
     found = nd.smooth(tmp_path / "log.npz", plan, missing="drop", dt=DT)
-    kept = np.arange(N) != 10
     whole = (each[kept] for each in ticks.all)
     np.testing.assert_array_equal(found["tau"], nd.Filter(plan, DT).over(*whole, causal=False)["tau"])
     np.testing.assert_array_equal(found.samples.numbers, np.flatnonzero(kept))
-
-
-def test_times_that_are_not_told(arm, tmp_path):
-    plan, ticks, _ = arm
-    np.savez(tmp_path / "log.npz", q=ticks.Q, qd=ticks.Qd, y=ticks.Y)
-    with pytest.raises(InputError, match=r"Give the time between samples: --dt 0\.001"):
-        nd.smooth(tmp_path / "log.npz", plan)
-    found = nd.smooth(tmp_path / "log.npz", plan, dt=DT)
-    np.testing.assert_allclose(found["tau"], nd.Filter(plan, DT).over(None, *ticks.all[1:], causal=False)["tau"])
 
 
 def test_what_is_refused(arm):
@@ -90,11 +74,9 @@ def test_what_is_refused(arm):
         nd.smooth(path, plan, unseen="mind")
     with pytest.raises(InputError, match="contacts can be chosen for a plan set"):
         nd.smooth(path, plan, contacts=["tip"])
-    wrench = {"type": "external_wrench", "links": ["link2"], "value": 0}
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-    push = {"of": "fx:link1", "walk": 0.1, "sigma": 1}
-    content = {"name": "pushed", "measurements": [torque, wrench], "memory": {"push": push}}
-    content["measurements"].append({"type": "joint_acceleration", "joints": "all"})
+    sensors = [{**TORQUES, "sigma": 0.1}, {**WRENCHES, "links": ["link2"], "value": 0}, ACCELERATIONS]
+    push = {"push": {"of": "fx:link1", "walk": 0.1, "sigma": 1}}
+    content = {"name": "pushed", "measurements": sensors, "memory": push}
     pushed = planned(nd.SensorSet.from_dict(content), outputs=("tau",))
     ticks = recorded(pushed.system, 5, seed=2)
     np.savez(path.parent / "pushed.npz", t=ticks.T, q=ticks.Q, qd=ticks.Qd, y=ticks.Y)

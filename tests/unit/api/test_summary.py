@@ -1,7 +1,5 @@
 """What `print(plan_set)` and `print` of its solver say."""
 
-from __future__ import annotations
-
 import nori_dyn as nd
 
 CONTACTS = {
@@ -26,9 +24,8 @@ def test_plans_of_contact_states_as_text():
     assert "contacts tip2, tip3" in rows
     for state, name in ((("tip2", "tip3"), "tip2, tip3"), ((), "no contact")):
         one = plans[state]
-        assert any(row.startswith(f"{name} {one.system.ny} 60 {one.ordering} {one.cost.total:,} ") for row in rows), (
-            rows
-        )
+        expected = f"{name} {one.system.ny} 60 {one.ordering} {one.cost.total:,} "
+        assert any(row.startswith(expected) for row in rows), rows
     solver = plans.solver("numpy")
     solver.switch(("tip2",))
     rows = [" ".join(line.split()) for line in str(solver).splitlines()]

@@ -1,7 +1,5 @@
 """Systems of named sensors, and what is told where one thing is given for another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -60,54 +58,45 @@ def test_plan_sets_of_named_sensors(tmp_path):
         f"contacts:\n  tip: {{closed: {touch}, open: {touch}}}\n"
     )
     assert nd.plan_set(TREE, path, outputs=("tau",)).states == (("tip",), ())
-    with pytest.raises(nd.errors.PlanError, match="have no contacts"):
-        nd.plan_set(TREE, "inverse_dynamics")
 
 
 ROBOT = r"a robot \(KinematicTree\), not "
-WRONG = {
-    "swapped": (
-        lambda: nd.System(SENSORS, TREE),
-        ROBOT + r"a SensorSet: the robot comes first.* nd\.System\(tree, sen",
-    ),
-    "swapped names": (lambda: nd.System("inverse_dynamics", TREE), ROBOT + "'inverse_dynamics': load it first"),
-    "robot's file": (
+WRONG = [
+    (lambda: nd.System(SENSORS, TREE), ROBOT + r"a SensorSet: the robot comes first.* nd\.System\(tree, sen"),
+    (lambda: nd.System("inverse_dynamics", TREE), ROBOT + "'inverse_dynamics': load it first"),
+    (
         lambda: nd.System("robot.urdf", "inverse_dynamics"),
         ROBOT + r"'robot\.urdf': load it first, nd\.System\(nd\.load_robot\('robot\.urdf'\), sensors\)",
     ),
-    "robot's path": (lambda: nd.System(Path("robot.urdf"), SENSORS), r"load it first.*load_robot\('robot\.urdf'\)"),
-    "no robot": (lambda: nd.System(None, SENSORS), ROBOT + "None"),
-    "two robots": (lambda: nd.System(TREE, TREE), r"sensors \(.*\), not a KinematicTree: .*'inverse_dynamics'"),
-    "no sensors": (lambda: nd.System(TREE, {"name": "x"}), "not a dict"),
-    "a number": (lambda: nd.sensors(5), "the name of a shipped set or a YAML file, not 5"),
-    "plan of a tree": (
+    (lambda: nd.System(Path("robot.urdf"), SENSORS), r"load it first.*load_robot\('robot\.urdf'\)"),
+    (lambda: nd.System(None, SENSORS), ROBOT + "None"),
+    (lambda: nd.System(TREE, TREE), r"sensors \(.*\), not a KinematicTree: .*'inverse_dynamics'"),
+    (lambda: nd.System(TREE, {"name": "x"}), "not a dict"),
+    (lambda: nd.sensors(5), "the name of a shipped set or a YAML file, not 5"),
+    (
         lambda: nd.plan(TREE),
         r"nd\.plan takes a system \(System\), not a KinematicTree: .* nd\.plan\(nd\.System\(tree, 'inverse_dyn",
     ),
-    "plan of a file": (
+    (
         lambda: nd.plan("robot.urdf"),
         r"not 'robot\.urdf': .* nd\.plan\(nd\.System\(nd\.load_robot\('robot\.urdf'\), 'inverse_dynamics'\)\)",
     ),
-    "plan of sensors": (lambda: nd.plan(SENSORS), r"not a SensorSet: .* nd\.plan\(nd\.System\(tree, sensors\)\)"),
-    "plan of an array": (lambda: nd.plan(np.eye(3)), "not a ndarray"),
-    "plan set of a system": (lambda: nd.plan_set(SYSTEM, SENSORS), ROBOT + "a System"),
-    "plan set, swapped": (lambda: nd.plan_set(SENSORS, TREE), ROBOT + "a SensorSet"),
-    "plan set of no sensors": (lambda: nd.plan_set(TREE, None), "not None"),
-    "observability": (lambda: nd.observability(TREE), r"nd\.observability\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
-    "conditioning": (lambda: nd.conditioning(TREE), r"nd\.conditioning\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
-    "redundancy": (lambda: nd.redundancy("robot.urdf"), r"nd\.redundancy takes a system"),
-    "place": (
-        lambda: nd.place(SYSTEM, None),
-        r"nd\.place takes a robot .*, not a System: .* nd\.place\(tree, candidates",
-    ),
-    "best sensors": (lambda: nd.best_sensors("robot.urdf", None), r"load it first, nd\.best_sensors\(nd\.load_robot"),
-}
+    (lambda: nd.plan(SENSORS), r"not a SensorSet: .* nd\.plan\(nd\.System\(tree, sensors\)\)"),
+    (lambda: nd.plan(np.eye(3)), "not a ndarray"),
+    (lambda: nd.plan_set(SYSTEM, SENSORS), ROBOT + "a System"),
+    (lambda: nd.plan_set(SENSORS, TREE), ROBOT + "a SensorSet"),
+    (lambda: nd.plan_set(TREE, None), "not None"),
+    (lambda: nd.observability(TREE), r"nd\.observability\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
+    (lambda: nd.conditioning(TREE), r"nd\.conditioning\(nd\.System\(tree, 'inverse_dynamics'\)\)"),
+    (lambda: nd.redundancy("robot.urdf"), r"nd\.redundancy takes a system"),
+    (lambda: nd.place(SYSTEM, None), r"nd\.place takes a robot .*, not a System: .* nd\.place\(tree, candidates"),
+    (lambda: nd.best_sensors("robot.urdf", None), r"load it first, nd\.best_sensors\(nd\.load_robot"),
+]
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_one_thing_for_another(case):
-    call, message = WRONG[case]
-    with pytest.raises(WrongKindError, match=message) as caught:
-        call()
-    assert isinstance(caught.value, nd.NoriError)
-    assert "\n" not in str(caught.value)
+def test_one_thing_for_another():
+    for call, message in WRONG:
+        with pytest.raises(WrongKindError, match=message) as caught:
+            call()
+        assert isinstance(caught.value, nd.NoriError)
+        assert "\n" not in str(caught.value)

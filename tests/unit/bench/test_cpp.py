@@ -1,7 +1,5 @@
 """The comparison with Pinocchio's C++: its sources, what it reads, and who is said to be missing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

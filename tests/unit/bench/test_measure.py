@@ -1,7 +1,5 @@
 """Runs that take turns: what is timed, what is compared, and who is left out."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The stages to a first estimate run in processes of their own; how long they take is the machine's."""
 
-from __future__ import annotations
-
 import nori_dyn as nd
 from nori_dyn.bench.stages import STAGES, ways
 from nori_dyn.bench.urdf import urdf_of

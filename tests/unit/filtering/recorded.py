@@ -1,7 +1,5 @@
 """Logs for filters and smoothers, and what one least-squares problem over all ticks says of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +10,31 @@ import nori_dyn as nd
 DT = 0.01
 """Time between ticks [s]."""
 
-TREE = nd.autotree(2, skew=0.3)
+TREE, WIDE = nd.autotree(2, skew=0.3), nd.autotree(6, skew=0.3)
+"""Arms; that with six joints has more that is free in a tick than two of the widest vectors hold."""
 
 UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
+MOTION = {"type": "joint_acceleration", "joints": "all"}
 TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 2}}
 SPEED = {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.01}
+
+
+def remembering(*measurements, memory, **more):
+    """Return sensors of which some things persist."""
+    return nd.SensorSet.from_dict({"name": "arm", "measurements": list(measurements), "memory": memory, **more})
 
 
 def sensors(**memory):
     """Return torque sensors with offsets, of which some things persist."""
     known = {"speed": SPEED, "offsets": {"of": "offset", "walk": 0.5}} | memory
-    content = {"name": "arm with memory", "measurements": [TORQUES, UNLOADED], "memory": known}
-    return nd.SensorSet.from_dict({**content, "memory": {k: v for k, v in known.items() if v is not None}})
+    return remembering(TORQUES, UNLOADED, memory={k: v for k, v in known.items() if v is not None})
+
+
+def felt(*others):
+    """Return sensors of the push on a link that lasts: nothing is known of it at first."""
+    force = {"type": "external_wrench", "links": ["link1"], "sigma": 1.0}
+    unloaded = UNLOADED | {"links": ["link2"]}
+    return remembering(force, *others, unloaded, MOTION, memory={"push": {"of": "fx:link1", "walk": 0.1}})
 
 
 def planned(set_of=None, tree=TREE, outputs=("qdd", "tau")):

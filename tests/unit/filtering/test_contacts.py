@@ -1,7 +1,5 @@
 """Contacts recognised: densities of readings by closed forms, and robots that walk in MuJoCo."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import combinations
 from typing import Any
@@ -106,6 +104,7 @@ def run(name: str, parts: list[range], offsets: np.ndarray | None = None) -> dic
     return {"rank": np.array(ranks), "clear": clear[ticks], "true": np.array(true)}
 
 
+@pytest.mark.long
 def test_a_quadrupeds_feet_are_recognised():
     found = run("quadruped", [range(300, 700)])
     assert len(set(found["true"][found["clear"]].tolist())) >= 3

@@ -1,13 +1,11 @@
 """How late estimates follow what persists: by closed forms, and by steps of it that are simulated."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import UnknownNameError
-from tests.unit.filtering.recorded import planned, sensors
+from tests.unit.filtering.recorded import MOTION, UNLOADED, planned, remembering, sensors
 
 ARM = nd.autotree(1)
 
@@ -15,10 +13,7 @@ ARM = nd.autotree(1)
 def walking(walk, sigma, **more):
     """Return a torque sensor with an offset that walks, on a joint whose acceleration is known."""
     torque = {"type": "joint_torque", "joints": "all", "sigma": sigma, "offset": {"sigma": 5}}
-    unloaded = {"type": "external_wrench", "links": "all", "value": 0}
-    still = {"type": "joint_acceleration", "joints": "all"}
-    memory = {"offsets": {"of": "offset", "walk": walk, **more}}
-    return nd.SensorSet.from_dict({"name": "walk", "measurements": [torque, unloaded, still], "memory": memory})
+    return remembering(torque, UNLOADED, MOTION, memory={"offsets": {"of": "offset", "walk": walk, **more}})
 
 
 @pytest.mark.parametrize(("walk", "dt"), [(0.5, 0.01), (3.0, 0.1), (1e-2, 0.05)])
@@ -56,17 +51,15 @@ def test_constants_are_not_followed():
 
 def test_what_is_seen_only_together_is_not_followed():
     torque = {"type": "joint_torque", "joints": "all", "sigma": 0.2, "offset": {"sigma": 5}}
-    still = {"type": "joint_acceleration", "joints": "all"}
     memory = {"offsets": {"of": "offset", "walk": 0.5}, "push": {"of": "fx:link1", "walk": 0.5, "sigma": 1}}
-    content = {"name": "together", "measurements": [torque, still], "memory": memory}
-    plan = planned(nd.SensorSet.from_dict(content), ARM, ("offset", "fx:link1", "tau"))
+    plan = planned(remembering(torque, MOTION, memory=memory), ARM, ("offset", "fx:link1", "tau"))
     found = nd.Filter(plan, 0.01).delays(np.zeros(1))
     assert found["offset:tau:joint1"] == np.inf
     assert found["fx:link1"] == np.inf
     assert np.isinf(found.outputs["offset"]).all()
 
 
-@pytest.mark.parametrize("joint", [0, 1])
+@pytest.mark.parametrize("joint", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_step_that_is_simulated(joint):
     """An observer of a push: what the estimate misses after a step, summed up, is the delay that is stated.
 

@@ -9,7 +9,6 @@ from nori_dyn.api.plan_set import plan_set
 from nori_dyn.errors import (
     InputError,
     NoriError,
-    PlanError,
     SingularSystemError,
     UnknownNameError,
     UnplannedStateError,
@@ -18,19 +17,18 @@ from nori_dyn.errors import (
 from nori_dyn.filtering.filter import Filter as Core
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.knowledge import MemoryState
+from tests.unit.filtering.recorded import MOTION, UNLOADED, remembering
 
 DT = 0.01
 TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
-UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
 SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
 PUSH = {"of": "offset", "walk": 5.0}
 BACKENDS = ("numpy", "native")
 
 
 def system(*entries, joints=2, memory=None, **more):
-    content = {"name": "observer", "measurements": list(entries) or [TORQUES, UNLOADED], **more}
-    content["memory"] = {"speed": SPEED, "push": PUSH} if memory is None else memory
-    return nd.System(nd.autotree(joints), nd.SensorSet.from_dict(content))
+    memory = {"speed": SPEED, "push": PUSH} if memory is None else memory
+    return nd.System(nd.autotree(joints), remembering(*(entries or (TORQUES, UNLOADED)), memory=memory, **more))
 
 
 def observer(backend="numpy", **options):
@@ -57,47 +55,42 @@ def run(running, ticks, start=0):
     return [running.step(*state(k)) for k in range(start, start + ticks)]
 
 
-@pytest.mark.parametrize("dt", [0, 0.0, -DT, np.nan, np.inf, True, "0.01", None])
-def test_times_that_are_none_are_refused(dt):
-    with pytest.raises(InputError, match="positive number of seconds"):
-        Filter(nd.plan(system(), outputs=["qdd"]), dt, "numpy")
+def test_times_that_are_none_are_refused():
+    plan = nd.plan(system(), outputs=["qdd"])
+    for dt in (0, 0.0, -DT, np.nan, np.inf, True, "0.01", None):
+        with pytest.raises(InputError, match="positive number of seconds"):
+            Filter(plan, dt, "numpy")
 
 
-@pytest.mark.parametrize("dt", [0, -DT, np.nan, np.inf, -np.inf, True, "0.01", [DT]])
-def test_a_step_refuses_times_that_are_none_and_stays_as_it_was(running, dt):
-    before = run(running, 3)[-1].memory
-    with pytest.raises(InputError, match="positive number of seconds"):
-        running.step(*state(3), dt=dt)
-    assert np.array_equal(running.state.mean, before.mean)
-    assert running.state.time == before.time
+TIMES = 0, -DT, np.nan, np.inf, -np.inf, True, "0.01", [DT]
+REFUSED = [
+    *(({"dt": dt}, "positive number of seconds") for dt in TIMES),
+    ({"q": np.zeros(3)}, "q has shape"),
+    ({"qd": np.zeros((1, 2))}, "qd has shape"),
+    ({"y": np.zeros(1)}, "y has shape"),
+    ({"y": {"tau:joint1": 1.0}}, "y lacks"),
+    ({"y": {"tau:joint1": 1.0, "tau:joint2": 1.0, "tau:joint3": 1.0}}, "joint3"),
+    ({"y": ["a", "b"]}, "y"),
+    ({"q": np.array([np.nan, 0.0])}, "q"),
+    ({"qd": np.array([0.0, np.inf])}, "qd"),
+    ({"y": np.array([0.0, np.nan])}, "tau:joint2"),
+    ({"weights": {"tau:joint1": -1.0}}, "below zero"),
+    ({"weights": {"nothing": 1.0}}, "nothing"),
+    ({"weights": np.ones(2)}, "weights has shape"),
+    ({"missing": "guess"}, "guess"),
+]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"q": np.zeros(3)}, "q has shape"),
-        ({"qd": np.zeros((1, 2))}, "qd has shape"),
-        ({"y": np.zeros(1)}, "y has shape"),
-        ({"y": {"tau:joint1": 1.0}}, "y lacks"),
-        ({"y": {"tau:joint1": 1.0, "tau:joint2": 1.0, "tau:joint3": 1.0}}, "joint3"),
-        ({"y": ["a", "b"]}, "y"),
-        ({"q": np.array([np.nan, 0.0])}, "q"),
-        ({"qd": np.array([0.0, np.inf])}, "qd"),
-        ({"y": np.array([0.0, np.nan])}, "tau:joint2"),
-        ({"weights": {"tau:joint1": -1.0}}, "below zero"),
-        ({"weights": {"nothing": 1.0}}, "nothing"),
-        ({"weights": np.ones(2)}, "weights has shape"),
-        ({"missing": "guess"}, "guess"),
-    ],
-)
-def test_states_that_are_none_are_refused_and_change_nothing(running, change, said):
+def test_what_is_no_tick_is_refused_and_changes_nothing(running):
     before = run(running, 3)[-1].memory
     q, qd, y = state(3)
-    with pytest.raises(NoriError, match=said):
-        running.step(**{"q": q, "qd": qd, "y": y, **change})
-    assert np.array_equal(running.state.mean, before.mean)
-    assert np.array_equal(running.state.covariance, before.covariance)
-    assert running.consistency.ticks == 3
+    for change, said in REFUSED:
+        with pytest.raises(NoriError, match=said):
+            running.step(**{"q": q, "qd": qd, "y": y, **change})
+        assert np.array_equal(running.state.mean, before.mean)
+        assert np.array_equal(running.state.covariance, before.covariance)
+        assert running.state.time == before.time
+        assert running.consistency.ticks == 3
 
 
 def test_a_reading_that_is_dropped_is_one_of_no_weight():
@@ -149,49 +142,38 @@ def test_a_tick_that_fails_has_a_status_and_outputs_that_are_none(running):
     assert np.isfinite(running.outputs.qdd).all()
 
 
-def test_a_plan_without_memory_is_refused():
-    with pytest.raises(PlanError, match="nothing persists by sensors 'observer'"):
-        observer(memory={})
-
-
 def test_what_is_no_plan_is_refused():
     with pytest.raises(WrongKindError):
         Filter(system(), DT)
 
 
-def test_rows_that_all_hold_exactly_are_refused():
-    exact = {"type": "joint_acceleration", "joints": "all"}
-    memory = {"push": {"of": "fx:link2", "sigma": 1.0}}
-    sensors = {"type": "external_wrench", "links": ["link1"], "value": 0}
-    with pytest.raises(PlanError, match="some with a sigma"):
-        Filter(nd.plan(system(exact, sensors, memory=memory), outputs=["tau"]), DT, "numpy")
+NOISY_TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+UNPUSHED = {"type": "external_wrench", "links": "link1", "value": 0}
 
 
-def test_exact_rows_that_tell_what_persists_are_refused():
-    motion = {"type": "joint_acceleration", "joints": "all"}
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-    one = nd.plan(system(motion, torque, UNLOADED, memory={"push": {"of": "fx:link2", "walk": 1.0}}), outputs=["tau"])
-    with pytest.raises(PlanError, match="tell what persists"):
-        Filter(one, DT, "numpy")
-
-
-def test_noisy_equations_of_motion_are_refused():
-    noisy = system(TORQUES, UNLOADED, dynamics={"sigma": 0.1})
-    with pytest.raises(PlanError, match="has a sigma: a filter needs equations of motion that hold exactly"):
-        Filter(nd.plan(noisy, outputs=["qdd"]), DT, "numpy")
+@pytest.mark.parametrize(
+    ("entries", "options", "message"),
+    [
+        ([], {"memory": {}}, "nothing persists by sensors 'arm': a filter needs `memory`"),
+        ([MOTION, UNPUSHED], {"memory": {"push": {"of": "fx:link2", "sigma": 1.0}}}, "some with a sigma"),
+        (
+            [MOTION, NOISY_TORQUES, UNLOADED],
+            {"memory": {"push": {"of": "fx:link2", "walk": 1.0}}},
+            "tell what persists .*fx:link2.* by themselves",
+        ),
+        ([], {"dynamics": {"sigma": 0.1}}, "has a sigma: a filter needs equations of motion that hold exactly"),
+        ([], {"memory": {"speed": {**SPEED, "rate": "qd"}}}, "cannot be its own rate"),
+    ],
+)
+def test_what_cannot_be_filtered_is_told(entries, options, message):
+    with pytest.raises(NoriError, match=message):
+        Filter(nd.plan(system(*entries, **options), outputs=["tau"]), DT, "numpy")
 
 
 def pushed(sigma):
-    """Return a filter of a push on each link, of which the torques of two joints tell two numbers."""
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
+    """Return the system of a push on a link, of which the torques of two joints tell two numbers."""
     known = {} if sigma is None else {"sigma": sigma}
-    memory = {"push": {"of": "fx:link2", "walk": 1.0, **known}}
-    entries = {"type": "joint_acceleration", "joints": "all"}, torque
-    unloaded = {"type": "external_wrench", "links": "link1", "value": 0}
-    return nd.System(
-        nd.autotree(2),
-        nd.SensorSet.from_dict({"name": "pushed", "measurements": [*entries, unloaded], "memory": memory}),
-    )
+    return system(MOTION, NOISY_TORQUES, UNPUSHED, memory={"push": {"of": "fx:link2", "walk": 1.0, **known}})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -251,51 +233,43 @@ def test_a_state_put_back_goes_on_as_if_nothing_had_been(backend):
     np.testing.assert_allclose(other.state.covariance, one.state.covariance, rtol=1e-10)
 
 
-@pytest.mark.parametrize("dt", [DT, 3 * DT, 20 * DT])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_is_predicted_is_all_that_the_next_tick_needs(backend, dt):
+def test_what_is_predicted_is_all_that_the_next_tick_needs(backend):
     one, other = observer(backend), observer(backend)
-    run(one, 20)
-    before = one.predicted(dt)
-    other.reset(before)
-    there, here = one.step(*state(20), dt=dt), other.step(*state(20))
-    assert before.time == pytest.approx(there.memory.time)
-    np.testing.assert_allclose(here.memory.mean, there.memory.mean, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(here.memory.covariance, there.memory.covariance, rtol=1e-9)
-    assert here.nis == pytest.approx(there.nis, rel=1e-8)
+    for dt in (DT, 3 * DT, 20 * DT):
+        one.reset()
+        run(one, 20)
+        before = one.predicted(dt)
+        other.reset(before)
+        there, here = one.step(*state(20), dt=dt), other.step(*state(20))
+        assert before.time == pytest.approx(there.memory.time)
+        np.testing.assert_allclose(here.memory.mean, there.memory.mean, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(here.memory.covariance, there.memory.covariance, rtol=1e-9)
+        assert here.nis == pytest.approx(there.nis, rel=1e-8)
 
 
-def test_a_state_of_other_numbers_is_refused(running):
+COVARIANCES = [
+    np.diag([1.0, 1.0, 1.0, -1.0]),
+    np.diag([1.0, 1.0, 1.0, -np.inf]),
+    np.zeros((4, 4)),
+    np.ones((4, 4)),
+    np.full((4, 4), np.nan),
+    np.eye(4) + np.triu(np.full((4, 4), 0.1), 1),
+    np.eye(3),
+    "none",
+]
+
+
+def test_what_is_no_state_is_refused(running):
     found = run(running, 2)[-1].memory
     with pytest.raises(InputError, match="what persists here is"):
         running.reset(MemoryState(("a", *found.names[1:]), found.units, found.mean, found.covariance))
-
-
-@pytest.mark.parametrize(
-    "covariance",
-    [
-        np.diag([1.0, 1.0, 1.0, -1.0]),
-        np.diag([1.0, 1.0, 1.0, -np.inf]),
-        np.zeros((4, 4)),
-        np.ones((4, 4)),
-        np.full((4, 4), np.nan),
-        np.eye(4) + np.triu(np.full((4, 4), 0.1), 1),
-        np.eye(3),
-        "none",
-    ],
-)
-def test_a_covariance_that_is_none_is_refused(running, covariance):
-    found = run(running, 2)[-1].memory
-    with pytest.raises(InputError):
-        running.reset(MemoryState(found.names, found.units, found.mean, covariance))
-    np.testing.assert_array_equal(running.state.mean, found.mean)
-
-
-@pytest.mark.parametrize("mean", [np.full(4, np.nan), np.zeros(3), np.array([0.0, np.inf, 0.0, 0.0])])
-def test_a_mean_that_is_none_is_refused(running, mean):
-    found = run(running, 2)[-1].memory
-    with pytest.raises(InputError):
-        running.reset(MemoryState(found.names, found.units, mean, found.covariance))
+    states = [(found.mean, covariance) for covariance in COVARIANCES]
+    states += [(mean, found.covariance) for mean in (np.full(4, np.nan), np.zeros(3), [0.0, np.inf, 0.0, 0.0])]
+    for mean, covariance in states:
+        with pytest.raises(InputError):
+            running.reset(MemoryState(found.names, found.units, mean, covariance))
+        np.testing.assert_array_equal(running.state.mean, found.mean)
 
 
 def test_the_same_again_is_the_same_to_the_last_bit(running):
@@ -317,15 +291,13 @@ def test_both_backends_say_the_same():
         assert a.nis == pytest.approx(b.nis, rel=1e-9)
 
 
-def test_before_the_first_tick_the_state_is_what_is_known_at_first(running):
+def test_the_memory_is_found_by_name_and_begins_as_what_is_known_at_first(running):
     found = running.state
     assert found.names == running.memory_names
     assert found.time == 0.0
     np.testing.assert_array_equal(found.deviations, [np.inf, np.inf, 10.0, 10.0])
     np.testing.assert_array_equal(found.mean, np.zeros(4))
 
-
-def test_the_memory_is_found_by_name(running):
     found = run(running, 5)[-1].memory
     assert found["offset:tau:joint1"] == found.mean[2]
     with pytest.raises(UnknownNameError, match="offset:tau:joint2"):
@@ -336,15 +308,13 @@ def test_the_memory_is_found_by_name(running):
 def touching():
     wrench = {"type": "external_wrench", "links": "link2"}
     closed = [{**wrench, "components": ["mx", "my", "mz"], "value": 0}]
-    accelerations = {"type": "joint_acceleration", "joints": "all", "sigma": 0.5}
     force = {"type": "force_torque", "joints": "joint2", "sigma": 0.5}
-    content = {
-        "name": "touch",
-        "measurements": [TORQUES, accelerations, force, {**UNLOADED, "links": "link1"}],
-        "contacts": {"tip": {"closed": closed, "open": [{**wrench, "value": 0}]}},
-        "memory": {"push": PUSH},
-    }
-    plans = plan_set(nd.autotree(2, skew=0.3), nd.SensorSet.from_dict(content), outputs=["qdd"])
+    content = remembering(
+        *(TORQUES, MOTION | {"sigma": 0.5}, force, UNPUSHED),
+        contacts={"tip": {"closed": closed, "open": [{**wrench, "value": 0}]}},
+        memory={"push": PUSH},
+    )
+    plans = plan_set(nd.autotree(2, skew=0.3), content, outputs=["qdd"])
     return Filter(plans, DT, "numpy")
 
 
@@ -361,14 +331,11 @@ def test_contacts_switch_and_what_persists_goes_on(touching):
     assert np.all(after.deviations < before.deviations + 5.0 * np.sqrt(DT))
 
 
-def test_contacts_that_there_are_not_are_refused(touching):
+def test_contacts_that_there_are_not_or_without_a_plan_are_refused(touching):
     touching.switch("tip")
     with pytest.raises(NoriError, match="nowhere"):
         touching.switch(["nowhere"])
     assert touching.contacts == ("tip",)
-
-
-def test_contacts_without_a_plan_are_refused(touching):
     one = Core({("tip",): touching.plans["tip",]}, ("tip",), DT, "numpy")
     with pytest.raises(UnplannedStateError):
         one.switch([])

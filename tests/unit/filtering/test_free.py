@@ -1,7 +1,5 @@
 """What is free in a tick, and what weighed rows say of it, against a dense solution of the system's own equations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,9 @@ from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.filtering.tick import Tick
 from tests.mechanisms import closed_state, four_bar
 from tests.robots import load
+from tests.trees import three_children
+from tests.unit.filtering.recorded import MOTION, UNLOADED, remembering
 
-UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
 SPEED = {"of": "qd", "rate": "qdd", "noise": 1e-3}
 
 
@@ -22,54 +21,36 @@ def observer():
 def pushed():
     torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
     free = {"type": "external_wrench", "links": {"except": "tips"}, "value": 0}
-    return nd.SensorSet.from_dict(
-        {
-            "name": "pushed",
-            "measurements": [torque, free, {"type": "joint_acceleration", "joints": "all"}],
-            "memory": {"push": {"of": "fx:link3", "walk": 5.0, "sigma": 20}},
-        }
-    )
+    return remembering(torque, free, MOTION, memory={"push": {"of": "fx:link3", "walk": 5.0, "sigma": 20}})
 
 
-def standing():
-    feet = {"type": "rigid_contact", "links": ["LF_FOOT"]}
-    return nd.SensorSet.from_dict(
-        {
-            "name": "standing",
-            "measurements": [
-                {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.5},
-                {"type": "joint_torque", "joints": "actuated", "sigma": 0.1, "offset": {"sigma": 3}},
-                {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
-                feet,
-                {"type": "external_wrench", "links": {"except": ["LF_FOOT"]}, "value": 0},
-            ],
-            "memory": {"speed": SPEED, "offsets": {"of": "offset", "walk": 0.01}},
-        }
-    )
+def standing(foot="LF_FOOT"):
+    measurements = [
+        {"type": "joint_acceleration", "joints": "actuated", "sigma": 0.5},
+        {"type": "joint_torque", "joints": "actuated", "sigma": 0.1, "offset": {"sigma": 3}},
+        {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0},
+        {"type": "rigid_contact", "links": [foot]},
+        {"type": "external_wrench", "links": {"except": [foot]}, "value": 0},
+    ]
+    return remembering(*measurements, memory={"speed": SPEED, "offsets": {"of": "offset", "walk": 0.01}})
+
+
+def four_bars():
+    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}}
+    return remembering(torques, UNLOADED, memory={"speed": SPEED, "push": {"of": "offset", "walk": 1.0}})
 
 
 CASES = {
     "an arm": (lambda: load("ur5"), observer, (6, 6, 6)),
     "one that is pushed": (lambda: nd.autotree(3, skew=0.3), pushed, None),
+    "a body on one of three limbs": (three_children, lambda: standing(three_children().names[3]), (3, 9, 3)),
     "a walker on a foot": (lambda: load("anymal", "floating"), standing, (12, 18, 12)),
-    "a loop": (
-        four_bar,
-        lambda: nd.SensorSet.from_dict(
-            {
-                "name": "four bars",
-                "measurements": [
-                    {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}},
-                    UNLOADED,
-                ],
-                "memory": {"speed": SPEED, "push": {"of": "offset", "walk": 1.0}},
-            }
-        ),
-        None,
-    ),
+    "a loop": (four_bar, four_bars, None),
 }
+LONG = {"a walker on a foot": pytest.mark.long}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in CASES])
 def test_rows_and_rates_are_those_of_the_whole_system(name):
     robot, sensors, sizes = CASES[name]
     tree = robot()
@@ -102,19 +83,3 @@ def test_what_is_known_at_first_is_no_row_of_a_tick():
     names = Tick(nd.plan(system, outputs=["qdd"])).freed.row_names
     assert not [name for name in names if name.startswith("prior:")]
     assert len(names) == 12
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"memory": {}}, "nothing persists by sensors 'arm': a filter needs `memory`"),
-        ({"dynamics": {"sigma": 0.1}}, "has a sigma: a filter needs equations of motion that hold exactly"),
-        ({"memory": {"push": {"of": "fx:link2", "walk": 1.0}}}, "tell what persists .*fx:link2.* by themselves"),
-        ({"memory": {"speed": {**SPEED, "rate": "qd"}}}, "cannot be its own rate"),
-    ],
-)
-def test_what_cannot_be_filtered_is_told(change, message):
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 1}}
-    content = {"name": "arm", "measurements": [torque, UNLOADED], "memory": {"offsets": {"of": "offset"}}} | change
-    with pytest.raises(nd.NoriError, match=message):
-        Tick(nd.plan(nd.System(nd.autotree(2), nd.SensorSet.from_dict(content))))

@@ -1,8 +1,6 @@
 """Contact states judged in one foreign call: what NumPy says, and what extended precision says where rows are exact."""
 
-from __future__ import annotations
-
-from functools import lru_cache
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -16,19 +14,24 @@ from nori_dyn.filtering.judging import NativeJudging, NumpyJudging
 from nori_dyn.filtering.square_root import Updated
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.synthetic import autotree
+from tests.compilers import compile_for, needs_compiler
 from tests.unit.filtering.test_contacts import DT, OFFSET_SIGMA, STATES, TOUCH, readings, sensors, wheel
 from tests.walking import LEGS, walk
+
+pytestmark = needs_compiler
 
 ALL_OF_QUADRUPED = [state for n in range(5) for state in combinations(LEGS, n)]
 OF_EXACT_ROWS = 1e-6
 """By how much NumPy is off where rows hold exactly by a large weight: its reflections do not begin with these."""
 
 
-@lru_cache(maxsize=4)
-def native(name: str, reach: int | None = None) -> ContactFilter:
+@cache
+def native(name: str, reach: int | None = None, width: int = 8) -> ContactFilter:
     states = STATES[name] if name == "biped" else ALL_OF_QUADRUPED
     options: dict[str, Any] = {"acceleration": TOUCH, "lag": 5, "backend": "native", "reach": reach}
-    return ContactFilter(walk(name).tree, sensors(name), states, DT, ["fx"], **options)
+    with pytest.MonkeyPatch.context() as patch:
+        compile_for(width, patch)
+        return ContactFilter(walk(name).tree, sensors(name), states, DT, ["fx"], **options)
 
 
 def by_numpy(of: ContactFilter) -> ContactFilter:
@@ -68,12 +71,15 @@ def check_same(of: ContactFilter, other: ContactFilter, tolerance: float) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "reach", "tolerance"),
-    [("biped", None, 1e-9), ("biped", 1, 1e-9), ("quadruped", None, OF_EXACT_ROWS), ("quadruped", 1, OF_EXACT_ROWS)],
+    ("name", "reach", "width"),
+    [
+        *(("biped", None, 2), ("biped", 1, 4), ("biped", None, 8)),
+        *(pytest.param("quadruped", *each, marks=pytest.mark.long) for each in ((1, 4), (None, 8))),
+    ],
 )
-def test_one_foreign_call_says_what_numpy_says(name, reach, tolerance):
+def test_one_foreign_call_says_what_numpy_says(name, reach, width):
     """Over switches, a gap, readings that are missing, other weights, and from the beginning again."""
-    record, of = walk(name), native(name, reach)
+    record, of, tolerance = walk(name), native(name, reach, width), 1e-9 if name == "biped" else OF_EXACT_ROWS
     other = by_numpy(of)
     assert isinstance(of._judging, NativeJudging)
     offsets = np.random.default_rng(5).normal(size=(2, 6)) * OFFSET_SIGMA if name == "biped" else None
@@ -213,9 +219,10 @@ NEW_PUSH = {"push": {"of": f"fx:{autotree(2).names[1]}", "walk": 1.0}}
 PUSH = {"push": NEW_PUSH["push"] | {"sigma": 5}}
 
 
-@pytest.mark.parametrize("memory", [SPEED | OFFSET, OFFSET | PUSH, OFFSET | NEW_PUSH])
-def test_states_that_leave_something_undetermined_are_judged_alike(memory):
+@pytest.mark.parametrize(("memory", "width"), [(SPEED | OFFSET, 2), (OFFSET | PUSH, 4), (OFFSET | NEW_PUSH, 8)])
+def test_states_that_leave_something_undetermined_are_judged_alike(memory, width, monkeypatch):
     """What pushes an arm that touches is not determined, and neither is what goes on if nothing was known of it."""
+    compile_for(width, monkeypatch)
     of = arm(memory, [{"type": "external_wrench", "links": "all", "components": ["mx", "fz"], "value": 0}])
     other = by_numpy(of)
     rng = np.random.default_rng(3)

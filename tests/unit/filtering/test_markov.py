@@ -1,7 +1,5 @@
 """The hidden Markov chain over contact states, against all paths one by one and a matrix exponential."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

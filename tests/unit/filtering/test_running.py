@@ -1,7 +1,5 @@
 """Ticks that run natively and through NumPy know the same: two programs and two algorithms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,10 @@ from nori_dyn.api.filter import Filter
 from tests.compilers import needs_compiler
 from tests.mechanisms import closed_state, four_bar
 from tests.trees import TREES
-from tests.unit.filtering.test_free import CASES
+from tests.unit.filtering.recorded import UNLOADED, remembering
+from tests.unit.filtering.test_free import four_bars
+
+pytestmark = needs_compiler
 
 DT = 0.001
 
@@ -19,11 +20,10 @@ def backends(plan: nd.Plan) -> list[Filter]:
     return [Filter(plan, DT, backend=name) for name in ("native", "numpy")]
 
 
-@needs_compiler
 def test_a_tick_that_is_no_state_is_forgotten_by_the_next():
     tree = four_bar()
     q = closed_state(tree, 2)[0]
-    filters = backends(nd.plan(nd.System(tree, CASES["a loop"][1]()), outputs=["qdd", "tau"]))
+    filters = backends(nd.plan(nd.System(tree, four_bars()), outputs=["qdd", "tau"]))
     rng = np.random.default_rng(2)
     for k in range(6):
         y = rng.normal(size=len(filters[0].inputs.y))
@@ -36,13 +36,11 @@ def test_a_tick_that_is_no_state_is_forgotten_by_the_next():
                 assert getattr(filters[0].outputs, name) == pytest.approx(values, rel=1e-9, abs=1e-9)
 
 
-@needs_compiler
 def test_outputs_are_in_the_coordinates_of_their_frame():
-    rows = [{"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}]
-    rows += [{"type": "external_wrench", "links": "all", "value": 0}]
-    speed, push = {"of": "qd", "rate": "qdd", "noise": 1e-3}, {"of": "offset", "walk": 1.0}
-    content = {"name": "arm", "measurements": rows, "memory": {"speed": speed, "push": push}}
-    plan = nd.plan(nd.System(TREES["two_roots"], nd.SensorSet.from_dict(content)), outputs=["f:palm", "a:tool"])
+    torques = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 10}}
+    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 1e-3}, "push": {"of": "offset", "walk": 1.0}}
+    system = nd.System(TREES["two_roots"], remembering(torques, UNLOADED, memory=memory))
+    plan = nd.plan(system, outputs=["f:palm", "a:tool"])
     for one in backends(plan):
         one.inputs.qd[:] = 0.1
         assert one.tick().ok
@@ -52,9 +50,8 @@ def test_outputs_are_in_the_coordinates_of_their_frame():
             assert values == pytest.approx(expected[name], rel=1e-9, abs=1e-9)
 
 
-@needs_compiler
 def test_outputs_that_the_planned_order_does_not_give_are_solved_afresh():
-    plan = nd.plan(nd.System(four_bar(), CASES["a loop"][1]()), outputs=["qdd", "tau"])
+    plan = nd.plan(nd.System(four_bar(), four_bars()), outputs=["qdd", "tau"])
     native, other = backends(plan)
     kernel = native._tick.solver.native.kernel
     assert len(kernel._limits.sizes) > 1

@@ -1,8 +1,7 @@
 """Filter and smoother over recorded ticks, against one least-squares problem over all of them."""
 
-from __future__ import annotations
-
 import tracemalloc
+from functools import cache
 
 import numpy as np
 import pytest
@@ -11,7 +10,23 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.filtering.instants import Ticks
 from nori_dyn.filtering.smoother import Cut, Recorded, Stretch
-from tests.unit.filtering.recorded import DT, by_least_squares, by_least_squares_of, columns, planned, recorded, sensors
+from tests.unit.filtering.recorded import (
+    DT,
+    MOTION,
+    SPEED,
+    TORQUES,
+    TREE,
+    UNLOADED,
+    WIDE,
+    by_least_squares,
+    by_least_squares_of,
+    columns,
+    felt,
+    planned,
+    recorded,
+    remembering,
+    sensors,
+)
 
 N = 12
 
@@ -29,38 +44,50 @@ def check(found, system, mean, covariance):
         np.testing.assert_allclose(found.memory.deviations[:, k], np.sqrt(covariance[:, place, place]), rtol=1e-8)
 
 
-def test_smoother_is_least_squares_over_all_ticks():
-    plan = planned()
-    ticks = recorded(plan.system, N, seed=1)
-    found = nd.Filter(plan, DT).over(*ticks.all, causal=False)
-    check(found, plan.system, *by_least_squares(plan.system, *ticks.all))
-    assert len(found) == N
-    assert not found.is_causal
+DECAYING = {
+    "speed": {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.3, "time_constant": 0.2},
+    "offsets": {"of": "offset", "walk": 0.5, "time_constant": 0.1},
+}
 
 
-def test_what_decays_and_what_has_no_prior():
-    speed = {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.3, "time_constant": 0.2}
-    plan = planned(sensors(speed=speed, offsets={"of": "offset", "walk": 0.5, "time_constant": 0.1}))
-    ticks = recorded(plan.system, N, seed=2)
-    found = nd.Filter(plan, DT).over(*ticks.all, causal=False)
-    check(found, plan.system, *by_least_squares(plan.system, *ticks.all))
+CASES = {"usual": ({}, None), "a gap": ({}, 5), "decay": (DECAYING, None)}
 
 
-def test_filter_is_least_squares_over_the_ticks_before():
-    plan = planned()
-    ticks = recorded(plan.system, N, seed=3)
-    found = nd.Filter(plan, DT).over(*ticks.all)
-    for k in range(N):
-        mean, covariance = by_least_squares(plan.system, *(each[: k + 1] for each in ticks.all))
-        np.testing.assert_allclose(found["qdd"][k], mean[k, columns(plan.system, "qdd")], rtol=1e-9, atol=1e-9)
-        own = columns(plan.system, "tau")
-        np.testing.assert_allclose(found.deviations["tau"][k], np.sqrt(covariance[k, own, own]), rtol=1e-8)
+@cache
+def wide(name):
+    """Return the plan of a wide arm, ticks, and what least squares say of them: all, and each by those before it."""
+    memory, gap = CASES[name]
+    plan = planned(sensors(**memory), WIDE)
+    steps = None if gap is None else np.where(np.arange(N) == gap, 20 * DT, DT)
+    ticks = recorded(plan.system, N, seed=1, steps=steps)
+    return plan, ticks, by_least_squares(plan.system, *ticks.all, gap=5 * DT), filtered(plan.system, ticks)
 
 
-def test_over_says_what_steps_say():
+def filtered(system, ticks):
+    found = [by_least_squares(system, *(each[:k] for each in ticks.all), gap=5 * DT) for k in range(1, N + 1)]
+    return np.array([mean[-1] for mean, _ in found]), np.array([covariance[-1] for _, covariance in found])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_filter_and_smoother_are_least_squares_over_ticks(name, every_backend):
+    """What has a rate does not go on through a gap."""
+    plan, ticks, smoothed, known = wide(name)
+    one, gap = nd.Filter(plan, DT, every_backend), CASES[name][1]
+    found, later = one.over(*ticks.all), one.over(*ticks.all, causal=False)
+    check(found, plan.system, *known)
+    check(later, plan.system, *smoothed)
+    assert (len(found), len(later)) == (N, N)
+    assert found.is_causal
+    assert not later.is_causal
+    assert later.gaps.tolist() == ([] if gap is None else [gap])
+    assert ("gaps" in str(later)) == (gap is not None)
+
+
+@pytest.mark.parametrize("every_backend", ["numpy", 8], indirect=True)
+def test_over_says_what_steps_say(every_backend):
     plan = planned()
     ticks = recorded(plan.system, N, seed=4)
-    one = nd.Filter(plan, DT)
+    one = nd.Filter(plan, DT, every_backend)
     found = one.over(*ticks.all)
     for k, dt in enumerate(np.diff(ticks.T, prepend=0)):
         step = one.step(ticks.Q[k], ticks.Qd[k], ticks.Y[k], dt)
@@ -72,26 +99,19 @@ def test_over_says_what_steps_say():
     assert found.consistency.nis == pytest.approx(one.consistency.nis)
 
 
-def test_what_has_a_rate_does_not_go_on_through_a_gap():
-    plan = planned()
-    steps = np.full(N, DT)
-    steps[5] = 20 * DT
-    ticks = recorded(plan.system, N, seed=5, steps=steps)
-    found = nd.Filter(plan, DT).over(*ticks.all, causal=False)
-    check(found, plan.system, *by_least_squares(plan.system, *ticks.all, gap=5 * DT))
-    assert found.gaps.tolist() == [5]
-    assert "gaps" in str(found)
-
-
-def test_readings_that_are_missing_are_dropped():
+@pytest.mark.parametrize("every_backend", ["numpy", 2], indirect=True)
+def test_readings_that_are_missing_are_dropped(every_backend):
     plan = planned()
     ticks = recorded(plan.system, N, seed=6)
     weights = np.tile(plan.system.weights, (N, 1))
     told = ticks.Y.copy()
     told[3:6, 1] = np.nan
     weights[3:6, plan.system.weight_names.index(plan.system.measurement_names[1])] = 0.0
-    found = nd.Filter(plan, DT).over(ticks.T, ticks.Q, ticks.Qd, told, missing="drop", causal=False)
+    found = nd.Filter(plan, DT, every_backend).over(ticks.T, ticks.Q, ticks.Qd, told, missing="drop", causal=False)
     check(found, plan.system, *by_least_squares(plan.system, *ticks.all, weights=weights))
+
+
+NOISY = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -118,12 +138,8 @@ def test_stretches_do_not_matter(causal):
 
 
 def test_what_no_reading_tells_is_named():
-    push = {"of": "fx:link1", "walk": 0.1, "sigma": 3}
-    unloaded = {"type": "external_wrench", "links": ["link2"], "value": 0}
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-    acceleration = {"type": "joint_acceleration", "joints": "all"}
-    content = {"name": "pushed", "measurements": [torque, unloaded, acceleration], "memory": {"push": push}}
-    plan = planned(nd.SensorSet.from_dict(content))
+    memory = {"push": {"of": "fx:link1", "walk": 0.1, "sigma": 3}}
+    plan = planned(remembering(NOISY, UNLOADED | {"links": ["link2"]}, MOTION, memory=memory))
     ticks = recorded(plan.system, N, seed=8)
     found = nd.Filter(plan, DT).over(*ticks.all, causal=False)
     seen = {name for name in found.memory.names if name not in found.unseen}
@@ -131,17 +147,12 @@ def test_what_no_reading_tells_is_named():
     assert len(found.unseen) >= 1  # one torque of the first joint against six numbers
 
 
-def test_what_is_not_determined_is_refused():
-    force = {"type": "external_wrench", "links": ["link1"], "sigma": 1.0}
-    unloaded = {"type": "external_wrench", "links": ["link2"], "value": 0}
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1}
-    acceleration = {"type": "joint_acceleration", "joints": "all"}
-    memory = {"push": {"of": "fx:link1", "walk": 0.1}}
-    content = {"name": "felt", "measurements": [force, torque, unloaded, acceleration], "memory": memory}
-    plan = planned(nd.SensorSet.from_dict(content), outputs=("qdd", "tau", "fx:link1"))
+@pytest.mark.parametrize("every_backend", ["numpy", 8], indirect=True)
+def test_what_is_not_determined_is_refused(every_backend):
+    plan = planned(felt(NOISY), outputs=("qdd", "tau", "fx:link1"))
     ticks = recorded(plan.system, N, seed=8)
     places = [k for k, name in enumerate(plan.system.measurement_names) if name.startswith("fx:link1")]
-    one, told = nd.Filter(plan, DT), ticks.Y.copy()
+    one, told = nd.Filter(plan, DT, every_backend), ticks.Y.copy()
     told[:, places] = np.nan
     run = ticks.T, ticks.Q, ticks.Qd, told
     with pytest.raises(SingularSystemError, match=r"tick 0, at .* s: fx:link1.mx"):
@@ -156,14 +167,12 @@ def test_what_is_not_determined_is_refused():
     assert not one.over(*run, missing="drop", causal=False).estimate.singular.any()
 
 
-@pytest.mark.parametrize(("step", "words"), [(0.0, "T\\[4\\] is"), (-0.1, "after the one before")])
-def test_time_goes_on(step, words):
+def test_time_goes_on():
     plan = planned()
-    steps = np.full(N, DT)
-    steps[4] = step
-    ticks = recorded(plan.system, N, seed=9, steps=steps)
-    with pytest.raises(InputError, match=words):
-        nd.Filter(plan, DT).over(*ticks.all)
+    for step, words in ((0.0, "T\\[4\\] is"), (-0.1, "after the one before")):
+        ticks = recorded(plan.system, N, seed=9, steps=np.where(np.arange(N) == 4, step, DT))
+        with pytest.raises(InputError, match=words):
+            nd.Filter(plan, DT).over(*ticks.all)
 
 
 def test_memory_does_not_grow_with_the_log():
@@ -198,29 +207,29 @@ def test_memory_does_not_grow_with_the_log():
     assert peak(many) < 1.2 * peak(few)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-def test_contacts_that_come_and_go(causal):
+@pytest.mark.parametrize("every_backend", ["numpy", 4], indirect=True)
+def test_contacts_that_come_and_go(every_backend):
     wrench = {"type": "external_wrench", "links": ["link2"]}
     contacts = {"tip": {"closed": [wrench | {"sigma": 0.3}], "open": [wrench | {"value": 0}]}}
-    torque = {"type": "joint_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 2}}
-    rest = {"type": "external_wrench", "links": ["link1"], "value": 0}
-    memory = {"speed": {"of": "qd", "rate": "qdd", "noise": 0.02, "walk": 0.01}, "off": {"of": "offset", "walk": 0.5}}
-    content = {"name": "touch", "measurements": [torque, rest], "contacts": contacts, "memory": memory}
-    plans = nd.plan_set(nd.autotree(2, skew=0.3), nd.SensorSet.from_dict(content), outputs=["qdd", "tau"])
-    one = nd.Filter(plans, DT)
+    touching = remembering(
+        TORQUES,
+        UNLOADED | {"links": ["link1"]},
+        contacts=contacts,
+        memory={"speed": SPEED, "off": {"of": "offset", "walk": 0.5}},
+    )
+    plans = nd.plan_set(TREE, touching, outputs=["qdd", "tau"])
+    one = nd.Filter(plans, DT, every_backend)
     closed = np.zeros((N, 1), dtype=bool)
     closed[4:8] = True
     ticks = recorded(plans.plans[()].system, N, seed=10)
     Y = np.random.default_rng(1).normal(size=(N, len(one.inputs.y)))
     run = ticks.T, ticks.Q, ticks.Qd, Y
-    found = one.over(*run, contacts=closed, causal=causal)
-    if causal:
-        for k, dt in enumerate(np.diff(ticks.T, prepend=0)):
-            one.switch(closed[k])
-            step = one.step(ticks.Q[k], ticks.Qd[k], Y[k], dt)
-            np.testing.assert_allclose(found["tau"][k], step["tau"], rtol=1e-8, atol=1e-12)
-            np.testing.assert_allclose(found.deviations["tau"][k], step.deviations["tau"], rtol=1e-8)
-        return
+    found, later = (one.over(*run, contacts=closed, causal=causal) for causal in (True, False))
+    for k, dt in enumerate(np.diff(ticks.T, prepend=0)):
+        one.switch(closed[k])
+        step = one.step(ticks.Q[k], ticks.Qd[k], Y[k], dt)
+        np.testing.assert_allclose(found["tau"][k], step["tau"], rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(found.deviations["tau"][k], step.deviations["tau"], rtol=1e-8)
     systems = [plans.plans[()].system, plans.plans[("tip",)].system]
     every = plans.solver().measurement_names
     own = [Y[k, [every.index(name) for name in systems[int(closed[k, 0])].measurement_names]] for k in range(N)]
@@ -228,5 +237,5 @@ def test_contacts_that_come_and_go(causal):
     for k in range(N):
         system = systems[int(closed[k, 0])]
         place = columns(system, "tau")
-        np.testing.assert_allclose(found["tau"][k], mean[k][place], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(found.deviations["tau"][k], np.sqrt(covariance[k][place, place]), rtol=1e-8)
+        np.testing.assert_allclose(later["tau"][k], mean[k][place], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(later.deviations["tau"][k], np.sqrt(covariance[k][place, place]), rtol=1e-8)

@@ -1,8 +1,7 @@
 """The square-root steps: against a textbook Kalman filter and smoother in 150 digits, and what they cannot know."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from functools import cache
 
 import mpmath as mp
 import numpy as np
@@ -19,7 +18,9 @@ from nori_dyn.filtering.square_root import (
     updated,
 )
 from nori_dyn.program.filter_source import FilterShape
+from nori_dyn.program.filter_step import TickShape
 from nori_dyn.program.native_filter import NativeSteps
+from nori_dyn.program.native_window import NativeRuns
 from tests.compilers import WIDTHS, compiler_for
 from tests.tolerances import Tolerance, assert_close
 
@@ -40,14 +41,29 @@ class Tick:
 
 @dataclass(frozen=True)
 class Case:
-    """A filter's sizes, what is known before it starts, and its ticks."""
+    """A filter's sizes, what is known before it starts, how that walks and decays, and its ticks."""
 
     n_s: int
     n_v: int
     n_f: int
     mean: np.ndarray
     sigmas: np.ndarray
+    walk: np.ndarray
+    T: np.ndarray
     ticks: tuple[Tick, ...]
+
+    @property
+    def shape(self):
+        """What C has to know of the steps."""
+        return shape_of((self.n_s, self.n_v, self.n_f), np.any([tick.A != 0 for tick in self.ticks], axis=0))
+
+
+def shape_of(sizes, entries):
+    """Return the shape of steps, of which some entries of A (p, n) count."""
+    n_s, n_v, n_f = sizes
+    p, n = entries.shape
+    X = tuple((i, j) for i in range(n_v) for j in range(n) if not n_s <= j < n_s + n_v)
+    return FilterShape(*sizes, p, tuple(map(tuple, np.argwhere(entries).tolist())), X)
 
 
 def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
@@ -69,7 +85,7 @@ def random_case(sizes, n_ticks, seed=0, diffuse=(), missing=0.2):
         Q = np.where(np.isinf(T), walk**2 * dt, walk**2 * np.where(np.isinf(T), 1.0, T) / 2 * -np.expm1(-2 * dt / T))
         x, X_s, X_f = rng.normal(size=n_v), rng.normal(size=(n_v, n_s)), rng.normal(size=(n_v, n_f))
         ticks.append(Tick(A, rng.normal(size=p), weights, Motion(dt, X_s, X_f, x, np.exp(-dt / T), Q)))
-    return Case(n_s, n_v, n_f, rng.normal(size=k), sigmas, tuple(ticks))
+    return Case(n_s, n_v, n_f, rng.normal(size=k), sigmas, walk, T, tuple(ticks))
 
 
 def exact(values):
@@ -119,11 +135,7 @@ def textbook(case):
 class Native:
     """The steps in C, with the names of those in NumPy."""
 
-    def __init__(self, sizes, entries, lanes):
-        n_s, n_v, n_f, _ = sizes
-        rates = [j for j in range(n_s + n_v + n_f) if not n_s <= j < n_s + n_v]
-        X = tuple((i, j) for i in range(n_v) for j in rates)
-        shape = FilterShape(*sizes, tuple(zip(*(part.tolist() for part in np.nonzero(entries)), strict=True)), X)
+    def __init__(self, shape, lanes):
         self.steps = NativeSteps(shape, compiler_for(lanes))
 
     def updated(self, before, A, c, weights, n_s):
@@ -140,36 +152,39 @@ class Native:
     def propagated(self, after, motion):
         """See `propagated`."""
         at = self.steps
-        X = np.hstack([motion.X_s, np.zeros((motion.n_v, motion.n_v)), motion.X_f])
-        at.X[:], at.x[:] = [X[place] for place in at.shape.X], motion.x
+        at.X[:], at.x[:] = entries_of_X(motion, at.shape), motion.x
         at.decay[:], at.Q[:] = motion.decay, motion.Q
         at.propagate(motion.dt)
         return Information(at.R.copy(), at.z.copy())
 
 
-def steps_of(kind, sizes, entries):
-    """Return `updated` and `propagated`, in NumPy or in C for entries of A where these are not zero.
+def entries_of_X(motion, shape):
+    """Return the entries of the matrix of rates that there are."""
+    X = np.hstack([motion.X_s, np.zeros((motion.n_v, motion.n_v)), motion.X_f])
+    return [X[place] for place in shape.X]
+
+
+def steps_of(kind, shape):
+    """Return `updated` and `propagated`, in NumPy or in C.
 
     Args:
         kind: 0 for NumPy, or the doubles of a vector; exported C has one.
-        sizes: n_s, n_v, n_f, and the number of rows of A.
-        entries: which entries of A are not zero.
+        shape: what C has to know.
     """
     if not kind:
         return updated, propagated
-    native = Native(sizes, entries, kind)
+    native = Native(shape, kind)
     return native.updated, native.propagated
 
 
-KINDS = pytest.mark.parametrize("kind", [0, 1, *WIDTHS], ids=["numpy", *map("{} lanes".format, (1, *WIDTHS))])
+NAMES = {0: "numpy", **{lanes: f"{lanes} lanes" for lanes in (1, *WIDTHS)}}
+KINDS = pytest.mark.parametrize("kind", NAMES, ids=NAMES.get)
 
 
 def run(case, kind):
     """Return what the steps find at each tick: what is known before, after, and in the end."""
-    before = Information.of(case.mean, case.sigmas)
-    entries = np.any([tick.A != 0 for tick in case.ticks], axis=0)
-    update, propagate = steps_of(kind, (case.n_s, case.n_v, case.n_f, len(entries)), entries)
-    found = []
+    before, found = Information.of(case.mean, case.sigmas), []
+    update, propagate = steps_of(kind, case.shape)
     for tick in case.ticks:
         after = update(before, tick.A, tick.c, tick.weights, case.n_s)
         found.append((before, after))
@@ -179,64 +194,100 @@ def run(case, kind):
 
 CASES = {
     "arm": random_case((2, 2, 2, 6), 60, seed=1),
-    "nothing known before": random_case((2, 2, 2, 8), 40, seed=2, diffuse=(0, 1, 2, 3)),
-    "memory alone": random_case((0, 0, 4, 3), 60, seed=3),
-    "no rates": random_case((2, 0, 3, 4), 40, seed=4),
-    "rates alone": random_case((2, 2, 0, 4), 40, seed=5),
-    "more columns than two of the widest vectors": random_case((6, 5, 7, 20), 8, seed=6),
+    "nothing known before": random_case((2, 2, 2, 8), 10, seed=2, diffuse=(0, 1, 2, 3)),
+    "memory alone": random_case((0, 0, 4, 3), 20, seed=3),
+    "no rates": random_case((2, 0, 3, 4), 20, seed=4),
+    "rates alone": random_case((2, 2, 0, 4), 20, seed=5),
+    (WIDE := "more columns than two of the widest vectors"): random_case((6, 5, 7, 20), 3, seed=6),
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
-def solved(request):
+@cache
+def solved(name):
     mp.mp.dps = 150
-    case = CASES[request.param]
-    return case, *textbook(case)
+    return textbook(CASES[name])
 
 
+def same(found, expected):
+    assert_close(found, np.array(expected, dtype=float), TEXTBOOK)
+
+
+@pytest.mark.parametrize("name", CASES)
 @KINDS
-class TestTextbook:
-    def test_filter(self, solved, kind):
-        case, expected, _ = solved
-        for (_, after), (u, P, nis, degrees, log_likelihood, *_) in zip(run(case, kind)[0], expected, strict=True):
-            assert_close(after.u, u.astype(float), TEXTBOOK)
-            assert_close(after.covariance(), P.astype(float), TEXTBOOK)
-            assert_close(after.nis, float(nis), TEXTBOOK)
-            assert after.degrees == degrees
-            assert_close(after.log_likelihood, float(log_likelihood), TEXTBOOK)
-            assert not after.undetermined
-            assert not np.tril(after.R, -1).any()
-
-    def test_memory_at_the_next_tick(self, solved, kind):
-        case, expected, _ = solved
-        found, last = run(case, kind)
-        known = [*[before for before, _ in found[1:]], last]
-        for before, (*_, m, P) in zip(known, expected, strict=True):
-            assert_close(before.mean(), m.astype(float), TEXTBOOK)
-            assert_close(before.covariance(), P.astype(float), TEXTBOOK)
-            assert not np.tril(before.R, -1).any()
-
-    def test_smoother(self, solved, kind):
-        case, _, expected = solved
-        k = case.n_v + case.n_f
-        found, last = run(case, kind)
-        mean, covariance = last.mean(), last.covariance()
-        for (_, after), tick, (u, P) in zip(found[::-1], case.ticks[::-1], expected[::-1], strict=True):
-            u_hat, P_hat = smoothed(after, tick.motion, mean, covariance)
-            assert_close(u_hat, u.astype(float), TEXTBOOK)
-            assert_close(P_hat, P.astype(float), TEXTBOOK)
-            mean, covariance = u_hat[case.n_s :], P_hat[case.n_s :, case.n_s :]
-            assert mean.shape == (k,)
+def test_filter_and_smoother_are_those_of_the_textbook(name, kind):
+    case, (expected, expected_later) = CASES[name], solved(name)
+    found, last = run(case, kind)
+    known = [*[before for before, _ in found[1:]], last]
+    for (_, after), before, (u, P, nis, degrees, log_likelihood, _, m, P_m) in zip(found, known, expected, strict=True):
+        same(after.u, u)
+        same(after.covariance(), P)
+        same(after.nis, nis)
+        same(after.log_likelihood, log_likelihood)
+        assert after.degrees == degrees
+        assert not after.undetermined
+        assert not np.tril(after.R, -1).any()
+        same(before.mean(), m)  # the memory at the next tick
+        same(before.covariance(), P_m)
+        assert not np.tril(before.R, -1).any()
+    mean, covariance = last.mean(), last.covariance()
+    for (_, after), tick, (u, P) in zip(found[::-1], case.ticks[::-1], expected_later[::-1], strict=True):
+        u_hat, P_hat = smoothed(after, tick.motion, mean, covariance)
+        same(u_hat, u)
+        same(P_hat, P)
+        mean, covariance = u_hat[case.n_s :], P_hat[case.n_s :, case.n_s :]
+        assert mean.shape == (case.n_v + case.n_f,)
 
 
-@KINDS
+@pytest.mark.parametrize(
+    ("name", "lanes"),
+    [
+        *((WIDE, lanes) for lanes in WIDTHS),
+        *(("arm", lanes) for lanes in WIDTHS),
+        ("nothing known before", 4),
+        ("memory alone", 2),
+        ("no rates", 2),
+        ("rates alone", 4),
+    ],
+)
+def test_runs_forward_and_back_are_those_of_the_textbook(name, lanes):
+    case, (expected, expected_later) = CASES[name], solved(name)
+    shape, N = case.shape, len(case.ticks)
+    tick = TickShape(shape, 0, 0, [], list(range(shape.p)), case.walk.tolist(), (1 / case.T).tolist())
+    runs, first = NativeRuns(tick, compiler_for(lanes)), Information.of(case.mean, case.sigmas)
+    known, motions = (first.R.copy(), first.z.copy()), [tick.motion for tick in case.ticks]
+    parts = [([tick.A[place] for place in shape.A], tick.c) for tick in case.ticks]
+    rates = [(entries_of_X(motion, shape), motion.x) for motion in motions]
+    values = np.array([np.concatenate([*rows, *others]) for rows, others in zip(parts, rates, strict=True)])
+    weights, steps = np.array([tick.weights for tick in case.ticks]), np.array([motion.dt for motion in motions])
+    found = runs.forward(known, values, weights, steps, np.inf, keeps=True)
+    runs.covariances(found)
+    u, P, nis, degrees, log_likelihood, _, m, P_m = (list(each) for each in zip(*expected, strict=True))
+    pairs = (found.u, u), (found.covariance, P), (found.nis, nis), (found.log_likelihood, log_likelihood)
+    last = Information(*known)
+    mean, covariance = last.mean(), last.covariance()
+    for k in range(N):
+        for one, other in pairs:
+            same(one[k], other[k])
+    same(mean, m[-1])
+    same(covariance, P_m[-1])
+    assert found.degrees.tolist() == degrees
+    assert not found.lost.any()
+    assert not np.tril(found.rows[:, :, :-1], -1).any()
+    assert runs.backward(found, slice(0, N), mean, covariance) == 0
+    for k, (u_hat, P_hat) in enumerate(expected_later):
+        same(found.u[k], u_hat)
+        same(found.covariance[k], P_hat)
+    same(mean, expected_later[0][0][case.n_s :])
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2, pytest.param(4, marks=pytest.mark.long), 8], ids=NAMES.get)
 class TestUndetermined:
     def test_memory_that_is_seen_later(self, kind):
         # Of two numbers only their sum is seen, then the second as well.
         A = [np.array([[1.0, 1.0]]), np.array([[0.0, 1.0]])]
         motion = Motion(0.1, np.zeros((0, 0)), np.zeros((0, 2)), np.zeros(0), np.ones(2), np.zeros(2))
         before = Information.of(np.zeros(2), np.full(2, np.inf))
-        update, propagate = steps_of(kind, (0, 0, 2, 1), np.ones((1, 2)))
+        update, propagate = steps_of(kind, shape_of((0, 0, 2), np.ones((1, 2))))
         first = update(before, A[0], np.array([-3.0]), np.array([4.0]), 0)
         assert first.undetermined == (1,)
         assert np.isnan(first.u).all()
@@ -253,7 +304,7 @@ class TestUndetermined:
     def test_names_what_is_not_determined_and_keeps_the_rest(self, kind):
         before = Information.of(np.array([1.0, 2.0, 3.0]), np.array([0.5, np.inf, np.inf]))
         A = np.array([[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]])
-        update, _ = steps_of(kind, (1, 1, 2, 2), np.ones((2, 4)))
+        update, _ = steps_of(kind, shape_of((1, 1, 2), np.ones((2, 4))))
         after = update(before, A, np.array([-5.0, -5.0]), np.array([1.0, 3.0]), 1)
         assert after.undetermined == (0, 3)
         np.testing.assert_allclose(after.u, [np.nan, 1.0, 5.0, np.nan], rtol=1e-14)
@@ -263,7 +314,7 @@ class TestUndetermined:
     def test_an_acceleration_that_nobody_sees_leaves_nothing_of_the_speed(self, kind):
         motion = Motion(0.1, np.ones((1, 1)), np.zeros((1, 1)), np.zeros(1), np.ones(2), np.zeros(2))
         before = Information.of(np.array([1.0, 2.0]), np.array([0.5, 0.25]))
-        update, propagate = steps_of(kind, (1, 1, 1, 1), np.ones((1, 3)))
+        update, propagate = steps_of(kind, shape_of((1, 1, 1), np.ones((1, 3))))
         after = update(before, np.zeros((1, 3)), np.zeros(1), np.zeros(1), 1)
         ahead = propagate(after, motion)
         np.testing.assert_array_equal(ahead.mean(), [np.nan, 2.0])
@@ -271,7 +322,7 @@ class TestUndetermined:
 
     def test_fewer_readings_than_unknowns(self, kind):
         before = Information.of(np.array([1.0]), np.array([0.5]))
-        update, propagate = steps_of(kind, (3, 0, 1, 1), np.ones((1, 4)))
+        update, propagate = steps_of(kind, shape_of((3, 0, 1), np.ones((1, 4))))
         after = update(before, np.array([[1.0, 0.0, 1.0, 2.0]]), np.array([-2.0]), np.array([4.0]), 3)
         assert after.undetermined == (1, 2)
         np.testing.assert_allclose(after.u, [np.nan, np.nan, np.nan, 1.0], rtol=1e-14)
@@ -281,7 +332,7 @@ class TestUndetermined:
 
     def test_missing_readings_may_be_nan(self, kind):
         before = Information.of(np.array([1.0]), np.array([0.5]))
-        update, _ = steps_of(kind, (0, 0, 1, 2), np.ones((2, 1)))
+        update, _ = steps_of(kind, shape_of((0, 0, 1), np.ones((2, 1))))
         after = update(before, np.array([[1.0], [np.nan]]), np.array([-2.0, np.nan]), np.array([4.0, 0.0]), 0)
         np.testing.assert_allclose(after.u, [1.5], rtol=1e-14)
 

@@ -1,7 +1,5 @@
 """A smoother with a fixed lag, against one least-squares problem over the ticks up to now."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,9 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError
 from tests.compilers import needs_compiler
 from tests.observers import observer
-from tests.unit.filtering.recorded import DT, by_least_squares, columns, planned, recorded
+from tests.unit.filtering.recorded import DT, WIDE, by_least_squares, columns, felt, planned, recorded
 
 N, LAG = 9, 3
-
-SLOW = pytest.mark.long
 
 
 def stepped(window, ticks, N=N):
@@ -21,10 +17,10 @@ def stepped(window, ticks, N=N):
     return [window.step(ticks.Q[k], ticks.Qd[k], ticks.Y[k], steps[k]) for k in range(N)]
 
 
-def test_each_tick_is_estimated_by_the_readings_up_to_now():
-    plan = planned()
+def test_each_tick_is_estimated_by_the_readings_up_to_now(every_backend):
+    plan = planned(tree=WIDE)
     ticks = recorded(plan.system, N, seed=1)
-    window = nd.Window(plan, DT, LAG)
+    window = nd.Window(plan, DT, LAG, every_backend)
     found = stepped(window, ticks)
     assert found[:LAG] == [None] * LAG
     for k in range(LAG, N):
@@ -89,12 +85,7 @@ def test_what_is_refused():
 
 
 def test_what_later_readings_tell_is_no_error():
-    force = {"type": "external_wrench", "links": ["link1"], "sigma": 1.0}
-    unloaded = {"type": "external_wrench", "links": ["link2"], "value": 0}
-    acceleration = {"type": "joint_acceleration", "joints": "all"}
-    memory = {"push": {"of": "fx:link1", "walk": 0.1}}
-    content = {"name": "felt", "measurements": [force, unloaded, acceleration], "memory": memory}
-    plan = planned(nd.SensorSet.from_dict(content), outputs=("tau",))
+    plan = planned(felt(), outputs=("tau",))
     ticks = recorded(plan.system, N, seed=4)
     lost = np.where([name.startswith("fx") for name in plan.system.measurement_names], np.nan, ticks.Y[0])
     window = nd.Window(plan, DT, 1)
@@ -129,7 +120,7 @@ def moved(name, backend, N=30, lag=4):
 
 @needs_compiler
 @pytest.mark.parametrize(
-    "name", ["arm", "arm_anywhere", *(pytest.param(x, marks=SLOW) for x in ("quadruped", "humanoid"))]
+    "name", ["arm", "arm_anywhere", *(pytest.param(x, marks=pytest.mark.long) for x in ("quadruped", "humanoid"))]
 )
 def test_native_and_numpy_windows_know_the_same(name):
     windows = [moved(name, backend) for backend in ("native", "numpy")]

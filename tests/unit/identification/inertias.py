@@ -1,7 +1,5 @@
 """Inertias by their definition: sums over points that have mass."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -6,17 +6,9 @@ import numpy as np
 
 import nori_dyn as nd
 from nori_dyn.identification.parameters import Parameters
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
-ARM = nd.SensorSet.from_dict(
-    {
-        "name": "arm",
-        "measurements": [
-            {"type": "joint_acceleration", "joints": "all"},
-            {"type": "joint_torque", "joints": "actuated"},
-            {"type": "external_wrench", "links": "all", "value": 0.0},
-        ],
-    }
-)
+ARM = sensor_set(ACCELERATIONS, {**TORQUES, "joints": "actuated"}, {**WRENCHES, "value": 0.0}, name="arm")
 
 
 def motion(nv: int, n: int, dt: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -1,7 +1,5 @@
 """What an answer is judged by: derivatives against differences, and a bound that holds at every answer."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -12,6 +10,7 @@ from nori_dyn.errors import InputError
 from nori_dyn.identification import convex
 from nori_dyn.identification.convex import Answer, Body, Problem, excess, solved
 from nori_dyn.identification.physical import ten_numbers
+from tests.covering import covering
 
 BOTH = pytest.mark.parametrize("metric", ["entropic", "riemannian"])
 CORNERS = np.vstack([np.array([[1.0, 1, -1, 0], [0, 1, 0, 1], [0, 0, 1, 1]]), np.ones(4)])
@@ -52,10 +51,8 @@ def test_derivatives_are_those_of_differences(metric):
         assert np.abs(column - H[:, k]).max() < 1e-6 * np.abs(H).max()
 
 
-@BOTH
-@pytest.mark.parametrize("hull", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_nothing_found_nearby_is_better_by_more_than_the_excess(metric, seed, hull):
+@covering(metric=["entropic", "riemannian"], hull=[False, True], seed=range(2))
+def test_nothing_found_nearby_is_better_by_more_than_the_excess(metric, hull, seed):
     problem = random_problem(metric, seed, hull=hull)
     answer, above = solved(problem)
     assert above < 1e-5

@@ -1,7 +1,5 @@
 """Criteria of information, against NumPy's determinant and inverse, and differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

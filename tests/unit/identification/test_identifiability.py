@@ -1,7 +1,5 @@
 """What is said of parameters that are told: counts, words within 80 columns, and all of it as JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -70,8 +68,7 @@ def test_a_common_factor_is_said_in_words():
     assert factor.name == "gain:tau:joint2"
     assert "gain:tau:joint1" in factor.others
     assert {found.told[name] for name in ("gain:tau:joint1", "gain:tau:joint2")} == {"alone"}
-    text = " ".join(str(found).split())
-    assert "Told up to one common factor: gain:tau:joint2, I:link1.zz" in text
+    assert "Told up to one common factor: gain:tau:joint2, I:link1.zz" in " ".join(str(found).split())
     assert found.to_dict()["common_factors"] == [{"name": factor.name, "others": list(factor.others)}]
     known = planar().replace(components=(nd.components.Friction(joints="joint1", viscous=0.1),))
     assert "common factor" not in str(nd.identifiability(nd.System(known, "identification"), ["inertias", "gains"]))

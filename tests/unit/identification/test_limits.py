@@ -1,7 +1,5 @@
 """Limits of motions: those of the model, those that are told, those that are taken where nothing is known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -16,7 +14,6 @@ from nori_dyn.model.joints import Continuous, Prismatic, Revolute
 
 @pytest.fixture
 def tree():
-    """Return an arm of three joints, of which the drives of two are known."""
     joints = (Revolute(limits=(-1.0, 3.0)), Continuous(), Prismatic(limits=(0.0, 0.4)))
     drives = {"joint1": DriveLimits(2.0, 50.0), "joint3": DriveLimits(effort=100.0)}
     return nd.autotree(3).replace(name="arm", joints=joints, drives=drives)
@@ -56,27 +53,24 @@ def test_one_end_that_is_known_leaves_a_turn(tree):
     np.testing.assert_allclose([limits.lower[0], limits.upper[0]], [-1.0, 2 * math.pi - 1.0])
 
 
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ({"speed": 0}, r"limit of speed of joint 'joint1' is 0: it must be a positive number"),
-        ({"speed": math.inf}, r"limit of speed of joint 'joint1' is inf"),
-        ({"acceleration": {"joint2": "fast"}}, r"limit of acceleration of joint 'joint2' is 'fast'"),
-        ({"torque": math.nan}, r"limit of torque of joint 'joint1' is nan"),
-        ({"torque": True}, r"limit of torque of joint 'joint1' is True"),
-        ({"position": {"joint1": (2, 1)}}, r"are 2 and 1: the first must be smaller"),
-        ({"position": {"joint1": (1, math.nan)}}, r"the first must be smaller"),
-        ({"position": {"joint1": (1, 2, 3)}}, r"give a number, or a smallest and a largest"),
-        ({"position": "far"}, r"give a number, or a smallest and a largest"),
-        ({"position": {"joint1": (4, 5)}}, r"4 to 5, leave no room within those of the robot, -1 to 3"),
-    ],
-)
-def test_what_is_no_limit(tree, told, message):
-    with pytest.raises(InputError, match=message):
-        motion_limits(tree, range(3), **told)
+NO_LIMITS = [
+    ({"speed": 0}, r"limit of speed of joint 'joint1' is 0: it must be a positive number"),
+    ({"speed": math.inf}, r"limit of speed of joint 'joint1' is inf"),
+    ({"acceleration": {"joint2": "fast"}}, r"limit of acceleration of joint 'joint2' is 'fast'"),
+    ({"torque": math.nan}, r"limit of torque of joint 'joint1' is nan"),
+    ({"torque": True}, r"limit of torque of joint 'joint1' is True"),
+    ({"position": {"joint1": (2, 1)}}, r"are 2 and 1: the first must be smaller"),
+    ({"position": {"joint1": (1, math.nan)}}, r"the first must be smaller"),
+    ({"position": {"joint1": (1, 2, 3)}}, r"give a number, or a smallest and a largest"),
+    ({"position": "far"}, r"give a number, or a smallest and a largest"),
+    ({"position": {"joint1": (4, 5)}}, r"4 to 5, leave no room within those of the robot, -1 to 3"),
+]
 
 
-def test_a_joint_that_shifts_without_end_needs_limits(tree):
+def test_what_is_no_limit_and_a_joint_that_shifts_without_end_needs_one(tree):
+    for told, message in NO_LIMITS:
+        with pytest.raises(InputError, match=message):
+            motion_limits(tree, range(3), **told)
     tree = tree.replace(joints=(Prismatic(), *tree.joints[1:]))
     with pytest.raises(InputError, match=r"joint 'joint1' shifts, and the robot has no limits for it"):
         motion_limits(tree, range(3))

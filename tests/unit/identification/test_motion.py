@@ -7,16 +7,15 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.identification.motion import Motion
 from tests.robots import load
+from tests.systems import ACCELERATIONS, TORQUES, sensor_set
 
 
 def system(tree: nd.KinematicTree, *measurements: dict) -> nd.System:
-    torque = {"type": "joint_torque", "joints": "actuated"}
-    return nd.System(tree, nd.SensorSet.from_dict({"name": "own", "measurements": [torque, *measurements]}))
+    return nd.System(tree, sensor_set({**TORQUES, "joints": "actuated"}, *measurements))
 
 
 def test_accelerations_that_are_read_are_taken_as_they_are():
-    tree = nd.autotree(4)
-    motion = Motion(system(tree, {"type": "joint_acceleration", "joints": "all"}))
+    motion = Motion(system(nd.autotree(4), ACCELERATIONS))
     y = np.random.default_rng(0).normal(size=(5, 8))
     np.testing.assert_array_equal(motion.accelerations(np.zeros((5, 4)), np.zeros((5, 4)), y), y[:, 4:])
 
@@ -24,9 +23,7 @@ def test_accelerations_that_are_read_are_taken_as_they_are():
 def test_a_floating_base_is_told_by_its_accelerometer():
     tree = load("solo12", base="floating")
     base = tree.names[0]
-    own = system(
-        tree, {"type": "joint_acceleration", "joints": "actuated"}, {"type": "link_acceleration", "links": base}
-    )
+    own = system(tree, {**ACCELERATIONS, "joints": "actuated"}, {"type": "link_acceleration", "links": base})
     rng = np.random.default_rng(1)
     q = tree.random_configurations(6, rng)
     qd, qdd = rng.normal(size=(2, 6, tree.nv))

@@ -1,7 +1,5 @@
 """The information of motions: unknown wrenches by least squares of NumPy, derivatives by differences."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -14,27 +12,25 @@ from nori_dyn.identification.criteria import CRITERIA
 from nori_dyn.identification.motion_information import MotionInformation
 from nori_dyn.identification.regression import regression
 from nori_dyn.identification.torque_limits import moving_numbers
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
-ACCELERATIONS = {"type": "joint_acceleration", "joints": "all"}
-TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.5}
+READ = ACCELERATIONS, {**TORQUES, "sigma": 0.5}
 
 
 def held_at_its_tip():
     """Return an arm whose tip somebody holds, with forces that nobody measures along it."""
     unknown = {"type": "external_wrench", "links": "link4", "components": ["mx", "my", "mz", "fy", "fz"], "value": 0}
     others = {"type": "external_wrench", "links": {"except": "link4"}, "value": 0}
-    return nd.autotree(4, skew=1.0), [ACCELERATIONS, TORQUES, unknown, others]
+    return nd.autotree(4, skew=1.0), [*READ, unknown, others]
 
 
 def free_arm():
-    """Return an arm that nothing touches."""
-    return nd.autotree(3, skew=1.0), [ACCELERATIONS, TORQUES, {"type": "external_wrench", "links": "all", "value": 0}]
+    return nd.autotree(3, skew=1.0), [*READ, {**WRENCHES, "value": 0}]
 
 
 def information_of(arm, wanted=("inertias", "viscous:*")):
     tree, measurements = arm
-    system = nd.System(tree, nd.SensorSet.from_dict({"name": "test", "measurements": measurements}))
-    found = regression(system, wanted)
+    found = regression(nd.System(tree, sensor_set(*measurements)), wanted)
     weights = np.linspace(1.0, 2.0, found.n_rows)
     columns = base_parameters(found).independent
     return found, MotionInformation.of(found, columns, moving_numbers(tree, range(tree.n_links)), weights)

@@ -1,7 +1,5 @@
 """States and forces in other programs' conventions, against what these programs and finite differences say."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

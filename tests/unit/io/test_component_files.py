@@ -1,7 +1,5 @@
 """Files of components: what they say reaches the robot, and what is wrong in them is told with file and line."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -93,15 +91,16 @@ def test_other_packages_may_offer_components_and_the_schema_names_all(monkeypatc
     assert all(f'"{name}"' in text for name in component_types())
 
 
-def saved(tree, folder):
-    save_components(tree, folder / "saved.yaml")
+def saved(tree, folder, *about):
+    save_components(tree, folder / "saved.yaml", about)
     return (folder / "saved.yaml").read_text(), nd.load_components(folder / "saved.yaml")
 
 
 def test_components_are_read_back_as_they_were_saved(folder):
     tree = nd.load_urdf(folder / "arm.urdf", components=folder / "mine.yaml")
-    text, back = saved(tree, folder)
+    text, back = saved(tree, folder, "Found on a Sunday.", "", "By us.")
     assert back == tree.components
+    assert text.startswith(f"# Found on a Sunday.\n#\n# By us.\n# All components of the robot '{tree.name}'")
     assert "\ninstead: true\ncomponents:\n  - {type: rotor, " in text
     text, back = saved(nd.autotree(2), folder)
     assert back == ()

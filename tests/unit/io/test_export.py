@@ -1,7 +1,5 @@
 """The folder of an export: all files or none, and nobody else's touched."""
 
-from __future__ import annotations
-
 import os
 import stat
 

@@ -1,8 +1,5 @@
 """The file of an identified robot: of the first one's format, whole or not at all, with what it cannot hold said."""
 
-from __future__ import annotations
-
-import re
 import sys
 
 import numpy as np
@@ -17,7 +14,6 @@ from nori_dyn.io.corrections import by_joint
 from nori_dyn.io.identified import save_robot
 from tests.corrected import corrected, difference
 from tests.corrected import loaded as load
-from tests.robots import ROBOTS
 
 URDF = """<robot name="arm">
   <link name="wall"/>
@@ -97,9 +93,9 @@ def test_meshes_are_found_from_the_folder_of_a_file(folder, monkeypatch):
 F, M = FileFormatError, ModelError
 
 
-@pytest.mark.parametrize(
-    ("source", "out", "error", "message"),
-    [
+def test_files_that_do_not_fit(folder):
+    tree = nd.autotree(1).replace(names=("rod",), joint_names=("joint1",), frames={})
+    for source, out, error, message in (
         ("arm.urdf", "out.xml", F, r"out\.xml: '.*arm\.urdf' is a URDF, and is written as one: .*\.urdf"),
         ("arm.xml", "out.urdf", F, r"is an MJCF model, and is written as one: .*\.xml or \.mjcf"),
         ("arm.urdf", "out", F, r"name a file that ends in \.urdf"),
@@ -107,13 +103,10 @@ F, M = FileFormatError, ModelError
         ("absent.urdf", "out.urdf", M, r"no such file: .*absent\.urdf"),
         ("tetra.obj", "out.urdf", F, r"tetra\.obj.*not XML"),
         ("arm.xml", "out.xml", M, r"unknown joint 'joint1'.*is it the file that the robot was loaded from"),
-    ],
-)
-def test_files_that_do_not_fit(folder, source, out, error, message):
-    tree = nd.autotree(1).replace(names=("rod",), joint_names=("joint1",), frames={})
-    with pytest.raises(error, match=message):
-        save_robot(tree, folder / source, folder / out)
-    assert not (folder / out).exists()
+    ):
+        with pytest.raises(error, match=message):
+            save_robot(tree, folder / source, folder / out)
+        assert not (folder / out).exists()
 
 
 def test_robots_of_another_file(folder):
@@ -125,16 +118,3 @@ def test_robots_of_another_file(folder):
         nd.save_robot("panda", folder / "arm.urdf", folder / "out.urdf")
     with pytest.raises(WrongKindError, match=r"nd\.save_components takes a robot"):
         nd.save_components(None, folder / "out.yaml")
-
-
-def test_talos_has_its_components_in_a_few_lines(tmp_path):
-    tree = load(ROBOTS["talos_full"], components=True)
-    save_components(tree, tmp_path / "talos.yaml", ["Found on a Sunday.", "", "By us."])
-    text = (tmp_path / "talos.yaml").read_text()
-    assert text.startswith("# Found on a Sunday.\n#\n# By us.\n# All components of the robot 'talos'")
-    assert len(re.findall("type: friction", text)) == len({tuple(s.items()) for s in by_joint(tree, Friction).values()})
-    back = load(ROBOTS["talos_full"], components=tmp_path / "talos.yaml")
-    assert by_joint(back, Friction) == by_joint(tree, Friction)
-    assert {one.joint: one for one in back.components if one.type == "coupling"} == {
-        one.joint: one for one in tree.components if one.type == "coupling"
-    }

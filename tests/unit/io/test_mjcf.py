@@ -1,7 +1,5 @@
 """MJCF files written here, against MuJoCo's own kinematics and inverse dynamics."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -10,11 +8,12 @@ import pytest
 from nori_dyn.errors import FileFormatError, MissingExtraError, ModelError, NoriWarning, UnknownModelNameError
 from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.joints import Free, Prismatic, Revolute, Spherical
+from nori_dyn.model.kinematics import positions
 from tests.oracles import newton_euler
 from tests.peers import mujoco
 from tests.robots import mujoco_inverse, mujoco_model, mujoco_state
 from tests.tolerances import PEER, RECURSION, assert_close
-from tests.unit.io.test_urdf_robots import world_transforms
+from tests.trees import random_state
 
 GEOM = '<geom type="box" size=".1 .2 .3" pos=".1 .05 -.1" euler=".1 .2 .3"/>'
 
@@ -63,19 +62,18 @@ def write(tmp_path):
     return write
 
 
-def random_state(tree, seed):
-    rng = np.random.default_rng(seed)
-    fx = rng.normal(size=(tree.n_links, 6))
+def state_of(tree, seed):
+    q, qd, qdd, fx = random_state(tree, seed)
     fx[~tree.I.any(axis=(1, 2))] = 0  # MuJoCo has no massless links to push
-    return tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv), fx
+    return q, qd, qdd, fx
 
 
 def body_poses(tree, q, names):
     """Return position (3,) and rotation (3, 3) in the world of each MuJoCo body frame, or of a site."""
-    X = world_transforms(tree, q)
+    X_0 = positions(tree, q).X_0
     for name in names:
         frame = tree.frames.get(f"{name}/body") or tree.frame(name)
-        at = frame.X if frame.on_world else frame.X @ X[frame.link]
+        at = frame.X @ X_0[frame.link]
         yield at.r, at.E.T
 
 
@@ -104,7 +102,7 @@ def test_kinematics_and_inverse_dynamics(write, clean):
     tree, model = load_mjcf(path, clean=clean), mujoco_model(path)
     names = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
     for seed in range(3):
-        q, qd, qdd, fx = random_state(tree, seed)
+        q, qd, qdd, fx = state_of(tree, seed)
         data = mujoco.MjData(model)
         data.qpos[:] = mujoco_state(tree, model, q, qd, qdd)[0]
         mujoco.mj_kinematics(model, data)
@@ -117,7 +115,7 @@ def test_kinematics_and_inverse_dynamics(write, clean):
         assert_close(newton_euler(tree, q, qd, qdd, fx).tau, mujoco_inverse(tree, model, q, qd, qdd, fx), RECURSION)
     path = write(ARM)
     tree, model = load_mjcf(path, clean=clean), mujoco_model(path)
-    state = random_state(tree, 0)
+    state = state_of(tree, 0)
     assert_close(newton_euler(tree, *state).tau, mujoco_inverse(tree, model, *state), RECURSION)
 
 
@@ -135,7 +133,7 @@ def test_locked(write):
     assert tree.names == ("a/a2", "a", "b", "free", "d")
     assert "locked: a1, cj" in tree.notes
     full = load_mjcf(path)
-    q = random_state(full, 0)[0]
+    q = full.random_configuration(0)
     q[full.q_slices[0]], q[full.q_slices[4]] = 0.3, 0.0
     kept = np.concatenate([q[full.q_slices[full.link(name)]] for name in tree.names])
     for pose, other in zip(body_poses(tree, kept, "abcd"), body_poses(full, q, "abcd"), strict=True):

@@ -1,7 +1,5 @@
 """Corrected MJCF models: read by us as the robot is, moved by MuJoCo as our equations say, and all else as it was."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -17,9 +15,9 @@ from tests.corrected import corrected, difference, heavier, without
 from tests.corrected import loaded as load
 from tests.covering import covering
 from tests.oracles import newton_euler
-from tests.peers import mujoco
-from tests.robots import mujoco_inverse
+from tests.robots import mujoco_inverse, mujoco_model
 from tests.tolerances import RECURSION, assert_close
+from tests.trees import random_state
 
 SAME = 1e-12
 INERTIAL = re.compile(rb"\s*<inertial\b[^>]*/>")
@@ -80,16 +78,9 @@ def again(tree, source, **options):
 
 def assert_moves_alike(tree, path):
     """Assert that MuJoCo's inverse dynamics of bare bodies are those of Newton's and Euler's equations of a tree."""
-    rng = np.random.default_rng(0)
-    model = mujoco.MjModel.from_xml_path(str(path))
-    for name in ("dof_armature", "dof_damping", "dof_frictionloss", "jnt_stiffness"):
-        getattr(model, name)[:] = 0
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_EQUALITY)
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-    bare = tree.replace(components=())
-    state = bare.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
-    fx = np.zeros((tree.n_links, 6))
-    assert_close(newton_euler(bare, *state, fx).tau, mujoco_inverse(bare, model, *state, fx), RECURSION)
+    bare, fx = tree.replace(components=()), np.zeros((tree.n_links, 6))
+    state = (*random_state(bare, 0)[:3], fx)
+    assert_close(newton_euler(bare, *state).tau, mujoco_inverse(bare, mujoco_model(path), *state), RECURSION)
 
 
 def assert_read_back(tree, path, out):

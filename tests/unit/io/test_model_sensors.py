@@ -19,7 +19,7 @@ from nori_dyn.model.kinematics import velocities
 from nori_dyn.system.builder import System
 from tests.oracles import newton_euler
 from tests.peers import idyn, mujoco
-from tests.robots import ROBOTS, load, mujoco_model
+from tests.robots import ROBOTS, load, mujoco_model, mujoco_state
 from tests.tolerances import PEER, RECURSION, SOLVED, assert_close
 
 ICUB = ROBOTS["iCubGenova04"]
@@ -59,26 +59,16 @@ def own_pose(entry) -> tuple[np.ndarray, np.ndarray]:
     return X.E.T, X.r
 
 
-def test_icub_has_the_sensors_that_idyntree_finds():
-    listed = loader(str(ICUB)).sensors()
-    found = urdf_sensors(ICUB)
-    kinds = {
-        "force_torque": idyn.SIX_AXIS_FORCE_TORQUE,
-        "accelerometer": idyn.ACCELEROMETER,
-        "gyroscope": idyn.GYROSCOPE,
-    }
-    assert counted(found) == {kind: listed.getNrOfSensors(theirs) for kind, theirs in kinds.items()}
-    assert counted(found) == {"accelerometer": 62, "gyroscope": 15, "force_torque": 6}
-    for kind, theirs in kinds.items():
-        names = [sensor.name for sensor in found if sensor.type == kind]
-        assert names == [listed.getSensor(theirs, k).getName() for k in range(len(names))]
-
-
-def test_icub_sensors_are_where_idyntree_has_them():
-    listed, model = loader(str(ICUB)).sensors(), loader(str(ICUB)).model()
-    ours = {
-        kind: [each for each in urdf_sensors(ICUB) if each.type == kind] for kind in ("accelerometer", "force_torque")
-    }
+def test_icub_has_the_sensors_that_idyntree_finds_where_it_has_them():
+    listed, model, found = loader(str(ICUB)).sensors(), loader(str(ICUB)).model(), urdf_sensors(ICUB)
+    numbers = {"accelerometer": 62, "gyroscope": 15, "force_torque": 6}
+    assert counted(found) == numbers
+    ours = {kind: [each for each in found if each.type == kind] for kind in numbers}
+    for own, theirs in zip(
+        ours.values(), (idyn.ACCELEROMETER, idyn.GYROSCOPE, idyn.SIX_AXIS_FORCE_TORQUE), strict=True
+    ):
+        names = [listed.getSensor(theirs, k).getName() for k in range(listed.getNrOfSensors(theirs))]
+        assert [sensor.name for sensor in own] == names
     for k, sensor in enumerate(ours["accelerometer"]):
         theirs = listed.getAccelerometerSensor(k)
         assert (sensor.name, sensor.on) == (theirs.getName(), theirs.getParentLink())
@@ -325,7 +315,7 @@ def test_sensors_of_an_mjcf_model(mjcf):
 
 
 def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
-    tree = nd.load_mjcf(mjcf, kept="sensors", clean=False)
+    tree, lumped = (nd.load_mjcf(mjcf, kept=kept, clean=False) for kept in ("sensors", ()))
     assert fixed_joints(tree) == ["hand/fixed"]
     system = System(tree, nd.sensors_from_model(mjcf))
     model = mujoco_model(mjcf)
@@ -337,32 +327,18 @@ def test_readings_of_mjcf_sensors_are_those_of_mujoco(mjcf):
         qd, qdd = rng.normal(size=(2, tree.nv))
         # Inverse dynamics, its forces applied, and forward dynamics then moves as was asked for.
         reads, truth = reads_of(system, q, qd, qdd)
-        lumped = tree.v_slices[tree.joint("bend")].start
-        state = moving(tree, model, q, qd, qdd)
-        data.qpos[:], data.qvel[:] = state[:2]
-        data.qacc[:] = state[2]
+        state = mujoco_state(lumped, model, q, qd, qdd)
+        data.qpos[:], data.qvel[:], data.qacc[:] = state
         mujoco.mj_inverse(model, data)
-        data.qfrc_applied[:], data.ctrl[:] = data.qfrc_inverse, 0
+        data.qfrc_applied[:] = data.qfrc_inverse
         data.qfrc_applied[model.jnt_dofadr[model.joint("bend").id]] = 0
-        data.ctrl[0] = truth.tau[lumped]
+        data.ctrl[0] = truth.tau[tree.v_slices[tree.joint("bend")].start]
         mujoco.mj_forward(model, data)
         assert_close(data.qacc, state[2], SOLVED)
         for row in system.measurements:
             number = 5 if row.name == "sensor5" else model.sensor(row.name).id
             adr, dim = model.sensor_adr[number], model.sensor_dim[number]
             assert_close(reads[row.slice], data.sensordata[adr : adr + dim], SOLVED)
-
-
-def moving(tree, model, q, qd, qdd):
-    """Return MuJoCo's state of a tree that has joints which MuJoCo has not."""
-    parts = [np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)]
-    for i, name in enumerate(tree.joint_names):
-        if tree.joints[i].nv:
-            number = model.joint(name).id
-            parts[0][model.jnt_qposadr[number]] = q[tree.q_slices[i].start]
-            for part, values in zip(parts[1:], (qd, qdd), strict=True):
-                part[model.jnt_dofadr[number]] = values[tree.v_slices[i].start]
-    return parts
 
 
 def test_bodies_are_kept_by_name(mjcf):

@@ -1,7 +1,5 @@
 """A robot by what a person types."""
 
-from __future__ import annotations
-
 import re
 import sys
 import types

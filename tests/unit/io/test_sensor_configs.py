@@ -1,7 +1,5 @@
 """Sensor configs from files: what is shipped, and errors that name the file and the line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -10,6 +8,7 @@ import nori_dyn as nd
 from nori_dyn.io.sensor_configs import schema_json, shipped_configs
 from nori_dyn.measurements.registry import measurement_types
 from tests.robots import ROBOTS, load
+from tests.trees import on_a_free_base
 
 
 def any_robot():
@@ -103,9 +102,7 @@ def test_links_and_joints_may_be_named_by_their_place():
 
 
 def test_hybrid_dynamics_drives_actuated_joints_and_lets_the_base_fall():
-    tree = nd.random_tree(3, 0, kinds=["revolute"])
-    free = nd.random_tree(1, 0, kinds=["free"])
-    tree = tree.replace(joints=(free.joints[0], *tree.joints[1:]))
+    tree = on_a_free_base(nd.random_tree(3, 0, kinds=["revolute"]))
     names = nd.System(tree, nd.sensors("hybrid_dynamics")).measurement_names
     assert names[:2] == ("qdd:joint2", "qdd:joint3")
     assert [name.split(".")[0] for name in names[2:]] == ["tau:joint1"] * 6

@@ -1,7 +1,5 @@
 """Corrected URDFs: read by us and by Pinocchio as the robot is, and all else as it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,15 +1,12 @@
 """Robots of example-robot-data and icub-models against Pinocchio: bodies, frames, lumping, locking."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np
 import pytest
 
 from nori_dyn.io.urdf import load_urdf
-from nori_dyn.model.kinematics import velocities
-from nori_dyn.model.tree import WORLD
+from nori_dyn.model.kinematics import positions, velocities
 from tests.oracles import newton_euler
 from tests.peers import pin
 from tests.robots import (
@@ -23,6 +20,7 @@ from tests.robots import (
     velocity_map,
 )
 from tests.tolerances import PEER, RECURSION, ROUNDING, assert_close
+from tests.trees import random_state
 
 SWAP = np.roll(np.arange(6), 3)
 HANDFUL = ("panda", "kinova", "go2", "talos_full", "tiago_pro", "iCubGenova04")
@@ -30,18 +28,6 @@ HANDFUL = ("panda", "kinova", "go2", "talos_full", "tiago_pro", "iCubGenova04")
 
 EVERY = [pytest.param(name, marks=[] if name in HANDFUL else pytest.mark.long) for name in ROBOTS]
 BASES = ("fixed", "floating")
-
-
-def world_transforms(tree, q):
-    X = []
-    for i, X_up in enumerate(velocities(tree, q, np.zeros(tree.nv)).X_up):
-        X.append(X_up if tree.is_root(i) else X_up @ X[tree.parents[i]])
-    return X
-
-
-def state(tree, seed):
-    rng = np.random.default_rng(seed)
-    return tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
 
 
 def assert_same_bodies(tree, model):
@@ -61,11 +47,10 @@ def assert_same_bodies(tree, model):
 def assert_same_frames(tree, model, q):
     data = model.createData()
     pin.framesForwardKinematics(model, data, to_pinocchio(tree, model, q, np.zeros(tree.nv))[0])
-    X = world_transforms(tree, q)
+    X_0 = positions(tree, q).X_0
     names = [*tree.names, *tree.frames]
     for name in names:
-        frame = tree.frame(name)
-        at = frame.X if frame.link == WORLD else frame.X @ X[frame.link]
+        at = tree.frame(name).X @ X_0[tree.frame(name).link]
         expected = data.oMf[model.getFrameId(name, pin.FrameType.BODY)]
         assert_close(at.E.T, expected.rotation, PEER)
         assert_close(at.r, expected.translation, PEER)
@@ -77,7 +62,7 @@ def test_bodies_and_frames(name):
     for base in BASES:
         tree, model = load(name, base, clean=False), pinocchio_model(ROBOTS[name], base)
         assert_same_bodies(tree, model)
-        names = assert_same_frames(tree, model, state(tree, 0)[0])
+        names = assert_same_frames(tree, model, tree.random_configuration(0))
         assert {*names} == {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
 
 
@@ -119,7 +104,7 @@ def test_locked_joints(name, base, locked):
     reduced = pin.buildReducedModel(model, [model.getJointId(joint) for joint in locked], q)
     assert tree.nv == reduced.nv == model.nv - len(locked)
     assert_same_bodies(tree, reduced)
-    assert_same_frames(tree, reduced, state(tree, 1)[0])
+    assert_same_frames(tree, reduced, tree.random_configuration(1))
     assert f"locked: {', '.join(locked)}" in tree.notes
 
 
@@ -142,8 +127,7 @@ def assert_same_dynamics(tree, model, q, qd, qdd, fx):
 def test_conversion_there_and_back(name):
     for base in BASES:
         tree, model = load(name, base, clean=False), pinocchio_model(ROBOTS[name], base)
-        q, qd, qdd = state(tree, 4)
-        assert_same_dynamics(tree, model, q, qd, qdd, np.random.default_rng(5).normal(size=(tree.n_links, 6)))
+        assert_same_dynamics(tree, model, *random_state(tree, 4))
 
 
 def test_conversion_of_planar_and_floating_joints(tmp_path):
@@ -160,7 +144,6 @@ def test_conversion_of_planar_and_floating_joints(tmp_path):
     path = tmp_path / "robot.urdf"
     path.write_text(f'<robot name="r">{links}{joints}</robot>')
     tree, model = load_urdf(path), pin.buildModelFromUrdf(str(path))
-    q, qd, qdd = state(tree, 6)
     assert_same_bodies(tree, model)
-    assert_same_frames(tree, model, q)
-    assert_same_dynamics(tree, model, q, qd, qdd, np.random.default_rng(7).normal(size=(3, 6)))
+    assert_same_frames(tree, model, tree.random_configuration(6))
+    assert_same_dynamics(tree, model, *random_state(tree, 6))

@@ -1,7 +1,5 @@
 """What links look like: shapes and meshes of URDFs, where they are, and which files they name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """XML files changed in place: what is changed says what it should, by lxml, and all else keeps its bytes."""
 
-from __future__ import annotations
-
 import pytest
 from lxml import etree
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import threading
 
 import pytest
@@ -23,9 +21,8 @@ def test_messages_come_in_order_and_the_oldest_make_room_and_are_counted(limit, 
     assert (inbox.dropped, len(inbox)) == (sent - kept, 0)
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-def test_none_is_doubled_or_forgotten_between_threads(threads):
-    inbox, each = Inbox(limit=50), 2000
+def test_none_is_doubled_or_forgotten_between_threads():
+    inbox, each, threads = Inbox(limit=50), 2000, 4
     senders = [
         threading.Thread(target=lambda k=k: [inbox.put(numbered(k * each + n)) for n in range(each)])
         for k in range(threads)

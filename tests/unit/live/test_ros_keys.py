@@ -1,7 +1,5 @@
 """Keys, tokens and attachments against the design document of ros2/rmw_zenoh, and against hashes seen on the wire."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("rosbags", reason="rosbags, of the extra live, is not installed")

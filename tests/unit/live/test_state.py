@@ -1,7 +1,5 @@
 """The latest numbers of streams, against what is said of a few messages by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

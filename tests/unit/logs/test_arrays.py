@@ -1,7 +1,5 @@
 """Arrays on several clocks: which is on which, as a roboticist would say, and data of real robots."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -102,10 +100,8 @@ def test_what_robot_loggers_write(tmp_path):
     assert stream.columns[1:] == ("log.joints.positions:hip", "log.joints.positions:knee")
 
 
-needs_real = pytest.mark.skipif(not REAL.exists(), reason="the data of real robots is not beside the repository")
-
-
-@needs_real
+@pytest.mark.long
+@pytest.mark.skipif(not REAL.exists(), reason="the data of real robots is not beside the repository")
 def test_real_robots():
     one_leg = streams(REAL / "icub_one_leg/left_leg.npz")
     assert len(one_leg) == 10
@@ -121,9 +117,6 @@ def test_real_robots():
         assert (np.diff(block.values[0]) > 0).all()
         assert np.isfinite(block.values[1]).all()
 
-
-@needs_real
-def test_a_real_robot_in_a_file_of_matlab_73():
     pytest.importorskip("h5py")
     (walking,) = streams(REAL / "icub_walking/walking.mat").values()
     assert (walking.samples, walking.clock) == (1188, "estimatorJointsTime")

@@ -1,7 +1,5 @@
 """Streams on clocks of their own: against the interpolation of NumPy and SciPy; gaps and jumps back are counted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation, Slerp
@@ -11,7 +9,7 @@ from nori_dyn.logs import chunks, clock
 from nori_dyn.logs.chunks import LogCounts
 from nori_dyn.logs.differentiation import Differentiation
 from tests.logs import samples_in
-from tests.unit.logs.test_mapping import floating
+from tests.unit.logs.test_mapping import BODY
 
 ARM = nd.autotree(1)
 SYSTEM = nd.System(ARM, "inverse_dynamics")
@@ -96,8 +94,7 @@ def test_samples_that_repeat_or_go_back_are_counted_and_left_alone_and_no_times_
 
 
 def test_orientations_between_samples_are_unit_and_near_those_of_slerp(tmp_path):
-    tree = floating()
-    name = tree.joint_names[0]
+    name = BODY.joint_names[0]
     rng = np.random.default_rng(4)
     b_t = np.linspace(0.0, 1.0, 41)
     turned = Rotation.from_rotvec(np.cumsum(0.1 * rng.normal(size=(41, 3)), axis=0))
@@ -110,7 +107,7 @@ def test_orientations_between_samples_are_unit_and_near_those_of_slerp(tmp_path)
         {"of": f"qdd:{name}", "from": "a_a[{k}]"},
     ]
     mapping = {"columns": columns, "clock": {"stream": "a"}}
-    log = samples_in(tmp_path / "log.npz", nd.System(tree, "inverse_dynamics"), mapping=mapping)
+    log = samples_in(tmp_path / "log.npz", nd.System(BODY, "inverse_dynamics"), mapping=mapping)
     np.testing.assert_allclose(np.linalg.norm(log.q[:, 3:], axis=1), 1.0, rtol=1e-12)
     expected = Slerp(b_t, turned)(log.t)
     assert (Rotation.from_quat(log.q[:, 3:]) * expected.inv()).magnitude().max() < 1e-3

@@ -1,7 +1,5 @@
 """Drafts of mappings: what names and sizes tell, why, and that a draft can be used as it is."""
 
-from __future__ import annotations
-
 import numpy as np
 import yaml
 

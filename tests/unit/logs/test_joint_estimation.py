@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -8,9 +6,9 @@ from nori_dyn.errors import InputError
 from nori_dyn.logs import chunks, differentiation
 from nori_dyn.logs.differentiation import Differentiation, JointEstimation, derivation
 from nori_dyn.logs.formats import arrays
-from nori_dyn.model.joints import Free
 from tests.logs import samples_in
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.trees import on_a_free_base
 
 N, DT = 3000, 0.01
 ARM = nd.autotree(2)
@@ -86,8 +84,9 @@ def test_deviations_are_handed_to_the_weights(tmp_path):
 def test_a_log_without_times_needs_their_step_and_a_short_one_is_refused(tmp_path):
     t, q, qd, _ = motion()
     path = saved(tmp_path / "log.npz", q=q, qd=qd)
-    with pytest.raises(InputError, match=r"the time between samples must be known.*--dt 0\.001"):
-        samples_in(path, SYSTEM, derivation("kalman"))
+    for way in ("kalman", 7):
+        with pytest.raises(InputError, match=r"the time between samples must be known.*--dt 0\.001"):
+            samples_in(path, SYSTEM, derivation(way))
     short = saved(tmp_path / "short.npz", t=t[:20], q=q[:20], qd=qd[:20])
     with pytest.raises(InputError, match="no 32 samples follow each other"):
         samples_in(short, SYSTEM, JointEstimation("kalman"))
@@ -104,8 +103,7 @@ def test_time_that_jumps_back_begins_anew(tmp_path):
 
 
 def test_a_free_base_has_accelerations_as_well(tmp_path):
-    tree = nd.autotree(2)
-    tree = tree.replace(joints=(Free(), tree.joints[1]))
+    tree = on_a_free_base(nd.autotree(2))
     system = nd.System(tree, "inverse_dynamics")
     t = DT * np.arange(200)
     qd = np.cos(np.outer(t, np.linspace(1, 5, tree.nv))) + np.random.default_rng(0).normal(0, 1e-3, (200, tree.nv))

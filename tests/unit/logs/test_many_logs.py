@@ -1,7 +1,5 @@
 """Many logs: the same as one by one, wherever they run; what fails is named, and the rest finishes."""
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -80,6 +78,7 @@ def test_as_one_by_one(plan, runs, expected, tmp_path, workers):
     assert_told(told)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_loses_nothing(plan, runs, expected, tmp_path):
     out, told = tmp_path / "out", []
     watch = lambda stage, done=None: told.append((stage, done))  # noqa: E731

@@ -1,7 +1,5 @@
 """Mappings: units, signs, frames and orders against SciPy and Pinocchio; what is wrong is told by entry."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -11,12 +9,12 @@ from scipy.spatial.transform import Rotation
 import nori_dyn as nd
 from nori_dyn.errors import MappingError
 from nori_dyn.logs.chunks import LogCounts
-from nori_dyn.model.joints import Free
 from tests.logs import samples_in
 from tests.systems import ACCELERATIONS, WRENCHES, sensor_set
+from tests.trees import on_a_free_base
 from tests.unit.logs.test_reading import FOOT
 
-ARM = nd.autotree(2)
+ARM, BODY = nd.autotree(2), on_a_free_base(nd.autotree(1))
 ID = nd.System(ARM, "inverse_dynamics")
 MOTION = [{"of": "q:{joint}", "from": "q[{k}]"}, {"of": "qd:{joint}", "from": "qd[{k}]"}]
 ACCELERATION = {"of": "qdd:{joint}", "from": "qdd[{k}]"}
@@ -70,9 +68,8 @@ def test_a_wrench_in_other_axes_is_that_of_pinocchio(tmp_path):
 
 
 def test_the_pose_and_velocity_of_a_free_base(tmp_path):
-    tree = floating()
-    system = nd.System(tree, "inverse_dynamics")
-    rng, n, name = np.random.default_rng(2), 4, tree.joint_names[0]
+    system = nd.System(BODY, "inverse_dynamics")
+    rng, n, name = np.random.default_rng(2), 4, BODY.joint_names[0]
     rotation = Rotation.random(n, rng=rng)
     xyzw, position, velocity = rotation.as_quat(), rng.normal(size=(n, 3)), rng.normal(size=(n, 6))
     orientations = {"rpy": rotation.as_euler("xyz"), "wxyz": xyzw[:, [3, 0, 1, 2]], "xyzw": xyzw}
@@ -94,8 +91,8 @@ def test_the_pose_and_velocity_of_a_free_base(tmp_path):
 
 
 def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
-    tree = floating()
-    name, rng, rpy = tree.joint_names[0], np.random.default_rng(4), [0.3, -0.7, 1.1]
+    system = nd.System(BODY, "inverse_dynamics")
+    name, rng, rpy = BODY.joint_names[0], np.random.default_rng(4), [0.3, -0.7, 1.1]
     felt = rng.normal(size=(5, 3))
     np.savez(tmp_path / "log.npz", gyro=np.degrees(felt), a=np.zeros((5, 6)))
     gyroscope = {"of": f"qd:{name}", "from": "gyro[{k}]", "components": ["wx", "wy", "wz"], "unit": "deg/s"}
@@ -105,17 +102,12 @@ def test_a_gyroscope_that_sits_askew_says_how_a_free_base_turns(tmp_path):
         {"of": f"q:{name}", "value": [0, 0, 0, 0, 0, 0, 1]},
         {"of": f"qdd:{name}", "from": "a[{k}]"},
     ]
-    log = samples_in(tmp_path / "log.npz", nd.System(tree, "inverse_dynamics"), mapping={"columns": columns})
+    log = samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
     np.testing.assert_allclose(log.qd[:, :3], Rotation.from_euler("xyz", rpy).apply(felt), atol=1e-12)
     np.testing.assert_array_equal(log.qd[:, 3:], 0.5)
     columns[0] = gyroscope | {"frame": {"rpy": rpy, "xyz": [0, 0, 1]}}
     with pytest.raises(MappingError, match="`xyz` of a frame is for forces and couples"):
-        samples_in(tmp_path / "log.npz", nd.System(tree, "inverse_dynamics"), mapping={"columns": columns})
-
-
-def floating():
-    """Return one free body."""
-    return nd.autotree(1).replace(joints=(Free(),))
+        samples_in(tmp_path / "log.npz", system, mapping={"columns": columns})
 
 
 WRONG = {

@@ -1,7 +1,5 @@
 """Memory that is used again: only when nothing looks at it any more."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

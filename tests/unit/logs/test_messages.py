@@ -1,7 +1,5 @@
 """Messages of ROS as columns: every kind that comes with ROS, as rosbags decodes it, and JointStates that differ."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

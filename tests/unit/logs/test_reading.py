@@ -1,7 +1,5 @@
 """Logs as people have them: how columns stand beside each other, what they are called, and what is wrong where."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np
@@ -109,13 +107,9 @@ def test_a_column_that_is_needed_is_named_and_one_that_is_called_otherwise_sugge
 
 def test_accelerations_take_the_step_of_time_from_the_log(tmp_path):
     t = 0.01 * np.arange(20)
-    states = {"q": np.zeros((20, 2)), "qd": np.multiply.outer(t, [3.0, 5.0])}
-    np.savez(tmp_path / "log.npz", time=t, **states)
+    np.savez(tmp_path / "log.npz", time=t, q=np.zeros((20, 2)), qd=np.multiply.outer(t, [3.0, 5.0]))
     log = samples_in(tmp_path / "log.npz", SYSTEM, Differentiation(7))
     np.testing.assert_allclose(log.y, np.tile([3.0, 5.0], (20, 1)), rtol=1e-9)
-    np.savez(tmp_path / "log.npz", **states)
-    with pytest.raises(InputError, match=r"the time between samples must be known.*--dt 0\.001"):
-        samples_in(tmp_path / "log.npz", SYSTEM, Differentiation(7))
 
 
 FOOT = {

@@ -1,7 +1,5 @@
 """Logs of messages: what is refused and what is read beside it, what is cut off, JSON, folders of bags."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

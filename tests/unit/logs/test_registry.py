@@ -1,9 +1,6 @@
 """Which format a file has, and what is said where none fits or a library lacks."""
 
-from __future__ import annotations
-
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,14 +26,17 @@ def test_capitals_do_not_matter_and_a_name_that_tells_nothing_is_looked_into(tmp
     assert open_log(tmp_path / "log-2024-05-01").streams[0].columns == ("q[0]", "q[1]")
 
 
-@pytest.mark.parametrize("each", [each for each in FORMATS if each.needs], ids=lambda each: each.name)
-def test_a_library_that_lacks_is_told_with_the_extra(monkeypatch, tmp_path, each):
+def test_a_library_that_lacks_is_told_with_the_extra(monkeypatch, tmp_path):
     find = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in each.needs else find(name))
-    path = Path(tmp_path / f"log{each.endings[0]}")
-    path.touch()
-    with pytest.raises(MissingExtraError, match=r"pip install 'nori_dyn\[logs\]'"):
-        open_log(path)
-    if each.writer:
-        with pytest.raises(MissingExtraError, match=each.name):
-            writer_of(path)
+    for each in (each for each in FORMATS if each.needs):
+        path = tmp_path / f"log{each.endings[0]}"
+        path.touch()
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "importlib.util.find_spec", lambda name, each=each: None if name in each.needs else find(name)
+            )
+            with pytest.raises(MissingExtraError, match=r"pip install 'nori_dyn\[logs\]'"):
+                open_log(path)
+            if each.writer:
+                with pytest.raises(MissingExtraError, match=each.name):
+                    writer_of(path)

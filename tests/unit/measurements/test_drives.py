@@ -1,7 +1,5 @@
 """Sensors of motors, gears and rods: what they read is what Newton's and Euler's laws, or the loop's own force, say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
@@ -45,21 +43,15 @@ def test_a_sensor_behind_the_gear_reads_what_rotor_and_friction_leave():
     assert_close(np.concatenate([found[f"tau:joint{k}"] for k in (1, 2, 3)]), nd.rnea(ARM, q, qd, qdd), SOLVED)
 
 
-def test_without_motors_both_sides_are_one():
-    q, qd, qdd = state()
+def test_a_side_is_motor_or_link_which_are_one_without_motors():
+    q, *_ = state()
     link_side, motor_side = (nd.System(BARE, sensor_set(entry, UNLOADED)) for entry in (LINK_SIDE, MOTOR_SIDE))
     assert link_side.measurement_names == ("tau_J:joint1", "tau_J:joint2", "tau_J:joint3")
     assert_close(link_side.D(q).toarray(), motor_side.D(q).toarray(), ROUNDING)
     both = nd.System(BARE, sensor_set({**LINK_SIDE, "sigma": 0.1}, {**MOTOR_SIDE, "sigma": 0.1}))
     assert both.ny == 6
-
-
-def test_each_joint_is_a_candidate_on_its_side():
     entry = sensor_set(LINK_SIDE).measurements[0]
     assert [[e.name for e in one.on(ARM)] for one in entry.each(ARM)] == [[f"tau_J:joint{k}"] for k in (1, 2, 3)]
-
-
-def test_a_side_is_motor_or_link():
     with pytest.raises(SensorConfigError, match="'motor' or 'link'"):
         sensor_set({**LINK_SIDE, "side": "gear"})
 
@@ -75,36 +67,20 @@ def test_an_encoder_on_the_motor_reads_the_joint_through_the_gear():
     assert_close(np.concatenate([found[f"tau:joint{k}"] for k in (1, 2, 3)]), nd.rnea(ARM, q, qd, qdd), RECURSION)
 
 
-def four_bar() -> nd.KinematicTree:
-    """Return a planar four-bar: crank, rod and rocker of length 1, in the plane of x and y."""
-    chain = nd.autotree(3).replace(gravity=(0.0, -9.81, 0.0))
-    at = Transform(np.eye(3), np.array([1.0, 0.0, 0.0]))
-    pivot = Transform(np.eye(3), np.array([1.4, 0.3, 0.0]))
+def test_a_load_cell_in_a_rod_tells_the_torque_of_its_motor_as_a_sensor_in_the_loop_does():
+    """On a planar four-bar: crank, rod and rocker of length 1, in the plane of x and y."""
+    tip, pivot = (Transform(np.eye(3), np.array(place)) for place in ([1.0, 0.0, 0.0], [1.4, 0.3, 0.0]))
     rod = nd.components.Loop(name="rod", frames=["tip", "pivot"], constrains=["fx", "fy"])
-    return chain.replace(frames={"tip": Frame(2, at), "pivot": Frame(-1, pivot)}, components=(rod,))
-
-
-def test_a_load_cell_in_a_rod_tells_the_torque_of_its_motor():
-    tree = four_bar()
-    q, qd = nd.closed(tree, np.array([1.2, -1.5, -0.8]), np.array([1.0, -0.5, 0.2]))
-    driven = nd.System(tree, FORWARD)
-    y = np.concatenate([[3.0, 0.0, 0.0], np.zeros(18)])
-    truth = solved(driven, q, qd, y)
-    cell = {"type": "linear_relation", "name": "cell", "terms": {"loop:rod.fx": 1}, "value": None}
-    passive = {"type": "joint_torque", "joints": ["joint2", "joint3"], "value": 0}
-    read = nd.System(tree, sensor_set(cell, passive, UNLOADED))
-    found = solved(read, q, qd, truth["loop:rod"][:1])
-    assert_close(found["tau:joint1"], np.array([3.0]), SOLVED)
-    assert_close(found["loop:rod"], truth["loop:rod"], SOLVED)
-
-
-def test_a_torque_sensor_in_a_loop_is_that_of_any_joint():
-    tree = four_bar()
+    tree = nd.autotree(3).replace(
+        gravity=(0.0, -9.81, 0.0), frames={"tip": Frame(2, tip), "pivot": Frame(-1, pivot)}, components=(rod,)
+    )
     q, qd = nd.closed(tree, np.array([1.2, -1.5, -0.8]), np.array([1.0, -0.5, 0.2]))
     truth = solved(nd.System(tree, FORWARD), q, qd, np.concatenate([[3.0, 0.5, -1.0], np.zeros(18)]))
+    cell = {"type": "linear_relation", "name": "cell", "terms": {"loop:rod.fx": 1}, "value": None}
     accelerated = {"type": "joint_acceleration", "joints": "joint1"}
     torques = {"type": "joint_torque", "joints": ["joint2", "joint3"]}
-    found = solved(
-        nd.System(tree, sensor_set(accelerated, torques, UNLOADED)), q, qd, np.array([*truth["qdd:joint1"], 0.5, -1.0])
-    )
-    assert_close(found["tau:joint1"], np.array([3.0]), SOLVED)
+    for known, reading in ((cell, truth["loop:rod"][0]), (accelerated, truth["qdd:joint1"][0])):
+        system = nd.System(tree, sensor_set(known, torques, UNLOADED))
+        found = solved(system, q, qd, np.array([reading, 0.5, -1.0]))
+        assert_close(found["tau:joint1"], np.array([3.0]), SOLVED)
+        assert_close(found["loop:rod"], truth["loop:rod"], SOLVED)

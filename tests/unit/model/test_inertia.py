@@ -1,7 +1,5 @@
 """Inertias that no distribution of mass has: which they are, and the nearest that one has, judged by other ways."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -46,50 +44,44 @@ def inertia_of_points(masses, points):
     return I, masses @ points / masses.sum()
 
 
-@pytest.mark.parametrize(
-    ("mass", "com", "I_com", "message"),
-    [
-        (-0.1, np.zeros(3), np.eye(3), "its mass is -0.1 kg"),
-        (math.nan, np.zeros(3), np.eye(3), "not finite"),
-        (1.0, np.array([0, math.inf, 0]), np.eye(3), "not finite"),
-        (1.0, np.zeros(3), np.full((3, 3), math.nan), "not finite"),
-        (1.0, np.zeros(3), np.eye(3) + np.eye(3, k=1), "not symmetric"),
-    ],
-)
-def test_what_is_no_inertia_is_refused(mass, com, I_com, message):
-    with pytest.raises(ModelError, match=f"link 'arm': .*{message}"):
-        check_inertia("arm", mass, com, I_com)
-
-
-def test_what_no_distribution_of_mass_has_is_told():
+def test_what_is_no_inertia_is_refused_and_what_no_distribution_of_mass_has_is_told():
+    still, eye = np.zeros(3), np.eye(3)
+    for mass, com, I_com, message in (
+        (-0.1, still, eye, "its mass is -0.1 kg"),
+        (math.nan, still, eye, "not finite"),
+        (1.0, np.array([0, math.inf, 0]), eye, "not finite"),
+        (1.0, still, np.full((3, 3), math.nan), "not finite"),
+        (1.0, still, eye + np.eye(3, k=1), "not symmetric"),
+    ):
+        with pytest.raises(ModelError, match=f"link 'arm': .*{message}"):
+            check_inertia("arm", mass, com, I_com)
+    assert check_inertia("arm", 0.0, still, np.zeros((3, 3)))
     for I_com in (np.diag([1.0, 1.0, 2.0]), np.zeros((3, 3))):
-        assert check_inertia("arm", 1.0, np.zeros(3), I_com)
-    assert check_inertia("arm", 0.0, np.zeros(3), np.zeros((3, 3)))
-    for I_com in (*ODD.values(), np.diag([1.0, 1.0, 2.1]), np.diag([1.0, 1.0, -1e-6]), -np.eye(3)):
-        assert not check_inertia("arm", 1.0, np.zeros(3), I_com)
+        assert check_inertia("arm", 1.0, still, I_com)
+    for I_com in (*ODD.values(), np.diag([1.0, 1.0, 2.1]), np.diag([1.0, 1.0, -1e-6]), -eye):
+        assert not check_inertia("arm", 1.0, still, I_com)
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_point_masses_have_the_nearest(case):
-    mass, nearest = 1.7, nearest_physical(turned(ODD[case], seed=1))
+def test_point_masses_have_the_nearest_and_none_is_nearer(case):
+    """Moreau: x is the projection of y if x and x - y are in the (self-dual) cone and at right angles."""
+    mass, given = 1.7, turned(ODD[case], seed=1)
+    nearest = nearest_physical(given)
     assert check_inertia("arm", mass, np.zeros(3), nearest)
     moments, axes = np.linalg.eigh(pseudo_inertia(mass, nearest)[:3, :3])
     ends = np.sqrt(3 * np.maximum(moments, 0) / mass) * axes
     I, com = inertia_of_points(np.full(6, mass / 6), np.concatenate([ends.T, -ends.T]))
     assert_close(I, nearest, PEER)
     assert_close(com, np.zeros(3), PEER)
-
-
-@pytest.mark.parametrize("case", ODD)
-def test_none_is_nearer_by_the_condition_of_a_projection_on_a_cone(case):
-    """Moreau: x is the projection of y if x and x - y are in the (self-dual) cone and at right angles."""
-    given = turned(ODD[case], seed=2)
-    x, y = pseudo_inertia(1.0, nearest_physical(given)), pseudo_inertia(1.0, given)
+    x, y = pseudo_inertia(1.0, nearest), pseudo_inertia(1.0, given)
     size = np.abs(y).max()
     assert np.linalg.eigvalsh(x)[0] > -ROUNDING.value * size
     assert np.linalg.eigvalsh(x - y)[0] > -ROUNDING.value * size
     assert abs(np.sum(x * (x - y))) < ROUNDING.value * size**2
     assert np.linalg.norm(x - y) > 1e-3 * size
+    # It turns with the body, and is nearest to itself.
+    assert_close(nearest, turned(nearest_physical(ODD[case]), seed=1), ROUNDING)
+    assert_close(nearest_physical(nearest), nearest, ROUNDING)
 
 
 @pytest.mark.parametrize("case", ODD)
@@ -124,13 +116,6 @@ def test_what_points_have_is_nearest_to_itself(seed, n):
     assert_close(nearest_physical(I), I, ROUNDING)
 
 
-@pytest.mark.parametrize("case", ODD)
-def test_the_nearest_turns_with_the_body_and_is_nearest_to_itself(case):
-    nearest = nearest_physical(ODD[case])
-    assert_close(nearest_physical(turned(ODD[case], seed=5)), turned(nearest, seed=5), ROUNDING)
-    assert_close(nearest_physical(nearest), nearest, ROUNDING)
-
-
 # In a tree
 
 
@@ -145,32 +130,23 @@ def rod(I_com, tip=None):
     return links, joints
 
 
-def test_all_odd_links_are_in_one_warning_or_error():
+def test_odd_links_are_told_of():
     links, joints = rod(ODD["one too large"], ODD["one too large"])
     listed = r"'rod' \(1, 1, 3 kg m\^2\), 'tip' \(1, 1, 3 kg m\^2\): none may be negative, or larger"
     with pytest.warns(NoriWarning, match=listed) as caught:
         tree = assemble("rod", links, joints)
-    assert len(caught) == 1
-    assert tree.n_links == 1
+    assert (len(caught), tree.n_links) == (1, 1)
     with pytest.raises(ModelError, match=listed):
         assemble("rod", links, joints, inertias="refuse")
-
-
-def test_a_negative_moment_of_a_small_part_does_not_hurt_what_carries_it():
-    links, joints = rod(np.eye(3), np.diag([-1e-6, 1e-6, 1e-6]))
-    with pytest.warns(NoriWarning, match="'tip'.*the equations of motion still hold"):
-        assemble("rod", links, joints)
-
-
-def test_a_moving_link_of_negative_inertia_is_named():
-    links, joints = rod(ODD["two negative"])
-    with pytest.warns(
-        NoriWarning, match="the inertia of 'rod', with all that is fixed to it, is below zero about some axis"
+    # A negative moment of a small part does not hurt what carries it, that of a moving link does.
+    below = "the inertia of 'rod', with all that is fixed to it, is below zero about some axis"
+    for robot, message in (
+        (rod(np.eye(3), np.diag([-1e-6, 1e-6, 1e-6])), "'tip'.*the equations of motion still hold"),
+        (rod(ODD["two negative"]), below),
     ):
-        assemble("rod", links, joints)
-
-
-def test_the_nearest_is_taken_link_by_link_without_a_warning():
+        with pytest.warns(NoriWarning, match=message):
+            assemble("rod", *robot)
+    # The nearest is taken link by link, without a warning.
     links, joints = rod(ODD["two negative"], ODD["one too large"])
     tree = assemble("rod", links, joints, inertias="nearest")
     mended = [dataclasses.replace(link, I_com=nearest_physical(link.I_com)) for link in links]

@@ -1,6 +1,4 @@
-"""Frames chosen again and inertia moved across joints: the same robot. See also tests/agreement/test_native.py."""
-
-from __future__ import annotations
+"""Frames chosen again and inertia moved across joints: the same robot. See also tests/agreement/test_pinocchio.py."""
 
 from functools import reduce
 
@@ -24,9 +22,8 @@ def product(factors):
     return reduce(lambda done, E: E @ done, factors, np.eye(3))
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_axes_are_coordinate_axes_and_rotations_are_few(name):
-    tree = TREES[name]
+@pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
+def test_axes_are_coordinate_axes_and_rotations_are_few(tree):
     links = internal_links(tree, regroup=False)
     for i, link in enumerate(links):
         C_parent = np.eye(3) if tree.is_root(i) else links[tree.parents[i]].C
@@ -42,9 +39,8 @@ def test_axes_are_coordinate_axes_and_rotations_are_few(name):
             assert sum(not is_signed_permutation(E) for E in link.rotations) <= 2
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_moved_is_not_felt_by_its_joint(seed):
-    tree = random_tree(6, seed, kinds=("revolute", "continuous"), chain=0.6)
+def test_what_is_moved_is_not_felt_by_its_joint():
+    tree = random_tree(12, 0, kinds=("revolute", "continuous"), chain=0.6)
     for i, link in enumerate(internal_links(tree, regroup=True)):
         if tree.is_root(i):
             assert not link.J.any()
@@ -56,7 +52,7 @@ def test_what_is_moved_is_not_felt_by_its_joint(seed):
         assert link.I[3, 3] == 0  # its mass is moved whole
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_torques_are_those_of_the_robot_with_its_inertia_moved(seed):
     tree = random_tree(7, seed, kinds=("revolute", "prismatic", "spherical"), aligned=1.0, chain=0.6)
     links = internal_links(tree, regroup=True)
@@ -74,8 +70,7 @@ def test_torques_are_those_of_the_robot_with_its_inertia_moved(seed):
         assert_close(tau[1], tau[0], SOLVED)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "problem"), [*enumerate(PROBLEMS)])
 def test_newtons_laws_hold_with_inertia_moved(seed, problem):
     tree = random_tree(7, seed, kinds=("revolute", "continuous", "prismatic", "spherical"), chain=0.6)
     assert sum(link.J.any() for link in internal_links(tree, regroup=True)) >= 2

@@ -1,7 +1,5 @@
 """Fixed joints that are kept: of no freedoms, the wrench through them a variable; the robot moves as without them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse.linalg as spla
@@ -10,28 +8,12 @@ import nori_dyn as nd
 from nori_dyn.errors import ModelError, UnknownModelNameError
 from nori_dyn.measurements.selectors import Except, select_joints
 from nori_dyn.model.joints import Fixed
+from tests import robots
+from tests.covering import covering
 from tests.oracles import newton_euler
 from tests.peers import pin
-from tests.robots import (
-    ROBOTS,
-    acceleration_to_pinocchio,
-    load,
-    pinocchio_model,
-    pinocchio_with_revolutes,
-    to_pinocchio,
-    velocity_map,
-)
-from tests.systems import (
-    ACCELERATIONS,
-    FORWARD,
-    INVERSE,
-    PROBLEMS,
-    TORQUES,
-    WRENCHES,
-    random_states,
-    readings,
-    sensor_set,
-)
+from tests.robots import ROBOTS, load
+from tests.systems import ACCELERATIONS, PROBLEMS, TORQUES, WRENCHES, random_states, readings, sensor_set
 from tests.tolerances import RECURSION, SOLVED, assert_close
 from tests.trees import TREES, random_state
 
@@ -45,12 +27,8 @@ def pair(name: str, base: str, kept: tuple[str, ...]):
     return load(name, base, clean=False, kept=kept), load(name, base, clean=False)
 
 
-CASES = [("iCubGenova04", "floating", FT), ("panda", "fixed", HAND), ("panda", "fixed", ("panda_joint8",))]
-every_case = pytest.mark.parametrize(("name", "base", "kept"), CASES)
-
-
-@every_case
-def test_a_kept_joint_is_a_joint_of_no_freedoms(name, base, kept):
+@pytest.mark.parametrize(("name", "base", "kept"), [("iCubGenova04", "floating", FT), ("panda", "fixed", HAND)])
+def test_the_robot_moves_as_with_its_joints_lumped(name, base, kept):
     tree, lumped = pair(name, base, kept)
     assert tree.n_links == lumped.n_links + len(kept)
     assert (tree.nq, tree.nv) == (lumped.nq, lumped.nv)
@@ -59,22 +37,17 @@ def test_a_kept_joint_is_a_joint_of_no_freedoms(name, base, kept):
     assert tree.fingerprint != lumped.fingerprint
     assert_close(sum(I[5, 5] for I in tree.I), sum(I[5, 5] for I in lumped.I), RECURSION)
     assert any(note == f"kept, without freedoms: {', '.join(kept)}" for note in tree.notes)
-
-
-@every_case
-def test_the_robot_moves_as_with_its_joints_lumped(name, base, kept):
-    tree, lumped = pair(name, base, kept)
-    model = pinocchio_model(ROBOTS[name], base)
+    model = robots.pinocchio_model(ROBOTS[name], base)
     data = model.createData()
     rng = np.random.default_rng(1)
     q = tree.random_configuration(rng)
     qd, qdd = rng.normal(size=(2, tree.nv))
     tau = nd.rnea(tree, q, qd, qdd)
-    P = velocity_map(lumped, model, q)
-    rate = acceleration_to_pinocchio(lumped, model, q, qd, qdd)
-    assert_close(tau, P.T @ pin.rnea(model, data, *to_pinocchio(lumped, model, q, qd), rate), SOLVED)
+    P = robots.velocity_map(lumped, model, q)
+    rate = robots.acceleration_to_pinocchio(lumped, model, q, qd, qdd)
+    assert_close(tau, P.T @ pin.rnea(model, data, *robots.to_pinocchio(lumped, model, q, qd), rate), SOLVED)
     assert_close(nd.aba(tree, q, qd, tau), qdd, SOLVED)
-    found = pin.aba(model, data, *to_pinocchio(lumped, model, q, qd), np.linalg.solve(P.T, tau))
+    found = pin.aba(model, data, *robots.to_pinocchio(lumped, model, q, qd), np.linalg.solve(P.T, tau))
     assert_close(rate, found, SOLVED)
     assert_close(nd.crba(tree, q), nd.crba(lumped, q), RECURSION)
     assert_close(nd.minverse(tree, q), nd.minverse(lumped, q), SOLVED)
@@ -91,25 +64,22 @@ def test_the_wrench_through_a_kept_joint_is_that_of_newton_and_euler():
     """It is what carries all that comes after: Pinocchio's, with the joint there and held, and the textbook's."""
     name = "iCubGenova04"
     tree, lumped = pair(name, "floating", FT)
-    model = pinocchio_with_revolutes(ROBOTS[name], FT, "floating")
+    model = robots.pinocchio_with_revolutes(ROBOTS[name], FT, "floating")
     data = model.createData()
-    system = nd.System(tree, INVERSE)
-    fixed_model = pinocchio_model(ROBOTS[name], "floating")
+    system = nd.System(tree, PROBLEMS["inverse"])
+    fixed_model = robots.pinocchio_model(ROBOTS[name], "floating")
     truth = random_states(tree, 3, seed=3, wrench=0.0)
     for q, qd, qdd in zip(truth.q, truth.qd, truth.qdd, strict=True):
         d = spla.spsolve(system.D(q).tocsc(), -system.b(q, qd, np.concatenate([qdd, np.zeros(6 * tree.n_links)])))
         textbook = newton_euler(tree, q, qd, qdd, np.zeros((tree.n_links, 6)))
-        q_pin, v_pin = to_pinocchio(lumped, fixed_model, q, qd)
-        a_pin = acceleration_to_pinocchio(lumped, fixed_model, q, qd, qdd)
+        q_pin, v_pin = robots.to_pinocchio(lumped, fixed_model, q, qd)
+        a_pin = robots.acceleration_to_pinocchio(lumped, fixed_model, q, qd, qdd)
         parts = [np.zeros(size) for size in (model.nq, model.nv, model.nv)]
-        for k, joint in enumerate(fixed_model.names):
-            if k:
-                there = model.getJointId(joint)
-                nq, nv = fixed_model.joints[k].nq, fixed_model.joints[k].nv
-                at, to = fixed_model.idx_qs[k], model.idx_qs[there]
-                parts[0][to : to + nq] = q_pin[at : at + nq]
-                at, to = fixed_model.idx_vs[k], model.idx_vs[there]
-                parts[1][to : to + nv], parts[2][to : to + nv] = v_pin[at : at + nv], a_pin[at : at + nv]
+        for there, joint in zip(fixed_model.joints[1:], fixed_model.names[1:], strict=True):
+            here = model.joints[model.getJointId(joint)]
+            parts[0][here.idx_q : here.idx_q + here.nq] = q_pin[there.idx_q : there.idx_q + there.nq]
+            for part, given in zip(parts[1:], (v_pin, a_pin), strict=True):
+                part[here.idx_v : here.idx_v + here.nv] = given[there.idx_v : there.idx_v + there.nv]
         pin.rnea(model, data, *parts)
         for joint in FT:
             i = tree.joint(joint)
@@ -118,8 +88,7 @@ def test_the_wrench_through_a_kept_joint_is_that_of_newton_and_euler():
             assert_close(textbook.f[i], expected, SOLVED)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("backend", ["numpy", "native"])
+@covering(strength=1, problem=PROBLEMS, backend=["numpy", "native"])
 def test_plans_of_a_robot_with_kept_joints(problem, backend):
     tree, lumped = pair("panda", "fixed", HAND)
     truth = random_states(tree, 8, seed=5)
@@ -127,9 +96,7 @@ def test_plans_of_a_robot_with_kept_joints(problem, backend):
     ours = truth._replace(tau=np.random.default_rng(5).normal(size=(8, tree.nv)))
     theirs = ours._replace(fx=ours.fx[:, [tree.names.index(name) for name in lumped.names]])
     found, expected = (
-        nd.plan(nd.System(t, PROBLEMS[problem]))
-        .solver(backend)
-        .solve_batch(s.q, s.qd, readings(nd.System(t, PROBLEMS[problem]), s))
+        nd.plan(nd.System(t, problem)).solver(backend).solve_batch(s.q, s.qd, readings(nd.System(t, problem), s))
         for t, s in ((tree, ours), (lumped, theirs))
     )
     assert_close(found.tau, expected.tau, SOLVED)
@@ -143,7 +110,7 @@ def test_plans_of_a_robot_with_kept_joints(problem, backend):
 
 def test_a_plan_file_keeps_kept_joints(tmp_path):
     tree = load("panda", locked=FINGERS, kept=HAND)
-    plan = nd.plan(nd.System(tree, FORWARD), outputs=("qdd", "f:panda_hand"))
+    plan = nd.plan(nd.System(tree, PROBLEMS["forward"]), outputs=("qdd", "f:panda_hand"))
     plan.save(tmp_path / "arm.plan")
     again = nd.Plan.load(tmp_path / "arm.plan")
     assert again.system.tree.fingerprint == tree.fingerprint
@@ -191,32 +158,24 @@ def test_a_force_torque_sensor_in_a_kept_joint_reads_its_wrench():
     assert_close(d, truth.d(system), SOLVED)
 
 
-def test_a_locked_joint_can_be_kept():
-    tree = load("panda", locked=(*FINGERS, "panda_joint7"), kept="panda_joint7")
+def test_a_locked_joint_and_a_fixed_one_on_the_world_can_be_kept():
+    """The load cell under a robot: the wrench through it carries the whole robot."""
+    tree, lumped = (load("panda", locked=(*FINGERS, "panda_joint7"), kept=kept) for kept in ("panda_joint7", ()))
     assert tree.joints[tree.joint("panda_joint7")] == Fixed()
-    lumped = load("panda", locked=(*FINGERS, "panda_joint7"))
     q = tree.random_configuration(2)
     assert_close(nd.crba(tree, q), nd.crba(lumped, q), RECURSION)
-
-
-def test_a_fixed_joint_on_the_world_can_be_kept():
-    """The load cell under a robot: the wrench through it carries the whole robot."""
     tree = load("ur5", kept="world_joint")
     base = tree.joint("world_joint")
     assert tree.is_root(base)
     system = nd.System(tree, nd.sensors("inverse_dynamics"))
     q, still = tree.random_configuration(3), np.zeros(tree.nv)
     d = spla.spsolve(system.D(q).tocsc(), -system.b(q, still, still))
-    weight = 9.81 * tree.I[:, 5, 5].sum()
     assert tree.I[base, 5, 5] > 0
-    assert_close(d[system.column("f", base)][3:], [0.0, 0.0, weight], SOLVED)
+    assert_close(d[system.column("f", base)][3:], [0.0, 0.0, 9.81 * tree.I[:, 5, 5].sum()], SOLVED)
 
 
-def test_a_joint_that_does_not_exist_is_refused_with_the_closest():
+def test_what_does_not_exist_or_moves_is_refused_with_the_closest():
     with pytest.raises(UnknownModelNameError, match=r"fixed joint to keep 'panda_joint_8'.*mean 'panda_joint8'"):
         load("panda", kept=("panda_joint_8",))
-
-
-def test_a_joint_that_moves_is_refused():
     with pytest.raises(ModelError, match=r"'panda_joint7' is revolute; only what is fixed.*mean 'panda_joint8'"):
         load("panda", kept=("panda_joint7",))

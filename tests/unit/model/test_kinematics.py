@@ -1,7 +1,5 @@
 """World poses of all bodies, over floats, batches and expressions, against rotations and positions by themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -15,16 +13,14 @@ from tests.tolerances import RECURSION, assert_close
 from tests.trees import TREES
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_world_transforms_are_poses(name):
-    tree = TREES[name]
-    q = tree.random_configuration(1)
-    R, o = poses(tree, q)
-    X_0 = positions(tree, q).X_0
-    assert_close(X_0[WORLD].motion_matrix(), np.eye(6), RECURSION)
-    for i in range(tree.n_links):
-        assert_close(X_0[i].E.T, R[i], RECURSION)
-        assert_close(X_0[i].r, o[i], RECURSION)
+def test_world_transforms_are_poses():
+    for tree in TREES.values():
+        q = tree.random_configuration(1)
+        X_0 = positions(tree, q).X_0
+        assert_close(X_0[WORLD].motion_matrix(), np.eye(6), RECURSION)
+        for i, (R, o) in enumerate(zip(*poses(tree, q), strict=True)):
+            assert_close(X_0[i].E.T, R, RECURSION)
+            assert_close(X_0[i].r, o, RECURSION)
 
 
 @pytest.mark.parametrize("name", ["two_roots", "mixed_8"])

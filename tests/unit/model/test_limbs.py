@@ -1,7 +1,5 @@
 """Limbs that are alike, of real robots, of trees made for it, and whatever the order of their links."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,7 @@ from nori_dyn.model.synthetic import autotree
 from tests.robots import load
 
 LIMBS = {  # for each group the first links of its limbs, and how many bodies a limb has
-    "talos_reduced": {
-        ("arm_left_1_link", "arm_right_1_link"): 8,
-        ("leg_left_1_link", "leg_right_1_link"): 6,
-    },
+    "talos_reduced": {("arm_left_1_link", "arm_right_1_link"): 8, ("leg_left_1_link", "leg_right_1_link"): 6},
     "g1": {
         ("left_hip_pitch_link", "right_hip_pitch_link"): 6,
         ("left_shoulder_pitch_link", "right_shoulder_pitch_link"): 7,
@@ -37,15 +32,21 @@ def found(tree):
     return {tuple(tree.names[limb[0]] for limb in group.limbs): len(group.limbs[0]) for group in limb_groups(tree)}
 
 
-@pytest.mark.parametrize("robot", LIMBS)
+LONG = ("hyq", "solo12", "go2")
+"""Robots whose limbs are those of others."""
+
+
+@pytest.mark.parametrize(
+    "robot", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in (*LIMBS, "tiago_pro")]
+)
 def test_limbs_of_real_robots(robot):
-    assert found(load(robot, "floating")) == LIMBS[robot]
-
-
-@pytest.mark.parametrize("robot", ["talos_reduced", "romeo", "anymal", "tiago_pro"])
-def test_bodies_that_correspond_have_parents_that_do_and_joints_of_one_kind(robot):
+    """Bodies that correspond have parents that do, and joints of one kind."""
     tree = load(robot, "floating")
-    for group in limb_groups(tree):
+    groups = limb_groups(tree)
+    assert robot not in LIMBS or found(tree) == LIMBS[robot]
+    if robot not in ("allegro", "romeo", "tiago_pro"):
+        assert isomorphic_limbs(tree) == tuple(group.limbs for group in groups)
+    for group in groups:
         assert len(group.limbs) > 1
         assert len({body for limb in group.limbs for body in limb}) == sum(map(len, group.limbs))
         assert len({tree.parents[limb[0]] for limb in group.limbs}) == 1
@@ -71,12 +72,6 @@ def test_what_is_alike_depends_on_zeros_and_units_and_on_no_other_number():
     assert found(tree.replace(X_tree=tuple(moved))) == LIMBS["anymal"]
     moved[hip] = type(moved[hip])(moved[hip].E, np.array([0.1, 0.2, 0.3]))
     assert found(tree.replace(X_tree=tuple(moved))) == {("RF_HIP", "LH_HIP", "RH_HIP"): 3}
-
-
-@pytest.mark.parametrize("robot", [robot for robot in LIMBS if robot not in ("allegro", "romeo")])
-def test_limbs_by_their_joints_are_these_limbs(robot):
-    tree = load(robot, "floating")
-    assert isomorphic_limbs(tree) == tuple(group.limbs for group in limb_groups(tree))
 
 
 def test_limbs_by_their_joints_are_the_outermost():

@@ -1,7 +1,5 @@
 """What `print(tree)` says."""
 
-from __future__ import annotations
-
 import nori_dyn as nd
 from tests.robots import load
 
@@ -19,7 +17,7 @@ def test_a_tree_as_text():
     assert "note: " in text
 
 
-def test_components_are_listed():
+def test_components_are_listed_and_long_robots_folded():
     parts = (
         nd.components.Rotor(joints="all", inertia=2e-5, gear=100),
         nd.components.Coupling(joint="joint2", of={"joint1": 0.5}),
@@ -33,10 +31,7 @@ def test_components_are_listed():
     assert "friction joint1, joint2, joint3, joint4 viscous 1" in text
     assert "and 2 more" in text
     assert "Components" not in str(nd.autotree(3))
-
-
-def test_long_robots_are_folded_unless_there_is_room():
-    tree = nd.autotree(75)
+    tree = nd.autotree(75)  # folded, unless there is room
     lines = str(tree).splitlines()
     assert lines[-2] == "... 15 more"
     assert not any("link75" in line for line in lines)

@@ -1,7 +1,5 @@
 """Featherstone's autoTree by its definition, and the random trees."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -15,28 +13,17 @@ from tests.oracles import masses
 from tests.tolerances import ROUNDING, assert_close
 
 
-@pytest.mark.parametrize(
-    ("branching", "parents"),
-    [
-        (1.0, (-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
-        # Numbers of children alternate: 1, 2, 1, 2, ...
-        (1.5, (-1, 0, 1, 1, 2, 3, 3, 4, 5, 5, 6)),
-        (2.0, (-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4)),
-        (3.0, (-1, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3)),
-    ],
-)
-def test_parents_follow_the_branching_factor(branching, parents):
-    assert autotree(11, branching).parents == parents
-
-
-@pytest.mark.parametrize("branching", [1.0, 1.5, 2.0, 2.5, 3.0])
-def test_parents_are_featherstones_formula(branching):
+def test_parents_are_featherstones_formula():
     """spatial_v2: parent(i) = floor((i - 2 + ceil(bf)) / bf), counting from 1 with the world as 0."""
-    tree = autotree(60, branching)
-    for i in range(1, 61):
-        assert tree.parents[i - 1] + 1 == math.floor((i - 2 + math.ceil(branching)) / branching)
-    inner = [len(children) for children in tree.children[:20]]
-    assert np.mean(inner) == pytest.approx(branching, abs=0.1)
+    for branching in (1.0, 1.5, 2.0, 2.5, 3.0):
+        tree = autotree(60, branching)
+        for i in range(1, 61):
+            assert tree.parents[i - 1] + 1 == math.floor((i - 2 + math.ceil(branching)) / branching)
+        inner = [len(children) for children in tree.children[:20]]
+        assert np.mean(inner) == pytest.approx(branching, abs=0.1)
+    assert autotree(11, 1.5).parents == (-1, 0, 1, 1, 2, 3, 3, 4, 5, 5, 6)  # 1, 2, 1, 2, ... children
+    assert autotree(5).fingerprint == autotree(5, 1.0, 0.0, 1.0).fingerprint
+    assert autotree(1).n_links == 1
 
 
 def test_links_are_thin_tubes_by_hand_numbers():
@@ -66,37 +53,15 @@ def test_joints_sit_at_the_end_of_the_parent():
     assert tree.gravity == (0.0, 0.0, -9.81)
 
 
-def test_defaults_are_an_unbranched_planar_chain():
-    assert autotree(5).fingerprint == autotree(5, 1.0, 0.0, 1.0).fingerprint
-    assert autotree(5).parents == (-1, 0, 1, 2, 3)
-    assert autotree(1).n_links == 1
+def test_autotree_refuses_what_makes_no_tree():
+    nan, inf = math.nan, math.inf
+    for name, values in {"n": (0, -1), "branching": (0.9, nan, inf), "skew": (nan,), "taper": (0.0, inf, nan)}.items():
+        for value in values:
+            with pytest.raises(ModelError, match="must be at least 1"):
+                autotree(**{"n": 3, name: value})
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"n": 0},
-        {"n": -1},
-        {"n": 3, "branching": 0.9},
-        {"n": 3, "branching": math.nan},
-        {"n": 3, "branching": math.inf},
-        {"n": 3, "skew": math.nan},
-        {"n": 3, "taper": 0.0},
-        {"n": 3, "taper": math.inf},
-        {"n": 3, "taper": math.nan},
-    ],
-)
-def test_autotree_refuses_what_makes_no_tree(arguments):
-    with pytest.raises(ModelError, match="must be at least 1"):
-        autotree(**arguments)
-
-
-def test_random_trees_are_seeded():
-    assert random_tree(9, 5).fingerprint == random_tree(9, 5).fingerprint
-    assert random_tree(9, 5).fingerprint != random_tree(9, 6).fingerprint
-
-
-def test_random_trees_have_every_joint_and_physical_bodies():
+def test_random_trees_have_every_joint_and_physical_bodies_and_obey_their_arguments():
     tree = random_tree(100, 1)
     assert {joint.kind for joint in tree.joints} == set(JOINTS) - {"fixed"}
     assert max(map(len, tree.children)) >= 3
@@ -104,9 +69,6 @@ def test_random_trees_have_every_joint_and_physical_bodies():
         assert check_inertia(name, body.mass, body.com, (body.I_com + body.I_com.T) / 2)
         assert_close(X.E @ X.E.T, np.eye(3), ROUNDING)
         assert np.linalg.det(X.E) == pytest.approx(1.0)
-
-
-def test_random_trees_obey_their_arguments():
     chain = random_tree(10, 2, kinds=("prismatic", "helical"), aligned=1.0, chain=1.0)
     assert chain.parents == tuple(range(-1, 9))
     assert {joint.kind for joint in chain.joints} == {"prismatic", "helical"}
@@ -116,3 +78,5 @@ def test_random_trees_obey_their_arguments():
         random_tree(3, 0, kinds=("revolut",))
     with pytest.raises(ModelError):
         random_tree(0, 0)
+    assert random_tree(9, 5).fingerprint == random_tree(9, 5).fingerprint
+    assert random_tree(9, 5).fingerprint != random_tree(9, 6).fingerprint

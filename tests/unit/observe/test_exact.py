@@ -1,9 +1,6 @@
 """Systems whose rotations are exactly orthogonal."""
 
-from __future__ import annotations
-
 import numpy as np
-import pytest
 
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.planar import planar_factors
@@ -12,7 +9,7 @@ from nori_dyn.model.synthetic import random_tree
 from nori_dyn.observe.exact import ExactTree, exact_positions, exact_rotation, exact_system
 from nori_dyn.system.builder import System
 from nori_dyn.system.trace import configuration_inputs, trace
-from tests.systems import FORWARD, sensor_set
+from tests.systems import FORWARD, TORQUES, WRENCHES, sensor_set
 from tests.trees import TREES
 
 
@@ -27,38 +24,33 @@ def is_orthogonal(E: np.ndarray) -> bool:
     return products == np.eye(3, dtype=int).tolist()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_rotations_are_exactly_orthogonal_and_where_they_were(seed):
-    E = random_tree(1, seed).X_tree[0].E
-    exact = exact_rotation(Graph(seed), planar_factors(E))
-    assert is_orthogonal(exact)
-    np.testing.assert_allclose([[x.value for x in row] for row in exact], E, atol=1e-14)
+def test_rotations_are_exactly_orthogonal_and_where_they_were():
+    for seed in range(20):
+        E = random_tree(1, seed).X_tree[0].E
+        exact = exact_rotation(Graph(seed), planar_factors(E))
+        assert is_orthogonal(exact), seed
+        np.testing.assert_allclose([[x.value for x in row] for row in exact], E, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_link_transforms_are_exactly_orthogonal(name):
-    tree = TREES[name]
-    graph = Graph(1)
-    q = np.array([*configuration_inputs(graph, tree), graph.one], dtype=object)[:-1]
-    at = exact_positions(ExactTree.of(tree, graph), q)
-    for X in at.X_up:
-        if X.E.dtype == object:
-            assert is_orthogonal(X.E)
+def test_link_transforms_are_exactly_orthogonal():
+    for name, tree in TREES.items():
+        graph = Graph(1)
+        q = np.array([*configuration_inputs(graph, tree), graph.one], dtype=object)[:-1]
+        at = exact_positions(ExactTree.of(tree, graph), q)
+        assert all(is_orthogonal(X.E) for X in at.X_up if X.E.dtype == object), name
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_the_values_are_those_of_the_system(name):
+def test_the_values_are_those_of_the_system():
     """Doubles of the exact system are D's, sensors in tilted frames included."""
-    tree = TREES[name]
-    pose = {"xyz": [0.1, 0.2, 0.3], "rpy": [0.4, 0.5, 0.6]}
-    wrenches = {"type": "external_wrench", "links": "all", "frame": pose}
-    system = System(tree, sensor_set({"type": "joint_torque", "joints": "all"}, wrenches))
-    exact = exact_system(system)
-    q = tree.random_configuration(3)
-    inputs = {x.index: np.array([v]) for x, v in zip(exact.state.q, q, strict=True)}
-    D = np.zeros(system.shape)
-    D[tuple(zip(*exact.entries, strict=True))] = exact.state.graph.evaluate([*exact.entries.values()], inputs)[:, 0]
-    np.testing.assert_allclose(D, system.D(q).toarray(), atol=1e-13)
+    tilted = {**WRENCHES, "frame": {"xyz": [0.1, 0.2, 0.3], "rpy": [0.4, 0.5, 0.6]}}
+    for name, tree in TREES.items():
+        system = System(tree, sensor_set(TORQUES, tilted))
+        exact = exact_system(system)
+        q = tree.random_configuration(3)
+        inputs = {x.index: np.array([v]) for x, v in zip(exact.state.q, q, strict=True)}
+        D = np.zeros(system.shape)
+        D[tuple(zip(*exact.entries, strict=True))] = exact.state.graph.evaluate([*exact.entries.values()], inputs)[:, 0]
+        np.testing.assert_allclose(D, system.D(q).toarray(), atol=1e-13, err_msg=name)
 
 
 def test_what_was_exact_stays_as_it_is():

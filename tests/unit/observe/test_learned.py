@@ -1,7 +1,5 @@
 """What is learned over time of what persists: against stacked matrices in doubles, and closed forms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +15,7 @@ from nori_dyn.typing import Floats
 from tests.closed_robots import four_bar
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES
+from tests.words import plain
 
 STILL = {"type": "joint_torque", "joints": {"except": "actuated"}, "value": 0}
 ZERO = 1e-9
@@ -174,10 +173,6 @@ def test_an_offset_alone_is_seen_at_one_pose_where_the_force_is_known_and_never_
     assert "The sensors tell nothing of the one number that persists, however many poses there are." in plain(report)
 
 
-def plain(thing) -> str:
-    return " ".join(str(thing).split())
-
-
 def two_cells(skew: float) -> nd.System:
     """Return two links with a load cell in each joint, the second pushed by what is not known."""
     cells = with_offset(type="force_torque", joints="all")
@@ -265,13 +260,16 @@ def test_what_is_told_at_first_and_priors_are_left_out_but_an_offset_that_does_n
 
 
 def test_memory_is_given_by_names_or_as_in_a_config():
-    bare = two_cells(0.3).sensors.to_dict() | {"memory": {}}
-    system = nd.System(nd.autotree(2, skew=0.3), nd.SensorSet.from_dict(bare))
-    assert nd.observability(system, where=None).over_time is None
-    by_name = nd.observability(system, where=None, memory=["offset:ft:joint1", "offset:ft:joint2"]).over_time
-    by_entry = nd.observability(system, where=None, memory={"o": {"of": "offset", "walk": 0.1}}).over_time
-    assert by_name.ranks == by_entry.ranks == nd.observability(two_cells(0.3), where=None).over_time.ranks
-    assert nd.observability(two_cells(0.3), where=None, memory={}).over_time is None
+    cells = two_cells(0.3)
+    system = nd.System(cells.tree, nd.SensorSet.from_dict(cells.sensors.to_dict() | {"memory": {}}))
+
+    def learned(system, **memory):
+        return nd.observability(system, where=None, **memory).over_time
+
+    assert learned(system) is learned(cells, memory={}) is None
+    by_name = learned(system, memory=["offset:ft:joint1", "offset:ft:joint2"])
+    by_entry = learned(system, memory={"o": {"of": "offset", "walk": 0.1}})
+    assert by_name.ranks == by_entry.ranks == learned(cells).ranks
 
 
 def test_as_many_states_as_are_asked_for():

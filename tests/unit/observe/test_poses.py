@@ -1,7 +1,5 @@
 """Configurations at which a condition holds: it does, within the limits, and it is said where it cannot."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,7 +10,7 @@ from nori_dyn.model.joints import Free, Planar, Revolute
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree, NamedFrame
-from nori_dyn.observe.poses import POSES, configurations_where
+from nori_dyn.observe.poses import POSES, _PoseProblem, configurations_where
 from tests.robots import load
 from tests.trees import TREES
 
@@ -55,13 +53,10 @@ def test_conditions_hold_within_the_limits(talos, condition):
             assert (q[part] <= high).all()
 
 
-def test_a_given_distance(talos):
+def test_a_given_distance_and_other_normals(talos):
     (q,) = configurations_where(talos, "double_support", SOLES, n=1, distance=0.35)
     (_, p), (_, r) = (frame_at(talos, q, name) for name in SOLES)
     assert np.linalg.norm(r - p) == pytest.approx(0.35)
-
-
-def test_other_normals():
     tree = autotree(6, skew=1.0)
     (q,) = configurations_where(tree, "parallel", ("link2", "link6"), n=1, normals=[(0, 0, 2), (1, 0, 0)])
     (R, _), (S, _) = (frame_at(tree, q, name) for name in ("link2", "link6"))
@@ -75,13 +70,12 @@ def test_the_same_seed_gives_the_same_configurations():
     assert configurations_where(tree, "parallel", ("link1", "link5"), n=0).shape == (0, 5)
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_conditions_on_the_joints(name):
-    tree = TREES[name]
-    for q in configurations_where(tree, "at_zero", n=3):
-        for joint, part in zip(tree.joints, tree.q_slices, strict=True):
-            assert joint.kind == "free" or np.array_equal(q[part], joint.neutral())
-    assert configurations_where(tree, "at_limits", n=3).shape == (3, tree.nq)
+def test_conditions_on_the_joints():
+    for name, tree in TREES.items():
+        for q in configurations_where(tree, "at_zero", n=3):
+            for joint, part in zip(tree.joints, tree.q_slices, strict=True):
+                assert joint.kind == "free" or np.array_equal(q[part], joint.neutral()), name
+        assert configurations_where(tree, "at_limits", n=3).shape == (3, tree.nq), name
 
 
 def test_every_joint_at_a_limit():
@@ -108,9 +102,8 @@ def test_what_cannot_be_is_said():
     assert 0.1 < e.value.residual < math.sin(0.5)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
+def test_wrong_use():
+    for arguments, error, message in (
         (("paralell", ("link1", "link2")), UnknownPoseError, "Did you mean 'parallel'"),
         (("parallel", ("link1",)), InputError, "2 or more frames"),
         (("parallel", ("link1", "link1")), InputError, "2 or more frames"),
@@ -118,16 +111,12 @@ def test_what_cannot_be_is_said():
         (("parallel", ("link1", "link9")), UnknownModelNameError, "link9"),
         (("parallel", ("link1", "link2"), 1, 0, [(0, 0, 1)]), InputError, "normals"),
         (("parallel", ("link1", "link2"), 1, 0, [(0, 0, 1), (0, 0, 0)]), InputError, "normals"),
-    ],
-)
-def test_wrong_use(arguments, error, message):
-    with pytest.raises(error, match=message):
-        configurations_where(autotree(3), *arguments)
+    ):
+        with pytest.raises(error, match=message):
+            configurations_where(autotree(3), *arguments)
 
 
 def test_poses_of_frames_are_those_of_the_kinematics():
-    from nori_dyn.observe.poses import _PoseProblem
-
     tree = random_tree(9, 5)
     tree = tree.replace(joints=(Free(), *tree.joints[1:]))
     names = (tree.names[3], tree.names[-1])

@@ -1,7 +1,5 @@
 """What `print` says of reports, of the workspace, and of sensors that may fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -18,15 +16,12 @@ from nori_dyn.report.html import to_html
 from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
 from nori_dyn.tables import number, spaced
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.words import plain
 
 TREE = nd.autotree(3)
-ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}))
 KNOWN = {**WRENCHES, "value": 0}
+ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, KNOWN))
 SHORT = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "links": ["link1", "link2"], "value": 0}))
-
-
-def plain(thing) -> str:
-    return " ".join(str(thing).split())
 
 
 def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
@@ -47,11 +42,7 @@ def test_text_figures_and_page_say_the_same():
     said = findings(report)
     figures = report_json(report, None)
     page = to_html(report)
-    assert figures["verdict"] == {
-        "level": "no",
-        "heading": said.verdict.heading,
-        "words": said.verdict.words,
-    }
+    assert figures["verdict"] == {"level": "no", "heading": said.verdict.heading, "words": said.verdict.words}
     assert figures["reason"] == said.reason
     for words in (said.verdict.words, said.reason, *(line.words for line in said.unseen)):
         assert words in plain(report)
@@ -114,8 +105,7 @@ def test_the_workspace_as_text():
 
 
 def test_deviations_are_plain_numbers_with_the_largest_first():
-    known = {**WRENCHES, "value": 0}
-    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 342.0}, {**TORQUES, "sigma": 500.0}, known))
+    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 342.0}, {**TORQUES, "sigma": 500.0}, KNOWN))
     found = nd.conditioning(system, n=6, outputs=("tau", "qdd"), workers=1)
     text = str(found)
     assert "Expected standard deviations" in text
@@ -129,7 +119,7 @@ def test_sensors_that_may_fail_as_text():
     found = nd.redundancy(ENOUGH, ("tau",))
     assert plain(found).startswith("None of the 3 sensors may fail: without any one, some of tau:joint1, tau:joint2")
     assert "some of tau is lost" in redundancy_document(found, ("tau",)).text()
-    twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, {**WRENCHES, "value": 0}))
+    twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, KNOWN))
     spare = nd.redundancy(twice, ("tau",), size=2)
     assert "Any one of the 6 sensors may fail" in plain(spare)
     assert "\n" not in repr(spare)
@@ -158,9 +148,8 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
     assert report_json(nd.observability(SHORT), None)["over_time"] is None
 
 
-@pytest.mark.parametrize(
-    ("need", "words"),
-    [
+def test_what_has_to_move():
+    for need, words in (
         (Need(("m",), by_time=True), "as time passes, though nothing moves"),
         (Need(("m",), all_of=("a",), is_only=True, enough=("a",)), "only if a moves"),
         (Need(("m",), all_of=("a", "b"), is_only=True, enough=("a", "b")), "only if a and b move"),
@@ -169,7 +158,5 @@ def test_what_is_learned_over_time_in_text_figures_and_page():
         (Need(("m",), any_of=("a",)), "if a moves, for example"),
         (Need(("m",), enough=("a", "b")), "if a and b move, for example"),
         (Need(("m",), all_of=("c",), enough=("a", "c")), "only if c moves; c and a suffice, for example"),
-    ],
-)
-def test_what_has_to_move(need, words):
-    assert describe_need(need, ("a", "b", "c")) == words
+    ):
+        assert describe_need(need, ("a", "b", "c")) == words

@@ -1,12 +1,11 @@
 """Sweeps: the same results in this process, in others and on a Dask cluster, also when workers die."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,11 +40,11 @@ def impatient(monkeypatch):
 
 
 def values(found):
-    return np.concatenate([square for square, _ in found])
+    return np.concatenate([square for square, *_ in found])
 
 
 def processes(found):
-    return {process for _, process in found}
+    return {process for _, process, *_ in found}
 
 
 def test_chunks_depend_on_the_number_of_configurations_alone():
@@ -56,25 +55,22 @@ def test_chunks_depend_on_the_number_of_configurations_alone():
         assert len({len(part) for part in parts[:-1]}) <= 1
 
 
-def test_the_same_in_this_process_and_in_others():
+def test_the_same_in_this_process_and_in_others_of_one_thread_of_linear_algebra(monkeypatch):
     told = []
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     here = sweep(squares, Q, workers=1)
-    there = sweep(squares, Q, workers=2, progress=lambda stage, done=None: told.append((stage, done)))
+    there = sweep(Threads(), Q, workers=2, progress=lambda stage, done=None: told.append((stage, done)))
     assert processes(here) == {os.getpid()}
     assert len(processes(there)) > 1
     assert np.array_equal(values(here), (Q**2).sum(axis=1))
     assert np.array_equal(values(here), values(there))
+    for _, _, threads in there:
+        assert len(threads) >= 2  # NumPy's and SciPy's
+        assert set(threads) == {1}
     shares = [done for _, done in told]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1], {stage for stage, _ in told}) == (0.0, 1.0, {"configurations"})
-
-
-def test_linear_algebra_has_one_thread(monkeypatch):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
-    for found in sweep(Threads(), Q, workers=2):
-        assert len(found) >= 2  # NumPy's and SciPy's
-        assert set(found) == {1}
 
 
 def test_little_work_starts_no_processes(monkeypatch):
@@ -83,11 +79,27 @@ def test_little_work_starts_no_processes(monkeypatch):
 
 
 def test_what_a_worker_that_dies_was_at_is_done_again(tmp_path):
-    found = sweep(Dies(tmp_path, 2, os.getpid()), Q, workers=2)
-    assert len([*tmp_path.iterdir()]) >= 2
+    found = sweep(Dies(tmp_path, 1, os.getpid()), Q, workers=2)
+    assert [*tmp_path.iterdir()]
     assert np.array_equal(values(found), (Q**2).sum(axis=1))
 
 
+def test_processes_that_die_again_and_again_are_given_up(monkeypatch):
+    started = []
+
+    @contextmanager
+    def dying(n, task):
+        started.append(n)
+        raise BrokenExecutor
+        yield
+
+    monkeypatch.setattr(module, "_processes", dying)
+    with pytest.raises(WorkerDiedError, match="died 3 times"):
+        sweep(squares, Q, workers=2)
+    assert started == [2, 2, 2]
+
+
+@pytest.mark.long
 def test_workers_that_die_again_and_again_are_given_up(tmp_path):
     with pytest.raises(WorkerDiedError, match="died 3 times"):
         sweep(Dies(tmp_path, 10**6, os.getpid()), Q, workers=2)
@@ -110,32 +122,29 @@ print("once", flush=True)
 """
 
 
-def script(body: str, *arguments: str) -> subprocess.Popen[str]:
+def script(body: str, folder: Path) -> subprocess.Popen[str]:
     """Start a script without `if __name__ == "__main__"`."""
-    code = SCRIPT.format(body=body)
-    path = Path(arguments[0]) / "script.py"
-    path.write_text(code)
+    path = folder / "script.py"
+    path.write_text(SCRIPT.format(body=body))
     return subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_scripts_need_no_guard(tmp_path):
-    running = script("print(sum(map(len, module.sweep(np.sin, np.zeros((50, 3)), workers=2))))", str(tmp_path))
-    output, errors = running.communicate(timeout=LONG)
-    assert (output.split(), errors, running.returncode) == (["once", "50"], "", 0)
-
-
-def test_what_only_a_script_defines_is_told_clearly(tmp_path):
+def test_scripts_need_no_guard_and_what_only_they_define_is_told_clearly(tmp_path):
     body = (
-        "def task(Q): return Q\ntry: module.sweep(task, np.zeros((50, 3)), workers=2)\nexcept Exception as e: print(e)"
+        "print(sum(map(len, module.sweep(np.sin, np.zeros((50, 3)), workers=2))))\n"
+        "def task(Q): return Q\n"
+        "try: module.sweep(task, np.zeros((50, 3)), workers=2)\nexcept Exception as e: print(e)"
     )
-    output, errors = script(body, str(tmp_path)).communicate(timeout=LONG)
-    assert errors == ""
-    assert "Sensors of your own must be in a module" in output
+    running = script(body, tmp_path)
+    output, errors = running.communicate(timeout=LONG)
+    once, n, told = output.splitlines()
+    assert (once, n, errors, running.returncode) == ("once", "50", "", 0)
+    assert "Sensors of your own must be in a module" in told
 
 
 def test_ctrl_c_ends_everything(tmp_path):
     body = "module.chunks = lambda Q: [*np.array([0, 1e4, 1e4, 1e4])]\nmodule.sweep(time.sleep, np.zeros(4), workers=2)"
-    running = script(body, str(tmp_path))
+    running = script(body, tmp_path)
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     deadline = time.monotonic() + LONG
     started: list[str] = []
@@ -170,7 +179,7 @@ def local_cluster(monkeypatch, n_workers):
 
     monkeypatch.setattr(module, "CONNECT", LONG)
     patient = {f"distributed.comm.timeouts.{what}": f"{LONG} s" for what in ("connect", "tcp")}
-    how = {"threads_per_worker": 1, "processes": False, "protocol": "tcp://", "dashboard_address": None}
+    how = {"threads_per_worker": 1, "processes": False, "protocol": "tcp://", "dashboard_address": ":0"}
     with dask.config.set(patient), distributed.LocalCluster(n_workers=n_workers, **how) as started:
         yield started
 
@@ -181,16 +190,14 @@ def cluster(monkeypatch):
         yield started
 
 
-@pytest.fixture
-def empty_cluster(monkeypatch):
-    with local_cluster(monkeypatch, n_workers=0) as started:
-        yield started
-
-
-def test_the_same_on_a_cluster(cluster):
+def test_the_same_on_a_cluster_and_errors_come_back(cluster):
     found = sweep(squares, Q, scheduler=cluster.scheduler_address)
     assert sum(worker.state.executed_count for worker in cluster.workers.values()) > len(found)
     assert np.array_equal(values(found), values(sweep(squares, Q, workers=1)))
+    with pytest.raises(SystemShapeError, match="too many rows"):
+        sweep(refuses, Q, scheduler=cluster.scheduler_address)
+    with pytest.raises(SweepError, match=r"No module named 'only_here'.*in a module that all workers can import"):
+        sweep(Lacking(), Q, scheduler=cluster.scheduler_address)
 
 
 def test_a_worker_of_the_cluster_that_dies(cluster, tmp_path):
@@ -216,25 +223,14 @@ def test_conditioning_is_the_same_to_the_last_bit(cluster):
             assert np.array_equal(getattr(here, name), getattr(there, name)), name
 
 
-def test_errors_of_a_task_come_back_from_a_cluster(cluster):
-    with pytest.raises(SystemShapeError, match="too many rows"):
-        sweep(refuses, Q, scheduler=cluster.scheduler_address)
-
-
-def test_workers_that_lack_a_module_are_told_of(cluster):
-    with pytest.raises(SweepError, match=r"No module named 'only_here'.*in a module that all workers can import"):
-        sweep(Lacking(), Q, scheduler=cluster.scheduler_address)
-
-
-def test_a_cluster_without_workers(empty_cluster, monkeypatch):
-    monkeypatch.setattr(module, "IDLE", 0.0)
-    with pytest.raises(SweepError, match="has no workers"):
-        sweep(squares, Q, scheduler=empty_cluster.scheduler_address)
-
-
-def test_a_cluster_that_stops(empty_cluster):
-    with pytest.raises(SweepError, match=r"went away|dropped the work"):
-        sweep(squares, Q, scheduler=empty_cluster.scheduler_address, progress=lambda *told: empty_cluster.close())
+def test_a_cluster_without_workers_and_one_that_stops(monkeypatch):
+    with local_cluster(monkeypatch, n_workers=0) as cluster:
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "IDLE", 0.0)
+            with pytest.raises(SweepError, match="has no workers"):
+                sweep(squares, Q, scheduler=cluster.scheduler_address)
+        with pytest.raises(SweepError, match=r"went away|dropped the work"):
+            sweep(squares, Q, scheduler=cluster.scheduler_address, progress=lambda *told: cluster.close())
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://here", "tcp://no.such.host.invalid:8786"])

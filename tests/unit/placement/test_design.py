@@ -1,7 +1,5 @@
 """The best sensors against all subsets, each judged by the covariance of D as a whole."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -14,6 +12,7 @@ from nori_dyn.placement import design
 from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.design import best_sensors
 from nori_dyn.system.builder import System
+from tests.covering import covering
 
 NO_WRENCH = {"type": "external_wrench", "links": "all", "value": 0}
 
@@ -59,9 +58,8 @@ def chain():
     return autotree(3, 1, 0.7, 0.9)
 
 
-@pytest.mark.parametrize("kind", ["A", "D"])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_of_all_subsets(seed, kind, monkeypatch):
+@covering(strength=1, kind=["A", "D"], seed=range(3))
+def test_the_best_of_all_subsets(kind, seed, monkeypatch):
     tree, candidates = chain(), candidates_of(seed)
     Q = np.array([tree.random_configuration(k) for k in range(2)])
     names = list(candidates.on(tree).sensors)

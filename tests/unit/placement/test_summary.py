@@ -1,7 +1,5 @@
 """What `print` says of sensors that were chosen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -13,6 +11,7 @@ from nori_dyn.placement.candidates import Candidates
 from nori_dyn.placement.design import Design, best_sensors
 from nori_dyn.placement.selection import Placement, place
 from nori_dyn.report.json_figures import placement_json
+from tests.words import plain
 
 TREE = nd.autotree(12)
 CANDIDATES = Candidates.from_dict(
@@ -38,10 +37,6 @@ def cheapest() -> Placement:
 @cache
 def best() -> Design:
     return best_sensors(TREE, CANDIDATES, 12)
-
-
-def plain(thing) -> str:
-    return " ".join(str(thing).split())
 
 
 def test_the_cheapest_as_text():

@@ -1,14 +1,11 @@
 """Limbs that are alike are eliminated alike, and what that saves. See also tests/unit/model/test_limbs.py."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
 import pytest
 
 from nori_dyn.io.sensor_configs import sensors
-from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.limbs import limb_groups
 from nori_dyn.planning.alike import alike_order, alike_parts
 from nori_dyn.planning.elimination import FIELD, Elimination
@@ -17,30 +14,19 @@ from nori_dyn.planning.planner import make_plan
 from nori_dyn.system.builder import System
 from tests.lanes import Correspondence
 from tests.robots import load
+from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 OUTPUT = {"inverse_dynamics": "tau", "forward_dynamics": "qdd"}
 
 OPERATIONS = {  # of floating robots
+    "solo12": (1_359, 3_071),
+    "g1": (4_406, 10_207),
     "anymal": (1_796, 3_501),
     "hyq": (1_687, 3_176),
-    "solo12": (1_359, 3_071),
     "go2": (1_673, 3_336),
-    "g1": (4_406, 10_207),
     "talos_reduced": (4_256, 8_880),
 }
-
-
-@pytest.fixture(scope="module")
-def planned():
-    known = {}
-
-    def get(robot, problem):
-        if (robot, problem) not in known:
-            system = System(load(robot, "floating"), sensors(problem))
-            known[robot, problem] = make_plan(system, (OUTPUT[problem],), ordering="recursive")
-        return known[robot, problem]
-
-    return get
+SHORT = ("solo12",)
 
 
 @pytest.fixture
@@ -49,13 +35,6 @@ def deep_recursion():
     sys.setrecursionlimit(20_000)
     yield
     sys.setrecursionlimit(limit)
-
-
-@pytest.mark.parametrize("robot", OPERATIONS)
-def test_operations_of_floating_robots(planned, robot):
-    counted = tuple(planned(robot, problem).cost.total for problem in OUTPUT)
-    assert counted == OPERATIONS[robot]
-    assert all(planned(robot, problem).stability.is_stable for problem in OUTPUT)
 
 
 def inputs_of(plan, body):
@@ -71,10 +50,12 @@ def inputs_of(plan, body):
 
 
 @pytest.mark.parametrize("problem", OUTPUT)
-@pytest.mark.parametrize("robot", OPERATIONS)
+@pytest.mark.parametrize("robot", [x if x in SHORT else pytest.param(x, marks=pytest.mark.long) for x in OPERATIONS])
 @pytest.mark.usefixtures("deep_recursion")
-def test_outputs_of_limbs_that_are_alike_are_computed_alike(planned, robot, problem):
-    plan = planned(robot, problem)
+def test_operations_are_those_counted_and_limbs_that_are_alike_are_computed_alike(robot, problem):
+    plan = make_plan(System(load(robot, "floating"), sensors(problem)), (OUTPUT[problem],), ordering="recursive")
+    assert plan.cost.total == OPERATIONS[robot][list(OUTPUT).index(problem)]
+    assert plan.stability.is_stable
     unknowns, graph = plan.solved.unknowns, plan.symbolic.graph
     for group in limb_groups(plan.system.tree):
         first = group.limbs[0]
@@ -88,25 +69,35 @@ def test_outputs_of_limbs_that_are_alike_are_computed_alike(planned, robot, prob
             assert len(both.image) > 60 * len(first)
 
 
-def parts_and_order(tree, config):
+@pytest.fixture(scope="module")
+def solo12():
+    return load("solo12", "floating")
+
+
+def parts_and_plan(tree, config):
     system = System(tree, config)
     plan = make_plan(system, ordering="recursive")
     return alike_parts(system, plan.refined), plan
 
 
-def test_rows_and_columns_of_limbs_are_all_that_their_bodies_have():
-    tree = load("solo12", "floating")
-    (group,), plan = parts_and_order(tree, sensors("forward_dynamics"))
-    bodies = [body for limb in limb_groups(tree)[0].limbs for body in limb]
+@pytest.fixture(scope="module")
+def forward(solo12):
+    """Return the group of the legs, and the plan."""
+    (group,), plan = parts_and_plan(solo12, sensors("forward_dynamics"))
+    return group, plan
+
+
+def test_rows_and_columns_of_limbs_are_all_that_their_bodies_have(solo12, forward):
+    group, plan = forward
+    bodies = [body for limb in limb_groups(solo12)[0].limbs for body in limb]
     columns = np.flatnonzero(np.isin(plan.refined.symbolic.bodies, bodies))
     np.testing.assert_array_equal(np.sort(group.columns, axis=None), columns)
     assert group.rows.shape == group.columns.shape == (4, len(columns) // 4)
     assert len(set(group.rows.flat)) == group.rows.size
 
 
-def test_an_order_that_differs_from_limb_to_limb_is_made_alike_and_stays_one():
-    tree = load("solo12", "floating")
-    (group,), plan = parts_and_order(tree, sensors("forward_dynamics"))
+def test_an_order_that_differs_from_limb_to_limb_is_made_alike_and_stays_one(forward):
+    group, plan = forward
     order = plan.program_order
     assert alike_order(order, np.ones(len(order.columns), dtype=np.intp), (group,)) is None
     place = np.argsort(order.columns)[group.columns[2][-12:]]  # these are the last of a limb, in another order
@@ -121,25 +112,12 @@ def test_an_order_that_differs_from_limb_to_limb_is_made_alike_and_stays_one():
     assert work.updates == Elimination(plan.refined.symbolic, FIELD).run(order.rows, order.columns).updates
 
 
-def test_limbs_with_other_sensors_are_not_alike():
-    tree = load("solo12", "floating")
-    foot = tree.names.index("FL_LOWER_LEG")
-    entries = [
-        {"type": "joint_torque", "joints": {"except": [tree.joint_names[foot]]}},
-        {"type": "joint_acceleration", "joints": tree.joint_names[foot]},
-        {"type": "external_wrench", "links": "all"},
-    ]
-    groups, _ = parts_and_order(tree, SensorSet.from_dict({"name": "three legs", "measurements": entries}))
+def test_limbs_with_other_sensors_are_not_alike_and_weighed_rows_of_limbs_correspond_too(solo12):
+    foot = solo12.joint_names[solo12.names.index("FL_LOWER_LEG")]
+    motion = {"type": "joint_acceleration", "joints": foot}
+    groups, _ = parts_and_plan(solo12, sensor_set({**TORQUES, "joints": {"except": [foot]}}, motion, WRENCHES))
     assert groups == ()
-
-
-def test_weighed_rows_of_limbs_correspond_too():
-    tree = load("solo12", "floating")
-    entries = [
-        {"type": "joint_torque", "joints": "all", "sigma": 0.1},
-        {"type": "joint_acceleration", "joints": "all", "sigma": 0.2},
-        {"type": "external_wrench", "links": "all"},
-    ]
-    (group,), plan = parts_and_order(tree, SensorSet.from_dict({"name": "weighed", "measurements": entries}))
+    weighed = sensor_set({**TORQUES, "sigma": 0.1}, {**ACCELERATIONS, "sigma": 0.2}, WRENCHES)
+    (group,), plan = parts_and_plan(solo12, weighed)
     np.testing.assert_array_equal(group.rows, group.columns)
     assert plan.refined.symbolic.shape[0] > group.rows.size

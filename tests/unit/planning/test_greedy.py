@@ -1,7 +1,5 @@
 """The heap of a greedy elimination."""
 
-from __future__ import annotations
-
 from nori_dyn.planning.orderings.greedy import Heap
 
 

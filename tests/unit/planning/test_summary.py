@@ -1,7 +1,5 @@
 """What `print(plan)` says."""
 
-from __future__ import annotations
-
 import nori_dyn as nd
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 

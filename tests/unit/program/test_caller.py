@@ -1,11 +1,9 @@
 """Calls of C with nothing between: they return what they should, keep what they use, and let errors through."""
 
-from __future__ import annotations
-
 import gc
 import sys
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -34,11 +32,11 @@ class Anything:
     """Something that is returned, and can be watched."""
 
 
-def called(number, good, otherwise):
-    """Return a function that calls C, which returns a number."""
+def called(number, *judged):
+    """Return a function that calls C, which returns a number: by that what is good, or what is otherwise."""
     ffi = interface()
     run = ffi.callback("int(const state *)", lambda at: number[0])
-    return caller_module.caller(run, ffi.new("state *"), (good, otherwise), ffi, find_compiler()), run
+    return caller_module.caller(run, ffi.new("state *"), judged or None, ffi, find_compiler()), run
 
 
 def test_it_returns_the_same_object_where_nothing_is_wrong(way):
@@ -54,9 +52,8 @@ def test_it_returns_the_same_object_where_nothing_is_wrong(way):
 
 
 def test_without_a_judgement_it_returns_the_number(way):
-    ffi, number = interface(), [0]
-    run = ffi.callback("int(const state *)", lambda at: number[0])
-    tick = caller_module.caller(run, ffi.new("state *"), None, ffi, find_compiler())
+    number = [0]
+    tick, _run = called(number)
     for number[0] in (0, 1, -1, 2**31 - 1):
         assert tick() == number[0]
 
@@ -103,23 +100,18 @@ def test_ticks_of_threads_are_those_of_one(way):
     tree = load("panda")
     plan = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=("tau",))
     Q = tree.random_configurations(40, 3)
-    solvers = [plan.solver() for _ in range(4)]
-    found = [np.zeros((len(Q), tree.nv)) for _ in solvers]
+    still = np.zeros((40, tree.nv)), np.zeros((40, plan.system.ny))
+    expected = plan.solver("numpy").solve_batch(Q, *still).tau
+    found = np.zeros((4, *expected.shape))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ticked, [plan.solver() for _ in found], [Q] * 4, found))
+    for one in found:
+        np.testing.assert_array_equal(one, found[0])
+    assert_close(found[0], expected, SAME_PROGRAM)
 
-    def work(solver, out):
-        for k, q in enumerate(Q):
-            solver.inputs.q[:] = q
-            assert solver.tick().ok
-            out[k] = solver.outputs.tau
 
-    threads = [threading.Thread(target=work, args=pair) for pair in zip(solvers, found, strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for k, q in enumerate(Q):
-        expected = (
-            plan.solver("numpy").solve(q, np.zeros(tree.nv), np.zeros(plan.system.ny)).tau if k < 3 else found[0][k]
-        )
-        for out in found:
-            assert_close(out[k], expected, SAME_PROGRAM)
+def ticked(solver, Q, out):
+    for q, values in zip(Q, out, strict=True):
+        solver.inputs.q[:] = q
+        assert solver.tick().ok
+        values[:] = solver.outputs.tau

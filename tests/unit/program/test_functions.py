@@ -1,8 +1,5 @@
 """nd.compile: any function of a robot as a program, single, in batches, in place; and its derivatives."""
 
-from __future__ import annotations
-
-import threading
 from functools import partial
 
 import numpy as np
@@ -13,7 +10,7 @@ from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import CompilerError, InputError, NoriWarning, SingularSystemError, UnknownNameError
 from nori_dyn.program import compiler as compiler_module
 from nori_dyn.recursions.factorisation import ltdl, ltl
-from tests.compilers import needs_compiler
+from tests.compilers import WIDTHS, compile_for, needs_compiler
 from tests.oracles import derivative, newton_euler
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state, three_children
@@ -33,8 +30,20 @@ def truth(tree, seed=0):
     return q, qd, qdd, fx, newton_euler(tree, q, qd, qdd, fx).tau
 
 
-@every_backend
-@pytest.mark.parametrize("name", [name for name in TREES if name != "massless"])
+LONG = pytest.mark.long
+NATIVE = ("one_body", "fixed_joints", "two_roots")
+"""Trees whose programs are compiled, without `--all`; all run through NumPy."""
+CASES = [
+    *((name, "numpy") for name in TREES if name != "massless"),
+    *(
+        pytest.param(name, "native", marks=[needs_compiler, *([] if name in NATIVE else [LONG])])
+        for name in TREES
+        if name != "massless"
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "backend"), CASES)
 def test_inverse_and_forward_dynamics_are_those_of_the_textbook(name, backend):
     tree = TREES[name]
     q, qd, qdd, fx, tau = truth(tree)
@@ -45,15 +54,17 @@ def test_inverse_and_forward_dynamics_are_those_of_the_textbook(name, backend):
     assert_close(forward(q, qd, tau, fx=fx), qdd, RECURSION)
 
 
-@every_backend
-@pytest.mark.parametrize("N", [1, 3, 17])
-def test_a_batch_is_its_states_one_by_one(tree, backend, N):
-    states = [truth(tree, seed) for seed in range(N)]
-    Q, Qd, Qdd, Fx, Tau = (np.array(values) for values in zip(*states, strict=True))
-    f = nd.compile(nd.rnea, tree, inputs=("q", "qd", "qdd", "fx"), backend=backend)
-    found = f.batch(Q, Qd, Qdd, fx=Fx, threads=2)
-    assert_close(found, Tau, RECURSION)
-    assert_close(found[-1], f(Q[-1], Qd[-1], Qdd[-1], Fx[-1]), ROUNDING)
+@pytest.mark.parametrize("width", [0, *WIDTHS])
+def test_a_batch_is_its_states_one_by_one(tree, width, monkeypatch):
+    if width:
+        compile_for(width, monkeypatch)
+    states = [truth(tree, seed) for seed in range(17)]
+    f = nd.compile(nd.rnea, tree, inputs=("q", "qd", "qdd", "fx"), backend="native" if width else "numpy")
+    for N in (1, 3, 17):
+        Q, Qd, Qdd, Fx, Tau = (np.array(values) for values in zip(*states[:N], strict=True))
+        found = f.batch(Q, Qd, Qdd, fx=Fx, threads=2)
+        assert_close(found, Tau, RECURSION)
+        assert_close(found[-1], f(Q[-1], Qd[-1], Qdd[-1], Fx[-1]), ROUNDING)
 
 
 @every_backend
@@ -87,26 +98,26 @@ def test_a_tuple_stays_what_it_is(tree, backend):
 
 
 def test_unwanted_outputs_are_not_computed(tree):
-    everything = nd.compile(nd.coriolis, tree)
+    everything = nd.compile(nd.coriolis, tree, backend="numpy")
     q, qd, *_ = truth(tree)
-    C = nd.compile(nd.coriolis, tree, outputs=("C",))
+    C = nd.compile(nd.coriolis, tree, outputs=("C",), backend="numpy")
     assert C.cost.total < everything.cost.total
     assert_close(C(q, qd), everything(q, qd).C, ROUNDING)
-    M, rate = nd.compile(nd.coriolis, tree, outputs=("M", "Mdot"))(q, qd)
+    M, rate = nd.compile(nd.coriolis, tree, outputs=("M", "Mdot"), backend="numpy")(q, qd)
     assert_close(M, nd.crba(tree, q), ROUNDING)
     assert_close(rate, everything(q, qd).Mdot, ROUNDING)
 
 
 def test_options_are_given_by_partial_and_anybodys_function_will_do(tree):
     q, qd, *_ = truth(tree)
-    cross = nd.compile(partial(nd.coriolis, factorisation="cross"), tree, outputs=("C",))
+    cross = nd.compile(partial(nd.coriolis, factorisation="cross"), tree, outputs=("C",), backend="numpy")
     assert_close(cross(q, qd), nd.coriolis(tree, q, qd, "cross").C, ROUNDING)
 
     def energy(tree, q, qd, weights):
         return np.sum(weights * qd * matvec(nd.crba(tree, q), qd)) / 2
 
     weights = np.arange(tree.nv) + 1.0
-    f = nd.compile(energy, tree, shapes={"weights": (tree.nv,)})
+    f = nd.compile(energy, tree, shapes={"weights": (tree.nv,)}, backend="numpy")
     assert f(q, qd, weights) == pytest.approx(weights * qd @ (nd.crba(tree, q) @ qd) / 2, rel=1e-13)
     assert f.batch(q[None], qd[None], weights[None]).shape == (1,)
 
@@ -128,14 +139,13 @@ def test_factorisations_compile(tree, backend):
 
 
 class TestDerivatives:
-    @every_backend
-    @pytest.mark.parametrize("name", ["mixed_8", "two_roots", "three_children"])
     @pytest.mark.parametrize("mode", ["forward", "reverse"])
-    def test_inverse_dynamics_by_differences_of_the_textbook(self, name, mode, backend):
-        tree = TREES[name]
-        q, qd, qdd, fx, _ = truth(tree)
-        f = nd.compile(nd.rnea, tree, inputs=("q", "qd", "qdd", "fx"), backend=backend)
-        by_q, by_qd, by_qdd, by_fx = f.derivative("q", "qd", "qdd", "fx", mode=mode)(q, qd, qdd, fx)
+    @pytest.mark.parametrize("name", ["mixed_8", "two_roots", "three_children"])
+    def test_inverse_dynamics_by_differences_of_the_textbook(self, name, mode):
+        tree, inputs = TREES[name], ("q", "qd", "qdd", "fx")
+        q, qd, qdd, fx, _ = state = truth(tree)
+        made = nd.compile(nd.rnea, tree, inputs=inputs, backend="numpy").derivative(*inputs, mode=mode)
+        by_q, by_qd, by_qdd, by_fx = made(*state[:4])
         assert by_fx.shape == (tree.nv, tree.n_links, 6)
 
         def torque(t, dq=0.0, dqd=0.0, dqdd=0.0, dfx=0.0):
@@ -149,28 +159,50 @@ class TestDerivatives:
         wrench = np.random.default_rng(1).normal(size=fx.shape)
         assert_close(np.tensordot(by_fx, wrench, 2), derivative(partial(torque, dfx=wrench)), DIFFERENCES)
 
+    @needs_compiler
+    @pytest.mark.parametrize(
+        ("name", "mode"),
+        [
+            ("two_roots", "reverse"),
+            ("three_children", "forward"),
+            pytest.param("mixed_8", "forward", marks=LONG),
+            pytest.param("mixed_8", "reverse", marks=LONG),
+        ],
+    )
+    def test_native_ones_are_those_of_numpy(self, name, mode):
+        tree, inputs = TREES[name], ("q", "qd", "qdd", "fx")
+        native, other = (
+            nd.compile(nd.rnea, tree, inputs=inputs, backend=backend).derivative(*inputs, mode=mode)(*truth(tree)[:4])
+            for backend in ("native", "numpy")
+        )
+        for one, expected in zip(native, other, strict=True):
+            assert_close(one, expected, RECURSION)
+
     def test_the_two_modes_agree_and_auto_takes_the_cheaper(self, tree):
         q, qd, *_ = truth(tree)
         modes = ("forward", "reverse", "auto")  # each from a graph of its own: equal functions in one are one node
-        made = {mode: nd.compile(nd.recursions.coriolis_force, tree).derivative("q", mode=mode) for mode in modes}
+        made = {
+            mode: nd.compile(nd.recursions.coriolis_force, tree, backend="numpy").derivative("q", mode=mode)
+            for mode in modes
+        }
         assert_close(made["forward"](q, qd), made["reverse"](q, qd), ROUNDING)
         forward, reverse, auto = (made[mode].cost.total for mode in modes)
         assert auto == min(forward, reverse) < max(forward, reverse)
 
     def test_second_derivatives(self, tree):
         q, qd, *_ = truth(tree)
-        f = nd.compile(nd.recursions.coriolis_force, tree)
+        f = nd.compile(nd.recursions.coriolis_force, tree, backend="numpy")
         second = f.derivative("qd").derivative("qd")(q, qd)  # C(q, qd) qd is quadratic in qd
         assert_close(np.einsum("ijk,j,k->i", second, qd, qd) / 2, nd.recursions.coriolis_force(tree, q, qd), RECURSION)
 
     def test_forward_dynamics_is_derived_as_the_solution_of_inverse_dynamics(self, tree):
         q, qd, qdd, fx, tau = truth(tree)
-        f = nd.compile(nd.aba, tree, inputs=("q", "qd", "tau", "fx"))
+        f = nd.compile(nd.aba, tree, inputs=("q", "qd", "tau", "fx"), backend="numpy")
 
         def directly(tree, q, qd, tau, fx):  # the same algorithm, under a name that says nothing of what it solves
             return nd.aba(tree, q, qd, tau, fx)
 
-        direct = nd.compile(directly, tree)
+        direct = nd.compile(directly, tree, backend="numpy")
         for name in ("q", "qd", "tau", "fx"):
             by_rule, by_way = f.derivative(name), direct.derivative(name)
             assert_close(by_rule(q, qd, tau, fx), by_way(q, qd, tau, fx), RECURSION)
@@ -178,7 +210,7 @@ class TestDerivatives:
         assert_close(f.derivative("tau")(q, qd, tau, fx), nd.minverse(tree, q), RECURSION)
 
     def test_by_nothing_or_by_what_is_no_input(self, tree):
-        f = nd.compile(nd.crba, tree)
+        f = nd.compile(nd.crba, tree, backend="numpy")
         with pytest.raises(InputError, match="by which input"):
             f.derivative()
         with pytest.raises(UnknownNameError, match="unknown input 'qd'"):
@@ -190,26 +222,26 @@ class TestBadInput:
     def test_shapes_and_values_are_refused_by_name(self, tree, backend):
         q, qd, qdd, *_ = truth(tree)
         f = nd.compile(nd.rnea, tree, backend=backend)
-        with pytest.raises(InputError, match=r"qd has shape \(2,\), expected"):
-            f(q, np.zeros(2), qdd)
-        with pytest.raises(InputError, match=r"qdd\[3\] is nan"):
-            f(q, qd, np.where(np.arange(tree.nv) == 3, np.nan, qdd))
-        with pytest.raises(InputError, match="quaternion"):
-            f(2 * q, qd, qdd)
-        with pytest.raises(InputError, match="not an array of numbers"):
-            f(q, ["a"] * tree.nv, qdd)
-        with pytest.raises(InputError, match="the inputs are q, qd, qdd"):
-            f(q, qd)
+        for given, words in (
+            ((q, np.zeros(2), qdd), r"qd has shape \(2,\), expected"),
+            ((q, qd, np.where(np.arange(tree.nv) == 3, np.nan, qdd)), r"qdd\[3\] is nan"),
+            ((2 * q, qd, qdd), "quaternion"),
+            ((q, ["a"] * tree.nv, qdd), "not an array of numbers"),
+            ((q, qd), "the inputs are q, qd, qdd"),
+        ):
+            with pytest.raises(InputError, match=words):
+                f(*given)
         with pytest.raises(InputError, match="the inputs are q, qd, qdd"):
             f(q, qd, qddd=qdd)
-        with pytest.raises(InputError, match=r"qd has shape \(3, 9\), expected \(2, 9\)"):
-            f.batch(np.array([q, q]), np.zeros((3, 9)), np.zeros((2, 9)))
         wrong = np.array([qd, qd])
         wrong[1, 4] = np.inf
-        with pytest.raises(InputError, match=r"qd\[1, 4\] is inf"):
-            f.batch(np.array([q, q]), wrong, np.array([qdd, qdd]))
-        with pytest.raises(InputError, match="leading axis"):
-            f.batch(np.zeros((0, tree.nq)), np.zeros((0, 9)), np.zeros((0, 9)))
+        for given, words in (
+            ((np.array([q, q]), np.zeros((3, 9)), np.zeros((2, 9))), r"qd has shape \(3, 9\), expected \(2, 9\)"),
+            ((np.array([q, q]), wrong, np.array([qdd, qdd])), r"qd\[1, 4\] is inf"),
+            ((np.zeros((0, tree.nq)), np.zeros((0, 9)), np.zeros((0, 9))), "leading axis"),
+        ):
+            with pytest.raises(InputError, match=words):
+                f.batch(*given)
 
     def test_lists_and_integers_are_numbers(self, tree):
         q, qd, qdd, *_ = truth(tree)
@@ -237,19 +269,20 @@ class TestBadInput:
         with pytest.raises(SingularSystemError, match="not finite at state 1 of 2"):
             f.batch(np.array([qd, 0 * qd]))
 
-    def test_unknown_names(self, tree):
-        with pytest.raises(UnknownNameError, match=r"unknown input 'qdot'.*'crba'"):
-            nd.compile(nd.crba, tree, inputs=("q", "qdot"))
-        with pytest.raises(UnknownNameError, match="unknown output 'D'"):
-            nd.compile(nd.coriolis, tree, outputs=("D",))
-        with pytest.raises(UnknownNameError, match="unknown backend 'cuda'"):
-            nd.compile(nd.crba, tree, backend="cuda")
-        with pytest.raises(InputError, match="needs the inputs q, qd, qdd: qd, qdd left out"):
-            nd.compile(nd.rnea, tree, inputs=("q",))
-        with pytest.raises(InputError, match="the shape of input 'x' is not known"):
-            nd.compile(lambda tree, x: x, tree)
-        with pytest.raises(InputError, match="no number and no expression"):
-            nd.compile(lambda tree, q: np.array(["a"]), tree)
+    @pytest.mark.parametrize(
+        ("function", "options", "error", "words"),
+        [
+            (nd.crba, {"inputs": ("q", "qdot")}, UnknownNameError, r"unknown input 'qdot'.*'crba'"),
+            (nd.coriolis, {"outputs": ("D",)}, UnknownNameError, "unknown output 'D'"),
+            (nd.crba, {"backend": "cuda"}, UnknownNameError, "unknown backend 'cuda'"),
+            (nd.rnea, {"inputs": ("q",)}, InputError, "needs the inputs q, qd, qdd: qd, qdd left out"),
+            (lambda tree, x: x, {}, InputError, "the shape of input 'x' is not known"),
+            (lambda tree, q: np.array(["a"]), {}, InputError, "no number and no expression"),
+        ],
+    )
+    def test_unknown_names(self, tree, function, options, error, words):
+        with pytest.raises(error, match=words):
+            nd.compile(function, tree, **options)
 
     def test_a_robot_without_mass_cannot_be_compiled(self):
         with pytest.raises(SingularSystemError, match=r"joint '.*' moves no inertia"):
@@ -263,26 +296,6 @@ def test_without_a_compiler_auto_warns_and_native_refuses(tree, monkeypatch):
     with pytest.warns(NoriWarning, match="runs through NumPy instead"):
         f = nd.compile(nd.crba, tree)
     assert f.backend == "numpy"
-
-
-@needs_compiler
-def test_functions_in_threads_of_their_own_do_not_disturb_each_other(tree):
-    states = [truth(tree, seed) for seed in range(4)]
-    results = [None] * 4
-
-    def work(k):
-        q, qd, qdd, *_ = states[k]
-        f = nd.compile(nd.rnea, tree)
-        results[k] = [f(q, qd, qdd) for _ in range(200)]
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for k, (q, qd, qdd, *_) in enumerate(states):
-        assert_close(np.ptp(results[k], axis=0), np.zeros(tree.nv), ROUNDING)
-        assert_close(results[k][0], nd.rnea(tree, q, qd, qdd), RECURSION)
 
 
 def test_a_function_says_what_it_is(tree):

@@ -1,13 +1,12 @@
 """Native code: its sine and cosine, its cache, its compiler, and what cannot get into its source."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os
 import stat
-import threading
 from dataclasses import replace
+from itertools import product
+from weakref import WeakKeyDictionary
 
 import cffi
 import numpy as np
@@ -21,15 +20,14 @@ from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends import registry
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import c_source
-from nori_dyn.program.compiler import cache_root, find_compiler, load_library
+from nori_dyn.program.compiled import identity
+from nori_dyn.program.compiler import cache_root, find_compiler, library_key, load_library
 from nori_dyn.program.job import Job
 from nori_dyn.program.kernel.native import SINGLE
-from tests.compilers import needs_compiler
+from tests.compilers import WIDTHS, compile_for, needs_compiler
 
-pytestmark = [
-    needs_compiler,
-    pytest.mark.usefixtures("own_cache"),
-]
+pytestmark = needs_compiler
+in_a_cache_of_its_own = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture
@@ -38,13 +36,32 @@ def plan():
 
 
 def tick(solver, seed=0):
-    rng = np.random.default_rng(seed)
-    tree = solver.system.tree
+    rng, tree = np.random.default_rng(seed), solver.system.tree
+    qdd, q = solver.outputs.qdd, solver.inputs.q
     solver.inputs.q[:] = tree.random_configuration(rng)
     solver.inputs.qd[:] = rng.normal(size=tree.nv)
     solver.inputs.y[:] = rng.normal(size=solver.system.ny)
     assert solver.tick().ok
-    return solver.outputs.qdd.copy()
+    assert solver.outputs.qdd is qdd  # it writes nothing but its arrays
+    assert solver.inputs.q is q
+    return qdd.copy()
+
+
+def compiled(job):
+    """Return the library of a job for single states, and a function that returns C's struct of values and outputs."""
+    source, ffi = c_source(job, compiler_module.find_compiler().lanes), cffi.FFI()
+    ffi.cdef(SINGLE)
+    library = load_library(ffi, source.single, compiler_module.find_compiler())
+
+    def at(values, residual_limit=1.0):
+        arrays = [np.array(values, dtype=float), *map(np.zeros, (source.n_work + 8, len(job.outputs), 1))]
+        pointers = [ffi.cast("double *", array.ctypes.data) for array in arrays]
+        struct = ffi.new("state *", (*pointers, residual_limit, np.nan))
+        held[struct] = arrays
+        return struct, arrays[2]
+
+    held = WeakKeyDictionary()
+    return library, at
 
 
 def sines(angles):
@@ -52,24 +69,17 @@ def sines(angles):
     graph = Graph()
     inputs = [graph.input(f"x{k}") for k in range(len(angles))]
     outputs = [f(x) for x in inputs for f in (np.sin, np.cos)]
-    source = c_source(Job(graph, tuple(inputs), tuple(outputs), (), ()), find_compiler().lanes)
-    ffi = cffi.FFI()
-    ffi.cdef(SINGLE)
-    library = load_library(ffi, source.single, find_compiler())
-    arrays = np.array(angles, dtype=float), np.zeros(source.n_work + 8), np.zeros(len(outputs)), np.zeros(1)
-    assert library.run(at(ffi, arrays)) == 0
-    return arrays[2][0::2], arrays[2][1::2]
+    library, at = compiled(Job(graph, tuple(inputs), tuple(outputs), (), ()))
+    struct, found = at(angles)
+    assert library.run(struct) == 0
+    return found[0::2], found[1::2]
 
 
-def at(ffi, arrays, residual_limit=1.0):
-    """Return the C struct of inputs, workspace, outputs and limits."""
-    pointers = [ffi.cast("double *", array.ctypes.data) for array in arrays]
-    return ffi.new("state *", (*pointers, residual_limit, np.nan))
-
-
-def test_sines_and_cosines_are_right_to_the_last_bits():
+def test_sines_and_cosines_are_right_to_the_last_bits(lanes):
+    """Of angles beyond the reduction, too, which the library reduces, with those beside them in a vector."""
     rng = np.random.default_rng(0)
-    angles = np.concatenate([rng.uniform(-7, 7, 900), rng.uniform(-1e5, 1e5, 100), np.arange(-20, 20) * np.pi / 4])
+    near, far = [*rng.uniform(-7, 7, 301), *np.arange(-20, 20) * np.pi / 4, *rng.uniform(-1e5, 1e5, 60)], [1e7, 1e300]
+    angles = np.array([*near, -3e15, 0.5, *far])
     sine, cosine = sines(angles)
     assert np.abs(sine - np.sin(angles)).max() <= 2.3e-16  # 2 units in the last place of 1
     assert np.abs(cosine - np.cos(angles)).max() <= 2.3e-16
@@ -77,82 +87,62 @@ def test_sines_and_cosines_are_right_to_the_last_bits():
     assert np.abs(sine[away] / np.sin(angles[away]) - 1).max() < 5e-16
 
 
-@pytest.mark.parametrize("angle", [1e7, -3e15, 1e300])
-def test_huge_angles_are_reduced_by_the_library(angle):
-    sine, cosine = sines([0.5, angle])
-    np.testing.assert_allclose(sine, np.sin([0.5, angle]), rtol=1e-15)
-    np.testing.assert_allclose(cosine, np.cos([0.5, angle]), rtol=1e-15)
-
-
-@pytest.mark.parametrize("unknowns", [(3e6, 1.5e-6), (3e6, 1e-6), (0.0, 0.0), (np.nan, 1.0)])
-def test_the_residual_is_that_of_the_worst_equation(unknowns):
+def test_the_residual_is_that_of_the_worst_equation():
     """An equation of large numbers does not hide the error of one of small numbers."""
     graph = Graph()
     x, y, b = graph.input("x"), graph.input("y"), graph.input("b")
     large = ((graph.expr(-3e6), ((graph.one, 0),)),)  # x - 3e6 = 0
     small = ((b, ((graph.expr(-2.0), 1),)), (graph.zero, ()))  # b - 2 y = 0, and a row that is zero
-    source = c_source(Job(graph, (x, y, b), (x, y), (), (large, small)), find_compiler().lanes)
-    ffi = cffi.FFI()
-    ffi.cdef(SINGLE)
-    library = load_library(ffi, source.single, find_compiler())
-    arrays = np.array([*unknowns, 2e-6]), np.zeros(source.n_work + 8), np.zeros(2), np.zeros(1)
-    struct = at(ffi, arrays)
-    suspicious = library.solve(struct)
-    if np.isnan(unknowns[0]):
-        assert suspicious
-        return
-    assert not suspicious
-    expected = max(
-        abs(unknowns[0] - 3e6) / (abs(unknowns[0]) + 3e6), abs(2e-6 - 2 * unknowns[1]) / (2e-6 + 2 * abs(unknowns[1]))
-    )
-    assert struct.residual == pytest.approx(expected, abs=1e-15)
-    assert library.solve(at(ffi, arrays, residual_limit=expected / 2)) == (expected > 0)
+    library, at = compiled(Job(graph, (x, y, b), (x, y), (), (large, small)))
+    for one, other in ((3e6, 1.5e-6), (3e6, 1e-6), (0.0, 0.0)):
+        struct, _ = at([one, other, 2e-6])
+        assert not library.solve(struct)
+        expected = max(abs(one - 3e6) / (abs(one) + 3e6), abs(2e-6 - 2 * other) / (2e-6 + 2 * abs(other)))
+        assert struct.residual == pytest.approx(expected, abs=1e-15)
+        assert library.solve(at([one, other, 2e-6], expected / 2)[0]) == (expected > 0)
+    assert library.solve(at([np.nan, 1.0, 2e-6])[0])
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("N", [1, 3, 8, 17, 100])
-def test_batches_of_any_size_and_threads(plan, N, threads):
-    rng = np.random.default_rng(N)
-    tree = plan.system.tree
-    Q, Qd, Y = rng.uniform(-2, 2, (N, tree.nq)), rng.normal(size=(N, tree.nv)), rng.normal(size=(N, plan.system.ny))
-    native = plan.solver("native").solve_batch(Q, Qd, Y, threads=threads)
-    peer = plan.solver("numpy").solve_batch(Q, Qd, Y)
-    np.testing.assert_allclose(native.qdd, peer.qdd, rtol=1e-9, atol=1e-9)
-    assert (native.residual < 1e-11).all()
+def test_batches_of_any_size_are_what_single_states_are(plan, lanes):
+    """Whole groups of vectors and parts of one, by threads, with an angle beyond the reduction among the others."""
+    native, peer = plan.solver("native"), plan.solver("numpy")
+    for N in (1, 3, 7, 8, 17, 31, 33, 100):
+        Q, Qd, Y = state = states(native, N)
+        Q[N // 2, 3] = 4e7
+        expected = peer.solve_batch(*state).qdd
+        singles = [native.solve(*one).qdd for one in zip(*state, strict=True)]
+        np.testing.assert_allclose(singles, expected, rtol=1e-9, atol=1e-9)
+        strided = np.asfortranarray(Q), np.repeat(Qd, 2, axis=1)[:, ::2], np.repeat(Y, 2, axis=0)[::2]
+        for threads in (1, 3):
+            found = native.solve_batch(*state, threads=threads)
+            np.testing.assert_allclose(found.qdd, singles, rtol=1e-10, atol=1e-10)
+            assert (found.residual < 1e-11).all()
+            np.testing.assert_array_equal(native.solve_batch(*strided, threads=threads).qdd, found.qdd)
 
 
-def test_a_batch_of_strided_arrays(plan):
-    rng = np.random.default_rng(0)
-    tree = plan.system.tree
-    Q = np.asfortranarray(rng.uniform(-2, 2, (9, tree.nq)))
-    Qd, Y = rng.normal(size=(9, 2 * tree.nv))[:, ::2], rng.normal(size=(18, plan.system.ny))[::2]
-    solver = plan.solver("native")
-    one = solver.solve_batch(Q, Qd, Y).qdd
-    np.testing.assert_array_equal(one, solver.solve_batch(Q.copy(), Qd.copy(), Y.copy()).qdd)
+def test_each_width_is_compiled_by_itself(plan):
+    """No cache may hand one width the code of another: that would test nothing."""
+    kept = set()
+    for width in WIDTHS:
+        with pytest.MonkeyPatch.context() as patch:
+            compile_for(width, patch)
+            backend = NativeBackend(plan)
+            source, compiler = backend._source, backend._compiler
+        assert f"#define LANES {width}\n" in source.single
+        assert f"#define LANES {width}\n" in source.batch
+        assert width == 8 or "__AVX512F__" not in compiler.identity
+        kept |= {identity(plan, compiler, True), library_key(source.single, compiler)}
+    assert len(kept) == 2 * len(WIDTHS)
 
 
-def test_threads_with_a_solver_each_do_not_disturb_each_other(plan):
-    expected = [tick(plan.solver("native"), seed) for seed in range(4)]
-    wrong = []
-
-    def work(seed):
-        solver = plan.solver("native")
-        wrong.extend(1 for _ in range(200) if not np.array_equal(tick(solver, seed), expected[seed]))
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
-
-
+@in_a_cache_of_its_own
 def test_a_second_solver_compiles_nothing(plan, monkeypatch):
     first = tick(plan.solver("native"))
     monkeypatch.setattr(compiler_module, "_compile", lambda *a: pytest.fail("compiled again"))
     np.testing.assert_array_equal(tick(plan.solver("native")), first)
 
 
+@in_a_cache_of_its_own
 def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypatch):
     def planned():
         return nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors("forward_dynamics")))
@@ -181,22 +171,24 @@ def states(solver, n):
     return rng.uniform(-2, 2, (n, tree.nq)), rng.normal(size=(n, tree.nv)), rng.normal(size=(n, solver.system.ny))
 
 
-@pytest.mark.parametrize("damage", ["cut", "emptied", "changed", "of another kind"])
-def test_a_damaged_record_of_a_compiled_plan_is_made_anew(plan, damage):
+@in_a_cache_of_its_own
+def test_damaged_records_and_libraries_are_made_anew(plan):
     first = tick(plan.solver("native"))
-    (record,) = (cache_root() / "native").glob("*.json")
-    content = record.read_text()
-    damaged = {
-        "cut": content[:100],
-        "emptied": "",
-        "changed": content.replace('"n_work":', '"n_work":1'),
-        "of another kind": f"{hashlib.sha256(b'[]').hexdigest()}\n[]",
-    }
-    record.write_text(damaged[damage])
-    np.testing.assert_array_equal(tick(plan.solver("native")), first)
-    assert record.read_text() == content
+    (record,), (library,) = ((cache_root() / "native").glob(kind) for kind in ("*.json", "*.so"))
+    text, content, seal = record.read_text(), library.read_bytes(), library.with_suffix(".sha256")
+    other = f"{hashlib.sha256(b'[]').hexdigest()}\n[]"
+    for damaged in (text[:100], "", text.replace('"n_work":', '"n_work":1'), other):
+        record.write_text(damaged)
+        np.testing.assert_array_equal(tick(plan.solver("native")), first)
+        assert record.read_text() == text
+    for damaged in (content[:2000], b"", content[:-1] + b"?", None):
+        library.unlink()  # the old one stays mapped
+        seal.unlink() if damaged is None else library.write_bytes(damaged)
+        np.testing.assert_array_equal(tick(plan.solver("native")), first)
+        assert seal.read_text().split()[0] == hashlib.sha256(library.read_bytes()).hexdigest()
 
 
+@in_a_cache_of_its_own
 def test_the_residual_is_optional(plan, monkeypatch):
     monkeypatch.setattr(native_module, "RESIDUAL_LIMIT", 0.0)  # nothing passes
     checked, unchecked = plan.solver("native"), plan.solver("native", check_residual=False)
@@ -211,35 +203,23 @@ def test_the_residual_is_optional(plan, monkeypatch):
     np.testing.assert_allclose(estimate.qdd, checked.solve(q, qd, y).qdd, rtol=1e-10)
 
 
-@pytest.mark.parametrize("which", range(3))
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_batch_with_what_is_not_finite_is_refused_by_name(which, value):
+def test_a_batch_with_what_is_not_finite_is_refused_by_name():
     plan = nd.plan(nd.System(nd.autotree(3), nd.sensors("forward_dynamics")), outputs=("qdd:joint1",), cache=False)
     solver = plan.solver("native")
-    batch = states(solver, 11)
-    batch[which][7, 2] = value
-    with pytest.raises(nd.InputError, match=rf"{('Q', 'Qd', 'Y')[which]}\[7, 2\].*finite"):
-        solver.solve_batch(*batch)
+    for which, value in product(range(3), (np.nan, np.inf)):
+        batch = states(solver, 11)
+        batch[which][7, 2] = value
+        with pytest.raises(nd.InputError, match=rf"{('Q', 'Qd', 'Y')[which]}\[7, 2\].*finite"):
+            solver.solve_batch(*batch)
 
 
-@pytest.mark.parametrize("damage", ["cut", "emptied", "changed", "no seal"])
-def test_a_damaged_cache_entry_is_made_anew(plan, damage):
-    first = tick(plan.solver("native"))
-    (library,) = (cache_root() / "native").glob("*.so")
-    content = library.read_bytes()
-    library.unlink()  # the old one stays mapped
-    if damage == "no seal":
-        library.with_suffix(".sha256").unlink()
-    else:
-        library.write_bytes({"cut": content[:2000], "emptied": b"", "changed": content[:-1] + b"?"}[damage])
-    np.testing.assert_array_equal(tick(plan.solver("native")), first)
-
-
+@in_a_cache_of_its_own
 def test_the_cache_is_private(plan):
     plan.solver("native")
     assert stat.S_IMODE((cache_root() / "native").stat().st_mode) == 0o700
 
 
+@in_a_cache_of_its_own
 def test_a_cache_that_others_may_write_is_not_used(plan):
     folder = cache_root() / "native"
     folder.mkdir(parents=True)
@@ -250,6 +230,7 @@ def test_a_cache_that_others_may_write_is_not_used(plan):
     assert not list(folder.iterdir())
 
 
+@in_a_cache_of_its_own
 def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(plan, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
@@ -270,6 +251,7 @@ def test_two_processes_may_compile_the_same_plan_at_once(tmp_path):
     np.testing.assert_array_equal(one, other)
 
 
+@in_a_cache_of_its_own
 def test_a_compiler_that_fails_gives_its_message(plan, monkeypatch, tmp_path):
     broken = tmp_path / "cc"
     broken.write_text(
@@ -308,18 +290,7 @@ def test_names_do_not_get_into_the_source():
     tree = nd.autotree(len(HOSTILE))
     tree = tree.replace(names=HOSTILE, joint_names=tuple(f"{name}j" for name in HOSTILE))
     plan = nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")), cache=False)
-    source = NativeBackend(plan)._source
-    plain = NativeBackend(
-        nd.plan(nd.System(nd.autotree(len(HOSTILE)), nd.sensors("inverse_dynamics")), cache=False)
-    )._source
-    assert source.single == plain.single
-    assert source.batch == plain.batch
+    plain = nd.plan(nd.System(nd.autotree(len(HOSTILE)), nd.sensors("inverse_dynamics")), cache=False)
+    one, other = (NativeBackend(each)._source for each in (plan, plain))
+    assert (one.single, one.batch) == (other.single, other.batch)
     assert np.isfinite(plan.solver("native").solve(np.ones(8), np.ones(8), np.ones(8)).tau).all()
-
-
-def test_a_tick_writes_nothing_but_its_arrays(plan):
-    solver = plan.solver("native")
-    tau, q = solver.outputs.tau, solver.inputs.q
-    tick(solver)
-    assert solver.outputs.tau is tau
-    assert solver.inputs.q is q

@@ -1,28 +1,31 @@
 """Packs of statements of isomorphic limbs: they compute what they stand for, and there are many of them."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
 import pytest
 
 from nori_dyn.algebra.expressions import Expr, Op
+from nori_dyn.model.joints import Free
 from nori_dyn.model.limbs import corresponding, isomorphic_limbs
 from nori_dyn.model.synthetic import autotree
+from nori_dyn.program.c_source import c_source
+from nori_dyn.program.functions import compiled
 from nori_dyn.program.packs import LEAST, Packing, find_packs, in_lanes
 from nori_dyn.program.straight_line import GIVEN, Program
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.rnea import rnea
 from nori_dyn.system.limbs import of_joints
+from tests.oracles import newton_euler
 from tests.robots import load
-from tests.tolerances import EXACT, assert_close
+from tests.tolerances import EXACT, RECURSION, assert_close
 
-ROBOTS = {"anymal": 4, "go2": 4, "solo12": 4, "g1": 2, "talos_reduced": 2, "iCubGenova04": 2}
+LONG = pytest.mark.long
+ROBOTS = {"anymal": 4, "g1": 2, "go2": 4, "solo12": 4, "talos_reduced": 2, "iCubGenova04": 2}
 """Robots with isomorphic limbs, and how many of a kind there are."""
 
-every_robot = pytest.mark.parametrize("name", ROBOTS)
+every_robot = pytest.mark.parametrize("name", [*ROBOTS][:2] + [pytest.param(x, marks=LONG) for x in [*ROBOTS][2:]])
 
 
 @lru_cache
@@ -107,12 +110,33 @@ def test_where_too_little_is_saved_nothing_is_packed():
 
 
 @pytest.mark.parametrize(
-    ("n", "lanes", "expected"),
+    ("n", "most", "expected"),
     [(1, 8, []), (2, 8, [2]), (3, 4, [2]), (4, 4, [4]), (4, 2, [2, 2]), (5, 4, [4]), (6, 8, [4, 2]), (9, 4, [4, 4])],
 )
-def test_limbs_go_into_vectors_of_two_four_and_eight(n, lanes, expected):
+def test_limbs_go_into_vectors_of_two_four_and_eight(n, most, expected):
     group = [[k] for k in range(n)]
-    found = in_lanes([group], lanes)
+    found = in_lanes([group], most)
     assert [len(limbs) for limbs in found] == expected
     used = [limb for limbs in found for limb in limbs]
     assert used == group[: len(used)]
+
+
+def spider(n):
+    """Return a free body with n legs of two joints, none like the others but in how it is built."""
+    parents = [-1, *(i for k in range(n) for i in (0, 2 * k + 1))]
+    made = autotree(1 + 2 * n, skew=0.3, taper=0.97)
+    return made.replace(name="spider", parents=tuple(parents), joints=(Free(), *made.joints[1:]))
+
+
+def test_limbs_in_the_lanes_of_vectors_move_as_the_textbook_has_it(lanes):
+    """Ten legs fill vectors of eight and of two, of four and of two, or of two."""
+    tree = spider(10)
+    function = compiled(rnea, tree, backend="native")
+    packed = c_source(function._job(), lanes).packed
+    assert set(packed) == {lanes, 2}
+    Q, rng = tree.random_configurations(19, 0), np.random.default_rng(0)
+    Qd, Qdd = rng.normal(size=(2, 19, tree.nv))
+    unloaded = np.zeros((tree.n_links, 6))
+    expected = [newton_euler(tree, *state, unloaded).tau for state in zip(Q, Qd, Qdd, strict=True)]
+    assert_close([function(*state) for state in zip(Q, Qd, Qdd, strict=True)], expected, RECURSION)
+    assert_close(function.batch(Q, Qd, Qdd), expected, RECURSION)

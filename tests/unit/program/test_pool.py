@@ -1,10 +1,8 @@
 """Threads of batches: whoever computes a part, the result is the same; they survive forks, and other callers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -34,44 +32,43 @@ assert np.array_equal(rnea.batch(*states, threads=2), expected)
 """
 
 
-@pytest.fixture(scope="module")
 def inertia():
     return nd.compile(nd.crba, nd.autotree(4, skew=0.3), backend="native")
 
 
-@pytest.mark.parametrize("N", [1, 31, 32, 33, 64, 127, 1000])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_the_number_of_threads_changes_no_digit(inertia, N, order):
-    q = np.random.default_rng(N).normal(size=(N, 4))
-    q[:: max(1, N // 3)] *= 1e7  # whose sines are computed otherwise, with those of their neighbours
-    expected = inertia.batch(q, order=order)
-    for threads in (2, 3, 7, 300):
-        np.testing.assert_array_equal(inertia.batch(q, threads=threads, order=order), expected)
+def test_the_number_of_threads_changes_no_digit(lanes):
+    own = inertia()
+    for N in (1, 31, 32, 33, 64, 127, 1000):
+        q = np.random.default_rng(N).normal(size=(N, 4))
+        q[:: max(1, N // 3)] *= 1e7  # whose sines are computed otherwise, with those of their neighbours
+        for order in "CF":
+            expected = own.batch(q, order=order)
+            for threads in (2, 3, 7, 300):
+                np.testing.assert_array_equal(own.batch(q, threads=threads, order=order), expected)
 
 
 def test_many_callers_at_once():
-    tree, wrong = nd.autotree(4, skew=0.3), []
+    """Each compiles its function itself, and calls it for one state and for many."""
     q = np.random.default_rng(0).normal(size=(700, 4))
-    expected = nd.compile(nd.crba, tree, backend="native").batch(q)
+    alone = inertia()
+    expected, ones = alone.batch(q), np.array([alone(x) for x in q[:100]])
 
-    def work():
-        own = nd.compile(nd.crba, tree, backend="native")
-        wrong.extend(1 for _ in range(100) if not np.array_equal(own.batch(q, threads=3), expected))
+    def differing(k):
+        own = inertia()
+        many = sum(not np.array_equal(own.batch(q, threads=3), expected) for _ in range(100))
+        return many + sum(not np.array_equal(own(q[(k + i) % 100]), ones[(k + i) % 100]) for i in range(200))
 
-    callers = [threading.Thread(target=work) for _ in range(4)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert not wrong
+    with ThreadPoolExecutor(4) as callers:
+        assert sum(callers.map(differing, range(4))) == 0
 
 
-def test_what_is_wrong_is_found_in_every_part(inertia):
+def test_what_is_wrong_is_found_in_every_part():
+    own = inertia()
     for k in (0, 40, 999):
         q = np.zeros((1000, 4))
         q[k, 2] = np.nan
         with pytest.raises(nd.InputError, match=rf"q\[{k}, 2\] is nan"):
-            inertia.batch(q, threads=3)
+            own.batch(q, threads=3)
 
 
 def test_a_forked_process_has_threads_of_its_own_and_both_end():

@@ -1,7 +1,5 @@
 """Programs whose blocks repeat: what is found, that loops compute what straight lines do, and who stays as it was."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The tables of the residual's C; what they compute is tested in test_native.py."""
 
-from __future__ import annotations
-
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.program.residual import NUMBERS, Tables, residual_source
 

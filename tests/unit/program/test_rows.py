@@ -1,7 +1,5 @@
 """Rows of programs: they compute what their elements are, and are taken where they save instructions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +23,7 @@ from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
 from nori_dyn.recursions.derivatives import aba_derivatives
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
-from tests.agreement.test_compiled import needs_compiler
+from tests.compilers import needs_compiler
 from tests.robots import load
 from tests.tolerances import EXACT, RECURSION, ROUNDING, SOLVED, assert_close
 
@@ -36,7 +34,6 @@ UFUNCS = {
     Op.NEG: np.negative,
     Op.RECIPROCAL: np.reciprocal,
 }
-HUMANOIDS = ("g1", "talos_reduced", "iCubGenova04")
 
 
 @pytest.fixture
@@ -116,23 +113,28 @@ def test_rows_are_what_their_elements_are(function):
     tree = autotree(9, branching=1.3, skew=0.4)
     found = traced(function, tree)
     flat = [x for array in found.outputs.values() for x in array.flat]
-    plan, graph, rng = row_plan(found.graph, flat), found.graph, np.random.default_rng(0)
+    plan = row_plan(found.graph, flat)
     assert (plan is None) == (function is crba)
-    if plan is None:
-        return
-    inputs = {x.index: rng.normal() for array in found.inputs.values() for x in array.flat}
-    values = computed(plan, graph, inputs)
-    expected = graph.evaluate(flat, {i: np.array([x]) for i, x in inputs.items()})[:, 0]
-    found_values = [x.value if x.is_constant else values[x.index] for x in flat]
-    assert_close(found_values, expected, ROUNDING)
+    if plan is not None:
+        assert_computed(plan, found.graph, flat)
 
 
-@pytest.mark.parametrize("function", [products, minverse, coriolis])
-@pytest.mark.parametrize(
-    "tree", [autotree(9, branching=1.3, skew=0.4), load("anymal", "floating")], ids=["tree", "anymal"]
-)
 @pytest.mark.usefixtures("eager")
-def test_native_rows_are_what_numpy_computes(function, tree):
+def test_native_rows_are_what_numpy_computes(lanes):
+    tree = autotree(9, branching=1.3, skew=0.4)
+    for function in (products, minverse, coriolis):
+        check_rows(function, tree)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(
+    "function", [minverse, *(pytest.param(f, marks=pytest.mark.long) for f in (products, coriolis))]
+)
+def test_native_rows_of_a_robot_are_what_numpy_computes(function):
+    check_rows(function, load("anymal", "floating"))
+
+
+def check_rows(function, tree):
     native, plain = (compiled(function, tree, backend=backend) for backend in ("native", "numpy"))
     assert native.cost != plain.cost  # it goes by rows
     rng = np.random.default_rng(1)
@@ -142,7 +144,9 @@ def test_native_rows_are_what_numpy_computes(function, tree):
             assert_close(found, expected, SOLVED)
 
 
-@pytest.mark.parametrize("name", HUMANOIDS)
+@pytest.mark.parametrize(
+    "name", ["g1", *(pytest.param(x, marks=pytest.mark.long) for x in ("talos_reduced", "iCubGenova04"))]
+)
 def test_the_inverse_of_a_humanoid_is_computed_by_rows(name):
     tree = load(name, "floating")
     found = traced(minverse, tree)
@@ -159,24 +163,19 @@ def test_the_inverse_of_a_humanoid_is_computed_by_rows(name):
     assert_close(inverses[0] @ crba(tree, states[0]), np.eye(tree.nv), SOLVED)
 
 
+@pytest.mark.usefixtures("eager")
 def test_all_that_blocks_multiply_is_counted():
     graph = Graph()
     x, y = ([graph.input(f"{name}{k}") for k in range(3 * BLOCK)] for name in "xy")
     rows = [np.array([0] * k + x[k:], dtype=object) for k in range(BLOCK)]
     row = combination(np.array(y, dtype=object), x[:BLOCK], rows)
     targets = [row[k] for k in range(2 * BLOCK)]
-    plan = eagerly(graph, targets)
+    plan = row_plan(graph, targets)
     assert (plan.cost.multiplications, plan.cost.additions) == (2 * BLOCK**2, 2 * BLOCK**2)  # two of three blocks
     assert expression_cost(targets).multiplications < plan.cost.multiplications
 
 
-def eagerly(graph, targets):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "LEAST", 0)
-        patch.setattr(planning, "GAIN", np.inf)
-        return row_plan(graph, targets)
-
-
+@pytest.mark.usefixtures("eager")
 def test_what_lies_beyond_the_columns_of_a_row_is_made_zero():
     """A sum over more columns than a row has comes out of its block, and must not get into others."""
     graph = Graph()
@@ -185,12 +184,13 @@ def test_what_lies_beyond_the_columns_of_a_row_is_made_zero():
     part = combination(x, [a, b], [x * b, x], np.array([0, 2, 3, 6]))
     whole = combination(x, [a, b], [part, x])
     targets = [*part[:4], *whole]
-    plan = eagerly(graph, targets)
+    plan = row_plan(graph, targets)
     assert {node.index for node in whole} <= set(plan.where)
     assert any(o.mask == 0b1001101 for phase in plan.phases for o in phase.operations)
     assert_computed(plan, graph, targets)
 
 
+@pytest.mark.usefixtures("eager")
 def test_the_same_operations_in_each_column_are_a_loop():
     graph = Graph()
     shape = (3, 2 * BLOCK + 3)
@@ -204,7 +204,7 @@ def test_the_same_operations_in_each_column_are_a_loop():
     found = mapped(turned, x, y)
     whole = combination(found[0], [graph.input("a"), graph.input("b")], list(found[1:3]))
     targets = [*whole, *found[3]]
-    plan = eagerly(graph, targets)
+    plan = row_plan(graph, targets)
     (loop,) = (o for phase in plan.phases for o in phase.operations if isinstance(o, Loop))
     assert loop.width == 3
     assert len(loop.sources) == 5  # but for what is a number
@@ -216,7 +216,7 @@ def assert_computed(plan, graph, targets):
     rng = np.random.default_rng(0)
     inputs = {i: rng.normal() for i in graph.reachable(targets) if graph.ops[i] is Op.INPUT}
     values = computed(plan, graph, inputs)
-    found = [values[x.index] for x in targets]
+    found = [x.value if x.is_constant else values[x.index] for x in targets]
     expected = graph.evaluate(targets, {i: np.array([value]) for i, value in inputs.items()})[:, 0]
     assert_close(found, expected, ROUNDING)
 
@@ -236,7 +236,12 @@ def test_small_programs_and_programs_without_combinations_have_none():
 
 
 @pytest.mark.parametrize(
-    ("name", "base", "has_rows"), [("panda", "fixed", True), ("anymal", "floating", False), ("g1", "floating", True)]
+    ("name", "base", "has_rows"),
+    [
+        ("panda", "fixed", True),
+        ("anymal", "floating", False),
+        pytest.param("g1", "floating", True, marks=pytest.mark.long),
+    ],
 )
 def test_limbs_in_lanes_are_preferred_where_they_save_more(name, base, has_rows):
     """Four legs share vectors of four; the fingers of a hand and two legs share too little."""

@@ -1,14 +1,10 @@
 """The order of statements: each after what it reads, none left out, and few numbers live."""
 
-from __future__ import annotations
-
-import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.program.job import FORMATS
-from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.schedule import schedule
 from nori_dyn.program.tracing import traced
 
@@ -57,18 +53,3 @@ def test_nothing_to_do():
     graph = Graph()
     x = graph.input("x")
     assert scheduled(graph, [x, graph.one]) == ([], [])
-
-
-@pytest.mark.usefixtures("own_cache")
-@pytest.mark.parametrize("N", [1, 7, 8, 31, 33, 75])
-def test_groups_of_lanes_are_what_single_states_are(N):
-    """Whole groups, a part of one, states that are no states and angles beyond the reduction among them."""
-    solver = nd.plan(nd.System(nd.autotree(5, skew=1.0), "forward_dynamics"), outputs=["qdd"], cache=False).solver()
-    if solver.backend != NATIVE:
-        pytest.skip("there is no C compiler here")
-    rng = np.random.default_rng(N)
-    q, qd, y = rng.normal(size=(3, N, 5))
-    q[N // 2, 3] = 4e7
-    found = solver.solve_batch(q, qd, y).qdd
-    expected = [solver.solve(*state).qdd for state in zip(q, qd, y, strict=True)]
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)

@@ -1,7 +1,5 @@
 """Numbers that compiled code puts away, as its assembly tells."""
 
-from __future__ import annotations
-
 import platform
 
 import numpy as np

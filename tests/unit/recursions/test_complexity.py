@@ -3,8 +3,6 @@
 A chain of n links is n deep, so O(N d) is a polynomial of degree 2, and O(N d^2) one of degree 3.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -33,14 +31,6 @@ def test_operations_of_a_chain_are_a_polynomial(name, taper):
     differences = np.diff(counts, degree)
     assert differences[0] > 0
     assert len(set(differences.tolist())) == 1, counts
-
-
-@pytest.mark.parametrize("name", ["crba", "minverse", "coriolis", "christoffel"])
-def test_a_bushy_tree_costs_less_than_a_chain(name):
-    """The depth counts, not the number of links alone."""
-    function, _ = DEGREES[name]
-    chain, bush = (
-        compiled(function, autotree(15, branching=branching, skew=1.5), backend="numpy").cost.total
-        for branching in (1, 2)
-    )
-    assert bush < chain
+    if degree > 1 and taper == 1.0:  # the depth counts, not the number of links alone
+        bush = compiled(function, autotree(SIZES[-1], branching=2, skew=1.5), backend="numpy").cost.total
+        assert bush < counts[-1]

@@ -1,7 +1,5 @@
 """Properties 1 and 2 of the report: D of inverse and forward dynamics is triangular, and solves like the recursions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
@@ -10,25 +8,19 @@ from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
 from nori_dyn.recursions.triangular import fd_permutations, fd_transformations, id_permutations
 from nori_dyn.system.builder import System
 from tests.agreement.test_pinocchio import Peer, robot
-from tests.oracles import newton_euler
+from tests.covering import covering
 from tests.systems import ACCELERATIONS, PROBLEMS, TORQUES, WRENCHES, hybrid, random_states, readings, sensor_set
 from tests.tolerances import RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import TREES
+from tests.unit.recursions.test_rnea import motions
 
-HEAVY = [name for name in TREES if name != "massless"]
-ROBOTS = [(name, base) for name in ("panda", "kinova", "anymal", "talos_reduced") for base in ("fixed", "floating")]
 N_STATES = 3
 
 
 def tree_truth(name):
     """Return a tree, random states, and the oracle's tau at them."""
-    tree = TREES[name]
-    states = random_states(tree, N_STATES, seed=len(name))
-    tau = [
-        newton_euler(tree, q, qd, qdd, fx).tau
-        for q, qd, qdd, fx in zip(states.q, states.qd, states.qdd, states.fx, strict=True)
-    ]
-    return tree, states._replace(tau=np.array(tau))
+    truth, _ = motions(name)
+    return TREES[name], truth._make(np.moveaxis(x, -1, 0)[:N_STATES] for x in truth)
 
 
 def robot_truth(name, base):
@@ -38,83 +30,50 @@ def robot_truth(name, base):
     return tree, states._replace(tau=Peer(name, tree, base).inverse(states)[0])
 
 
-def assert_triangular(T):
-    """Assert that a matrix is lower triangular, its diagonal of ones but for the signs of the equations."""
-    size = np.abs(T).max()
-    assert_close(np.triu(T, 1) / size, np.zeros_like(T), ROUNDING)
-    assert_close(np.abs(np.diag(T)), np.ones(len(T)), RECURSION)
-
-
-def assert_is_order(permutations, shape):
-    for indices, n in zip(permutations, shape, strict=True):
-        assert np.array_equal(np.sort(indices), np.arange(n))
-
-
 def unknowns(system, kind, d):
     """Return the unknowns of a kind, body by body."""
     return np.concatenate([d[system.column(kind, i)] for i in range(system.tree.n_links)])
 
 
-def check_inverse(tree, truth):
-    system = System(tree, PROBLEMS["inverse"])
-    order = id_permutations(system)
-    assert_is_order(order, system.shape)
+def check(tree, truth, problem):
+    """Check that the system is triangular in its orders, with ones on its diagonal but for signs, and what it gives."""
+    system = System(tree, PROBLEMS[problem])
+    rows, columns = id_permutations(system) if problem == "inverse" else fd_permutations(system)
+    for indices, n in zip((rows, columns), system.shape, strict=True):
+        assert np.array_equal(np.sort(indices), np.arange(n))
     for k, y in enumerate(readings(system, truth)):
-        T = system.D(truth.q[k]).toarray()[order.rows][:, order.columns]
-        assert (np.triu(T, 1) == 0).all()
-        assert_triangular(T)
-        d = np.empty(len(T))
-        d[order.columns] = solve_triangular(T, -system.b(truth.q[k], truth.qd[k], y)[order.rows], lower=True)
-        assert_close(unknowns(system, "tau", d), truth.tau[k], SOLVED)
-        assert_close(unknowns(system, "qdd", d), truth.qdd[k], SOLVED)
-
-
-def check_forward(tree, truth):
-    system = System(tree, PROBLEMS["forward"])
-    order = fd_permutations(system)
-    assert_is_order(order, system.shape)
-    for k, y in enumerate(readings(system, truth)):
-        W_L, W_R = fd_transformations(system, truth.q[k])
-        T = (W_L @ system.D(truth.q[k]).toarray() @ W_R)[order.rows][:, order.columns]
-        assert_triangular(T)
+        W_L = W_R = np.eye(len(rows))
+        if problem == "forward":
+            W_L, W_R = fd_transformations(system, truth.q[k])
+            assert (W_L.shape, W_R.shape) == tuple((size, size) for size in system.shape)
+            assert_close(np.linalg.det(W_R), 1.0, RECURSION)
+            assert np.linalg.slogdet(W_L).sign > 0
+        T = (W_L @ system.D(truth.q[k]).toarray() @ W_R)[rows][:, columns]
+        assert problem == "forward" or (np.triu(T, 1) == 0).all()
+        assert_close(np.triu(T, 1) / np.abs(T).max(), np.zeros_like(T), ROUNDING)
+        assert_close(np.abs(np.diag(T)), np.ones(len(T)), RECURSION)
         x = np.empty(len(T))
-        x[order.columns] = solve_triangular(T, -(W_L @ system.b(truth.q[k], truth.qd[k], y))[order.rows], lower=True)
-        d = W_R @ x
-        assert_close(unknowns(system, "qdd", d), truth.qdd[k], SOLVED)
-        assert_close(unknowns(system, "tau", d), truth.tau[k], SOLVED)
+        x[columns] = solve_triangular(T, -(W_L @ system.b(truth.q[k], truth.qd[k], y))[rows], lower=True)
+        for kind in ("qdd", "tau"):
+            assert_close(unknowns(system, kind, W_R @ x), getattr(truth, kind)[k], SOLVED)
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_inverse_dynamics_of_trees(name):
-    check_inverse(*tree_truth(name))
+def test_inverse_and_forward_dynamics_of_trees(name):
+    tree, truth = tree_truth(name)
+    check(tree, truth, "inverse")
+    if name == "massless":
+        with pytest.raises(SingularSystemError, match="joint 'joint4' moves no inertia"):
+            check(tree, truth, "forward")
+    else:
+        check(tree, truth, "forward")
 
 
-@pytest.mark.parametrize(("name", "base"), ROBOTS)
-def test_inverse_dynamics_of_robots(name, base):
-    check_inverse(*robot_truth(name, base))
-
-
-@pytest.mark.parametrize("name", HEAVY)
-def test_forward_dynamics_of_trees(name):
-    check_forward(*tree_truth(name))
-
-
-@pytest.mark.parametrize(("name", "base"), ROBOTS)
-def test_forward_dynamics_of_robots(name, base):
-    check_forward(*robot_truth(name, base))
-
-
-@pytest.mark.parametrize("name", HEAVY)
-def test_the_transformations_are_unimodular_but_for_the_joints_inertias(name):
-    tree = TREES[name]
-    system = System(tree, PROBLEMS["forward"])
-    q = tree.random_configuration(1)
-    W_L, W_R = fd_transformations(system, q)
-    n_rows, n_columns = system.shape
-    assert W_L.shape == (n_rows, n_rows)
-    assert W_R.shape == (n_columns, n_columns)
-    assert_close(np.linalg.det(W_R), 1.0, RECURSION)
-    assert np.linalg.det(W_L) > 0
+@covering(strength=1, name=("panda", "kinova", "anymal", "talos_reduced"), base=("fixed", "floating"))
+def test_inverse_and_forward_dynamics_of_robots(name, base):
+    truth = robot_truth(name, base)
+    check(*truth, "inverse")
+    check(*truth, "forward")
 
 
 def test_forward_dynamics_is_not_triangular_without_the_transformations():
@@ -153,45 +112,23 @@ def test_without_the_transformation_of_b_the_answer_is_wrong():
     assert np.abs(printed - states.qdd[0]).max() > 0.1
 
 
-WRONG = {
-    "other problem": (PROBLEMS["forward"], PROBLEMS["inverse"]),
-    "hybrid": (hybrid(TREES["mixed_8"], seed=1), hybrid(TREES["mixed_8"], seed=1)),
-    "no wrenches": (sensor_set(ACCELERATIONS), sensor_set(TORQUES)),
-    "wrenches only": (sensor_set(WRENCHES), sensor_set(WRENCHES)),
-    "too many": (sensor_set(ACCELERATIONS, TORQUES, WRENCHES), sensor_set(ACCELERATIONS, TORQUES, WRENCHES)),
-    "one joint missing": (
-        sensor_set({"type": "joint_acceleration", "joints": ["joint1", "joint2"]}, WRENCHES),
-        sensor_set({"type": "joint_torque", "joints": ["joint1", "joint2"]}, WRENCHES),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_other_sensors_are_refused(name):
-    tree = TREES["mixed_8"]
-    for permutations, sensors, kinds in zip(
-        (id_permutations, fd_permutations), WRONG[name], ("fx and qdd", "fx and tau"), strict=True
-    ):
-        system = System(tree, sensors)
+@pytest.mark.parametrize(
+    ("find", "own", "kinds"),
+    [(id_permutations, ACCELERATIONS, "fx and qdd"), (fd_permutations, TORQUES, "fx and tau")],
+    ids=["inverse", "forward"],
+)
+def test_other_sensors_are_refused(find, own, kinds):
+    tree, (other,) = TREES["mixed_8"], (each for each in (ACCELERATIONS, TORQUES) if each != own)
+    some = own | {"joints": ["joint1", "joint2"]}
+    for entries in ([other, WRENCHES], [own], [WRENCHES], [own, other, WRENCHES], [some, WRENCHES], None):
+        system = System(tree, hybrid(tree, seed=1) if entries is None else sensor_set(*entries))
         with pytest.raises(SystemShapeError, match=f"must read {kinds} of every body, and nothing else") as raised:
-            permutations(system)
+            find(system)
         assert (raised.value.n_rows, raised.value.n_variables) == system.shape
 
 
-def test_a_joint_that_moves_no_inertia_is_named():
-    tree = TREES["massless"]
-    with pytest.raises(SingularSystemError, match="joint 'joint4' moves no inertia"):
-        fd_transformations(System(tree, PROBLEMS["forward"]), tree.random_configuration(1))
-
-
-@pytest.mark.parametrize(
-    ("q", "message"),
-    [
-        (np.zeros(4), r"q has shape \(4,\), expected \(5,\)"),
-        (np.full(5, np.nan), r"q\[0\] is nan"),
-        ("zero", "q"),
-    ],
-)
-def test_bad_input_is_named(q, message):
-    with pytest.raises(InputError, match=message):
-        fd_transformations(System(TREES["autotree_chain"], PROBLEMS["forward"]), q)
+def test_bad_input_is_named():
+    system = System(TREES["autotree_chain"], PROBLEMS["forward"])
+    for q, message in ((np.zeros(4), r"q has shape \(4,\), expected \(5,\)"), ([np.nan] * 5, r"q\[0\] is nan")):
+        with pytest.raises(InputError, match=message):
+            fd_transformations(system, q)

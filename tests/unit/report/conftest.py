@@ -1,7 +1,5 @@
 """A browser, where there is one."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser import CHROMIUM

@@ -1,7 +1,5 @@
 """Curves of a page: small paths from which the numbers can be read back, and on which no spike is lost."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The layout of Foxglove: sound, and of topics and fields that a file of estimates has."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The page of identified parameters: what it says, that its lines are the data, and that a browser shows it."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

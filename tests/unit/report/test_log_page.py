@@ -1,7 +1,5 @@
 """The page of a log: what it says, that its lines are the data, that it stands alone, and that a browser shows it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

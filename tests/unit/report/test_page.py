@@ -1,7 +1,5 @@
 """The observability page: what it says, that it is one sound file, and that a browser shows it as meant."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,6 @@
 """Recordings for Rerun, read back: links where Pinocchio has them, arrows, series, suspects; and the viewer's check."""
 
-from __future__ import annotations
-
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from tests.peers import pin
 from tests.recorded_logs import FAULTY, SPIKE, N, arm, estimated, exact_plan, log_file
 from tests.robots import ROBOTS
 
-pytest.importorskip("rerun", reason="needs the extra rerun")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("rerun") is None, reason="needs the extra rerun")
 FIRST, SECOND = r"/second\:panda_joint2", r"/third\:panda_joint4"
 
 

@@ -1,7 +1,5 @@
 """How documents are printed: as wide as the terminal, and whole where they are piped."""
 
-from __future__ import annotations
-
 import io
 import sys
 

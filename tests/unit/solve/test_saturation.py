@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
@@ -10,16 +11,17 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
+from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.errors import InputError, SaturatedReadingError, SensorConfigError
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import unusable
-from tests.compilers import needs_compiler
 from tests.contracts.test_backends import Turned
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
+from tests.unit.solve.test_solver import backend, every_backend
 
 TREE = nd.autotree(4, branching=2, skew=0.4)
 
@@ -34,12 +36,6 @@ CELL = {
 ACCELEROMETER = {"type": "accelerometer", "links": "link3", "sigma": 0.3, "range": [-20, 20]}
 WRENCHES = {"type": "external_wrench", "links": {"except": "link4"}, "value": 0}
 ENTRIES = (MOTION, TORQUE, CELL, ACCELEROMETER, WRENCHES)
-
-BACKENDS = [
-    pytest.param("native", marks=needs_compiler),
-    "numpy",
-    "umfpack",
-]
 
 
 @lru_cache
@@ -60,17 +56,13 @@ def place(name: str) -> int:
 
 def without(y: np.ndarray, kind: str) -> np.ndarray:
     """Return the readings that the others give."""
-    return np.delete(y, [k for row in planned().system.measurements if row.equation.group == kind for k in at(row)])
+    return np.delete(y, numbers_in([row.y for row in planned().system.measurements if row.equation.group == kind]))
 
 
-def at(row) -> range:
-    return range(row.y.start, row.y.stop)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize(
-    ("name", "value", "ends"),
-    [
+@every_backend
+def test_a_saturated_sensor_is_refused_by_name(name):
+    solver = planned().solver(backend(name))
+    for reading, value, ends in (
         ("tau:joint2", 8.0, (-8.0, 8.0)),
         ("tau:joint2", -8.0, (-8.0, 8.0)),
         ("tau:joint2", 1e9, (-8.0, 8.0)),
@@ -78,53 +70,55 @@ def at(row) -> range:
         ("fx:link4.mz", 2.5, (-np.inf, 2.0)),
         ("fx:link4.fz", -9.0, (-9.0, np.inf)),
         ("acc:link3.ay", 20.0, (-20.0, 20.0)),
-    ],
-)
-def test_a_saturated_sensor_is_refused_by_name(backend, name, value, ends):
-    solver = planned().solver(backend)
-    q, qd, y = state()
-    y[place(name)] = value
-    message = rf"y\[{place(name)}\] \('{name}'\) is {value:g}: the sensor is saturated, .*missing='drop'"
-    with pytest.raises(SaturatedReadingError, match=message.replace("+", r"\+")) as caught:
-        solver.solve(q, qd, y)
-    assert (caught.value.name, caught.value.value, caught.value.range) == (name, value, ends)
-    assert isinstance(caught.value, InputError)
-    by_name = dict(zip(solver.system.measurement_names, y, strict=True))
-    with pytest.raises(SaturatedReadingError, match=name):
-        solver.solve(q, qd, by_name)
-    Y = np.tile(state()[2], (3, 1))
-    Y[1] = y
-    with pytest.raises(SaturatedReadingError, match=rf"Y\[1, {place(name)}\] \('{name}'\)"):
-        solver.solve_batch(*(np.tile(x, (3, 1)) for x in (q, qd)), Y)
+    ):
+        q, qd, y = state()
+        y[place(reading)] = value
+        said = re.escape(f"[{place(reading)}] ('{reading}') is {value:g}: the sensor is saturated, ")
+        with pytest.raises(SaturatedReadingError, match=rf"y{said}.*missing='drop'") as caught:
+            solver.solve(q, qd, y)
+        assert (caught.value.name, caught.value.value, caught.value.range) == (reading, value, ends)
+        assert isinstance(caught.value, InputError)
+        with pytest.raises(SaturatedReadingError, match=reading):
+            solver.solve(q, qd, dict(zip(solver.system.measurement_names, y, strict=True)))
+        Y = np.stack([state()[2], y, state()[2]])
+        with pytest.raises(SaturatedReadingError, match=rf"Y\[1, {place(reading)}\] \('{reading}'\)"):
+            solver.solve_batch(*(np.tile(x, (3, 1)) for x in (q, qd)), Y)
 
 
-def test_readings_within_the_range_are_taken():
+def test_readings_within_the_range_are_taken_and_without_a_range_nothing_is_compared(monkeypatch):
+    def fail(self, y):
+        raise AssertionError("compared")
+
     q, qd, y = state()
     y[[place("tau:joint2"), place("fx:link4.mz"), place("fx:link4.fz")]] = np.nextafter(8, 0), -1e9, 1e9
-    plan = planned()
     bare = [{key: value for key, value in entry.items() if key != "range"} for entry in ENTRIES]
-    free = nd.plan(System(TREE, sensor_set(*bare)))
+    free, ranged = nd.plan(System(TREE, sensor_set(*bare))).solver(), planned().solver()
     assert free.system.ranges is None
-    assert_close(plan.solver().solve(q, qd, y).tau, free.solver().solve(q, qd, y).tau, SOLVED)
+    found = ranged.solve(q, qd, y).tau
+    monkeypatch.setattr(System, "saturated", fail)
+    assert_close(found, free.solve(q, qd, y).tau, SOLVED)
+    free.solve_batch(*(x[None] for x in (q, qd, y)))
+    with pytest.raises(AssertionError, match="compared"):
+        ranged.solve(q, qd, y)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("value", [-100.0, 20.0, np.nan, np.inf])
-@pytest.mark.parametrize("missing", [["acc:link3.ax"], ["acc:link3.ax", "acc:link3.az"]])
-def test_a_dropped_sensor_is_that_of_a_set_without_it(backend, value, missing):
+@every_backend
+def test_a_dropped_sensor_is_that_of_a_set_without_it(name):
     """Its components share a weight, so that they go together."""
-    q, qd, y = state(1)
-    y[[place(name) for name in missing]] = value
-    expected = planned("accelerometer").solver("numpy").solve(q, qd, without(y, "accelerometer"))
-    solver = planned().solver(backend)
-    found = solver.solve(q, qd, y, missing="drop")
-    for name in ("a", "f", "tau", "fx", "qdd"):
-        assert_close(found[name], expected[name], SOLVED)
-    Y = np.stack([state(1)[2], y, state(1)[2]])
-    batch = solver.solve_batch(np.tile(q, (3, 1)), np.tile(qd, (3, 1)), Y, missing="drop")
-    whole = solver.solve(q, qd, state(1)[2])
-    assert_close(batch.tau, np.stack([whole.tau, expected.tau, whole.tau]), SOLVED)
+    q, qd, good = state(1)
+    solver = planned().solver(backend(name))
+    expected = planned("accelerometer").solver("numpy").solve(q, qd, without(good, "accelerometer"))
+    whole = solver.solve(q, qd, good)
     assert np.abs(whole.tau - expected.tau).max() > 1e-6
+    for value, missing in ((-100.0, "x"), (20.0, "xz"), (np.nan, "x"), (np.inf, "xz")):
+        y = good.copy()
+        y[[place(f"acc:link3.a{axis}") for axis in missing]] = value
+        found = solver.solve(q, qd, y, missing="drop")
+        for kind in ("a", "f", "tau", "fx", "qdd"):
+            assert_close(found[kind], expected[kind], SOLVED)
+        Y = np.stack([good, y, good])
+        batch = solver.solve_batch(np.tile(q, (3, 1)), np.tile(qd, (3, 1)), Y, missing="drop")
+        assert_close(batch.tau, np.stack([whole.tau, expected.tau, whole.tau]), SOLVED)
 
 
 def test_components_with_weights_of_their_own_are_dropped_alone():
@@ -152,39 +146,22 @@ def test_what_has_no_weight_may_be_saturated():
         solver.solve_batch(*twice, weights)
 
 
-@pytest.mark.parametrize("missing", ["refuse", "drop"])
 @pytest.mark.parametrize("others", [{}, {"sigma": 0.1}], ids=["exact set", "weighed set"])
-def test_what_holds_exactly_cannot_be_left_out(missing, others):
+def test_what_holds_exactly_cannot_be_left_out(others):
     """Rows of a sensor without a sigma hold exactly, in a square set and beside weighed ones."""
     free = [{"type": "joint_torque", "joints": "joint1", **others}] if others else []
-    sensors = sensor_set(
-        {"type": "joint_acceleration", "joints": "all", "range": [-5, 5]},
-        *free,
-        {"type": "external_wrench", "links": "all", "value": 0},
-    )
-    solver = nd.plan(System(TREE, sensors)).solver()
-    q, qd, y = np.zeros(4), np.zeros(4), np.zeros(solver.system.ny)
-    solver.solve(q, qd, y, missing=missing)
-    y[2] = -5.0
+    motion = {"type": "joint_acceleration", "joints": "all", "range": [-5, 5]}
+    solver = nd.plan(System(TREE, sensor_set(motion, *free, {**WRENCHES, "links": "all"}))).solver()
     message = r"'qdd:joint3'\) is -5: .* between -5 and 5.* holds exactly and cannot be left out: .*`sigma`"
-    with pytest.raises(SaturatedReadingError, match=message) as caught:
+    for missing in ("refuse", "drop"):
+        q, qd, y = np.zeros(4), np.zeros(4), np.zeros(solver.system.ny)
         solver.solve(q, qd, y, missing=missing)
-    assert caught.value.is_exact
-    with pytest.raises(SaturatedReadingError, match=message):
-        solver.solve_batch(q[None], qd[None], y[None], missing=missing)
-
-
-def test_without_a_range_nothing_is_compared(monkeypatch):
-    def fail(self, y):
-        raise AssertionError("compared")
-
-    bare = [{key: value for key, value in entry.items() if key != "range"} for entry in ENTRIES]
-    solver = nd.plan(System(TREE, sensor_set(*bare))).solver()
-    monkeypatch.setattr(System, "saturated", fail)
-    solver.solve(*state())
-    solver.solve_batch(*(x[None] for x in state()))
-    with pytest.raises(AssertionError, match="compared"):
-        planned().solver().solve(*state())
+        y[2] = -5.0
+        with pytest.raises(SaturatedReadingError, match=message) as caught:
+            solver.solve(q, qd, y, missing=missing)
+        assert caught.value.is_exact
+        with pytest.raises(SaturatedReadingError, match=message):
+            solver.solve_batch(q[None], qd[None], y[None], missing=missing)
 
 
 def test_ranges_lie_in_the_order_of_the_readings():

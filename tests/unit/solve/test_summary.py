@@ -1,7 +1,5 @@
 """What `print` says of solvers, statuses, estimates and of what a monitor finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,14 +20,11 @@ def solver():
     return plan.solver("numpy")
 
 
-def test_a_solver_as_text(solver):
+def test_a_solver_and_an_estimate_name_what_was_asked_for(solver):
     found = rows(solver)
     assert found[2:4] == ["backend numpy", f"operations {solver.plan.cost.total:,} a tick"]
     assert "q read (3,)" in found
     assert "f:link3 written (6,)" in found
-
-
-def test_an_estimate_names_what_was_asked_for(solver):
     estimate = solver.solve(np.ones(3), np.zeros(3), np.array([1.0, 2.0, 300.0]))
     found = rows(estimate)
     assert found[:4] == [f"robot {TREE.name}", "backend numpy", "residual not checked", "fell back no"]
@@ -42,18 +37,14 @@ def test_an_estimate_names_what_was_asked_for(solver):
     assert "e+0" not in str(estimate)
 
 
-def test_a_batch_as_text(solver):
+def test_a_batch_as_text_and_singular_states_are_counted(solver):
     Qdd = np.array([[1.0, 2.0, 3.0], [1.0, -2.0, 3.0], [1.0, 0.5, 3.0]])
     found = rows(solver.solve_batch(np.ones((3, 3)), np.zeros((3, 3)), Qdd))
     assert "states 3" in found
     assert "qdd:joint2 -2.000 0.500 2.000 rad/s^2" in found
     assert any(row.startswith("f:link3.mz ") and row.endswith("N m") for row in found)
-
-
-def test_singular_states_are_counted():
-    sensors = sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0})
-    solver = nd.plan(nd.System(nd.autotree(2), sensors), cache=False).solver("numpy")
-    estimate = solver.solve_batch(np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2)))
+    everything = nd.plan(nd.System(nd.autotree(2), "inverse_dynamics"), cache=False).solver("numpy")
+    estimate = everything.solve_batch(*np.zeros((3, 2, 2)))
     estimate._found[0][1] = np.nan
     found = rows(estimate)
     assert "singular 1 of 2, no unique solution, and so nan; the first is 1" in found
@@ -75,16 +66,15 @@ def test_a_status_as_text():
 def test_what_a_monitor_finds_as_text():
     twice = sensor_set({**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, {**WRENCHES, "value": 0})
     monitor = nd.plan(nd.System(TREE, twice), ["tau"], cache=False).monitor("numpy")
-    q, qd = np.ones(3), np.zeros(3)
-    qdd = np.ones(3)
+    q, qd, qdd = np.ones(3), np.zeros(3), np.ones(3)
     tau = nd.rnea(TREE, q, qd, qdd)
-    sound = " ".join(rows(monitor.check(q, qd, [*qdd, *tau])))
+    fits, fails = [*qdd, *tau], [*qdd, tau[0] + 30, *tau[1:]]
+    sound = " ".join(rows(monitor.check(q, qd, fits)))
     assert "readings 6 weighed; they fit together: chi-square" in sound
     assert "Who explains" not in sound
     assert "joint tau [N m] sigma of tau" in sound
-    wrong = monitor.check(q, qd, [*qdd, tau[0] + 30, *tau[1:]])
-    found = rows(wrong)
+    found = rows(monitor.check(q, qd, fails))
     assert "they do not fit together" in " ".join(found)
     assert "Who explains most of what does not fit" in found
-    batch = monitor.check_batch(np.tile(q, (2, 1)), np.zeros((2, 3)), [[*qdd, *tau], [*qdd, tau[0] + 30, *tau[1:]]])
+    batch = monitor.check_batch(np.tile(q, (2, 1)), np.zeros((2, 3)), [fits, fails])
     assert "readings 6 weighed; they fit together in 1 of 2 states" in rows(batch)

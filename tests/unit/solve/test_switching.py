@@ -1,7 +1,5 @@
 """The solver that switches between contact states: one set of arrays, nothing planned, nothing allocated."""
 
-from __future__ import annotations
-
 import tracemalloc
 from functools import lru_cache
 
@@ -11,10 +9,13 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.api import plan as plans_module
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
+from nori_dyn.model.tree import Frame
 from nori_dyn.program.backends import native
+from nori_dyn.program.backends.registry import BACKENDS
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.system.side_by_side import SideBySide
 from tests.compilers import needs_compiler
+from tests.covering import covering
 from tests.tolerances import SOLVED, assert_close
 from tests.unit.solve.test_solver import backend as runnable
 from tests.unit.solve.test_solver import every_backend
@@ -22,6 +23,7 @@ from tests.unit.solve.test_solver import every_backend
 TREE = nd.autotree(6, branching=2, skew=0.7)
 
 LEAVES = {"a": "link4", "b": "link5", "c": "link6"}
+SOME = ("tau", "fx:link5", "a:link6")
 FREE = {"type": "external_wrench", "links": {"except": list(LEAVES.values())}, "value": 0}
 
 
@@ -62,8 +64,7 @@ def run(solver, q, qd, y):
     return solver.tick()
 
 
-@every_backend
-@pytest.mark.parametrize("outputs", [(), ("tau", "fx:link5", "a:link6")])
+@covering(strength=1, name=list(BACKENDS), outputs={"some": SOME, "all": ()})
 def test_every_way_to_call_gives_what_the_plan_of_the_state_gives(name, outputs):
     plan_set = planned(*outputs)
     solver = plan_set.solver(runnable(name))
@@ -88,63 +89,47 @@ def test_every_way_to_call_gives_what_the_plan_of_the_state_gives(name, outputs)
 
 
 def test_outputs_in_a_frame_are_turned_once():
-    place = nd.KinematicTree.frame(TREE, "link5")
     X = TREE.X_tree[1]
-    tree = TREE.replace(frames={"tip": type(place)(4, X)})
+    tree = TREE.replace(frames={"tip": Frame(4, X)})
     plan_set = nd.plan_set(tree, sensors(), outputs=("fx:tip", "tau"), states=[("a", "b"), ("b",)])
     solver = plan_set.solver("numpy")
     Q, Qd, Y, which = data(plan_set, 6)
     batch = solver.solve_batch(Q, Qd, Y, which)
+    columns = [k for k, name in enumerate(plan_set.measurement_names) if name.startswith("fx:link5.")]
     for k, state in enumerate(which):
         solver.contacts = state
         run(solver, Q[k], Qd[k], Y[k])
-        wrench = Y[k, [plan_set.measurement_names.index(f"fx:link5.{c}") for c in ("mx", "my", "mz", "fx", "fy", "fz")]]
         for found in (getattr(solver.outputs, "fx:tip"), batch["fx:tip"][k]):
-            assert_close(found, X.force_matrix() @ wrench, SOLVED)
+            assert_close(found, X.force_matrix() @ Y[k, columns], SOLVED)
 
 
-def test_readings_are_those_of_all_states_each_once():
+def test_contacts_in_any_order_by_name_or_as_booleans_and_states_in_any_order():
     plan_set = planned()
     solver = plan_set.solver("numpy")
     whole = plan_set[("a", "b", "c")].system.measurement_names
-    assert plan_set.measurement_names == solver.measurement_names == whole
+    assert plan_set.measurement_names == solver.measurement_names == whole  # each once
     assert solver.ny == len(solver.inputs.y) == TREE.nv + 18
     assert solver.inputs.weights.shape == (0,)
-    assert solver.contact_names == ("a", "b", "c")
+    assert solver.contact_names == solver.contacts == ("a", "b", "c")
     assert solver.states == plan_set.states
-    assert solver.contacts == ("a", "b", "c")
-
-
-def test_contacts_in_any_order_by_name_or_as_booleans():
-    plan_set = planned()
-    solver = plan_set.solver("numpy")
-    for closed in (("c", "a"), ["a", "c", "a"], {"a", "c"}, np.array([True, False, True])):
+    both = ("a", "c")
+    for closed in (("c", "a"), ["a", "c", "a"], {"a", "c"}, np.array([True, False, True]), "b", ()):
         solver.switch(closed)
-        assert solver.contacts == ("a", "c")
-    solver.switch("b")
-    assert solver.contacts == ("b",)
-    solver.switch(())
-    assert solver.contacts == ()
+        assert solver.contacts == (both if len(closed) > 1 else tuple(closed))
     Q, Qd, Y, which = data(plan_set)
     flags = np.array([[name in state for name in "abc"] for state in which])
     by_name = solver.solve_batch(Q, Qd, Y, [state[::-1] for state in which])
     np.testing.assert_array_equal(by_name.tau, solver.solve_batch(Q, Qd, Y, flags).tau)
+    order = np.random.default_rng(3).permutation(len(Q))
+    mixed = solver.solve_batch(Q[order], Qd[order], Y[order], [which[k] for k in order])
+    for output in ("tau", "fx", "a"):
+        np.testing.assert_array_equal(mixed[output], by_name[output][order])
     every = solver.solve_batch(Q, Qd, Y, "b")
     for other in ({"b"}, frozenset("b"), np.array([False, True, False]), [("b",)] * len(Q), [{"b"}] * len(Q)):
         np.testing.assert_array_equal(solver.solve_batch(Q, Qd, Y, other).tau, every.tau)
     solver.switch("b")
     np.testing.assert_array_equal(solver.solve_batch(Q, Qd, Y).tau, every.tau)
     np.testing.assert_array_equal(solver.solve(Q[0], Qd[0], Y[0]).tau, solver.solve(Q[0], Qd[0], Y[0], "b").tau)
-
-
-def test_a_batch_is_the_same_in_any_order_of_its_states():
-    solver = planned().solver("numpy")
-    Q, Qd, Y, which = data(planned())
-    order = np.random.default_rng(3).permutation(len(Q))
-    straight = solver.solve_batch(Q, Qd, Y, which)
-    mixed = solver.solve_batch(Q[order], Qd[order], Y[order], [which[k] for k in order])
-    for output in ("tau", "fx", "a"):
-        np.testing.assert_array_equal(mixed[output], straight[output][order])
 
 
 def test_what_a_state_does_not_read_may_be_anything():
@@ -171,22 +156,25 @@ def test_wrong_contacts_and_states_are_refused_by_name():
     plan_set = nd.plan_set(TREE, sensors(), outputs=("tau",), states=[("a",), ("b", "a"), ()])
     solver = plan_set.solver("numpy")
     Q, Qd, Y, _ = data(plan_set, 3)
-    with pytest.raises(InputError, match=r"unknown contact 'd'. Known: a, b, c"):
-        solver.switch(("a", "d"))
-    with pytest.raises(InputError, match="unknown contact '1'"):
-        solver.switch([1])
     with pytest.raises(UnplannedStateError, match=r"state 'b' is not planned. Planned: a, b; a; no contact") as raised:
         solver.solve(Q[0], Qd[0], Y[0], ("b",))
     assert raised.value.state == ("b",)
     assert raised.value.planned == plan_set.states == (("a", "b"), ("a",), ())
     with pytest.raises(UnplannedStateError, match="'b, c'"):
         solver.contacts = ("c", "b")
-    with pytest.raises(InputError, match="contacts has 2 states, expected 3"):
-        solver.solve_batch(Q, Qd, Y, [("a",), ()])
-    with pytest.raises(InputError, match=r"contacts has shape \(2, 3\), expected \(3, 3\)"):
-        solver.solve_batch(Q, Qd, Y, np.zeros((2, 3), dtype=bool))
-    with pytest.raises(InputError, match="array of float64"):
-        solver.switch(np.zeros(3))
+    for wrong, message in (
+        (("a", "d"), r"unknown contact 'd'. Known: a, b, c"),
+        ([1], "unknown contact '1'"),
+        (np.zeros(3), "array of float64"),
+    ):
+        with pytest.raises(InputError, match=message):
+            solver.switch(wrong)
+    for wrong, message in (
+        ([("a",), ()], "contacts has 2 states, expected 3"),
+        (np.zeros((2, 3), dtype=bool), r"contacts has shape \(2, 3\), expected \(3, 3\)"),
+    ):
+        with pytest.raises(InputError, match=message):
+            solver.solve_batch(Q, Qd, Y, wrong)
     assert solver.contacts == ("a", "b")
 
 
@@ -194,14 +182,15 @@ def test_wrong_input_is_refused_by_name():
     plan_set = planned()
     solver = plan_set.solver("numpy")
     Q, Qd, Y, which = data(plan_set, 8)
-    with pytest.raises(InputError, match=r"y has shape \(23,\), expected \(24,\)"):
-        solver.solve(Q[0], Qd[0], Y[0, :-1])
+    for y, more, message in (
+        (Y[0, :-1], {}, r"y has shape \(23,\), expected \(24,\)"),
+        ({"fx:link9": 0}, {"contacts": ()}, r"unknown measurement 'fx:link9'.*sensors 'leaves'"),
+        (Y[0], {"weights": np.ones(3)}, "they have no weights"),
+    ):
+        with pytest.raises(InputError, match=message):
+            solver.solve(Q[0], Qd[0], y, **more)
     with pytest.raises(InputError, match=r"Y has shape \(8, 23\), expected \(8, 24\)"):
         solver.solve_batch(Q, Qd, Y[:, :-1])
-    with pytest.raises(InputError, match=r"unknown measurement 'fx:link9'.*sensors 'leaves'"):
-        solver.solve(Q[0], Qd[0], {"fx:link9": 0}, ())
-    with pytest.raises(InputError, match="they have no weights"):
-        solver.solve(Q[0], Qd[0], Y[0], weights=np.ones(3))
     Y[5, TREE.nv + 3] = np.nan
     which = [("b",)] * 5 + [("b", "a")] + [("a",)] * 2
     with pytest.raises(InputError, match=r"state 5 of 8 \(a, b\): y.*'fx:link4.fx'.*is nan"):
@@ -266,11 +255,10 @@ def test_weights_that_begin_alike_are_one():
 
 @needs_compiler
 def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
-    plan_set = nd.plan_set(TREE, sensors(), outputs=("tau", "fx"))
+    plan_set = planned()
     solver = plan_set.solver("native")
     Q, Qd, Y, _ = data(plan_set, 1)
-    flags = np.array([True, False, True])
-    states = [*plan_set.states, flags]
+    states = [*plan_set.states, np.array([True, False, True])]
 
     def forbidden(*arguments, **options):
         raise AssertionError("something is planned, compiled or placed")
@@ -304,24 +292,15 @@ def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
 def test_a_singular_state_is_refused_and_a_tick_says_so():
     """A leaf whose wrench the torques tell, but not at a stretched pose."""
     tree = nd.autotree(3)
-    known = nd.SensorSet.from_dict(
-        {
-            "name": "arm",
-            "measurements": [
-                {"type": "joint_acceleration", "joints": "all"},
-                {"type": "external_wrench", "links": {"except": "link3"}, "value": 0},
-                {"type": "external_wrench", "links": "link3", "components": ["mx", "my", "fz"], "value": 0},
-            ],
-            "contacts": {
-                "tip": {
-                    "closed": [{"type": "joint_torque", "joints": "all"}],
-                    "open": [
-                        {"type": "external_wrench", "links": "link3", "components": ["mz", "fx", "fy"], "value": 0}
-                    ],
-                }
-            },
-        }
-    )
+    wrench = {"type": "external_wrench", "links": "link3", "value": 0}
+    rows = [
+        {"type": "joint_acceleration", "joints": "all"},
+        {**wrench, "links": {"except": "link3"}},
+        {**wrench, "components": ["mx", "my", "fz"]},
+    ]
+    closed, opened = {"type": "joint_torque", "joints": "all"}, {**wrench, "components": ["mz", "fx", "fy"]}
+    contacts = {"tip": {"closed": [closed], "open": [opened]}}
+    known = nd.SensorSet.from_dict({"name": "arm", "measurements": rows, "contacts": contacts})
     solver = nd.plan_set(tree, known, outputs=("fx",)).solver("numpy")
     bent, straight, zero = np.array([0.3, 0.5, 0.7]), np.array([0.3, 0.0, 0.0]), np.zeros(3)
     y = np.zeros(solver.ny)

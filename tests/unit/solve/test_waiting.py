@@ -1,7 +1,5 @@
 """Solvers that do not wait for the compiler: NumPy first, native code when it is there, errors where they are seen."""
 
-from __future__ import annotations
-
 from threading import Event
 
 import numpy as np
@@ -59,12 +57,7 @@ def test_numpy_serves_until_native_code_is_there(plan, gate):
             solver.solve(np.zeros(2), np.zeros(3), np.zeros(3))
         gate.set()
         solver._backend.join()
-
-
-def test_what_is_compiled_already_serves_at_once(plan, gate):
-    gate.set()
-    plan.solver()
-    assert plan.solver(wait=False).backend == "native"
+    assert plan.solver(wait=False).backend == "native"  # what is compiled already serves at once
 
 
 def test_a_compiler_that_fails_is_told_to_the_next_call(plan, monkeypatch):
@@ -77,10 +70,7 @@ def test_a_compiler_that_fails_is_told_to_the_next_call(plan, monkeypatch):
     with pytest.warns(NoriWarning, match="The plan goes on through NumPy"):
         estimate = solver.solve(np.zeros(3), np.zeros(3), np.ones(3))
     assert estimate.backend == solver.backend == "numpy"
-
-
-def test_a_backend_that_is_named_is_waited_for(plan):
-    with pytest.raises(InputError, match="wait=False is for"):
+    with pytest.raises(InputError, match="wait=False is for"):  # a backend that is named is waited for
         plan.solver("native", wait=False)
 
 

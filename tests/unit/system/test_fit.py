@@ -1,7 +1,5 @@
 """Sensors of users whose rows do not fit: told of by the sensor's name, with what was expected."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,12 +71,8 @@ def test_what_does_not_fit_is_told_by_name(case):
         nd.plan(system, cache=False)
 
 
-def test_a_sigma_for_each_row():
+def test_what_fits_is_taken_with_a_sigma_for_each_row():
     with pytest.raises(nd.errors.SensorConfigError, match=r"'gauge' \(strain\): its sigma has 3 numbers, expected 2"):
         System(TREE, Sensors(Gauge(sigma=(1.0, 2.0, 3.0))))
-
-
-def test_what_fits_is_taken():
     system = nd.System(TREE, Sensors(Gauge(sigma=(1.0, 2.0))))
-    assert system.shape == (62, 60)
-    assert system.D(np.zeros(3)).shape == (62, 60)
+    assert system.shape == system.D(np.zeros(3)).shape == (62, 60)

@@ -1,7 +1,5 @@
 """A system over its sources is the same system: its solutions, its rank, and what it takes to zero."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,14 +7,12 @@ from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import NewtonEuler
 from nori_dyn.system.sources import natural_sizes, over_sources
-from tests.systems import INVERSE, sensor_set
+from tests.systems import FORWARD, INVERSE
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import TREES
 
-SMALL = ("one_body", "one_free_body", "massless", "two_roots", "fixed_joints", "autotree_branched", "mixed_8")
 
-
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", ["one_body", "massless", "two_roots", "fixed_joints", "autotree_branched", "mixed_8"])
 def test_solutions_are_those_of_the_whole_system(name):
     system = System(TREES[name], INVERSE)
     rng = np.random.default_rng(1)
@@ -49,14 +45,14 @@ def test_rows_that_need_not_hold_have_errors_of_their_own():
     assert_close(-left[free], sizes.rows[free] * s[-len(free) :], SOLVED)
 
 
-@pytest.mark.parametrize("grams", [1e-6, 1.0, 1e6])
-def test_natural_units_do_not_know_how_heavy_a_robot_is(grams):
+def test_natural_units_do_not_know_how_heavy_a_robot_is():
     tree = TREES["mixed_8"]
-    torques = sensor_set({"type": "joint_torque", "joints": "all"}, {"type": "external_wrench", "links": "all"})
     q = tree.random_configuration(3)
 
     def values(robot):
-        system = System(robot, torques)
+        system = System(robot, FORWARD)
         return np.linalg.svd(over_sources(system, natural_sizes(system), system.D(q)).M, compute_uv=False)
 
-    assert_close(values(tree.replace(I=tree.I * grams)) / values(tree), np.ones(len(values(tree))), SOLVED)
+    expected = values(tree)
+    for grams in (1e-6, 1e6):
+        assert_close(values(tree.replace(I=tree.I * grams)) / expected, np.ones(len(expected)), SOLVED)

@@ -1,7 +1,5 @@
 """What `print(system)` and `print(sensors)` say."""
 
-from __future__ import annotations
-
 import nori_dyn as nd
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
@@ -19,17 +17,12 @@ def test_a_system_as_text():
     assert ["joint_acceleration", "3", "3", "0", "0"] in found
     assert ["external_wrench", "18", "0", "18", "0"] in found
     assert ["tau", "joint", "torque", "3"] in found
+    weighted = nd.System(nd.autotree(3), sensor_set({**ACCELERATIONS, "sigma": 0.5}, TORQUES, {**WRENCHES, "value": 0}))
+    assert "weighted least squares with 3 weights" in " ".join(str(weighted).split())
+    assert ["joint_acceleration", "3", "3", "0", "3"] in rows(weighted)
+    assert ["joint_torque", "3", "3", "0", "0"] in rows(weighted)
     short = nd.System(nd.autotree(3), sensor_set(ACCELERATIONS))
     assert rows(short)[2][-3:] == ["18", "too", "few"]
-
-
-def test_a_weighted_system_as_text():
-    known = {**WRENCHES, "value": 0}
-    system = nd.System(nd.autotree(3), sensor_set({**ACCELERATIONS, "sigma": 0.5}, TORQUES, known))
-    found = rows(system)
-    assert "weighted least squares with 3 weights" in " ".join(str(system).split())
-    assert ["joint_acceleration", "3", "3", "0", "3"] in found
-    assert ["joint_torque", "3", "3", "0", "0"] in found
 
 
 def test_a_set_of_sensors_as_text():

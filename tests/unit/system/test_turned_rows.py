@@ -1,13 +1,11 @@
 """Weighed vectors along the axes of the program's frames: other rows, the same sums of squares."""
 
-from __future__ import annotations
-
 import numpy as np
-import pytest
 
 from nori_dyn.api.system import System
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.system.refined import refine
+from tests.covering import covering
 from tests.systems import sensor_set
 
 POSE = {"xyz": [0.1, -0.2, 0.3], "rpy": [0.1, 0.2, 0.3]}
@@ -49,10 +47,9 @@ def squares(refined, rows, d, seed):
     return total, gradient
 
 
-@pytest.mark.parametrize("tree", TREES)
-@pytest.mark.parametrize("name", SENSORS)
+@covering(strength=1, tree=TREES, name=SENSORS.keys())
 def test_turned_rows_have_the_same_sum_of_squares(tree, name):
-    system = System(TREES[tree], sensor_set(*SENSORS[name], *NEEDED))
+    system = System(tree, sensor_set(*SENSORS[name], *NEEDED))
     refined = refine(system)
     n = refined.symbolic.shape[1]
     assert len(refined.summed) == len(refined.weighed)

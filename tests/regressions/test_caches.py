@@ -1,0 +1,213 @@
+"""Plan files, caches and compilers that once ended in a traceback, and plans that a busy machine changed."""
+
+import errno
+import itertools
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.api.plan import cache_folder
+from nori_dyn.errors import CompilerError
+from nori_dyn.io.plan_files import FORMAT, plan_to_text, sealed
+from nori_dyn.program import cache_files
+from nori_dyn.program.cache_files import ABANDONED, cache_root
+from nori_dyn.program.compiler import find_compiler
+from tests.trees import on_a_free_base
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+# --------------------------------------------------------------------------------------------------------------
+# Plan files and cached plans that once ended in a traceback.
+
+
+DEEP = '{"tree":' + "[" * 100_000
+
+
+def planned() -> nd.Plan:
+    return nd.plan(nd.System(nd.autotree(2), nd.sensors("inverse_dynamics")))
+
+
+def test_a_deeply_nested_plan_file_is_refused(tmp_path):
+    path = tmp_path / "deep.plan"
+    path.write_text(DEEP)
+    with pytest.raises(nd.errors.PlanError, match=r"deep\.plan: .*nested too deeply"):
+        nd.Plan.load(path)
+
+
+def test_a_damaged_cache_entry_is_made_anew():
+    expected = planned()
+    (entry,) = cache_folder().iterdir()
+    whole = entry.read_bytes()
+    for damage in (DEEP.encode(), b"\xff\xfe\x00", b'{"a": ' + b"9" * 10_000 + b"}"):
+        entry.write_bytes(damage)
+        np.testing.assert_array_equal(planned().row_permutation, expected.row_permutation)
+        assert entry.read_bytes() == whole, damage[:9]
+
+
+def test_a_folder_at_the_name_of_a_cache_entry_is_replaced(recwarn):
+    planned()
+    (entry,) = cache_folder().iterdir()
+    whole = entry.read_bytes()
+    entry.unlink()
+    entry.mkdir()
+    (entry / "file").write_text("")
+    planned()
+    assert entry.read_bytes() == whole
+    assert not recwarn.list
+
+
+def test_a_seed_below_zero_is_refused(tmp_path):
+    planned().save(tmp_path / "plan")
+    content = json.loads((tmp_path / "plan").read_text())
+    body = {key: value for key, value in content.items() if key not in ("format", "version", "checksum")}
+    for seed in (-1, -(10**30)):
+        (tmp_path / "changed.plan").write_text(sealed(FORMAT, {**body, "seed": seed}))  # with a checksum that fits
+        with pytest.raises(nd.errors.PlanError, match="its entry 'seed' is wrong"):
+            nd.Plan.load(tmp_path / "changed.plan")
+        with pytest.raises(nd.errors.PlanError, match=f"the seed is {seed}"):
+            nd.plan(nd.System(nd.autotree(2), nd.sensors("inverse_dynamics")), seed=seed)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Plans came out otherwise on busy machines, as time ran out before all orderings were tried.
+
+
+def test_a_slow_clock_changes_no_plan(monkeypatch):
+    system = nd.System(on_a_free_base(nd.autotree(7, branching=2, skew=0.3)), nd.sensors("forward_dynamics"))
+    quick = nd.plan(system, outputs=["qdd"], cache=False)
+    ticks = itertools.count(step=1e4)
+    monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
+    slow = nd.plan(system, outputs=["qdd"], cache=False)
+    assert plan_to_text(slow, ["qdd"]) == plan_to_text(quick, ["qdd"])
+    assert len(quick.tried) >= 3
+
+
+def test_of_equal_programs_the_order_that_is_cheapest_on_D_is_taken():
+    plan = nd.plan(nd.System(nd.autotree(6, skew=0.3), nd.sensors("inverse_dynamics")), cache=False)
+    equal = [candidate for candidate in plan.tried if candidate.burden == plan.tried[0].burden]
+    assert plan.tried[0].cost.total == min(candidate.cost.total for candidate in equal)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Compilers and caches of compiled programs that once ended in a traceback.
+
+
+@pytest.fixture
+def plan():
+    if find_compiler() is None:
+        pytest.skip("there is no C compiler here")
+    return nd.plan(nd.System(nd.autotree(2, skew=1.0), nd.sensors("forward_dynamics")), cache=False)
+
+
+@pytest.fixture
+def forgotten():
+    """Let a compiler be looked for anew in this test, and after it."""
+    find_compiler.cache_clear()
+    yield
+    find_compiler.cache_clear()
+
+
+def solved(solver):
+    return solver.solve(np.ones(2), np.ones(2), np.ones(2)).qdd
+
+
+@pytest.fixture
+def full(monkeypatch):
+    """Let there be no room for files of a certain ending, as on a disk that is full."""
+    wrote = {name: getattr(Path, name) for name in ("write_bytes", "write_text")}
+
+    def refusing(write, ending):
+        def refuse(path, content, *rest):
+            if path.name.endswith(ending):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            return write(path, content, *rest)
+
+        return refuse
+
+    def fill(ending):
+        for name, write in wrote.items():
+            monkeypatch.setattr(Path, name, refusing(write, ending))
+
+    return fill
+
+
+def test_on_a_full_disk_auto_goes_on_with_numpy(plan, full):
+    for ending in (".c", "seal"):
+        full(ending)
+        with pytest.warns(nd.NoriWarning, match=r"No space left on device.*NumPy instead"):
+            solver = plan.solver()
+        assert solver.backend == "numpy", ending
+        with pytest.raises(CompilerError, match=r"cannot be written: .*No space left"):
+            plan.solver("native")
+        assert not list((cache_root() / "native").iterdir()), ending
+
+
+def test_a_record_without_room_costs_a_warning(plan, full):
+    full(".json")
+    with pytest.warns(nd.NoriWarning, match=r"not cached: .*No space left"):
+        assert plan.solver("native").backend == "native"
+
+
+def test_without_room_for_temporary_files_auto_goes_on_with_numpy(plan, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NORI_DYN_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(cache_files.tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.warns(nd.NoriWarning) as caught:
+        assert plan.solver().backend == "numpy"
+    assert "NumPy instead" in str(caught[-1].message)
+
+
+def test_a_compiler_that_is_no_command_is_left_out(plan, monkeypatch, forgotten):
+    for command in ('gcc "', "gcc '-O2", "\\"):
+        find_compiler.cache_clear()
+        monkeypatch.setenv("CC", command)
+        with pytest.warns(nd.NoriWarning, match=r"^CC=.* is no command \(No .*\): another compiler is used"):
+            assert plan.solver("native").backend == "native", command
+
+
+def test_a_compiler_may_say_what_is_no_text(plan, monkeypatch, forgotten, tmp_path):
+    noisy = tmp_path / "cc"
+    noisy.write_text("#!/bin/sh\nprintf '\\377\\376 no'\nprintf '\\377 no' >&2\ncase \"$*\" in *-o*) exit 1;; esac\n")
+    noisy.chmod(0o755)
+    monkeypatch.setenv("CC", str(noisy))
+    with pytest.raises(CompilerError, match=r"fails: .* no"):
+        plan.solver("native")
+
+
+def test_a_folder_at_the_name_of_an_entry_is_replaced(plan):
+    expected = solved(plan.solver("native"))
+    for ending in ("so", "sha256", "json"):
+        (entry,) = (cache_root() / "native").glob(f"*.{ending}")
+        entry.unlink()
+        entry.mkdir()
+        (entry / "file").write_text("")
+        np.testing.assert_array_equal(solved(plan.solver("native")), expected)
+        assert entry.is_file(), ending
+
+
+def test_an_entry_that_is_no_text_is_made_anew(plan):
+    expected = solved(plan.solver("native"))
+    for ending in ("sha256", "json"):
+        (entry,) = (cache_root() / "native").glob(f"*.{ending}")
+        whole = entry.read_bytes()
+        entry.write_bytes(b"\xff\xfe\n\xff")
+        np.testing.assert_array_equal(solved(plan.solver("native")), expected)
+        assert entry.read_bytes() == whole, ending
+
+
+def test_what_a_killed_process_left_is_removed_in_time(plan):
+    plan.solver("native")
+    folder = cache_root() / "native"
+    for name, age in ((".partial-old", 2 * ABANDONED), (".partial-new", 0.0)):
+        (folder / name).mkdir()
+        (folder / name / "program.c").write_text("")
+        then = (folder / name).stat().st_mtime - age
+        os.utime(folder / name, (then, then))
+    (next(folder.glob("*.json"))).unlink()
+    plan.solver("native")
+    assert [path.name for path in folder.glob(".*")] == [".partial-new"]

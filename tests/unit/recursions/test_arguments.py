@@ -1,0 +1,81 @@
+"""What every algorithm makes of its arguments alike: batches, lists, and what is refused by name."""
+
+import numpy as np
+import pytest
+
+from nori_dyn.errors import InputError
+from tests.systems import random_states
+from tests.tolerances import ROUNDING, assert_close
+from tests.trees import FLOATING, TREES
+from tests.unit.recursions.algorithms import ALGORITHMS, CENTRE, CHRISTOFFEL, OF_ARRAYS
+from tests.unit.recursions.test_christoffel import SINGLE
+from tests.unit.recursions.test_joint_terms import WITH_MOTORS
+
+EVERY = ALGORITHMS | OF_ARRAYS | CHRISTOFFEL | CENTRE
+MASSLESS = {"massless": TREES["massless"]}
+HEAVY = {name: tree for name, tree in TREES.items() if name not in MASSLESS}
+HEAVY |= {f"{name} with motors": tree for name, tree in WITH_MOTORS.items()}
+
+
+def trees_of(name):
+    """Return the trees on which an algorithm has an answer."""
+    if name in CHRISTOFFEL:
+        return SINGLE
+    if name in CENTRE:
+        return FLOATING
+    if name == "inertia_by_columns":  # slow
+        return {name: TREES[name] for name in ("two_roots", "fixed_joints", "massless")}
+    return HEAVY if "aba" in name or "inver" in name or "forward" in name or "hybrid" in name else HEAVY | MASSLESS
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_batch_is_each_one_and_two_batch_axes_are_one(name):
+    algorithm, n = EVERY[name], 6
+    for tree in trees_of(name).values():
+        states = random_states(tree, n, seed=8)
+        values = [np.moveaxis(x, 0, -1) for x in (states.q, states.qd, states.qdd, states.fx)]
+        batch = algorithm(tree, *values)
+        for k in range(n):
+            assert_close(batch[..., k], algorithm(tree, *(x[..., k] for x in values)), algorithm.tolerance)
+        two = algorithm(tree, *(x.reshape(*x.shape[:-1], 2, 3) for x in values))
+        assert_close(two, batch.reshape(*batch.shape[:-1], 2, 3), algorithm.tolerance)
+
+
+def a_tree_of(name):
+    return next(iter(FLOATING.values())) if name in CENTRE else TREES["autotree_chain"]
+
+
+def state_of(tree):
+    q = tree.random_configuration(1)
+    still = np.zeros(tree.nv)
+    return {"q": q, "qd": still, "qdd": still, "qd_r": still, "tau": still, "fx": np.zeros((tree.n_links, 6))}
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if not name.startswith("inverse_by")])
+def test_lists_are_numbers_and_bad_arguments_are_named(name):
+    algorithm, tree = EVERY[name], a_tree_of(name)
+    state = state_of(tree)
+    given = [state[of] for of in algorithm.arguments]
+    for ours, expected in zip(
+        algorithm.run(tree, *(x.tolist() for x in given)), algorithm.run(tree, *given), strict=True
+    ):
+        assert_close(ours, expected, ROUNDING)
+    for k, (of, right) in enumerate(zip(algorithm.arguments, given, strict=True)):
+        size = ", ".join(map(str, right.shape)) + ("," if right.ndim == 1 else "")
+        bad, place = right.copy(), (0,) * right.ndim
+        bad[place] = np.nan
+        at = rf"\[{', '.join(map(str, place))}\]"
+        for wrong, message in (
+            (right[:-1], rf"^{of} has shape .*, expected \({size}\)"),
+            (right[None], rf"^{of} has shape \(1, .*, expected \({size}\)"),
+            (bad, rf"^{of}{at} is nan: values must be finite"),
+            (np.where(np.isnan(bad), -np.inf, bad), rf"^{of}{at} is -inf"),
+            ("none", rf"^{of}\b"),
+            (["a"] * len(right), rf"^{of}\b"),
+        ):
+            with pytest.raises(InputError, match=message):
+                algorithm.run(tree, *given[:k], wrong, *given[k + 1 :])
+        if k:
+            batches = [given[0][:, None] * np.ones(2), *given[1:k], right[..., None] * np.ones(3), *given[k + 1 :]]
+            with pytest.raises(InputError, match=rf"batch axes: .*q \(2,\).*\b{of} \(3,\)"):
+                algorithm.run(tree, *batches)
