@@ -1,8 +1,8 @@
 """Put faults into the code, one at a time, and write who finds them: `make mutants`.
 
-Each is looked for by the tests of `make test` that reach its lines, the quickest modules first, until one fails. What
-they let pass is looked for by the tests of `pytest --all` in the modules that reach it and in those of its room,
-without the timed attack. What only these find is a gap of the short tests.
+Each is looked for by the tests of `make test` that reach its lines, those of its room and then the quickest modules
+first, until one fails, for some minutes at most. What they let pass is looked for by the tests of `pytest --all` of its
+room, without the timed attack. What only these find is a gap of the short tests.
 """
 
 import argparse
@@ -16,8 +16,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+from bisect import bisect
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from itertools import accumulate
 from pathlib import Path
 
 from tests.mutants.drawn import Mutant, drawn
@@ -26,6 +28,9 @@ from tests.mutants.reach import Reach, measured
 REPORT = Path("docs/trust.md")
 MARKS = "<!-- mutants: from here on made by `make mutants` -->", "<!-- mutants: up to here -->"
 WHO = SHORT, LONG, NOBODY = "make test", "make test-all alone", "nobody"
+MOST = 120.0
+"""Time [s] that the short tests which look for a fault take without it, at most; those that come after are left out."""
+
 PATIENCE = 30
 """Times the processor time that tests take without a fault, plus a minute: then it is a loop without an end."""
 
@@ -36,6 +41,7 @@ IMPORTED = ("hypothesis", "pydantic", "pytest", "rich.console", "scipy.linalg", 
 """What takes long to import, and no fault changes."""
 
 OUTSIDE = {
+    "bench": ["tests/unit/bench/", "tests/cli/test_bench.py"],
     "measurements": ["tests/contracts/test_measurements.py", "tests/contracts/test_equations.py"],
     "components": ["tests/contracts/test_components.py", "tests/contracts/test_equations.py"],
     "cli": ["tests/cli"],
@@ -94,10 +100,11 @@ def tried(reach: Reach, name: str, mutant: Mutant) -> tuple[str, tuple[str, str]
         lines = range(mutant.site.line, mutant.site.last + 1)
         tests = reach.of_lines(mutant.path, lines) or reach.of_module(mutant.path)
         tests = tests or [test for test in reach.seconds if test.startswith(tuple(tests_of(mutant.room)))]
-        if failed := first_failure(by_cost(tests, reach), reach):
+        ordered = by_cost(tests, reach, tuple(tests_of(mutant.room)))
+        until = list(accumulate(reach.seconds[test] for test in ordered))
+        if failed := first_failure(ordered[: bisect(until, MOST)], reach):
             return name, (SHORT, failed)
-        modules = {test.partition("::")[0] for test in tests} | set(modules_of(*tests_of(mutant.room)))
-        if failed := first_failure(sorted(modules), reach, "--all", "--ignore=tests/attack"):
+        if failed := first_failure(modules_of(*tests_of(mutant.room)), reach, "--all"):
             return name, (LONG, failed)
         return name, (NOBODY, f"of {len(tests)} tests that reach it" if tests else "no test reaches it")
     finally:
@@ -114,12 +121,15 @@ def modules_of(*beginnings: str) -> list[str]:
     return [str(path) for path in Path("tests").rglob("test_*.py") if str(path).startswith(beginnings)]
 
 
-def by_cost(tests: list[str], reach: Reach) -> list[str]:
-    """Return tests, those of the module with the quickest of them first."""
+def by_cost(tests: list[str], reach: Reach, of_room: tuple[str, ...]) -> list[str]:
+    """Return tests, those of a room first, and of the module with the quickest of them."""
     modules = defaultdict(list)
     for test in tests:
         modules[test.partition("::")[0]].append(test)
-    ordered = sorted(modules.values(), key=lambda own: (min(reach.seconds[test] for test in own), own))
+    ordered = sorted(
+        modules.values(),
+        key=lambda own: (not own[0].startswith(of_room), min(reach.seconds[test] for test in own), own),
+    )
     return [test for own in ordered for test in sorted(own, key=lambda test: reach.seconds[test])]
 
 
