@@ -99,13 +99,6 @@ def checked(name: str, value: ArrayLike, shape: tuple[int, ...], labels: Sequenc
     return array
 
 
-def all_finite(array: Floats) -> bool:
-    """Return whether all numbers of an array are finite; the quickest where they are, and lie in one piece."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = array.sum()
-    return math.isfinite(total) or bool(np.isfinite(array).all())
-
-
 def batched(name: str, value: ArrayLike, size: int) -> Floats:
     """Return the numbers of N states (N, size), with N at least 1; they need not be finite.
 

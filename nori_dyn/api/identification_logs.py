@@ -19,10 +19,12 @@ from nori_dyn.identification.motion import Motion
 from nori_dyn.identification.regression import Regression, RegressorProgram, torques_of
 from nori_dyn.logs.differentiation import JUMP, Derivation
 from nori_dyn.logs.log import Log
+from nori_dyn.logs.plausible import look_at
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.record import ALWAYS
 from nori_dyn.logs.report import LogReport
 from nori_dyn.logs.samples import Samples
+from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.tables.progress import Progress
@@ -58,6 +60,7 @@ class Gathered:
         dt: time between them [s], where it is known.
         low: the smallest of each number of q (nq,).
         high: the largest.
+        doubts: what is not likely about the log.
     """
 
     log: Log
@@ -67,6 +70,7 @@ class Gathered:
     dt: float | None
     low: Floats
     high: Floats
+    doubts: tuple[Doubt, ...]
 
 
 class LogReader:
@@ -105,6 +109,7 @@ class LogReader:
                     gathering.forget()
                 q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
                 gathering.add(q, qd, self._motion.accelerations(q, qd, y), y, dt)
+            look_at(report, {ALWAYS: job.system}, chunk.samples, n, dt, by_model=False)
             n, last = n + len(samples), samples
             low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
             high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))
@@ -121,7 +126,7 @@ class LogReader:
                 f"{log.path}: no joint moves faster than {job.moving:g} rad/s or m/s for long. Say a lower speed: "
                 "moving (--moving)."
             )
-        return Gathered(log, segments, is_loaded, n, dt, low, high)
+        return Gathered(log, segments, is_loaded, n, dt, low, high, report.doubts)
 
     def gathering(self, dt: float | None, robust: Robust | None) -> Gathering:
         cutoff = self._job.cutoff

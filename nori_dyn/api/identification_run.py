@@ -212,7 +212,8 @@ class IdentificationRun:
         judged = values if without is solution else self._returned(prior, without)[0]
         dt, names = gathered[0].dt, self._row_names
         late = {} if self._found.unknowns else delays(names, logs, prior, solution.sigma, dt, solution.values)
-        doubts = [*turned_signs(problem.parameters, plain), *late_readings(late)]
+        doubts = [f"{log.log.path.name}: {each.message}" for log in (*gathered, *others) for each in log.doubts]
+        doubts += [*turned_signs(problem.parameters, plain), *late_readings(late)]
         if not self._found.unknowns:
             doubts += opposite_readings(self._row_names, logs, before)
         inverse = solve_triangular(triangular(prior.L), np.eye(len(before)))

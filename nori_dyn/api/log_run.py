@@ -12,10 +12,11 @@ import numpy as np
 
 from nori_dyn.api.plan import Plan
 from nori_dyn.api.plan_set import PlanSet, one_of
-from nori_dyn.errors import InputError, NoriError
+from nori_dyn.errors import InputError, NoriError, PlanError
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.differentiation import Derivation, Differentiate, derivation
 from nori_dyn.logs.log import Log
+from nori_dyn.logs.plausible import look_at
 from nori_dyn.logs.reading import Reading
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.report import LogReport
@@ -24,16 +25,13 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.outputs import Output
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.solve.estimate import Estimate
-from nori_dyn.solve.plausibility.doubts import doubts_of_motion, doubts_of_readings
 from nori_dyn.solve.solver import Singular
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing, unusable
 from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables.progress import Watched, progress_bar
+from nori_dyn.tables.words import listed
 from nori_dyn.typing import Floats
-
-LOOKED_AT, EVERY = 2048, 1 << 16
-"""Samples that are looked at for what is not likely, of every so many; the first chunk is looked at as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +121,19 @@ class LogRunner:
         """What is solved; of a plan set in its first state."""
         return next(iter(self.systems.values()))
 
+    def check_memory(self) -> None:
+        """Refuse sensors with memory: estimates of single instants leave it out.
+
+        Raises:
+            PlanError: there is memory; says of what.
+        """
+        if remembered := [one.variable.name for one in self.system.memory]:
+            raise PlanError(
+                f"sensors '{self.system.sensors.name}' have `memory` of {listed(remembered, 6)}, which estimates of "
+                "single instants would leave out. Run the plan over a log by `nori-dyn filter` or `nori-dyn smooth` "
+                "(nd.smooth), tick by tick by nd.Filter; or plan the sensors without `memory`."
+            )
+
     def solved(self, log: Log, report: LogReport, first: int = 0, watched: Watched = None) -> Iterator[Solved]:
         """Yield what comes of a log, chunk by chunk.
 
@@ -135,9 +146,11 @@ class LogRunner:
         Raises:
             InputError: the log lacks what is needed, or holds what is no number; and as `Solver.solve_batch`.
             SingularSystemError: as `Solver.solve_batch`.
+            PlanError: the sensors have memory.
             UnplannedStateError: a contact state that has no plan.
             FileFormatError, MappingError, BackendError: the log, its mapping, or the backend's name.
         """
+        self.check_memory()
         options = self.options
         reading = Reading(self.systems, self.contacts, self.closed, options.differentiation, options.missing)
         run: Callable[..., Estimate | Diagnosis] | None = None
@@ -162,7 +175,12 @@ class LogRunner:
                 yield Solved(samples, estimate, diagnosis, chunk.following)
 
     def compile(self) -> None:
-        """Compile the plan, so that other processes find it in the cache."""
+        """Compile the plan, so that other processes find it in the cache.
+
+        Raises:
+            PlanError: the sensors have memory.
+        """
+        self.check_memory()
         tree, record = self.system.tree, Record.of(self.systems, self.contacts)
         rest = tree.neutral_configuration()[None], np.zeros((1, tree.nv)), np.zeros((1, len(record.measurement_names)))
         if isinstance(self.plans, Plan):
@@ -219,16 +237,7 @@ class LogRunner:
         """
         if self.options.missing == "drop":
             self._tell_dropped(report, samples)
-        if before and before // EVERY == (before + len(samples)) // EVERY:
-            return
-        looked = samples.at(slice(0, LOOKED_AT)) if before else samples
-        by_state = samples_by_state(looked)
-        for each, places in by_state.items():
-            system, y = self.systems[each], samples.record.own_readings(each, looked.y[places])
-            report.doubt(doubts_of_readings(system, looked.q[places], looked.qd[places], y))
-        whole = None if before else estimate
-        t = looked.t if looked.t is not None and len(looked.t) > 1 else None
-        report.doubt(doubts_of_motion(samples.record.tree, looked.q, looked.qd, whole, self.options.dt, t))
+        look_at(report, self.systems, samples, before, self.options.dt, estimate)
 
     def _tell_dropped(self, report: LogReport, samples: Samples) -> None:
         """Count in how many samples each sensor was dropped."""

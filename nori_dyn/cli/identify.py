@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ from nori_dyn.cli.common import (
     print_json,
 )
 from nori_dyn.cli.log_options import Missing
-from nori_dyn.errors import InputError
+from nori_dyn.errors import InputError, NoriError
 from nori_dyn.io.files import check_writable
 from nori_dyn.report.terminal import show
 from nori_dyn.tables import unbroken
@@ -159,29 +160,46 @@ def identify(
         curves=html is not None,
         backend=backend,
     )
-    notes: tuple[str, ...] = ()
-    if out is not None:
-        notes = save_robot(found.robot, robot, out)
-    if components_out is not None:
-        save_components(found.robot, components_out, (f"Identified from {', '.join(found.logs)}.",))
-    if html is not None:
-        save_html(found, html)
+    notes: list[str] = []
+
+    def save_own() -> None:
+        notes.extend(save_robot(found.robot, robot, out or ""))
+
+    writers: dict[str, tuple[Path | None, Callable[[], None]]] = {
+        "page": (html, lambda: save_html(found, html or "")),
+        "robot": (out, save_own),
+        "components": (
+            components_out,
+            lambda: save_components(found.robot, components_out or "", (f"Identified from {', '.join(found.logs)}.",)),
+        ),
+    }
+    written: dict[str, Path] = {}
+    problems: list[str] = []
+    for what, (path, write) in writers.items():
+        if path is not None:
+            try:  # what was found is worth more than the file that cannot hold it
+                write()
+                written[what] = path
+            except NoriError as error:
+                problems.append(str(error))
     if as_json:
-        written = {"robot": out, "components": components_out, "page": html}
-        files = {what: str(path) for what, path in written.items() if path is not None}
-        print_json({**found.to_dict(), "written": files, "notes_on_files": list(notes)})
-        return
-    said = [f"note: {note}" for note in notes] + _written(found, out, components_out, html)
-    if found.n_told < len(found.directions):
-        said.append(next_command("excite", "--robot", robot, "--parameters", parameters, "--out", "MOTION.csv"))
-    show(found.shown(), *said)
+        files = {what: str(path) for what, path in written.items()}
+        print_json({**found.to_dict(), "written": files, "notes_on_files": notes, "errors": problems})
+    else:
+        said = [f"note: {note}" for note in notes] + _written(found, written, out is None)
+        if found.n_told < len(found.directions):
+            said.append(next_command("excite", "--robot", robot, "--parameters", parameters, "--out", "MOTION.csv"))
+        show(found.shown(), *said)
+    for problem in problems:
+        typer.echo(f"failed: {problem}", err=True)
+    if problems:
+        raise typer.Exit(1)
 
 
-def _written(found: Identification, out: Path | None, components: Path | None, html: Path | None) -> list[str]:
+def _written(found: Identification, written: Mapping[str, Path], is_robot_kept: bool) -> list[str]:
     """Return what is said of files."""
-    files = (("Robot", out), ("Components", components), ("Page", html))
-    said = [f"{what} written to {unbroken(str(path))}." for what, path in files if path is not None]
-    if out is None and found.has_robot:
+    said = [f"{what.capitalize()} written to {unbroken(str(path))}." for what, path in written.items()]
+    if is_robot_kept and found.has_robot:
         said.append("Nothing of the robot was written: --out ROBOT.urdf does.")
     return said
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from nori_dyn.api.plan_set import PlanSet
     from nori_dyn.io.model_sensors import ModelSensor
     from nori_dyn.model.tree import KinematicTree
+
+
+MOST_NAMES = 4
+"""Joints that a note names; others are counted."""
 
 
 def info(
@@ -66,10 +70,10 @@ def info(
         show(_frames(tree))
         return
     try:
-        sensors, problem = model_sensors(what), ""
+        sensors, notes = model_sensors(what), [*_odd(tree)]
     except FileFormatError as error:  # the robot is usable without them
-        sensors, problem = (), f"its sensors cannot be read: {error}"
-    _show_tree(tree, sensors, problem, verbose, as_json)
+        sensors, notes = (), [*_odd(tree), f"its sensors cannot be read: {error}"]
+    _show_tree(tree, sensors, notes, verbose, as_json)
     if not as_json and any(sensor.entry for sensor in sensors):
         walks = any(sensor.type == "accelerometer" for sensor in sensors)  # an arm on a table needs none
         options = robot_options(Base.FLOATING if walks else base, lock, keep or ["sensors"], components, inertias)
@@ -84,7 +88,29 @@ def _frames(tree: KinematicTree) -> Table:
     return Table(f"Links and frames of {tree.name}", ("name", "fixed to"), rows, left=(0, 1))
 
 
-def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str, verbose: bool, as_json: bool) -> None:
+def _odd(tree: KinematicTree) -> Iterator[str]:
+    """Yield notes on joints whose limits the file does not tell, and on those that move nothing that has inertia."""
+    import numpy as np
+
+    from nori_dyn.recursions import crba
+
+    limited = {i for i, joint in enumerate(tree.joints) if np.isfinite(joint.room).any()}
+    kinds = ("revolute", "prismatic")
+    names = [tree.joint_names[i] for i, joint in enumerate(tree.joints) if joint.kind in kinds and i not in limited]
+    if names:
+        yield f"revolute or prismatic, and without limits: {listed(names, MOST_NAMES)}"
+    inertias = crba(tree, tree.random_configuration(0)).diagonal()
+    names = [name for name, at in zip(tree.joint_names, tree.v_slices, strict=True) if (inertias[at] <= 0).any()]
+    if names:
+        yield (
+            f"without inertia: all that moves with {listed(names, MOST_NAMES)}. Forward dynamics are singular: give "
+            "the links a mass, lock the joints, or add rotors"
+        )
+
+
+def _show_tree(
+    tree: KinematicTree, sensors: Sequence[ModelSensor], notes: Sequence[str], verbose: bool, as_json: bool
+) -> None:
     from nori_dyn.io.model_sensors import counted
     from nori_dyn.report.json_figures import tree_json
 
@@ -110,7 +136,7 @@ def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str
                     name: None if frame.on_world else tree.names[frame.link] for name, frame in tree.frames.items()
                 },
                 "sensors": listed,
-                "notes": [*tree.notes, *([problem] if problem else [])],
+                "notes": [*tree.notes, *notes],
             }
         )
         return
@@ -123,7 +149,7 @@ def _show_tree(tree: KinematicTree, sensors: Sequence[ModelSensor], problem: str
             (unbroken(s.name), s.type, unbroken(s.on), "" if s.entry else f"no row: {s.note}") for s in sensors
         )
         parts.append(Table("Sensors", ("name", "type", "on", "note"), rows, left=(0, 1, 2, 3)))
-    show(tree.shown(), *parts, *((f"note: {problem}",) if problem else ()))
+    show(tree.shown(), *parts, *(f"note: {note}" for note in notes))
 
 
 def _show_plans(plans: Plan | PlanSet, as_json: bool) -> None:

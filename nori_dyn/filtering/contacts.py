@@ -45,6 +45,7 @@ from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.remade import Uncopied
 from nori_dyn.solve.estimate import Layout
 from nori_dyn.solve.solver import Inputs, Outputs
 from nori_dyn.system.inputs import Missing, Weights, checked_state
@@ -60,7 +61,7 @@ KEPT_SWITCHES = 1000
 """How many switches a filter remembers."""
 
 
-class ContactFilter:
+class ContactFilter(Uncopied):
     """Estimates over time of a robot whose contacts are not told; not to be shared between threads.
 
     Attributes:

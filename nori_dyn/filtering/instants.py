@@ -14,6 +14,7 @@ from nori_dyn.filtering.square_root import Information, Motion, Updated, propaga
 from nori_dyn.filtering.tick import Said, Tick
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.filter_source import LARGEST_SQUARE
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.solve.contact_numbers import Closed, PlannedStates
 from nori_dyn.system.inputs import Missing, Weights, checked_state, checked_states
@@ -249,6 +250,7 @@ class Ticks:
             except SingularSystemError:
                 _refuse_pose(tick, places + first, q, qd, y)
                 raise
+            _refuse_large(found[number], first)
         return Instants(numbers, found, among)
 
     def _refuse(
@@ -273,6 +275,23 @@ def _refuse_pose(tick: Tick, numbers: Indices, q: Floats, qd: Floats, y: Floats)
                 f"tick {number}: the exact rows nearly have no unique solution at this pose, so that its readings tell "
                 "nothing. Leave it out."
             ) from None
+
+
+def _refuse_large(alike: Alike, first: int) -> None:
+    """Refuse ticks whose readings are too large to go on from.
+
+    Raises:
+        InputError: there is one; says which reading it is.
+    """
+    size = np.where(alike.weights > 0, np.sqrt(alike.weights) * np.abs(alike.tick.constants(alike.values)), 0.0)
+    is_large = (size >= np.sqrt(LARGEST_SQUARE / size.shape[1])).any(axis=1)
+    if is_large.any():
+        k = int(np.argmax(is_large))
+        name = alike.tick.freed.row_names[int(np.argmax(size[k]))]
+        raise InputError(
+            f"tick {first + int(alike.places[k])}: the reading of '{name}' is off by {size[k].max():.0e} of its "
+            "standard deviations, which is no number to go on from. Leave it out, as nan and with missing='drop'."
+        )
 
 
 class OverTime:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from nori_dyn.errors import InputError
-from nori_dyn.program.filter_source import LOOSE, SMALLEST_DECAY, ZERO_PIVOT
+from nori_dyn.program.filter_source import LARGEST_SQUARE, LOOSE, SMALLEST_DECAY, ZERO_PIVOT
 from nori_dyn.typing import Floats
 
 
@@ -186,7 +186,10 @@ def updated(before: Information, A: Floats, c: Floats, weights: Floats, n_s: int
     roots = np.sqrt(weights)
     # A reading that is missing may be nan.
     rows[len(before.R) :] = roots[:, None] * np.where(roots[:, None] > 0, np.column_stack([A, -c]), 0.0)
-    R, z, nis = triangular(rows)
+    with np.errstate(over="ignore"):
+        R, z, nis = triangular(rows)
+        readings = rows[len(before.R) :, n]
+        nis = nis if readings @ readings < LARGEST_SQUARE else np.nan
     pivots, known = np.abs(np.diag(R)), np.abs(np.diag(before.R))
     determined = pivots > 0
     degrees = int(np.count_nonzero(roots) + np.count_nonzero(known) - np.count_nonzero(determined))

@@ -137,6 +137,11 @@ class Tick:
         """Return what each of N states says, as numbers (N, n) that `formed` takes."""
         return np.asarray(self.rows.batch(Q, Qd, Y))
 
+    def constants(self, values: Floats) -> Floats:
+        """Return the constants c of the rows of sensors (..., p), of numbers (..., n_values) that `rows` computes."""
+        start = len(self.freed.rows.A)
+        return values[..., start : start + len(self.freed.row_names)]
+
     def formed(self, values: Floats) -> Said:
         """Return what the numbers (n_values,) that `rows` computes say."""
         rows, (_, n_v, _) = self.freed.rows, self.sizes

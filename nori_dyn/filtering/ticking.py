@@ -17,6 +17,7 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.program.native_filter import NativeTick
+from nori_dyn.program.remade import Uncopied
 from nori_dyn.solve.contact_numbers import Closed
 from nori_dyn.solve.estimate import Layout
 from nori_dyn.solve.solver import Inputs, Outputs
@@ -24,7 +25,7 @@ from nori_dyn.system.inputs import Missing, Weights, checked_state
 from nori_dyn.typing import Floats
 
 
-class Ticking(OverTime):
+class Ticking(Uncopied, OverTime):
     """Estimates tick by tick, on arrays that stay where they are.
 
     Attributes:

@@ -53,7 +53,9 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 def reason(error: Exception) -> str:
     """Return in a few words why a file cannot be read or written."""
-    return (isinstance(error, OSError) and error.strerror) or str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for it"
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -11,7 +11,7 @@ from nori_dyn.errors import FileFormatError
 from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.io.mjcf_sensors import mjcf_sensors
 from nori_dyn.io.model_sensors import ModelSensor
-from nori_dyn.io.robot_names import robot_by_name
+from nori_dyn.io.robot_names import robot_by_name, robots
 from nori_dyn.io.urdf import load_urdf
 from nori_dyn.io.urdf_sensors import urdf_sensors
 from nori_dyn.io.xml_file import read_xml
@@ -108,7 +108,7 @@ def robot_file(robot: str | os.PathLike[str]) -> tuple[Path, str]:
         ModelError: neither a file nor a known name, or a robot that cannot be downloaded.
     """
     path = Path(robot)
-    if not os.path.exists(path):
+    if not path.exists() or (path.is_dir() and os.fspath(robot) in robots()):
         path = robot_by_name(os.fspath(robot))
     root = str(read_xml(path).tag)
     if root not in LOADERS:

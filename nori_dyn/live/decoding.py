@@ -32,6 +32,9 @@ SIGNATURES = {
 STATES = "/joint_states"
 """The topic that is listened to where nothing else is said."""
 
+LARGEST = 1 << 18
+"""Bytes of a message, at most: one of the state of a robot has far fewer, and estimates wait while it is read."""
+
 LAYOUTS = 16
 """Layouts of one topic that are remembered: publishers of parts of a robot have one each."""
 
@@ -116,6 +119,7 @@ class Decoder:
         Raises:
             MalformedMessage: it is none.
         """
+        _check_size(payload)
         before = len(self.topic.columns), self.topic.is_stamped
         self.topic.look(payload)
         return before != (len(self.topic.columns), self.topic.is_stamped)
@@ -134,17 +138,23 @@ class Decoder:
         Raises:
             MalformedMessage: it is none, or one of these numbers is not finite.
         """
-        known = self._takers.setdefault(len(payload), [])
+        known = self._takers.get(len(payload), [])
         taker = next((taker for taker in known if taker.fits(payload)), None)
         if taker is None:
+            _check_size(payload)
             layout = layout_of(payload, self.topic.kind, self.topic.types, "cdr")
             paths = [column.removeprefix(self.topic.name) for column in self.columns]
             taker = _Taker(layout, self.topic.name, paths)
             known.insert(0, taker)
             del known[LAYOUTS:]
-            if len(self._takers) > LAYOUTS:
-                self._takers = {len(payload): known}
+            others = self._takers if len(self._takers) < LAYOUTS else {}
+            self._takers = {**others, len(payload): known}
         return taker.take(payload, arrived)
+
+
+def _check_size(payload: bytes) -> None:
+    if len(payload) > LARGEST:
+        raise MalformedMessage(f"it has {len(payload):,} bytes, and more than {LARGEST:,} are not read")
 
 
 class _Taker:

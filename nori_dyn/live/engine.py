@@ -85,10 +85,12 @@ def prepared(
 
     Raises:
         InputError: contacts or a monitor where there are none.
+        PlanError: the sensors have memory.
         UnknownSensorNameError: there is no such contact.
         BackendError: there is no such backend.
     """
     runner = LogRunner(plans, RunOptions(closed=closed, monitor=monitor, backend=backend))
+    runner.check_memory()
     if isinstance(plans, PlanSet):
         closed = None if closed is None else plans.sensors.contact_state(closed)
         many = plans.solver(backend).solve

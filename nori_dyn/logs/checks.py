@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from nori_dyn.algebra.arrays import all_finite
 from nori_dyn.errors import InputError, SaturatedReadingError, UnplannedStateError
 from nori_dyn.logs.samples import Samples, contact_states, shown_value
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import Missing
 from nori_dyn.typing import Booleans, Floats, Indices
+
+LARGEST = 1e50
+"""Numbers of a log from which on they are none: no robot has such in any unit, and their squares end in nothing."""
+
+
+def _is_wrong(values: Floats) -> Booleans:
+    """Return which numbers of a log are none."""
+    return ~(np.abs(values) < LARGEST)
+
+
+def _is_any_wrong(values: Floats) -> bool:
+    return not (np.max(values, initial=0.0) < LARGEST and np.min(values, initial=0.0) > -LARGEST)
 
 
 def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], left_out: dict[str, int]) -> Samples:
@@ -42,14 +55,14 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
         leave_out("in a gap of a stream of readings", (samples.silent[:, record.y] & is_needed).any(axis=1))
     if differentiated:
         places = [record.places[name] - record.y.start for name in differentiated]
-        has_motion = np.isfinite(samples.qd).all(axis=1)
+        has_motion = ~_is_wrong(samples.qd).any(axis=1)
         leave_out(
             "where time begins or jumps: no accelerations", ~np.isfinite(samples.y[:, places]).all(axis=1) & has_motion
         )
     for kind, values, part in (("q", samples.q, record.q), ("qd", samples.qd, record.qd)):
-        if all_finite(values):
+        if not _is_any_wrong(values):
             continue
-        wrong = ~np.isfinite(values) & ~left[:, None]
+        wrong = _is_wrong(values) & ~left[:, None]
         if missing == "drop":
             leave_out(f"{kind} is not a number", wrong.any(axis=1))
             continue
@@ -61,7 +74,10 @@ def usable(samples: Samples, missing: Missing, differentiated: tuple[str, ...], 
                 f"q and qd nothing can be said: --missing drop leaves such samples out ({n} of {len(samples)} read), "
                 "or fill them in."
             )
-    return samples if not left.any() else samples.at(~left)
+    samples = samples if not left.any() else samples.at(~left)
+    if missing == "drop" and _is_any_wrong(samples.y):
+        samples = replace(samples, y=np.where(_is_wrong(samples.y), np.nan, samples.y))
+    return samples
 
 
 def samples_by_state(samples: Samples) -> dict[ContactState, Indices | slice]:
@@ -87,11 +103,12 @@ def check_readings(samples: Samples, system: System, own: Floats, places: Indice
     Raises:
         InputError: one is no number, or saturated, and cannot be dropped, or is not to be; says where.
     """
-    if system.ranges is None and all_finite(own):
+    is_any_wrong = _is_any_wrong(own)
+    if system.ranges is None and not is_any_wrong:
         return
     is_exact = system.weight_of_readings < 0
     counts = is_exact if missing == "drop" else np.ones(system.ny, dtype=bool)
-    for k, j in np.argwhere(~np.isfinite(own) & counts)[:1].tolist():
+    for k, j in np.argwhere(_is_wrong(own) & counts)[:1].tolist():
         advice = "It holds exactly and cannot be left out: give the sensor a `sigma`; then" if is_exact[j] else "With"
         raise InputError(
             f"{_place(samples, places, k)}: '{system.measurement_names[j]}' is {shown_value(own[k, j])}. {advice} "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nori_dyn.errors import InputError
 from nori_dyn.logs.binding import Binding, BoundStream
 from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import BLOCK, Block
@@ -17,6 +18,9 @@ BRIDGED = 5.0
 
 AHEAD = 16 * BLOCK
 """Samples of the clock that wait for a stream before it is taken for silent."""
+
+MOST_TIMES = 1 << 26
+"""Times that a clock of so many a second makes between two samples, at most: 18 hours of 1 kHz."""
 
 
 @dataclass(slots=True)
@@ -195,7 +199,14 @@ def _resampled(binding: Binding, blocks: Iterable[Block], counts: Mapping[str, S
         if block.stream == binding.reference and len(new):
             if binding.rate is not None:
                 start = float(new[0]) if start is None else start
-                until = int(np.floor((new[-1] - start) * binding.rate + 1e-9)) + 1
+                n_times = (float(new[-1]) - start) * binding.rate
+                if not n_times - made < MOST_TIMES:
+                    raise InputError(
+                        f"{binding.where}: the times of '{block.stream}' go from {start:g} to {new[-1]:g} s, in which "
+                        f"`rate: {binding.rate:g}` would make {n_times - made:.3g} samples. Is the unit of the clock "
+                        "right? Without `rate` in the mapping, estimates are at the stream's own samples."
+                    )
+                until = int(np.floor(n_times + 1e-9)) + 1
                 last, until = new[-1], max(until, made)
                 new = np.minimum(
                     start + np.arange(made, until) / binding.rate, last

@@ -193,6 +193,9 @@ class _Walk:
                 size = fixed if node == ARRAY else self._length()
                 if sub == BASE and inner[0] == "string":
                     is_names = name in NAMES
+                    if is_names and size > LONGEST:
+                        what = f"'{below[1:]}' has {size:,} names"
+                        raise MalformedMessage(f"{what}, and more than {LONGEST:,} are not read")
                     texts = tuple(self._text(is_names) for _ in range(size))
                     names = texts if is_names and len(set(texts)) == size else names
                     continue

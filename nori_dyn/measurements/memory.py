@@ -26,7 +26,8 @@ SPEED = "qd"
 GROUP = "memory"
 """What rows of memory belong to in messages that count rows."""
 
-NotNegative = Annotated[FiniteFloat, Field(ge=0)]
+Walk = Annotated[FiniteFloat, Field(ge=0, le=1e12)]
+"""A walk; what is larger is no number of a robot in any unit, and its square none that can be computed with."""
 
 
 class Memory(BaseModel):
@@ -58,7 +59,7 @@ class Memory(BaseModel):
     of: str | Annotated[list[str], Field(min_length=1)]
     rate: str | None = None
     noise: Positive | list[Positive] | None = None
-    walk: NotNegative | list[NotNegative] = 0.0
+    walk: Walk | list[Walk] = 0.0
     time_constant: Positive | None = None
     sigma: Positive | list[Positive] | None = None
     mean: FiniteFloat | list[FiniteFloat] = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,16 +15,25 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from nori_dyn.errors import InvalidConfigError, NoriError, SensorConfigError, UnknownSensorNameError, named_contacts
+from nori_dyn.errors import (
+    InvalidConfigError,
+    NoriError,
+    NoriWarning,
+    SensorConfigError,
+    UnknownSensorNameError,
+    named_contacts,
+)
 from nori_dyn.measurements.base import Measurement
 from nori_dyn.measurements.binding import bound
 from nori_dyn.measurements.config_errors import Schema, config_error
 from nori_dyn.measurements.contacts import Contact, ContactState, contact_state
 from nori_dyn.measurements.dynamics_noise import DynamicsNoise
+from nori_dyn.measurements.frame_reading import LinkReading
 from nori_dyn.measurements.linear_relation import LinearRelation
 from nori_dyn.measurements.memory import Memory, beginnings
 from nori_dyn.measurements.registry import measurement_types
 from nori_dyn.measurements.summary import sensors_document
+from nori_dyn.model.joints import Free
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
@@ -194,11 +204,15 @@ class SensorSet(Shown):
             )
         equations: list[Equation] = []
         for number, measurement in enumerate(self.measurements, start=1):
+            what = f"sensors '{self.name}', measurement {number} ({measurement.type}):"
             try:
-                equations.extend(bound(measurement, tree))
+                rows = bound(measurement, tree)
             except NoriError as error:
-                error.args = (f"sensors '{self.name}', measurement {number} ({measurement.type}): {error}",)
+                error.args = (f"{what} {error}",)
                 raise
+            if not rows and isinstance(measurement, LinkReading) and measurement.value is None:
+                warnings.warn(f"{what} it reads nothing on robot '{tree.name}'.{_why(tree)}", NoriWarning, stacklevel=4)
+            equations.extend(rows)
         for name, memory in self.memory:
             with self._naming(name):
                 equations.extend(memory.speeds(tree))
@@ -237,6 +251,12 @@ class SensorSet(Shown):
         except NoriError as error:
             error.args = (f"sensors '{self.name}', memory '{memory}': {error}",)
             raise
+
+
+def _why(tree: KinematicTree) -> str:
+    """Return why a selector may leave no link."""
+    is_fixed = not any(isinstance(joint, Free) for joint in tree.joints)
+    return " Its base is fixed: base='floating' loads it with one that moves." if is_fixed else ""
 
 
 def _named(

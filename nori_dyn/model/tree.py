@@ -129,6 +129,10 @@ class KinematicTree(Shown):
         I = np.array(self.I, dtype=float)
         if I.shape != (n, 6, 6):
             raise ModelError(f"robot '{self.name}': spatial inertias of shape {I.shape}, expected {(n, 6, 6)}.")
+        for name, inertia, X in zip(self.names, I, self.X_tree, strict=True):
+            for what, numbers in (("spatial inertia", inertia), ("place on its parent", np.append(X.E, X.r))):
+                if not np.isfinite(numbers).all():
+                    raise ModelError(f"robot '{self.name}', link '{name}': its {what} is not finite.")
         for name, frame in self.frames.items():
             if not WORLD <= frame.link < n:
                 raise ModelError(f"frame '{name}' is fixed to link number {frame.link}, of {n} links.")

@@ -235,6 +235,8 @@ class Writer:
         head, n = pack.nodes[0], len(pack.nodes)
         if self._chunk.get(head) == chunk:
             return self._local(head)
+        if pack.op is Op.INPUT:  # one that is an output, too, has a place there, but is written last
+            return None
         if pack.op in GIVEN:
             places = [self._slot.get(i, -n) for i in pack.nodes]
             return f"*(const u{n} *)(w + {places[0]})" if places == [*range(places[0], places[0] + n)] else None

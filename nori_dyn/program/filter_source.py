@@ -17,6 +17,10 @@ from nori_dyn.program.filter_template import FILTER, INCLUDES
 ZERO_PIVOT = 1e-11
 """The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
 
+LARGEST_SQUARE = 1e280
+"""Readings whose squares, each over its variance, add up to as much or more are taken for no numbers: what they leave
+in what is known would overflow at a later tick."""
+
 SMALLEST_DECAY = 1e-8
 """Decays are taken for this at the least: what was known divides by them, and of what is left nobody sees less."""
 
@@ -105,6 +109,7 @@ def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:
         "S_APART": int(not of_s & of_v),
         "N_WORK": shape.n_work(lanes),
         "ZERO_PIVOT": ZERO_PIVOT,
+        "LARGEST_SQUARE": LARGEST_SQUARE,
         "SMALLEST_DECAY": SMALLEST_DECAY,
         "LOOSE": LOOSE,
     }

@@ -232,7 +232,7 @@ static void solve_rows(filter *at, int rank) {
 SEEN int update(filter *at) {
     workspace *const w = (workspace *)at->work;
     double *const M = (double *)w->rows;
-    double over = 1, under = 1;
+    double over = 1, under = 1, readings = 0;
     int more = 0, less = 0;
     memset(w->rows, 0, sizeof w->rows);
     at->degrees = 0;
@@ -249,7 +249,8 @@ SEEN int update(filter *at) {
     for (int i = 0; i < P; ++i) w->roots[i] = sqrt(at->weights[i]);
     for (int i = 0; i < P; ++i) {
         if (w->roots[i] == 0) continue;
-        M[WIDTH * sensor_row[i] + N] = -w->roots[i] * at->c[i];
+        const double reading = M[WIDTH * sensor_row[i] + N] = -w->roots[i] * at->c[i];
+        readings += reading * reading;
         multiply(&over, &more, at->weights[i]);
         ++at->degrees;
     }
@@ -258,6 +259,7 @@ SEEN int update(filter *at) {
         M[entry_place[e]] = root == 0 ? 0 : root * at->A[e];
     }
     const int rank = triangular(ROWS, w->rows, row_ends, at->pivots, &at->nis, w);
+    if (!(readings < LARGEST_SQUARE)) at->nis = NAN;
     at->degrees -= rank;
     for (int j = 0; j < N; ++j) if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
     at->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - at->nis

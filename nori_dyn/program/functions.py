@@ -31,6 +31,7 @@ from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
+from nori_dyn.program.remade import Remade
 from nori_dyn.program.row_plan import row_plan
 from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
@@ -48,7 +49,7 @@ def unwatched(title: str) -> Iterator[Progress]:
     yield lambda stage, done=None: None
 
 
-class CompiledFunction:
+class CompiledFunction(Remade):
     """A function of a robot as a straight-line program. Not to be shared between threads.
 
     Attributes:

@@ -14,6 +14,7 @@ from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
 from nori_dyn.program.layout import output_parts
 from nori_dyn.program.monitoring import DRIFT, FLOOR, ROUNDING, SCALE, Judged
+from nori_dyn.program.remade import Remade
 from nori_dyn.program.tracing import Traced
 from nori_dyn.solve.covariance import Covariance
 from nori_dyn.solve.diagnosis import Diagnosis, Fault, spreads
@@ -23,7 +24,7 @@ from nori_dyn.system.inputs import Missing, State, Weights, checked_state, check
 from nori_dyn.typing import Booleans, Floats
 
 
-class Monitor:
+class Monitor(Remade):
     """Judges estimates and readings. Cheap to make once compiled; not to be shared between threads.
 
     Estimates are those of the solver. A sensor whose weight is 0 has no part in them and no residual; what no other

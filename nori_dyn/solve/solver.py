@@ -17,6 +17,7 @@ from nori_dyn.program.backends.base import RCOND_LIMIT, Status
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.remade import Remade
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver_summary import solver_document
 from nori_dyn.system.builder import System
@@ -75,7 +76,7 @@ class Outputs(Arrays):
     """The arrays that `tick` writes, by the names of the outputs."""
 
 
-class Solver(Shown):
+class Solver(Remade, Shown):
     """Runs a plan on states. Cheap to make; not to be shared between threads.
 
     Attributes:

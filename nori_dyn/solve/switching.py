@@ -13,6 +13,7 @@ from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.backends.base import Status
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.remade import Remade
 from nori_dyn.solve.contact_numbers import Closed, ClosedInAll, PlannedStates
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.solver import Inputs, Outputs, Singular, Solver, check_singular
@@ -23,7 +24,7 @@ from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats, Indices
 
 
-class SwitchingSolver(Shown):
+class SwitchingSolver(Remade, Shown):
     """Runs the plans of several contact states on the same arrays. Not to be shared between threads.
 
     All programs are compiled when it is made, unless it is not to wait; then neither a switch nor a tick plans or
@@ -100,6 +101,15 @@ class SwitchingSolver(Shown):
 
     def __repr__(self) -> str:
         return f"SwitchingSolver({len(self.states)} contact states, backend='{self.backend}')"
+
+    def __reduce__(self) -> Any:
+        make, arguments, inputs = super().__reduce__()
+        return make, arguments, (inputs, self.states[self._number])
+
+    def __setstate__(self, kept: Any) -> None:
+        inputs, state = kept
+        super().__setstate__(inputs)
+        self.switch(state)
 
     def shown(self) -> Document:
         return switching_document(self)

@@ -51,6 +51,10 @@ OUTSIDE = {
 """Where the tests of a room are that has none in `unit`."""
 
 
+INHERITED: list[Reach] = []
+"""What was measured; processes have it from the first."""
+
+
 def main() -> None:
     """Draw, try, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.splitlines()[0])
@@ -59,14 +63,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(".mutants"), help="what is measured and found, kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time")
     options = parser.parse_args()
-    reach = measured(options.folder)
+    INHERITED.append(measured(options.folder))
     found = options.folder / f"found-{options.seed}.json"
     known = json.loads(found.read_text()) if found.exists() else {}
     mutants = {str(mutant): mutant for mutant in drawn(options.n, options.seed)}
     left = [(name, mutant) for name, mutant in mutants.items() if name not in known]
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(options.jobs, context, copied_tree) as pool:
-        for done in as_completed([pool.submit(tried, reach, name, mutant) for name, mutant in left]):
+        for done in as_completed([pool.submit(tried, name, mutant) for name, mutant in left]):
             name, who = done.result()
             known[name] = who
             found.write_text(json.dumps(known, indent=1))
@@ -92,8 +96,9 @@ def copied_tree() -> None:
         importlib.import_module(module)
 
 
-def tried(reach: Reach, name: str, mutant: Mutant) -> tuple[str, tuple[str, str]]:
+def tried(name: str, mutant: Mutant) -> tuple[str, tuple[str, str]]:
     """Return who finds a fault, and by which test."""
+    (reach,) = INHERITED
     source = mutant.path.read_text()
     mutant.path.write_text(mutant.site.applied(source))
     try:

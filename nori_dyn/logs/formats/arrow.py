@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +25,9 @@ BUFFER = 1 << 16
 
 GROUP = 1 << 15
 """Samples of a row group of Parquet."""
+
+LARGEST_BATCH, EXPANDS = 1 << 30, 16
+"""Bytes that a record batch may have in memory, and how many times those of its file, whichever is more."""
 
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
@@ -79,10 +83,16 @@ class ArrowSource(Source):
     def _opened(self) -> tuple[Any, int | None]:
         """Return the schema, and the number of samples where it is known."""
         with pa.memory_map(str(self.path)) as file:
-            if not _is_file(self.path):
-                return pa.ipc.open_stream(file).schema, None
-            reader = pa.ipc.open_file(file)
-            return reader.schema, sum(reader.get_batch(k).num_rows for k in range(reader.num_record_batches))
+            is_file = _is_file(self.path)
+            schema = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema
+            sizes = _rows_of_batches(file, 8 if is_file else 0)
+            width, size = len(schema) * 8, self.path.stat().st_size
+            if (most := max(sizes, default=0) * width) > max(LARGEST_BATCH, EXPANDS * size):
+                raise FileFormatError(
+                    f"{self.path}: {size / 1e3:,.0f} kB of it expand to {most / 1e9:,.1f} GB at once. Write it in "
+                    "record batches of some thousand rows."
+                )
+            return schema, sum(sizes) if is_file else None
 
     def _batches(self, fields: Sequence[str], first: int) -> Iterator[Any]:
         """Yield record batches with some fields, from a sample on."""
@@ -140,7 +150,7 @@ class _damage:
         if isinstance(error, PermissionError | IsADirectoryError):
             raise FileFormatError(f"{self._path}: cannot be read: {reason(error)}.") from None
         if isinstance(error, pa.ArrowException | OSError | ValueError | KeyError | MemoryError):
-            why = " ".join(str(error).split()).rstrip(".")
+            why = " ".join(reason(error).split()).rstrip(".")
             raise FileFormatError(f"{self._path}: is damaged, or not what its name says: {why}.") from None
 
 
@@ -157,6 +167,29 @@ def _unit(each: Any) -> str:
 def _is_file(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(6) == b"ARROW1"
+
+
+def _rows_of_batches(file: Any, start: int) -> list[int]:
+    """Return the rows of each record batch of a file or stream, by the headers alone: nothing is decompressed.
+
+    Source: Apache Arrow columnar format 1.5, "Encapsulated message format", and the flatbuffers of `Message.fbs`.
+    """
+    file.seek(start)
+    rows: list[int] = []
+    for message in pa.ipc.MessageReader.open_stream(file):
+        if message.type == "record batch":
+            header = message.metadata.to_pybytes()
+            (batch,) = struct.unpack_from("<I", header, at := _entry(header, struct.unpack_from("<I", header)[0], 2))
+            rows += struct.unpack_from("<q", header, length) if (length := _entry(header, at + batch, 0)) else (0,)
+    return rows
+
+
+def _entry(data: bytes, table: int, number: int) -> int:
+    """Return where an entry of a table of a flatbuffer stands; 0 where it has none."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    (size,) = struct.unpack_from("<H", data, vtable)
+    (offset,) = struct.unpack_from("<H", data, vtable + 4 + 2 * number) if 4 + 2 * number < size else (0,)
+    return table + offset if offset else 0
 
 
 def _is_number(kind: Any) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -126,6 +128,15 @@ def _told(error: Exception) -> str:
     return f"{text}."
 
 
+@contextmanager
+def _of_the_disk() -> Iterator[None]:
+    """Make errors of SQLite those of a disk that they are of."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(str(error)) from None
+
+
 class Bag2Writer(MessageWriter):
     """Estimates as a bag of ROS 2: a folder with an SQLite file and `metadata.yaml`."""
 
@@ -135,9 +146,11 @@ class Bag2Writer(MessageWriter):
         if self.path.is_dir():
             shutil.rmtree(self.path)
         self._bag = self._new()
-        self._bag.open()
         store = typestore_of(self.encoding)
-        self._connections = {topic: self._bag.add_connection(topic, kind, typestore=store) for topic, kind in topics}
+        with _of_the_disk():
+            self._bag.open()
+            add = self._bag.add_connection
+            self._connections = {topic: add(topic, kind, typestore=store) for topic, kind in topics}
 
     def _new(self) -> Any:
         bag = Bag2File(self.path, version=9)
@@ -146,11 +159,13 @@ class Bag2Writer(MessageWriter):
         return bag
 
     def _put(self, topic: str, time: int, data: bytes) -> None:
-        self._bag.write(self._connections[topic], time, data)
+        with _of_the_disk():
+            self._bag.write(self._connections[topic], time, data)
 
     def close(self) -> None:
-        self._begin(0)
-        self._bag.close()
+        with _of_the_disk():
+            self._begin(0)
+            self._bag.close()
 
 
 class Bag1Writer(Bag2Writer):

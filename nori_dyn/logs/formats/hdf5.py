@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ class Hdf5Source(ArraySource):
     separator: ClassVar[str] = "/"
 
     def __init__(self, path: Path, turns: bool = False) -> None:
+        self.path = path
         try:
             self._file = h5py.File(path, "r")
         except FileNotFoundError:
@@ -51,8 +53,11 @@ class Hdf5Source(ArraySource):
         self._file.close()
 
     def _series(self, file: Any, is_matlab: bool) -> Iterator[Series]:
+        links: list[tuple[str, Any]] = []
+        file.visititems_links(lambda name, link: links.append((name, link)))
         found: list[tuple[str, Any]] = []
         file.visititems(lambda name, each: found.append((name, each)) if isinstance(each, h5py.Dataset) else None)
+        self._refuse_others(links, found)
         for name, each in found:
             kind = _text(each.attrs.get("MATLAB_class"))
             is_number = each.dtype.kind in "biuf" and each.shape
@@ -65,6 +70,24 @@ class Hdf5Source(ArraySource):
                 labels = tuple(f"{own}:{element}" for element in _elements(file, group))
             units = _texts(each.attrs.get("units", each.attrs.get("unit")))
             yield Series(dotted, each.shape, partial(part_of, each), own, labels, units)
+
+    def _refuse_others(self, links: Sequence[tuple[str, Any]], found: Sequence[tuple[str, Any]]) -> None:
+        """Refuse what brings in other files: who makes a log would choose which files its reader reads."""
+        for name, link in links:
+            if isinstance(link, h5py.ExternalLink):
+                raise self._outside(name, "is a link to", link.filename)
+        for name, each in found:
+            if each.external:
+                raise self._outside(name, "has its numbers in", each.external[0][0])
+            sources = each.virtual_sources() if each.is_virtual else ()
+            if other := next((source.file_name for source in sources if source.file_name != "."), None):
+                raise self._outside(name, "is made of", other)
+
+    def _outside(self, name: str, how: str, other: str) -> FileFormatError:
+        return FileFormatError(
+            f"{self.path}: '{name}' {how} another file, '{other}', and a log brings in no others. Copy its numbers "
+            "into the log, by h5repack or h5py."
+        )
 
 
 class Mat73Source(Hdf5Source):
@@ -106,7 +129,8 @@ class Hdf5Writer(Writer):
 
     def __init__(self, path: Path, schema: Schema) -> None:
         super().__init__(path, schema)
-        self._file = h5py.File(path, "w")
+        self._disk = _Disk(path)
+        self._file = h5py.File(self._disk, "w")
         self._arrays: dict[str, Any] = {}
         self._file.attrs.update(schema.metadata)
         if schema.has_time:
@@ -130,6 +154,57 @@ class Hdf5Writer(Writer):
             n = len(array)
             array.resize(n + len(own), axis=0)
             array[n:] = own
+            self._disk.check()
 
     def close(self) -> None:
         self._file.close()
+        self._disk.close()
+        self._disk.check()
+
+
+class _Disk(io.FileIO):
+    """A file that HDF5 writes, which tells of a full disk afterwards: the library crashes where it is told at once.
+
+    Args:
+        path: the file.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "w+")
+        self._problem: OSError | None = None
+
+    def check(self) -> None:
+        """Raise what went wrong since the file was opened.
+
+        Raises:
+            OSError: something was not written.
+        """
+        if self._problem is not None:
+            raise self._problem
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data)
+        size = left.nbytes
+        try:
+            while left.nbytes and self._problem is None:
+                left = left[super().write(left) :]
+        except OSError as error:
+            self._problem = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self._problem = error
+            return size or 0
+
+    def readinto(self, data: Any) -> int:
+        n = super().readinto(data) or 0
+        if n < len(data) and self._problem is not None:
+            data[n:] = bytes(len(data) - n)  # of what was not written
+            return len(data)
+        return n

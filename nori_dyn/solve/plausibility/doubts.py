@@ -37,10 +37,19 @@ def doubts(
     return *doubts_of_readings(system, q, qd, y), *doubts_of_motion(system.tree, q, qd, estimate, dt, t)
 
 
-def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats) -> tuple[Doubt, ...]:
-    """Return what is not likely about each sample by itself; for the arguments see `doubts`."""
+def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats, by_model: bool = True) -> tuple[Doubt, ...]:
+    """Return what is not likely about each sample by itself; see `doubts`.
+
+    Args:
+        system: the system that the log is for.
+        q: configurations (N, nq), finite.
+        qd: velocities (N, nv), finite.
+        y: readings (N, ny); nan where there is none.
+        by_model: whether readings are to fit together by the model, which is in doubt itself where it is identified.
+    """
     with np.errstate(all="ignore"):  # what overflows is doubted for that
-        return *limits(system.tree, q), *readings(system, y), *inconsistency(system, q, qd, y)
+        fit = inconsistency(system, q, qd, y) if by_model else ()
+        return *limits(system.tree, q), *readings(system, y), *fit
 
 
 def doubts_of_motion(

@@ -1,0 +1,283 @@
+"""What was wrong, ended in a traceback or brought in other files without a word, and is told or refused now."""
+
+import copy
+import errno
+import pickle
+import sqlite3
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.errors import FileFormatError, ModelError, PlanError, SensorConfigError
+from nori_dyn.live.decoding import LARGEST, Decoder
+from nori_dyn.live.engine import prepared
+from nori_dyn.logs.clock import MOST_TIMES
+from nori_dyn.logs.message_kinds import MalformedMessage
+from nori_dyn.logs.message_layout import LONGEST
+from nori_dyn.logs.registry import open_log
+from nori_dyn.logs.writer import Field, Schema
+from tests.messages_of_ros import JOINT_STATE, joint_state
+from tests.robots import load
+from tests.systems import sensor_set
+from tests.tolerances import SOLVED, assert_close
+
+ARM = nd.autotree(2)
+UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
+TORQUES = {"type": "joint_torque", "joints": "all", "sigma": 0.5}
+SPEED = {"of": "qd", "rate": "qdd", "noise": 0.001}
+
+
+def observer(**walk: float) -> nd.Plan:
+    """Return the plan of an arm whose torques have offsets that walk."""
+    content = {"name": "observer", "measurements": [TORQUES | {"offset": {"sigma": 20}}, UNLOADED]}
+    sensors = nd.SensorSet.from_dict(
+        content | {"memory": {"speed": SPEED, "push": {"of": "offset", "walk": 1.0} | walk}}
+    )
+    return nd.plan(nd.System(ARM, sensors), outputs=["qdd", "offset"])
+
+
+def log_of(path: Path, n: int = 50, **numbers: np.ndarray) -> Path:
+    """Write a log of the arm at rest, but for some numbers."""
+    zeros = {name: np.zeros((n, 2)) for name in ("q", "qd", "qdd", "tau")}
+    np.savez(path, **{"t": 0.01 * np.arange(n)} | zeros | numbers)
+    return path
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Memory that estimates of single instants leave out: offsets were exactly 0.
+
+
+def test_memory_is_refused_by_name_where_it_would_be_left_out(tmp_path):
+    plan, log = observer(), log_of(tmp_path / "log.npz")
+    for run in (lambda: nd.estimate(log, plan), lambda: prepared(plan)):
+        with pytest.raises(PlanError, match=r"`memory` of .*offset:tau:joint1.*nori-dyn filter"):
+            run()
+    assert nd.smooth(log, plan).memory is not None
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Weights in the lanes of limbs that are pivots themselves were read where the tick before had left them.
+
+
+def test_a_quadruped_on_four_feet_whose_torques_alone_are_asked_for():
+    tree, sensors = load("solo12", "floating"), nd.sensors("quadruped_contacts")
+    plan = nd.plan(nd.System(tree, sensors.in_contact(*sensors.contact_names)), outputs=["tau"])
+    native, other, rng = plan.solver("native"), plan.solver("numpy"), np.random.default_rng(0)
+    for _ in range(5):
+        weights = plan.system.weights * 10 ** rng.uniform(-0.8, 0.8, size=plan.system.n_weights)
+        state = tree.random_configuration(rng), rng.normal(size=tree.nv), rng.normal(size=plan.system.ny), weights
+        assert_close(native.solve(*state).tau, other.solve(*state).tau, SOLVED)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Numbers that no robot has
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+def test_a_reading_too_large_to_go_on_from_is_refused_at_its_tick_and_does_no_harm_later(backend):
+    """Natively it was `ok`, and made the next tick fail."""
+    ticking, without = (nd.Filter(observer(), dt=0.001, backend=backend) for _ in range(2))
+    for k in range(6):
+        ticking.inputs.y[:] = [1e200 if k == 2 else 1.0, 1.0]
+        without.inputs.y[:] = [np.nan if k == 2 else 1.0, 1.0]
+        assert ticking.tick().ok == without.tick().ok == (k != 2)
+    assert_close(ticking.outputs.offset, without.outputs.offset, SOLVED)
+    with pytest.raises(nd.InputError, match="tick 2: the reading of 'tau:joint1' is off by 2e\\+200"):
+        ticking.over(None, *np.zeros((2, 4, 2)), np.array([[1.0, 1], [1, 1], [1e200, 1], [1, 1]]))
+
+
+@pytest.mark.parametrize("name", ["q", "qd", "qdd", "tau"])
+def test_a_log_with_a_number_that_no_robot_has_is_refused_with_its_place(tmp_path, name):
+    """An OverflowError before."""
+    numbers = np.random.default_rng(0).normal(size=(50, 2))
+    numbers[5, 0] = 1e160
+    log = log_of(tmp_path / "log.npz", **{name: numbers})
+    with pytest.raises(nd.InputError, match=r"sample 5: .*1e\+160"):
+        nd.identify(log, ARM)
+
+
+def test_a_walk_and_a_model_of_such_numbers_are_refused():
+    with pytest.raises(SensorConfigError, match=r"memory\.push\.walk"):
+        observer(walk=1e300)
+    with pytest.raises(ModelError, match="link 'link2': its spatial inertia is not finite"):
+        ARM.replace(I=ARM.I * [[[1.0]], [[np.nan]]])
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Copies
+
+
+def test_what_is_compiled_is_copied_and_unpickled_with_what_it_was_given():
+    weighed = nd.plan(
+        nd.System(ARM, sensor_set(TORQUES, {"type": "joint_acceleration", "joints": "all", "sigma": 1}, UNLOADED))
+    )
+    makers = [weighed.solver, lambda: nd.compile(nd.rnea, ARM), lambda: weighed.derivative("q"), weighed.solver]
+    for number, make in enumerate(makers):
+        made = make()
+        for name, array in vars(made.inputs).items():
+            array[...] = 0.3 if name != "weights" else 2.0
+        made.tick()
+        outputs = made.outputs if not hasattr(made.outputs, "__dict__") else vars(made.outputs).values()
+        for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))) if number else (copy.copy(made),):
+            other.tick()
+            others = other.outputs if not hasattr(other.outputs, "__dict__") else vars(other.outputs).values()
+            for one, two in zip(
+                np.atleast_1d(outputs) if isinstance(outputs, np.ndarray) else outputs, others, strict=True
+            ):
+                np.testing.assert_array_equal(one, two)
+                assert not np.shares_memory(one, two)
+    with pytest.raises(nd.InputError, match="a Filter holds what it has learned"):
+        copy.copy(nd.Filter(observer(), dt=0.01))
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Files
+
+
+def test_hdf5_brings_in_no_other_files(tmp_path):
+    """Bytes of a private file came out as readings."""
+    h5py = pytest.importorskip("h5py")
+    (tmp_path / "secret.bin").write_bytes(np.arange(100.0).tobytes())
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["q"] = np.ones((50, 2))
+
+    def outside(file):
+        file.create_dataset("q", (50, 2), "f8", external=[(str(tmp_path / "secret.bin"), 0, 800)])
+
+    def virtual(file):
+        layout = h5py.VirtualLayout((50, 2), "f8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "q", (50, 2))
+        file.create_virtual_dataset("q", layout)
+
+    def link(file):
+        file["arm/q"] = h5py.ExternalLink("other.h5", "q")
+
+    for name, make, other in (("a", outside, "secret.bin"), ("b", virtual, "other.h5"), ("c", link, "other.h5")):
+        for ending in (".h5", ".mat"):
+            path = tmp_path / f"{name}{ending}"
+            with h5py.File(path, "w", userblock_size=0) as file:
+                file["t"] = np.arange(50.0)
+                make(file)
+            with pytest.raises(FileFormatError, match=f"q' .* another file, '.*{other}'"):
+                open_log(str(path))
+
+
+SCHEMA = Schema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {"robot": "arm"})
+WRITE = """
+import resource, signal, sys
+import numpy as np
+from pathlib import Path
+from nori_dyn.logs.registry import writer_of
+from tests.regressions.test_in_silence import SCHEMA
+t, values = np.arange(5000.0), np.random.default_rng(0).normal(size=(5000, 2))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+for ending in sys.argv[2:]:
+    for size in (3_000, 40_000):
+        path = Path(sys.argv[1]) / f"{size}.{ending}"
+        kind = writer_of(path)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        try:
+            with kind(path, SCHEMA) as file:
+                for _ in range(4):
+                    file.write(t, {"tau": values})
+        except OSError:
+            print(ending)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+"""
+
+
+def test_a_disk_that_is_full_is_an_error_of_the_disk_in_every_format(tmp_path):
+    """HDF5 ended by SIGSEGV, bags with SQLite's own error."""
+    for module in ("h5py", "mcap", "pyarrow", "rosbags"):
+        pytest.importorskip(module)
+    endings = ["h5", "ros2", "csv", "parquet", "feather", "npz", "mat", "mcap", "bag"]
+    command = [sys.executable, "-W", "error", "-c", WRITE, str(tmp_path), *endings]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert (ran.returncode, ran.stdout.split()) == (0, [each for each in endings for _ in range(2)]), ran.stderr
+
+
+def test_a_record_batch_that_expands_without_bounds_is_refused_before_it_does(tmp_path):
+    """231 KB took 2.7 GB."""
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"t": pa.array(np.zeros((1 << 27) + 1, dtype=np.int8))})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with (
+        pa.OSFile(str(tmp_path / "log.feather"), "wb") as file,
+        pa.ipc.new_file(file, table.schema, options=options) as w,
+    ):
+        w.write_table(table)
+    with pytest.raises(FileFormatError, match=r"kB of it expand to 1\.1 GB at once"):
+        open_log(str(tmp_path / "log.feather"))
+
+
+def test_a_clock_that_would_make_samples_without_an_end_is_refused(tmp_path):
+    log = log_of(tmp_path / "log.npz", n=3, t=np.array([0.0, 1.0, 1e12]))
+    mapping = {"clock": {"rate": 100}}
+    plan = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"])
+    with pytest.raises(nd.InputError, match=r"`rate: 100` would make 1e\+14 samples"):
+        nd.estimate(nd.read_log(log, mapping), plan)
+    assert MOST_TIMES < 1e12 * 100
+
+
+# --------------------------------------------------------------------------------------------------------------
+# The live stream
+
+
+def test_messages_of_any_size_are_checked_for_that_before_they_are_read():
+    """Five of 200,000 names stalled estimates for seconds."""
+    decoder = Decoder("/joint_states", JOINT_STATE)
+    for n, why in ((LONGEST + 1, "4,097 names, and more than 4,096"), (LARGEST // 4, "more than 262,144 are not read")):
+        payload = joint_state(0.0, ["j"] * n)
+        for read in (decoder.look, lambda data: decoder.decode(data, 0.0)):
+            with pytest.raises(MalformedMessage, match=why):
+                read(payload)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Plausibility
+
+
+def test_a_log_in_other_units_is_doubted_where_it_is_identified_from_too(tmp_path):
+    tree, t = load("ur5"), 0.01 * np.arange(300)
+    speeds = np.linspace(1, 3, tree.nv)
+    phases = np.outer(t, speeds) + np.arange(tree.nv)
+    q, qd, qdd = 2 * np.sin(phases), 2 * speeds * np.cos(phases), -2 * speeds**2 * np.sin(phases)
+    tau = np.array([nd.rnea(tree, *state) for state in zip(q, qd, qdd, strict=True)])
+    for words, angle, time in (
+        ("", 1, 1),
+        ("Angles look like degrees", 180 / np.pi, 1),
+        ("is the step of time right", 1, 1e3),
+    ):
+        np.savez(tmp_path / "log.npz", t=t * time, q=q * angle, qd=qd * angle, qdd=qdd * angle, tau=tau)
+        found = nd.identify(tmp_path / "log.npz", tree, ["friction"], physical=False)
+        told = [each for each in found.doubts if each.startswith("log.npz: ")]
+        assert any(words in each for each in told) if words else not told
+
+
+def test_sensors_of_a_base_that_does_not_move_are_told():
+    with pytest.warns(nd.NoriWarning, match="it reads nothing on robot .* Its base is fixed"):
+        nd.System(ARM, "floating_base")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nd.System(nd.autotree(2), "inverse_dynamics")
+
+
+def test_a_folder_does_not_hide_a_robot(tmp_path, monkeypatch):
+    load("panda")
+    (tmp_path / "panda").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert nd.load_robot("panda", locked=["panda_finger_joint1", "panda_finger_joint2"]).nv == 7
+
+
+def test_memory_that_runs_out_is_no_damage():
+    from nori_dyn.io.files import reason
+
+    assert reason(MemoryError()) == "there is not enough memory for it"
+    assert reason(OSError(errno.ENOSPC, "No space left on device")) == "No space left on device"
+    assert reason(ValueError()) == "ValueError"
+    assert reason(sqlite3.OperationalError("locked")) == "locked"
