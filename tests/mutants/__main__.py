@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from bisect import bisect
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -31,13 +32,19 @@ WHO = SHORT, LONG, NOBODY = "make test", "make test-all alone", "nobody"
 MOST = 120.0
 """Time [s] that the short tests which look for a fault take without it, at most; those that come after are left out."""
 
-PATIENCE = 30
+LONGEST = 600.0
+"""Time [s] that all tests of a room take at most."""
+
+PATIENCE = 3
 """Times the processor time that tests take without a fault, plus a minute: then it is a loop without an end."""
+
+BROKEN = 70
+"""What a process returns in which pytest itself did not run."""
 
 NO_TESTS = 5
 """What pytest returns where none is selected."""
 
-IMPORTED = ("hypothesis", "pydantic", "pytest", "rich.console", "scipy.linalg", "scipy.sparse.linalg", "typer")
+IMPORTED = ("pydantic", "pytest", "rich.console", "scipy.linalg", "scipy.sparse.linalg", "typer")
 """What takes long to import, and no fault changes."""
 
 OUTSIDE = {
@@ -51,10 +58,6 @@ OUTSIDE = {
 """Where the tests of a room are that has none in `unit`."""
 
 
-INHERITED: list[Reach] = []
-"""What was measured; processes have it from the first."""
-
-
 def main() -> None:
     """Draw, try, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.splitlines()[0])
@@ -63,14 +66,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(".mutants"), help="what is measured and found, kept")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time")
     options = parser.parse_args()
-    INHERITED.append(measured(options.folder))
+    reach = measured(options.folder)
     found = options.folder / f"found-{options.seed}.json"
     known = json.loads(found.read_text()) if found.exists() else {}
     mutants = {str(mutant): mutant for mutant in drawn(options.n, options.seed)}
     left = [(name, mutant) for name, mutant in mutants.items() if name not in known]
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(options.jobs, context, copied_tree) as pool:
-        for done in as_completed([pool.submit(tried, name, mutant) for name, mutant in left]):
+        for done in as_completed([pool.submit(tried, name, mutant, ordered(mutant, reach)) for name, mutant in left]):
             name, who = done.result()
             known[name] = who
             found.write_text(json.dumps(known, indent=1))
@@ -84,8 +87,10 @@ def copied_tree() -> None:
     shutil.copytree(".", folder, ignore=shutil.ignore_patterns(".git", ".venv", ".mutants", "__pycache__", "site"))
     if (data := Path("../shared").resolve()).is_dir():
         (folder.parent / "shared").symlink_to(data)
+    sys.path[:] = [str(folder), *(path for path in sys.path if path not in ("", os.getcwd()))]
     os.chdir(folder)
-    sys.path.insert(0, str(folder))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[name]  # those of the copy are to be found
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": ""}
     subprocess.run(
         [sys.executable, "-m", "pytest", "--all", "--collect-only", "-q"], stdout=subprocess.DEVNULL, check=True
@@ -96,22 +101,26 @@ def copied_tree() -> None:
         importlib.import_module(module)
 
 
-def tried(name: str, mutant: Mutant) -> tuple[str, tuple[str, str]]:
+def ordered(mutant: Mutant, reach: Reach) -> dict[str, float]:
+    """Return the short tests that look for a fault, in order, with the time that each takes without it [s]."""
+    room = tuple(tests_of(mutant.room))
+    tests = reach.of_lines(mutant.path, range(mutant.site.line, mutant.site.last + 1)) or reach.of_module(mutant.path)
+    tests = tests or [test for test in reach.seconds if test.startswith(room)]
+    tests = by_cost(tests, reach, room)
+    until = list(accumulate(reach.seconds[test] for test in tests))
+    return {test: reach.seconds[test] for test in tests[: bisect(until, MOST)]}
+
+
+def tried(name: str, mutant: Mutant, tests: dict[str, float]) -> tuple[str, tuple[str, str]]:
     """Return who finds a fault, and by which test."""
-    (reach,) = INHERITED
     source = mutant.path.read_text()
     mutant.path.write_text(mutant.site.applied(source))
     try:
-        lines = range(mutant.site.line, mutant.site.last + 1)
-        tests = reach.of_lines(mutant.path, lines) or reach.of_module(mutant.path)
-        tests = tests or [test for test in reach.seconds if test.startswith(tuple(tests_of(mutant.room)))]
-        ordered = by_cost(tests, reach, tuple(tests_of(mutant.room)))
-        until = list(accumulate(reach.seconds[test] for test in ordered))
-        if failed := first_failure(ordered[: bisect(until, MOST)], reach):
+        if failed := first_failure(list(tests), sum(tests.values())):
             return name, (SHORT, failed)
-        if failed := first_failure(modules_of(*tests_of(mutant.room)), reach, "--all"):
+        if failed := first_failure(modules_of(*tests_of(mutant.room)), LONGEST, "--all"):
             return name, (LONG, failed)
-        return name, (NOBODY, f"of {len(tests)} tests that reach it" if tests else "no test reaches it")
+        return name, (NOBODY, f"after {len(tests)} tests that reach it" if tests else "no test reaches it")
     finally:
         mutant.path.write_text(source)
 
@@ -138,22 +147,34 @@ def by_cost(tests: list[str], reach: Reach, of_room: tuple[str, ...]) -> list[st
     return [test for own in ordered for test in sorted(own, key=lambda test: reach.seconds[test])]
 
 
-def first_failure(tests: list[str], reach: Reach, *options: str) -> str:
-    """Return the first of some tests that fails, in a process of its own; "" where none does."""
+def first_failure(tests: list[str], seconds: float, *options: str) -> str:
+    """Return the first of some tests that fails, in a process of its own; "" where none does.
+
+    Args:
+        tests: the tests, or with options their modules.
+        seconds: how long they take without a fault [s].
+        options: of pytest.
+    """
     if not tests:
         return ""
     with tempfile.TemporaryDirectory() as folder:
         failed = Path(folder) / "failed"
         child = os.fork()
         if not child:
-            seconds = 600 if options else sum(reach.seconds[test] for test in tests)
-            limit = int(PATIENCE * seconds) + 60
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-            signal.alarm(3 * limit)  # of one that waits without an end
-            for stream in (1, 2):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-            os._exit(_run(tests, options, failed))
+            limit, code = int(PATIENCE * seconds) + 60, BROKEN
+            try:
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+                signal.alarm(3 * limit)  # of one that waits without an end
+                for stream in (1, 2):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+                code = _run(tests, options, failed)
+            except BaseException:
+                failed.write_text(traceback.format_exc())
+            finally:
+                os._exit(code)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if code == BROKEN:
+            raise RuntimeError(failed.read_text())
         if failed.exists():
             return failed.read_text()
         return "" if code in (0, NO_TESTS) else f"the tests end with {code}"

@@ -36,7 +36,7 @@ def drawn(n: int, seed: int) -> list[Mutant]:
             if part:
                 rooms[own][path] = part
     sizes = {room: sum(map(len, files.values())) for room, files in rooms.items()}
-    left = n - LEAST * len(rooms)
+    left = max(n - LEAST * len(rooms), 0)
     counts = {room: LEAST + round(left * size / sum(sizes.values())) for room, size in sizes.items()}
     return [mutant for room, files in rooms.items() for mutant in _of_room(room, files, counts[room], rng)]
 
