@@ -10,6 +10,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import random
 import resource
 import shutil
 import signal
@@ -71,6 +72,7 @@ def main() -> None:
     known = json.loads(found.read_text()) if found.exists() else {}
     mutants = {str(mutant): mutant for mutant in drawn(options.n, options.seed)}
     left = [(name, mutant) for name, mutant in mutants.items() if name not in known]
+    random.Random(options.seed).shuffle(left)  # a run that is ended has tried some of each room
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(options.jobs, context, copied_tree) as pool:
         for done in as_completed([pool.submit(tried, name, mutant, ordered(mutant, reach)) for name, mutant in left]):
