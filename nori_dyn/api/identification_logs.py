@@ -109,7 +109,7 @@ class LogReader:
                     gathering.forget()
                 q, qd, y = samples.q[part], samples.qd[part], samples.y[part]
                 gathering.add(q, qd, self._motion.accelerations(q, qd, y), y, dt)
-            look_at(report, {ALWAYS: job.system}, chunk.samples, n, dt, by_model=False)
+            look_at(report, {ALWAYS: job.system}, chunk.samples, n, dt, by_model=False, units=log.units_of_motion)
             n, last = n + len(samples), samples
             low = np.minimum(low, samples.q.min(axis=0, initial=np.inf))
             high = np.maximum(high, samples.q.max(axis=0, initial=-np.inf))

@@ -168,7 +168,7 @@ class LogRunner:
                 report.seconds += time.perf_counter() - start
                 diagnosis = found if isinstance(found, Diagnosis) else None
                 estimate = found.estimate if isinstance(found, Diagnosis) else found
-                self.look_at(report, samples, report.samples, estimate)
+                self.look_at(report, log, samples, report.samples, estimate)
                 report.add(samples.numbers, estimate)
                 rate = (report.samples - report.resumed) / max(time.perf_counter() - begun, 1e-9)
                 stage(f"solved, {report.samples / 1e3:,.0f} k, {rate / 1e3:,.3g} k/s", chunk.done)
@@ -221,23 +221,25 @@ class LogRunner:
         if self.options.monitor and isinstance(self.plans, Plan):
             judge = self.plans.monitor(self.options.backend)
         solver = self.plans.solver(self.options.backend) if judge is None else judge.solver
+        solver.is_doubting = False  # the log is looked at as a whole
         run: Callable[..., Estimate | Diagnosis] = solver.solve_batch if judge is None else judge.check_batch
         with suppress(NoriError):  # the whole batch meets it again
             run(*states, missing=self.options.missing, singular="nan")
         return run
 
-    def look_at(self, report: LogReport, samples: Samples, before: int, estimate: Estimate | None) -> None:
+    def look_at(self, report: LogReport, log: Log, samples: Samples, before: int, estimate: Estimate | None) -> None:
         """Count which sensors are dropped in samples, and look for what is not likely.
 
         Args:
             report: takes what is told.
+            log: the log.
             samples: the samples.
             before: how many came before them.
             estimate: what was estimated of them, where that is known by now.
         """
         if self.options.missing == "drop":
             self._tell_dropped(report, samples)
-        look_at(report, self.systems, samples, before, self.options.dt, estimate)
+        look_at(report, self.systems, samples, before, self.options.dt, estimate, units=log.units_of_motion)
 
     def _tell_dropped(self, report: LogReport, samples: Samples) -> None:
         """Count in how many samples each sensor was dropped."""

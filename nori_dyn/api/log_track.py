@@ -134,7 +134,7 @@ class LogTracker(LogRunner):
         reading = Reading(self.systems, self.contacts, self.closed, options.differentiation, options.missing)
         for chunk in reading.chunks(log, report.counts):
             samples, steps = clock.told(chunk.samples)
-            self.look_at(report, samples, n, None)
+            self.look_at(report, log, samples, n, None)
             n += len(samples)
             stage(f"read, {n / 1e3:,.0f} k", chunk.done)
             for start in range(0, len(samples), self.chunk):

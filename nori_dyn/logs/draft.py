@@ -14,12 +14,16 @@ from nori_dyn.logs.record import Record
 from nori_dyn.logs.source import Source, Stream, together
 from nori_dyn.logs.units import DEGREE, STANDARD_GRAVITY, factor
 from nori_dyn.model.joints import FORCE
+from nori_dyn.solve.plausibility.motion import RELATED, compared
 from nori_dyn.typing import Floats
 
 LOOKED_AT = 20_000
 """Samples that are looked at for units, at most."""
 
 AXES = ("x", "y", "z")
+
+ANGLES = {"deg": {"deg", "degs", "degree", "degrees", "degps"}, "rad": {"rad", "rads", "radian", "radians", "radps"}}
+"""Words in the names of columns that say the unit of angles, and of their rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +83,12 @@ def draft(source: Source, record: Record) -> Draft:
     joints = [n for n, j in zip(record.tree.joint_names, record.tree.joints, strict=True) if j.nq == j.nv == 1]
     families = families_of(names, joints)
     values = _sample(source)
+    clocks = {s.name: found for s in source.streams if (found := _clock(s, values)) is not None}
+    times = {column: t for s in source.streams for t in _times(s, clocks, values) for column in s.columns}
     taken: set[str] = set()
     guesses: list[Guess] = []
     for kind in ("q", "qd", "qdd", "tau", "current"):
-        for guess in _of_joints(kind, families, joints, record, values, taken, guesses):
+        for guess in _of_joints(kind, families, joints, record, values, times, taken, guesses):
             guesses.append(guess)
             taken |= set(guess.columns)
     for guess in (*_of_wrenches(names, families, record, taken), *_of_imus(names, record, values, taken)):
@@ -95,7 +101,7 @@ def draft(source: Source, record: Record) -> Draft:
     return Draft(
         robot=record.tree.name,
         guesses=tuple(guesses),
-        streams={s.name: found for s in source.streams if (found := _clock(s, values)) is not None},
+        streams=clocks,
         lacking=together(name for name in record.names if name not in given),
         left_over=(left_over := tuple(name for name in names if name not in taken)),
         ranges={
@@ -122,6 +128,7 @@ def _of_joints(
     joints: Sequence[str],
     record: Record,
     values: Mapping[str, Floats],
+    times: Mapping[str, Floats],
     taken: set[str],
     before: Sequence[Guess],
 ) -> Iterator[Guess]:
@@ -141,7 +148,7 @@ def _of_joints(
         entry: dict[str, object] = {"of": f"{target}:{{joint}}", "from": source_of(family, columns)}
         if "{joint}" not in str(entry["from"]) or len(own) < len(wanted):
             entry["joints"] = own
-        unit, told = _unit(kind, columns, record, own, values, before)
+        unit, told = _unit(kind, columns, record, own, values, times, before)
         if unit:
             entry["unit"] = unit
         if kind == "current":
@@ -157,6 +164,7 @@ def _unit(
     record: Record,
     joints: Sequence[str],
     values: Mapping[str, Floats],
+    times: Mapping[str, Floats],
     before: Sequence[Guess],
 ) -> tuple[str, str]:
     """Return the unit of columns of joints, where it is not that of SI, and why."""
@@ -164,6 +172,10 @@ def _unit(
     match = UNIT_IN_NAME.search(columns[0])
     if match and si and (size := factor(match[1], si)) is not None:
         return (match[1], "the unit stands in the name") if size != 1 else ("", "")
+    per = {"q": "", "qd": "/s", "qdd": "/s^2"}.get(kind)
+    angle = next((unit for unit, names in ANGLES.items() if names & set(words_of(columns[0]))), None)
+    if per is not None and angle is not None:
+        return (f"{angle}{per}", "the unit stands in the name") if angle != "rad" else ("", "")
     if kind == "q":
         sizes = [float(np.nanmax(np.abs(values[c]))) for c in columns if c in values and np.isfinite(values[c]).any()]
         limits = [
@@ -173,9 +185,50 @@ def _unit(
         usual = max((limit for limit in limits if np.isfinite(limit)), default=np.pi) or np.pi
         if sizes and max(sizes) > 2 * max(usual, np.pi) and max(sizes) * DEGREE <= 2 * max(usual, np.pi):
             return "deg", f"up to {max(sizes):.0f}, beyond any joint's limit in rad: degrees"
-    elif kind in ("qd", "qdd") and any(g.entry.get("unit") == "deg" for g in before):
-        return f"deg/s{'^2' if kind == 'qdd' else ''}", "as the positions are in degrees"
+    elif kind in ("qd", "qdd"):
+        of = "q" if kind == "qd" else "qd"
+        first = next((g for g in before if str(g.entry["of"]).startswith(f"{of}:")), None)
+        is_in_degrees = first is not None and str(first.entry.get("unit", "")).startswith("deg")
+        ratio = None if first is None else _ratio(first.columns, columns, values, times)
+        if ratio is not None and (told := _by_ratio(ratio, is_in_degrees)) is not None:
+            why = f"{of} moves {ratio:.3g} times as far as they say" if told or is_in_degrees else ""
+            return (f"deg{per}" if told else ""), why
+        if is_in_degrees:
+            return f"deg{per}", f"as {'the positions' if kind == 'qd' else 'the velocities'} are in degrees"
     return "", ""
+
+
+def _ratio(
+    moving: Sequence[str], rates: Sequence[str], values: Mapping[str, Floats], times: Mapping[str, Floats]
+) -> float | None:
+    """Return how many times as far columns move as others say, as numbers; None where they do not belong together."""
+    found = []
+    for one, rate in zip(moving, rates, strict=False):
+        t = times.get(one)
+        if t is not None and one in values and rate in values and len(values[one]) == len(values[rate]) == len(t) > 2:
+            correlation, slope = compared(values[one], values[rate], float(np.nanmedian(np.diff(t))))
+            found += [slope] if correlation > RELATED[1] else []
+    return float(np.median(found)) if found and len(moving) == len(rates) else None
+
+
+def _by_ratio(ratio: float, is_in_degrees: bool) -> bool | None:
+    """Return whether rates are in degrees, by how far what they are of moves; None where that tells nothing."""
+    for are_in_degrees in (True, False):
+        expected = 1.0 if are_in_degrees == is_in_degrees else DEGREE ** (1 if are_in_degrees else -1)
+        if 0.5 < ratio / expected < 2.0:
+            return are_in_degrees
+    return None
+
+
+def _times(
+    stream: Stream, clocks: Mapping[str, tuple[Mapping[str, object], str]], values: Mapping[str, Floats]
+) -> Iterator[Floats]:
+    """Yield the times of a stream [s], where they are known."""
+    settings = clocks.get(stream.name, ({}, ""))[0]
+    clock = str(settings.get("clock") or stream.clock)
+    size = factor(str(settings.get("unit") or stream.units.get(clock, "s")), "s")
+    if clock in values and size is not None:
+        yield size * values[clock]
 
 
 def _of_wrenches(names: Sequence[str], families: Iterable[Family], record: Record, taken: set[str]) -> Iterator[Guess]:

@@ -42,6 +42,19 @@ class Log:
     mapping: LogMapping | None
     streams: tuple[Stream, ...]
 
+    @property
+    def units_of_motion(self) -> str:
+        """What the mapping says of the units of q and qd, as a sentence; "" where it says nothing."""
+        if self.mapping is None:
+            return ""
+        said = {
+            kind: dict.fromkeys(e.unit or usual for e in self.mapping.columns if e.of.partition(":")[0] == kind)
+            for kind, usual in (("q", "rad"), ("qd", "rad/s"))
+        }
+        if not all(said.values()):
+            return ""
+        return f" The mapping says {', '.join(said['q'])} of q, and {', '.join(said['qd'])} of qd."
+
     @contextmanager
     def opened(
         self, systems: Mapping[ContactState, System], contacts: Sequence[str] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.report import LogReport
@@ -24,6 +25,7 @@ def look_at(
     dt: float | None = None,
     estimate: Estimate | None = None,
     by_model: bool = True,
+    units: str = "",
 ) -> None:
     """Look for what is not likely in samples.
 
@@ -35,6 +37,7 @@ def look_at(
         dt: time between samples [s]; that of their times when None.
         estimate: what was estimated of them, where that is known by now.
         by_model: whether readings are to fit together by the model.
+        units: what a mapping says of the units of q and qd, for people.
     """
     if before and before // EVERY == (before + len(samples)) // EVERY:
         return
@@ -44,4 +47,5 @@ def look_at(
         report.doubt(doubts_of_readings(system, looked.q[places], looked.qd[places], y, by_model))
     whole = None if before else estimate
     t = looked.t if looked.t is not None and len(looked.t) > 1 else None
-    report.doubt(doubts_of_motion(samples.record.tree, looked.q, looked.qd, whole, dt, t))
+    found = doubts_of_motion(samples.record.tree, looked.q, looked.qd, whole, dt, t)
+    report.doubt(tuple(replace(each, message=each.message + units * (each.check == "rates")) for each in found))

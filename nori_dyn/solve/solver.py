@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Literal, TypeAlias, get_args
@@ -9,7 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from nori_dyn.algebra.arrays import check_in_place, counted
-from nori_dyn.errors import InputError, UnknownNameError
+from nori_dyn.errors import InputError, NoriWarning, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
@@ -19,11 +20,15 @@ from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
 from nori_dyn.program.remade import Remade
 from nori_dyn.solve.estimate import Estimate, Layout
+from nori_dyn.solve.plausibility.motion import degrees
 from nori_dyn.solve.solver_summary import solver_document
 from nori_dyn.system.builder import System
 from nori_dyn.system.inputs import MISSING, Missing, Weights, checked_state, checked_states
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Floats
+
+LOOKED_AT = 64
+"""States of a batch of which angles are looked at."""
 
 Singular: TypeAlias = Literal["refuse", "nan"]
 """What to do with states of a batch that have no unique solution."""
@@ -84,6 +89,7 @@ class Solver(Remade, Shown):
         backend: name of the backend.
         inputs: the arrays that `tick` reads.
         outputs: the arrays that `tick` writes, by the names of the outputs: `outputs.tau`.
+        is_doubting: whether `solve` and `solve_batch` warn, once, where angles look like degrees.
         tick: solves the state in `inputs`, writes `outputs`, and returns a status. It checks nothing of what it is
             given, ranges of sensors among it; quaternions in q must be of unit length. With the native backend it is
             one foreign call.
@@ -135,6 +141,7 @@ class Solver(Remade, Shown):
         values = np.full(self._layout.size, np.nan)
         self.outputs = Outputs(**self._layout.views(values))
         self.tick: Callable[[], Status] = self.ticker(state, values)
+        self.is_doubting, self._calls = True, 0
 
     def __repr__(self) -> str:
         return f"Solver({self.plan!r}, backend='{self.backend}')"
@@ -215,6 +222,9 @@ class Solver(Remade, Shown):
         if found[2] and not found[3] >= RCOND_LIMIT:  # the planned order, where it holds, has no rcond
             state, rcond = checked_state(self.system, q, qd, y, weights, missing), float(found[3])
             raise singular_at(self.system, state[0], rcond, weights=state[3] if state[3:] else None)
+        self._calls = calls = self._calls + 1
+        if not calls & (calls - 1):  # at calls 1, 2, 4, 8 and so on
+            self._look_at(q)
         if self._closes:
             return Estimate(self._layout, found, self._backend.name, False, np.array(q, dtype=float))
         return Estimate(self._layout, found, self._backend.name)
@@ -271,10 +281,22 @@ class Solver(Remade, Shown):
             found = self._backend.solve_batch(*states, threads=threads, out=values)
         if found[3].__class__ is not float:  # one for all: nothing is wrong with any
             self._refuse(np.asarray(found[3]), (Q, Qd, Y, weights, missing), singular)
+        self._calls = calls = self._calls + 1
+        if not calls & (calls - 1):
+            self._look_at(Q)
         q = np.array(Q, dtype=float) if self._closes else None
         if out is not None and isinstance(out, Estimate):
             return out.become(found, q)
         return Estimate(self._layout, found, self._backend.name, q=q)
+
+    def _look_at(self, q: Floats) -> None:
+        """Warn where angles look like degrees, the first time."""
+        if not self.is_doubting:
+            return
+        doubt = degrees(self.system.tree, np.atleast_2d(np.asarray(q, dtype=float))[:LOOKED_AT])
+        if doubt is not None:
+            self.is_doubting = False
+            warnings.warn(f"robot '{self.system.tree.name}': {doubt.message}", NoriWarning, stacklevel=3)
 
     def _refuse(self, rcond: Floats, given: tuple[Any, ...], singular: Singular) -> None:
         """Refuse a batch with states that have no unique solution, or that are no states.

@@ -37,6 +37,7 @@ class SwitchingSolver(Remade, Shown):
         inputs: the arrays that `tick` reads. y has the readings of all states, weights the weights of all; what the
             present state does not read may be anything.
         outputs: the arrays that `tick` writes, by the names of the outputs, the same ones in every state.
+        is_doubting: as of `Solver`.
 
     Args:
         plans: the plan of each contact state; for one robot, with the same outputs. The first is the state at first.
@@ -98,6 +99,15 @@ class SwitchingSolver(Remade, Shown):
             _ticker(solver, inputs, values, self._all.places(number)) for number, solver in enumerate(self._solvers)
         ]
         self._number, self._tick = 0, self._ticks[0]
+
+    @property
+    def is_doubting(self) -> bool:
+        return any(solver.is_doubting for solver in self._solvers)
+
+    @is_doubting.setter
+    def is_doubting(self, is_doubting: bool) -> None:
+        for solver in self._solvers:
+            solver.is_doubting = is_doubting
 
     def __repr__(self) -> str:
         return f"SwitchingSolver({len(self.states)} contact states, backend='{self.backend}')"

@@ -17,8 +17,10 @@ from nori_dyn.errors import FileFormatError, ModelError, PlanError, SensorConfig
 from nori_dyn.live.decoding import LARGEST, Decoder
 from nori_dyn.live.engine import prepared
 from nori_dyn.logs.clock import MOST_TIMES
+from nori_dyn.logs.draft import draft
 from nori_dyn.logs.message_kinds import MalformedMessage
 from nori_dyn.logs.message_layout import LONGEST
+from nori_dyn.logs.record import ALWAYS, Record
 from nori_dyn.logs.registry import open_log
 from nori_dyn.logs.writer import Field, Schema
 from tests.messages_of_ros import JOINT_STATE, joint_state
@@ -257,6 +259,60 @@ def test_a_log_in_other_units_is_doubted_where_it_is_identified_from_too(tmp_pat
         found = nd.identify(tmp_path / "log.npz", tree, ["friction"], physical=False)
         told = [each for each in found.doubts if each.startswith("log.npz: ")]
         assert any(words in each for each in told) if words else not told
+
+
+@pytest.mark.parametrize(
+    ("names", "factors", "units"),
+    [
+        (("pos_deg_{}", "vel_rad_{}"), ("deg", "rad"), ("deg", None)),
+        (("pos_{}", "vel_{}"), ("deg", "rad"), ("deg", None)),
+        (("pos_{}", "vel_{}"), ("deg", "deg"), ("deg", "deg/s")),
+        (("pos_{}", "vel_{}"), ("rad", "deg"), (None, "deg/s")),
+        (("pos_{}", "vel_{}"), ("rad", "rad"), (None, None)),
+    ],
+)
+def test_names_and_the_ratio_of_positions_and_velocities_tell_units(tmp_path, names, factors, units):
+    """Velocities were drafted in deg/s because the positions were, against their name and against what they are."""
+    tree, t, size = load("ur5"), 0.01 * np.arange(500), {"rad": 1.0, "deg": 180 / np.pi}
+    speeds = np.linspace(1, 2, tree.nv)
+    q, qd = 2 * np.sin(np.outer(t, speeds)), 2 * speeds * np.cos(np.outer(t, speeds))
+    table = np.column_stack([t, size[factors[0]] * q, size[factors[1]] * qd])
+    header = ",".join(["time", *(name.format(k) for name in names for k in range(1, 7))])
+    np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=header, comments="")
+    with open_log(str(tmp_path / "log.csv")) as source:
+        found = draft(source, Record.of({ALWAYS: nd.System(tree, "inverse_dynamics")}))
+    assert tuple(guess.entry.get("unit") for guess in found.guesses) == units
+
+
+def test_a_contradiction_of_units_names_those_that_the_mapping_says(tmp_path):
+    t = 0.01 * np.arange(300)
+    q, qd = np.sin(np.outer(t, [1, 2])), np.cos(np.outer(t, [1, 2])) * [1, 2]
+    log = log_of(tmp_path / "log.npz", n=300, t=t, q=np.rad2deg(q), qd=qd)
+    columns = [
+        {"of": "q:{joint}", "from": "q[{k}]", "unit": "deg"},
+        {"of": "qd:{joint}", "from": "qd[{k}]", "unit": "deg/s"},
+    ]
+    columns += [{"of": "qdd:{joint}", "from": "qdd[{k}]"}]
+    plan = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"])
+    (doubt,) = nd.estimate(nd.read_log(log, {"columns": columns}), plan).report.doubts
+    assert "or qd like rad/s that were taken for degrees per second" in doubt.message
+    assert doubt.message.endswith("The mapping says deg of q, and deg/s of qd.")
+
+
+def test_degrees_are_told_once_a_solver_in_python_too():
+    tree = load("ur5")
+    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=["tau"]).solver()
+
+    def ask():
+        for _ in range(4):
+            solver.solve(np.full(6, 90.0), np.zeros(6), np.zeros(6))
+            solver.solve_batch(np.full((2, 6), 90.0), np.zeros((2, 6)), np.zeros((2, 6)))
+
+    with pytest.warns(
+        nd.NoriWarning, match=r"'shoulder_pan_joint' is between 90 and 90 rad.*look like degrees"
+    ) as told:
+        ask()
+    assert len(told) == 1
 
 
 def test_sensors_of_a_base_that_does_not_move_are_told():

@@ -30,6 +30,8 @@ FAR = 10.0
 RELATED = (0.5, 0.9)
 """Correlation of q and qd up to which they are taken for different motions, and from which on for the same."""
 
+DEGREES = "Angles look like degrees."
+
 SAME = (0.5, 2.0)
 """What q moves over what qd says, where the two agree but for noise."""
 
@@ -52,7 +54,7 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
     if share <= FEW:
         return
     explanations = {
-        "Angles look like degrees.": np.where(turns & reaches_far(positions[:, turns]), positions / DEGREE, positions),
+        DEGREES: np.where(turns & reaches_far(positions[:, turns]), positions / DEGREE, positions),
         "Lengths look like millimetres.": np.where(
             ~turns & reaches_far(positions[:, ~turns]), positions / 1000, positions
         ),
@@ -70,6 +72,11 @@ def limits(tree: KinematicTree, q: Floats) -> Iterator[Doubt]:
     )
 
 
+def degrees(tree: KinematicTree, q: Floats) -> Doubt | None:
+    """Return the doubt that the angles in configurations (N, nq) are degrees, where they are outside their limits."""
+    return next((each for each in limits(tree, q) if each.message.endswith(DEGREES)), None)
+
+
 def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Doubt]:
     """Yield a doubt where configurations (N, nq) do not move as velocities (N, nv) say, at samples dt [s] apart.
 
@@ -81,7 +88,7 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Dou
             position, velocity = q[:, tree.q_slices[i].start + k], qd[:, tree.v_slices[i].start + k]
             position = _unwrapped(position) if kind == "angle" else position
             if np.ptp(position) > MOTION:
-                moving[tree.joint_names[i]] = _compared(position, velocity, dt)
+                moving[tree.joint_names[i]] = compared(position, velocity, dt)
     if not moving:
         return
     correlations, slopes = np.array(list(moving.values())).T
@@ -141,7 +148,7 @@ def _unwrapped(angle: Floats) -> Floats:
     return np.asarray(np.unwrap(angle)) if np.abs(angle).max() <= math.pi + 1e-6 else angle
 
 
-def _compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, float]:
+def compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, float]:
     """Return the correlation of what a joint moves with what its velocity says, and how much further it moves."""
     starts = np.arange(0, len(position) - 1, max(1, len(position) // STRIDES))
     moved, said = (
@@ -157,8 +164,8 @@ def _compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, flo
 def _explained(slope: float, dt: float) -> str:
     """Return what would explain that q moves so much further than qd says."""
     explanations = {
-        DEGREE: "q looks like degrees.",
-        1 / DEGREE: "qd looks like degrees per second.",
+        DEGREE: "q looks like degrees, or qd like rad/s that were taken for degrees per second.",
+        1 / DEGREE: "qd looks like degrees per second, or q like rad that were taken for degrees.",
         -1.0: "One of the two has the other sign.",
     }
     near = [words for factor, words in explanations.items() if 0.9 < slope / factor < 1.1]
