@@ -33,9 +33,9 @@ from nori_dyn.identification.problem import Problem
 from nori_dyn.identification.regression import force_readings, regression
 from nori_dyn.logs.log import Log
 from nori_dyn.measurements.base import VariableReading
-from nori_dyn.measurements.binding import OFFSET
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock
+from nori_dyn.system.variables import OFFSET
 from nori_dyn.tables import listed, spaced
 from nori_dyn.tables.progress import Progress
 from nori_dyn.typing import Floats

@@ -22,6 +22,7 @@ from nori_dyn.cli.common import (
     load,
     next_command,
     print_json,
+    robot_options,
 )
 from nori_dyn.cli.log_options import Missing
 from nori_dyn.errors import InputError, NoriError
@@ -188,7 +189,10 @@ def identify(
     else:
         said = [f"note: {note}" for note in notes] + _written(found, written, out is None)
         if found.n_told < len(found.directions):
-            said.append(next_command("excite", "--robot", robot, "--parameters", parameters, "--out", "MOTION.csv"))
+            options = robot_options(base, lock, keep, components, inertias)
+            said.append(
+                next_command("excite", "--robot", robot, "--parameters", parameters, *options, "--out", "MOTION.csv")
+            )
         show(found.shown(), *said)
     for problem in problems:
         typer.echo(f"failed: {problem}", err=True)

@@ -30,6 +30,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError, SingularSystemError, UnplannedStateError
 from nori_dyn.filtering.contact_rows import CaseReadings, everything
+from nori_dyn.filtering.free import no_memory
 from nori_dyn.filtering.hypotheses import Hypotheses
 from nori_dyn.filtering.instants import checked_time
 from nori_dyn.filtering.judging import Judging, NativeJudging, NumpyJudging
@@ -92,6 +93,8 @@ class ContactFilter(Uncopied):
         watch: Watch = unwatched,
         seed: int = 0,
     ) -> None:
+        if not sensors.memory:  # said before anything is compiled
+            raise no_memory(sensors.name)
         self.states, self.contact_names, self.dt = tuple(states), sensors.contact_names, checked_time("dt", dt)
         self.rate = _positive("rate", rate, "how often a contact switches in a second")
         acceleration = _positive("acceleration", acceleration, "how large accelerations are")

@@ -14,6 +14,7 @@ Source: docs/design.md, 4.12; own derivation (tests/unit/filtering/test_free.py)
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ import scipy.linalg as la
 from nori_dyn.algebra.derivatives import directional, replaced
 from nori_dyn.algebra.expressions import Expr
 from nori_dyn.algebra.ranges import numbers
-from nori_dyn.errors import PlanError
+from nori_dyn.errors import NoriWarning, PlanError
 from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.outputs import Output
@@ -38,6 +39,7 @@ from nori_dyn.system.equation import Equation, WithUnknowns
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.sources import NULL_TOLERANCE, SourceSplit, natural_sizes, over_sources
+from nori_dyn.system.summary import note_on_offsets
 from nori_dyn.system.variables import Unknown, Variable, VariableKey
 from nori_dyn.tables import listed
 from nori_dyn.typing import Array, Floats, Indices
@@ -207,6 +209,14 @@ class Asked(Protocol):
         """Seed of the configurations at which the planner looks."""
 
 
+def no_memory(sensors: str) -> PlanError:
+    """Return the error that nothing persists by the sensors of that name."""
+    return PlanError(
+        f"nothing persists by sensors '{sensors}': a filter needs `memory`, as in memory: {{speed: "
+        "{of: qd, rate: qdd, noise: 0.001}}. For estimates of one instant use plan.solver()."
+    )
+
+
 def freed(plan: Asked) -> Freed:
     """Return the exact equations of a plan's system over what is free.
 
@@ -219,10 +229,9 @@ def freed(plan: Asked) -> Freed:
     """
     system = plan.system
     if not system.memory:
-        raise PlanError(
-            f"nothing persists by sensors '{system.sensors.name}': a filter needs `memory`, as in memory: {{speed: "
-            "{of: qd, rate: qdd, noise: 0.001}}. For estimates of one instant use plan.solver()."
-        )
+        raise no_memory(system.sensors.name)
+    if note := note_on_offsets(system):
+        warnings.warn(f"sensors '{system.sensors.name}': {note}", NoriWarning, stacklevel=2)
     noisy = [row.name for row in system.rows if row.is_dynamic and not row.is_exact]
     if noisy:
         raise PlanError(f"'{noisy[0]}' has a sigma: a filter needs equations of motion that hold exactly.")

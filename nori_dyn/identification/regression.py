@@ -28,7 +28,7 @@ from nori_dyn.algebra.spatial import matvec
 from nori_dyn.errors import InputError
 from nori_dyn.identification.parameters import Parameters
 from nori_dyn.measurements.base import VariableReading
-from nori_dyn.measurements.binding import OFFSET, without_offset
+from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.component import Component
 from nori_dyn.model.kinematics import Kinematics, moving, positions
 from nori_dyn.observe.exact import ExactTree, exact_positions
@@ -37,7 +37,7 @@ from nori_dyn.program.tracing import Traced
 from nori_dyn.system.builder import System
 from nori_dyn.system.rows import RowBlock, SensorRow
 from nori_dyn.system.trace import configuration_inputs
-from nori_dyn.system.variables import LOAD, VariableKey
+from nori_dyn.system.variables import LOAD, OFFSET, VariableKey
 from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Array, Floats, Indices
 

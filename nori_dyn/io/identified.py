@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nori_dyn.components.friction import Friction
+from nori_dyn.components.rotor import Rotor
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.corrections import listed
 from nori_dyn.io.files import check_writable, reason, write_bytes
@@ -71,7 +73,7 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
     else:
         corrected = corrected_urdf(tree, path)
         files = [] if _same_folder(path, out) else relative_files(path)
-        notes = (*corrected.notes, *_note_on_files(files))
+        notes = (*corrected.notes, *_note_on_loading(tree), *_note_on_files(files))
     write_bytes(out, corrected.content)
     return notes
 
@@ -91,6 +93,11 @@ def check_robot(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> 
         )
     check_writable(out)
     return path, root
+
+
+def _note_on_loading(tree: KinematicTree) -> Iterator[str]:
+    if any(isinstance(one, Friction | Rotor) for one in tree.components):
+        yield "friction and rotors of a URDF count where it is loaded with components=True (--components own)"
 
 
 def _note_on_files(files: list[str]) -> Iterator[str]:

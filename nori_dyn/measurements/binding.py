@@ -13,11 +13,8 @@ from nori_dyn.model.kinematics import Kinematics, positions
 from nori_dyn.model.tree import KinematicTree, NamedFrame
 from nori_dyn.system.equation import Equation, Placed, Ranged, Ranges, WithUnits
 from nori_dyn.system.parts import robot_variables
-from nori_dyn.system.variables import ComponentKey, Unknown, VariableKey
+from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, VariableKey
 from nori_dyn.typing import Array
-
-OFFSET = "offset"
-"""The kind of the variables that sensors with an offset add."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 from nori_dyn.algebra.spatial import add, zeros
 from nori_dyn.errors import SensorConfigError, UnknownSensorNameError
 from nori_dyn.measurements.base import Positive, VariableReading, per_component
-from nori_dyn.measurements.binding import OFFSET
 from nori_dyn.model.kinematics import Kinematics
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.equation import Equation
 from nori_dyn.system.memory import Remembered
-from nori_dyn.system.variables import ComponentKey, Unknown, Variable, VariableKey
+from nori_dyn.system.variables import OFFSET, ComponentKey, Unknown, Variable, VariableKey
 from nori_dyn.typing import Array
 
 SPEED = "qd"

@@ -16,11 +16,11 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.errors import InputError
-from nori_dyn.measurements.binding import OFFSET
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.system.builder import System
 from nori_dyn.system.memory import Remembered
 from nori_dyn.system.rows import RowBlock
+from nori_dyn.system.variables import OFFSET
 
 MemoryGiven: TypeAlias = Mapping[str, Any] | Sequence[str] | str | None
 """Entries as in a config's `memory`, or names and kinds of variables that stay; None is what the system's own says."""

@@ -16,6 +16,7 @@ from nori_dyn.observe.workspace import (
     format_deviation,
     tabulate_deviations,
 )
+from nori_dyn.system.summary import note_on_offsets
 from nori_dyn.tables import Bullets, Document, Facts, Paragraph, Part, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def report_document(report: ObservabilityReport, found: Conditioning | None = No
         also = "also " if said.unseen else ""
         title = f"What the sensors {also}do not see at special poses:"
         parts.append(Bullets(tuple(line.words for line in said.unseen_at_poses), title))
-    return Document((*parts, *((said.given,) if said.given else ())))
+    note = note_on_offsets(report.system)
+    return Document((*parts, *((said.given,) if said.given else ()), *((f"note: {note}",) if note else ())))
 
 
 def _over_time(said: OverTime) -> Iterator[Part | str]:

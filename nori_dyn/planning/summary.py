@@ -9,7 +9,7 @@ from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.limbs import isomorphic_limbs
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.search import Stability
-from nori_dyn.system.summary import robot_in_words
+from nori_dyn.system.summary import note_on_offsets, robot_in_words
 from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def plan_document(plan: EliminationPlan) -> Document:
         ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs{_refined(system)}"),
         ("stability", _in_words(plan.stability)),
     )
-    return Document((Facts(facts), costs_table(plan.tried)))
+    note = note_on_offsets(system)
+    return Document((Facts(facts), costs_table(plan.tried), *((f"note: {note}",) if note else ())))
 
 
 def _refined(system: System) -> str:

@@ -151,6 +151,9 @@ def _heading(found: Identification) -> str:
     """Return how large errors are, and how large they were, of the most common unit."""
     unit, fits = max(by_unit(found.fits).items(), key=lambda each: len(each[1]))
     before, after = range_of([fit.before for fit in fits]), range_of([fit.after for fit in fits])
+    kept = [fit.held_out for fit in fits if fit.held_out is not None]
+    if kept:
+        return f"Errors of {range_of(kept)} {unit} on what was held out, {before} {unit} before"
     return f"Errors of {after} {unit} now, {before} {unit} before"
 
 

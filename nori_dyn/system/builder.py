@@ -25,7 +25,16 @@ from nori_dyn.system.parts import act_on_joints, added_unknowns, parts_of
 from nori_dyn.system.repeats import ComponentRows, Repeat
 from nori_dyn.system.rows import GIVEN, ComponentRow, NewtonEuler, RowBlock, RowKey, SensorRow
 from nori_dyn.system.summary import system_document
-from nori_dyn.system.variables import KINDS, ComponentKey, Kind, Variable, VariableKey, component_names, tree_variables
+from nori_dyn.system.variables import (
+    KINDS,
+    OFFSET,
+    ComponentKey,
+    Kind,
+    Variable,
+    VariableKey,
+    component_names,
+    tree_variables,
+)
 from nori_dyn.tables import Document, Shown
 from nori_dyn.typing import Array, Booleans, Floats, Indices
 
@@ -132,6 +141,12 @@ class System(Shown):
     def measurement_names(self) -> tuple[str, ...]:
         """The name of each number of y (ny)."""
         return tuple(name for row in self.measurements for name in row.component_names)
+
+    @cached_property
+    def offsets_anew(self) -> tuple[str, ...]:
+        """The offsets of sensors that do not persist: each tick finds them anew, by what is known beforehand."""
+        lasting = {one.variable.key for one in self.memory}
+        return tuple(v.name for v in self.variables if v.kind == OFFSET and v.key not in lasting)
 
     @property
     def ny(self) -> int:

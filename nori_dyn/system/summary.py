@@ -16,6 +16,20 @@ MOST_READINGS = 24
 """Names of readings that are shown."""
 
 
+MOST_OFFSETS = 4
+"""Offsets that a note names."""
+
+
+def note_on_offsets(system: System) -> str:
+    """Return what is said of offsets that each tick finds anew; "" where there are none."""
+    if not system.offsets_anew:
+        return ""
+    return (
+        f"{listed(system.offsets_anew, MOST_OFFSETS)}: found anew at each tick, by the `sigma` alone. An offset that "
+        "lasts is learned over time where the sensors say so, memory: {offsets: {of: offset}}: see nd.Filter."
+    )
+
+
 def system_document(system: System) -> Document:
     """Return what is shown of a system."""
     rows, columns = system.shape

@@ -21,6 +21,9 @@ KINDS: tuple[Kind, ...] = ("a", "f", "tau", "fx", "qdd")
 LOAD: Kind = "tau_J"
 """The torque in a joint, where that is not what its motor gives: S^T f, see `newton_euler`."""
 
+OFFSET: Kind = "offset"
+"""What sensors with an offset add."""
+
 WORDS: Mapping[Kind, str] = {
     "a": "link acceleration",
     "f": "joint wrench",

@@ -27,6 +27,7 @@ from tests.messages_of_ros import JOINT_STATE, joint_state
 from tests.robots import load
 from tests.systems import sensor_set
 from tests.tolerances import SOLVED, assert_close
+from tests.words import plain
 
 ARM = nd.autotree(2)
 UNLOADED = {"type": "external_wrench", "links": "all", "value": 0}
@@ -60,6 +61,25 @@ def test_memory_is_refused_by_name_where_it_would_be_left_out(tmp_path):
         with pytest.raises(PlanError, match=r"`memory` of .*offset:tau:joint1.*nori-dyn filter"):
             run()
     assert nd.smooth(log, plan).memory is not None
+
+
+def test_offsets_that_are_found_anew_are_told_and_a_recogniser_without_memory_is_refused_at_once():
+    content = {"name": "anew", "measurements": [TORQUES | {"offset": {"sigma": 20}}, UNLOADED]}
+    system = nd.System(ARM, nd.SensorSet.from_dict(content | {"memory": {"speed": SPEED}}))
+    plan = nd.plan(system, outputs=["qdd"])
+    words = "offset:tau:joint1, offset:tau:joint2: found anew at each tick"
+    assert words in plain(str(plan))
+    assert words in plain(str(nd.observability(system, n=1)))
+    assert "anew" not in str(observer())
+    with pytest.warns(nd.NoriWarning, match=words):
+        nd.Filter(plan, dt=0.01)
+    wrench = {"type": "external_wrench", "links": "link2"}
+    contacts = {"tip": {"closed": [wrench], "open": [wrench | {"value": 0}]}}
+    motion = {"type": "joint_acceleration", "joints": "all"}
+    others = {"type": "external_wrench", "links": "link1", "value": 0}
+    touch = nd.SensorSet.from_dict({"name": "touch", "measurements": [motion, others], "contacts": contacts})
+    with pytest.raises(PlanError, match="nothing persists by sensors 'touch': a filter needs `memory`"):
+        nd.ContactFilter(nd.plan_set(ARM, touch, outputs=["tau"]), dt=0.01)
 
 
 # --------------------------------------------------------------------------------------------------------------
