@@ -152,7 +152,7 @@ class IdentificationRun:
     def _solved(self, gathered: Sequence[Gathered], prior: Prior, part: Sequence[slice] | None = None) -> Solution:
         parts = [slice(None)] * len(gathered) if part is None else part
         logs = [self._evidence(each, own) for each, own in zip(gathered, parts, strict=True)]
-        return solved(logs, prior, self._first_sigma, self._is_known)
+        return solved(logs, prior, self._first_sigma, self._is_known, self._problem.base_of_free)
 
     def _all_curves(self, gathered: Sequence[Gathered], before: Floats, values: Floats) -> tuple[Curves, ...]:
         """Return the curves of the first log without the load and the first with it, where they are asked for."""

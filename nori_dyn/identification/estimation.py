@@ -12,7 +12,8 @@ standard deviations sigma_r of readings are given, or found from what is left, i
 Residuals of real robots are alike from sample to sample, so that their number says too much. So the covariance is also
 taken from how much the gradients of whole segments of the log scatter, and the larger of the two is told.
 
-Source: Swevers et al. (1997) and Gautier (1997) for weights from residuals; Liang and Zeger (1986) for the scatter.
+Source: Swevers et al. (1997) and Gautier (1997) for weights from residuals; Liang and Zeger (1986) and Newey and
+West (1987) for the scatter.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ NO_BETTER = 1e-6
 
 FEWEST_SEGMENTS = 8
 """Segments from which on their scatter tells a covariance."""
+
+MOSTLY, POOLED, CHANCE = 0.5, 0.5, 3.0
+"""Share of the logs in what is known of a combination from which on its scatter counts; how much of that is taken from
+the scatter of all, as few segments tell it badly; and standard deviations that the latter may be above 1 by chance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +135,9 @@ class Prior:
     L: Floats
 
 
-def solved(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool) -> Solution:
+def solved(
+    logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool, base: Floats | None = None
+) -> Solution:
     """Return the estimate from some logs.
 
     Args:
@@ -138,6 +145,7 @@ def solved(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool
         prior: what was known before.
         sigma: standard deviation of each row, to begin with.
         is_known: whether that is what it is, or is to be found from the residuals.
+        base: the combinations of parameters that the sensors can tell (k, n); each parameter by itself when None.
     """
     rows = [log.rows for log in logs]
     has_gains = any(column >= 0 for log in logs for column in log.gains)
@@ -155,7 +163,7 @@ def solved(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool
             break
         last = found
         sigma = sigma if is_known else found
-    covariance = _covariance(logs, values, root, sigma)
+    covariance = _covariance(logs, values, root, sigma, np.eye(len(values)) if base is None else base, prior)
     return Solution(values, covariance, sigma, R, z, count)
 
 
@@ -208,8 +216,14 @@ def _least_sigma(rows: Sequence[Sequence[Moments]]) -> Floats:
     return NO_BETTER * np.where(largest > 0, largest, max(float(largest.max()), 1.0))
 
 
-def _covariance(logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats) -> Floats:
-    """Return the covariance of an estimate: by the number of samples, or by the scatter of segments if that is more."""
+def _covariance(
+    logs: Sequence[Evidence], values: Floats, root: Floats, sigma: Floats, base: Floats, prior: Prior
+) -> Floats:
+    """Return the covariance of an estimate: by the number of samples, or by the scatter of segments if that is more.
+
+    The two are compared in what the sensors can tell, `base` (k, n): of a parameter that they tell in sums only, the
+    prior hides how much the sums scatter.
+    """
     inverse = solve_triangular(root, np.eye(len(root)))
     by_number = inverse @ inverse.T
     gradients = []
@@ -227,8 +241,20 @@ def _covariance(logs: Sequence[Evidence], values: Floats, root: Floats, sigma: F
     if n < FEWEST_SEGMENTS:
         return by_number
     scatter = np.array(gradients) - np.mean(gradients, axis=0)
-    steps = scatter @ by_number
-    by_scatter = n / (n - 1) * steps.T @ steps
-    grown = np.sqrt(np.maximum(np.diag(by_scatter) / np.diag(by_number), 1.0))
-    covariance: Floats = by_number * np.outer(grown, grown)
+    steps = scatter @ by_number @ base.T
+    told = base @ by_number @ base.T
+    variances = np.diag(told)
+    following = np.sum(steps[1:] * steps[:-1], axis=0)  # of segments that touch, with the weight of Newey and West
+    more = n / (n - 1) * np.maximum(np.sum(steps**2, axis=0) + following, 0.0) / variances
+    of_logs = root.T @ root - prior.L.T @ prior.L
+    share = np.diag(base @ by_number @ of_logs @ by_number @ base.T) / variances  # of the logs in what is known
+    is_told = share > MOSTLY
+    usual = float(np.mean(more[is_told] / share[is_told])) if is_told.any() else 1.0
+    if usual < 1.0 + CHANCE * np.sqrt(2.0 / ((n - 1) * max(int(np.count_nonzero(is_told)), 1))):
+        return by_number  # as independent residuals scatter
+    pooled = (1.0 - POOLED) * more + POOLED * share * usual
+    more = np.where(is_told, (n + 1) / (n - 1) * pooled + 1.0 - share, more)
+    grown = np.sqrt(np.maximum(more, 1.0))
+    of_told = by_number @ base.T @ np.linalg.pinv(told, hermitian=True)
+    covariance: Floats = by_number + of_told @ (told * (np.outer(grown, grown) - 1.0)) @ of_told.T
     return covariance

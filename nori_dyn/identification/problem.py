@@ -136,6 +136,15 @@ class Problem:
         found[self.free] = 1.0 - np.sum(self.told**2, axis=0) < ROUNDING
         return found
 
+    @property
+    def base_of_free(self) -> Floats:
+        """The combinations of what is looked for that the sensors can tell (k, n_free); what is in none, by itself."""
+        over_all = np.zeros((len(self.base.G), len(self.all_parameters)))
+        over_all[:, : len(self.parameters)] = self.base.G
+        own = over_all[:, self.free]
+        alone = np.eye(own.shape[1])[~own.any(axis=0)]
+        return np.vstack([own[own.any(axis=1)], alone])
+
     def whole(self, values: Floats) -> Floats:
         """Return all parameters for those that are looked for."""
         found = self.before.copy()
