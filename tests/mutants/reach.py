@@ -58,18 +58,19 @@ class Reach:
             self.seconds[test] += seconds
 
     def of_lines(self, path: Path, lines: Iterable[int]) -> list[str]:
-        """Return the tests that run one of some lines of a module."""
+        """Return the tests of modules of which one runs one of some lines: what one makes the others may look at."""
         if str(path) not in self._files:
             return []
         contexts = self._data.contexts_by_lineno(self._files[str(path)])
         return self._tests(context for line in lines for context in contexts.get(line, ()))
 
     def of_module(self, path: Path) -> list[str]:
-        """Return the tests that run anything of a module."""
+        """Return the tests of modules of which one runs anything of a module."""
         if str(path) not in self._files:
             return []
         contexts = self._data.contexts_by_lineno(self._files[str(path)])
         return self._tests(context for found in contexts.values() for context in found)
 
     def _tests(self, contexts: Iterable[str]) -> list[str]:
-        return sorted({context.rpartition("|")[0] for context in contexts} & set(self.seconds))
+        modules = {context.partition("::")[0] for context in contexts}
+        return sorted(test for test in self.seconds if test.partition("::")[0] in modules)
