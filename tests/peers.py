@@ -14,7 +14,9 @@ class Peer:
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_"):  # pytest looks at all that a module has
             raise AttributeError(attribute)
-        return getattr(pytest.importorskip(self._name, exc_type=ImportError), attribute)
+        found = getattr(pytest.importorskip(self._name, exc_type=ImportError), attribute)
+        setattr(self, attribute, found)
+        return found
 
 
 pin = Peer("pinocchio")

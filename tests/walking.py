@@ -3,23 +3,31 @@
 A quadruped trots on point feet and a biped steps from foot to foot on flat ones, both by springs and dampers about a
 motion that is told beforehand. Everything comes from MuJoCo's own contacts and sensors; dynamics of ours take no part.
 A foot is in contact while its normal force exceeds a small share of the weight.
+
+Signs of MuJoCo's sensors: its force and torque sensors at a site read the wrench of the parent on the body that has the
+site, in the site's axes and about its origin, which is f of Nori's (3f); its accelerometers read proper acceleration,
+upwards at rest. Its contact forces act on the second geom of a pair.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nori_dyn.algebra.spatial import matvec
 from nori_dyn.interop.peer_states import from_convention
 from nori_dyn.io.mjcf import load_mjcf
+from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+from tests.oracles import hat, newton_euler
 from tests.peers import mujoco
-from tests.simulator import contact_wrenches
 
 Floats = NDArray[np.float64]
 
@@ -61,6 +69,50 @@ class Walk:
     def n(self) -> int:
         """Number of instants."""
         return len(self.q)
+
+    def __getitem__(self, ticks: slice | list[int] | NDArray[np.bool_]) -> Walk:
+        """Return some of the instants."""
+        arrays = [field.name for field in fields(self) if field.name not in ("tree", "feet")]
+        return replace(self, **{name: getattr(self, name)[ticks] for name in arrays})
+
+    @cached_property
+    def wrenches(self) -> Floats:
+        """Wrenches of the ground on all links (N, n_links, 6), of which only the feet meet it."""
+        fx = np.zeros((self.n, self.tree.n_links, 6))
+        fx[:, [self.tree.link(foot) for foot in self.feet]] = self.fx
+        return fx
+
+    @property
+    def touching(self) -> NDArray[np.bool_]:
+        """On which feet (N, n_feet) the ground acts at all."""
+        return self.fx.any(axis=2)
+
+    @cached_property
+    def truth(self) -> dict[str, Floats]:
+        """Each kind of variable (N, ...): what is recorded, and the rest by Newton's and Euler's laws."""
+        ticks = zip(self.q, self.qd, self.qdd, self.wrenches, strict=True)
+        laws = [newton_euler(self.tree, *tick) for tick in ticks]
+        found = {name: np.array([getattr(law, name) for law in laws]) for name in ("a", "f", "tau")}
+        return found | {"fx": self.wrenches, "qdd": self.qdd, "tau_J": found["tau"], "tau": self.tau}
+
+    def d(self, system: System) -> Floats:
+        """Return the true variables (N, columns) of a system."""
+        d, v_slices = np.empty((self.n, system.shape[1])), self.tree.v_slices
+        for v in system.variables:
+            d[:, v.slice] = self.truth[v.kind][:, v.body if v.kind in ("a", "f", "fx") else v_slices[v.body]]
+        return d
+
+    def readings(self, system: System) -> Floats:
+        """Return Y (N, ny): what the sensors of a system read, each the y of D_Y d + b_Y - y = 0."""
+        Y, d, at = np.empty((self.n, system.ny)), self.d(system).T, velocities(self.tree, self.q.T, self.qd.T)
+        for row in system.measurements:
+            if row.y.start == row.y.stop:
+                continue
+            y = row.equation.bias(at, np.zeros((row.y.stop - row.y.start, self.n)))
+            for key, block in row.equation.blocks(at).items():
+                y = y + matvec(block, d[system.column(key.kind, key.body)])
+            Y[:, row.y] = y.T
+        return Y
 
     def near_switches(self, within: float) -> NDArray[np.bool_]:
         """Return which instants (N,) are at most so many seconds from one at which a contact changes."""
@@ -109,6 +161,7 @@ def biped_mjcf() -> str:
             <body name="{side}_foot"><joint name="{side}_ankle_x" axis="1 0 0"/>
               <geom name="{side}_sole" type="box" size="0.11 0.055 0.015" pos="0.03 0 -0.045" mass="0.8"
                 conaffinity="1"/>
+              <site name="{side}_sole" pos="0.03 0 -0.06"/>
             </body>
           </body>
         </body>
@@ -127,7 +180,7 @@ def _world(name: str, height: float, trunk: str, legs: str, feet: list[str]) -> 
         legs = f'{legs[:joint]}<site name="{foot}_ft"/>{legs[joint:]}'
     sensors = "".join(f'<force site="{foot}_ft"/><torque site="{foot}_ft"/>' for foot in feet)
     return f"""
-<mujoco model="{name}"><compiler angle="radian"/><option timestep="{DT}" integrator="Euler"/>
+<mujoco model="{name}"><compiler angle="radian"/><option timestep="{DT}" integrator="Euler" tolerance="1e-15"/>
   <default><joint armature="{ARMATURE[name]}"/><geom contype="0" conaffinity="0" friction="0.8 0.005 0.0001"/></default>
   <worldbody><geom name="floor" type="plane" size="9 9 1" contype="1"/>
   <body name="base" pos="0 0 {height}"><freejoint name="root"/>{trunk}<site name="imu"/>{legs}</body></worldbody>
@@ -220,6 +273,22 @@ def walk(name: str, duration: float = 4.0) -> Walk:
     weight = 9.81 * float(tree.I[:, 5, 5].sum())
     contact = normal > TOUCHING * weight
     return Walk(tree, feet, own.q, own.qd, own.qdd, own.tau, fx, contact, rows["sensors"][:, :3], force_torque)
+
+
+def contact_wrenches(model: mujoco.MjModel, data: mujoco.MjData, bodies: Sequence[int]) -> Floats:
+    """Return the wrenches (n, 6) of contacts on bodies, in their axes, about their origins, couple first."""
+    fx, wrench = np.zeros((len(bodies), 6)), np.zeros(6)
+    for number, contact in enumerate(data.contact):
+        mujoco.mj_contactForce(model, data, number, wrench)
+        pushes = wrench.reshape(2, 3) @ contact.frame.reshape(3, 3)  # its first axis points to the second geom
+        for geom, sign in ((contact.geom1, -1.0), (contact.geom2, 1.0)):
+            body = int(model.geom_bodyid[geom])
+            if body == 0:  # the world
+                continue
+            force, couple = sign * pushes
+            couple = couple + hat(contact.pos - data.xpos[body]) @ force
+            fx[bodies.index(body)] += (np.array([couple, force]) @ data.xmat[body].reshape(3, 3)).ravel()
+    return fx
 
 
 def _sizes(model: mujoco.MjModel) -> dict[str, int]:

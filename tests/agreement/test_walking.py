@@ -5,8 +5,10 @@ import pytest
 
 from nori_dyn.api.plan import plan
 from nori_dyn.system.builder import System
-from tests.systems import sensor_set
-from tests.walking import Walk, walk
+from tests.oracles import poses
+from tests.systems import ACCELERATIONS, sensor_set
+from tests.tolerances import RECURSION, assert_close
+from tests.walking import DT, Walk, walk
 
 CLOSE = 1e-9
 """Of forces of some hundred newtons, and of what a step of MuJoCo's own differs from them by."""
@@ -21,7 +23,7 @@ def test_inverse_dynamics_gives_the_torques_and_the_wrenches_through_the_ankles(
     """From true accelerations and contact wrenches; nothing acts on the base."""
     tree, ticks = record.tree, slice(None, None, 20)
     sensors = sensor_set(
-        {"type": "joint_acceleration", "joints": "all"},
+        ACCELERATIONS,
         {"type": "external_wrench", "links": list(record.feet)},
         {"type": "external_wrench", "links": {"except": list(record.feet)}, "value": 0},
     )
@@ -46,3 +48,29 @@ def test_every_state_of_the_gaits_occurs(record):
         assert states == {(True, True), (True, False), (False, True)}
     else:
         assert {(True, False, False, True), (False, True, True, False), (True,) * 4} <= states
+
+
+def test_velocities_are_those_of_the_motion(record):
+    """A step of MuJoCo's moves by the velocity at its end, the base's origin in axes of the world."""
+    for k in range(1, record.n, 100):
+        rate = record.tree.difference(record.q[k - 1], record.q[k]) / DT
+        np.testing.assert_allclose(np.delete(rate - record.qd[k], [3, 4, 5]), 0, atol=CLOSE)
+        np.testing.assert_allclose(rate[3:6], record.qd[k, 3:6], atol=1e-3)
+
+
+def test_the_true_variables_solve_the_equations(record):
+    ticks = record[::200]
+    system = System(record.tree, sensor_set(ACCELERATIONS, {"type": "external_wrench", "links": "all"}))
+    d, Y = ticks.d(system), ticks.readings(system)
+    for k in range(ticks.n):
+        D, b = system.D(ticks.q[k]), system.b(ticks.q[k], ticks.qd[k], Y[k])
+        assert_close((D @ d[k] + b) / np.abs(d[k]).max(), 0 * b, RECURSION)
+
+
+def test_nothing_but_the_floor_touches_a_robot(record):
+    """The floor pushes only, within its friction."""
+    rotations, _ = poses(record.tree, record.q)
+    for k, foot in enumerate(record.feet):
+        x, y, z = (rotations[record.tree.link(foot)] @ record.fx[:, k, 3:, None])[..., 0].T
+        assert (z >= 0).all()
+        assert (np.abs(x) + np.abs(y) <= 0.8 * z + CLOSE).all()  # of MuJoCo's pyramid

@@ -81,7 +81,7 @@ def unknowns(system, estimate):
     found = []
     for v in system.variables:
         values = estimate[v.kind]
-        found.append(values[system.tree.v_slices[v.body]] if v.kind in ("tau", "qdd") else values[v.body])
+        found.append(values[system.tree.v_slices[v.body]] if v.kind in ("tau", "tau_J", "qdd") else values[v.body])
     return np.concatenate(found)
 
 
