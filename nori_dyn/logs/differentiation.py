@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.signal import savgol_filter
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.joint_filter import even_step, filtered, smoothed
@@ -136,6 +135,8 @@ class Differentiation(Derivation):
         return found
 
     def _derivative(self, qd: Floats, dt: float) -> Floats:
+        from scipy.signal import savgol_filter  # takes long to load
+
         return np.asarray(savgol_filter(qd, self.window, SMOOTHING_ORDER, deriv=1, delta=dt, axis=0))
 
     def across(self, t: Floats, dt: float) -> Booleans:

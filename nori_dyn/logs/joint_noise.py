@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from nori_dyn.errors import InputError
 from nori_dyn.logs.joint_model import DERIVATIVES, JointModel, JointNoise
@@ -132,6 +131,8 @@ def _of_joint(
 
 def _least(f: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function is least, which may have several minima."""
+    from scipy.optimize import minimize_scalar  # takes long to load
+
     tried = np.linspace(low, high, TRIED)
     k = int(np.argmin([f(x) for x in tried]))
     around = float(tried[max(k - 1, 0)]), float(tried[min(k + 1, TRIED - 1)])

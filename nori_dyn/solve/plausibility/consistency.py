@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy import stats
 from scipy.sparse.linalg import SuperLU, splu
+from scipy.special import chdtrc
 
 from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt
 from nori_dyn.solve.plausibility.motion import angular, reaches_far
@@ -82,7 +82,7 @@ class _Fit:
         if kind:
             b = b + (1 - factor) * self.read[kind]  # b is affine in the readings, which enter it as -y
         pulls = self.factors.solve(np.concatenate([b[:n], -b[n:], np.zeros(self.factors.shape[0] - len(b))]))[:n]
-        return bool(stats.chi2.sf(np.sum(self.variances * pulls**2), self.freedom) >= IMPROBABLE)
+        return bool(chdtrc(self.freedom, np.sum(self.variances * pulls**2)) >= IMPROBABLE)
 
 
 def _fits(system: System, q: Floats, qd: Floats, y: Floats) -> list[_Fit]:

@@ -14,7 +14,7 @@ from nori_dyn.api.many_logs import estimate_logs
 from nori_dyn.cli import app
 from nori_dyn.errors import InputError
 from nori_dyn.logs.log import whole_table
-from tests.tasks import Mortal
+from tests.mortal import Mortal
 from tests.unit.observe.test_sweep import local_cluster
 
 SAMPLES = 40_000
