@@ -36,13 +36,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from lxml import etree
 from numpy.typing import NDArray
 
 from nori_dyn.algebra.spatial import Transform, cross
 from nori_dyn.model.kinematics import Kinematics, velocities
 from nori_dyn.model.tree import Frame, KinematicTree
-from tests.oracles import Truth
 from tests.peers import idyn
 
 Floats = NDArray[np.float64]
@@ -113,7 +111,6 @@ class Berdy:
     Args:
         path: the URDF.
         base: the variant.
-        torques: whether the torques of all joints are readings too.
         ground: with a fixed base, whether the wrench of the ground on it is a reading too.
     """
 
@@ -121,7 +118,6 @@ class Berdy:
         self,
         path: Path,
         base: Literal["fixed", "floating"] = "floating",
-        torques: bool = False,
         ground: bool = False,
     ) -> None:
         loader = idyn.ModelLoader()
@@ -137,7 +133,6 @@ class Berdy:
         options = idyn.BerdyOptions()
         options.berdyVariant = idyn.BERDY_FLOATING_BASE if self.is_floating else idyn.ORIGINAL_BERDY_FIXED_BASE
         options.includeAllJointAccelerationsAsSensors = True
-        options.includeAllJointTorquesAsSensors = torques
         options.includeAllNetExternalWrenchesAsSensors = True
         options.includeFixedBaseExternalWrench = ground
         self.base = options.baseLink = self.model.getLinkName(self.model.getDefaultBaseLink())
@@ -275,28 +270,6 @@ class Berdy:
                 found[f"qdd:{joint}"] = found[f"a:{link}"] - at.X_up[i].apply_motion(a_0) - at.c[i]
         return found
 
-    def from_nori(self, tree: KinematicTree, q: Floats, qd: Floats, motion: Truth) -> Floats:
-        """Return d (n,) of a motion of a tree that has all its links."""
-        at = velocities(tree, q, qd)
-        d = np.empty(self.shape[1])
-        for block in self.variables:
-            if block.kind in ("f", "tau", "qdd"):
-                i = tree.joint_names.index(block.owner)
-                d[block.slice] = (
-                    motion.f[i, SWAP] if block.kind == "f" else getattr(motion, block.kind)[tree.v_slices[i]]
-                )
-                continue
-            i = tree.names.index(block.owner)
-            match block.kind:
-                case "a":
-                    d[block.slice] = (motion.a[i] + self._velocity_term(at, i))[SWAP]
-                case "fx":
-                    d[block.slice] = motion.fx[i, SWAP]
-                case "net":
-                    carried = sum((at.X_up[j].motion_matrix().T @ motion.f[j] for j in tree.children[i]), np.zeros(6))
-                    d[block.slice] = (motion.f[i] + motion.fx[i] - carried)[SWAP]
-        return d
-
     def _velocity_term(self, at: Kinematics, i: int) -> Floats:
         """Return its a minus ours, angular first."""
         if not self.is_floating:
@@ -371,17 +344,6 @@ class Berdy:
 def normal_matrix(at: Equations, dynamics: Floats, prior: Floats, measurements: Floats) -> Floats:
     """Return the inverse of the covariance of the estimate, as BERDY assembles it."""
     return at.D.T / dynamics @ at.D + np.diag(1 / prior) + at.Y.T / measurements @ at.Y
-
-
-def released(path: Path, joints: Sequence[str], to: Path) -> Path:
-    """Write a copy of a URDF in which fixed joints turn about x, so that no loader lumps the links that they carry."""
-    document = etree.parse(path)
-    for joint in document.getroot().iterfind("joint"):
-        if joint.get("name") in joints:
-            joint.set("type", "continuous")
-            etree.SubElement(joint, "axis", xyz="1 0 0")
-    document.write(to)
-    return to
 
 
 def _blocks(ordering: Any, kinds: Mapping[str, str]) -> Iterator[Block]:

@@ -24,7 +24,6 @@ SOLVED = Tolerance(1e-9, "solved systems: rounding times the condition of the in
 ILL_SOLVED = Tolerance(
     1e-5, "a link of next to no inertia: condition 1e10, at which Pinocchio's own error is 1e-7 as well"
 )
-QUADRATURE = Tolerance(1e-6, "energy over a motion integrated by Runge-Kutta of order 4 with a step of 2 ms")
 
 
 def assert_close(actual: Any, expected: Any, tolerance: Tolerance) -> None:

@@ -1,16 +1,14 @@
-"""Coupled joints against the same robot in reduced coordinates, by hand and by Pinocchio's mimic joints."""
+"""Coupled joints against the same robot in reduced coordinates."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from nori_dyn.components import Coupling
-from nori_dyn.model.synthetic import autotree, random_tree
+from nori_dyn.model.synthetic import random_tree
 from nori_dyn.recursions import bias_force, crba
-from tests.agreement.test_energy import in_pinocchio
 from tests.mechanisms import forward_dynamics
 from tests.oracles import derivative
-from tests.peers import pin
 from tests.tolerances import SOLVED, assert_close
 
 Position = Callable[[np.ndarray], float]
@@ -66,24 +64,3 @@ def test_coupled_joints_move_as_in_reduced_coordinates():
     held = H @ qdd + C - tau
     found = np.concatenate([forces[f"coupling:{coupling.name}"] for _, coupling in COUPLED.values()])
     assert_close(found, held[list(COUPLED)], SOLVED)
-
-
-def test_a_mimic_joint_moves_as_pinocchios():
-    leader, follower = 1, 4
-    bare = autotree(6, branching=1.0, skew=0.3, taper=0.9)
-    model, places, *_ = in_pinocchio(bare)
-    rng = np.random.default_rng(0)
-    for ratio, offset in ((-1.4, 0.3), (1.0, 0.0), (0.25, -0.1)):
-        coupling = Coupling(name="mimic", joint="joint5", of={"joint2": ratio}, offset=offset)
-        tree = bare.replace(components=(coupling,))
-        reduced = pin.transformJointIntoMimic(model, places[leader][0], places[follower][0], ratio, offset)
-        G = np.delete(np.eye(6), follower, axis=1)
-        G[follower, leader] = ratio
-        x, dx, tau = rng.normal(size=5), rng.normal(size=5), 10 * rng.normal(size=6)
-        data = reduced.createData()
-        H = pin.crba(reduced, data, x)
-        H = np.triu(H) + np.triu(H, 1).T
-        ddx = np.linalg.solve(H, G.T @ tau - pin.rnea(reduced, data, x, dx, 0 * dx))
-        q = G @ x
-        q[follower] += offset
-        assert_close(forward_dynamics(tree, q, G @ dx, tau)[0], G @ ddx, SOLVED)

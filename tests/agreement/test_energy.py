@@ -1,8 +1,4 @@
-"""Random mixed trees against checks that nobody here wrote.
-
-Lagrange's equations by differences of positions in extended precision, the balance of power, Newton's and Euler's
-laws in world coordinates, and Pinocchio.
-"""
+"""Random mixed trees: Lagrange's equations by differences, the balance of power, Newton's and Euler's laws."""
 
 from __future__ import annotations
 
@@ -17,13 +13,11 @@ from nori_dyn.model.joints import JOINTS
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from tests.oracles import Lagrangian, derivative, masses, newton_euler
-from tests.peers import pin
+from tests.oracles import Lagrangian, derivative, newton_euler
 from tests.tolerances import (
     DIFFERENCES,
     EXTENDED,
     RECURSION,
-    SOLVED,
     assert_close,
 )
 from tests.trees import TREES, random_state
@@ -134,71 +128,3 @@ def test_power_is_the_rate_of_energy(tree):
     rate = float(derivative(energy, 1e-2 / max(1.0, np.abs(qdd).max())))
     size = np.abs(tau * qd).sum() + abs(now.power) + abs(energy(0.0)) * max(1.0, np.abs(qdd).max())
     assert abs(rate - now.power) <= DIFFERENCES.value * size
-
-
-# Pinocchio: every joint; planar and cylindrical ones are composites of its own.
-
-FLIP = np.r_[3:6, 0:3]
-
-
-def in_pinocchio(tree: KinematicTree):
-    """Return Pinocchio's model, where each body is in it, and the places of its coordinates and freedoms in ours.
-
-    What is on a fixed joint is part of the body that carries it.
-    """
-    model, q_order, v_order = pin.Model(), [], []
-    model.gravity.linear = np.array(tree.gravity)
-    places: list[tuple[int, pin.SE3]] = []
-    for i, (joint, body) in enumerate(zip(tree.joints, masses(tree), strict=True)):
-        axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
-        q_own, v_own = np.arange(joint.nq), np.arange(joint.nv)
-        match joint.kind:
-            case "revolute" | "continuous":
-                theirs = pin.JointModelRevoluteUnaligned(axis)
-            case "prismatic":
-                theirs = pin.JointModelPrismaticUnaligned(axis)
-            case "helical":
-                theirs = pin.JointModelHelicalUnaligned(axis, joint.pitch)
-            case "cylindrical":
-                theirs = pin.JointModelComposite()
-                theirs.addJoint(pin.JointModelRevoluteUnaligned(axis))
-                theirs.addJoint(pin.JointModelPrismaticUnaligned(axis))
-            case "planar":
-                theirs = pin.JointModelComposite()
-                for part in (pin.JointModelPX(), pin.JointModelPY(), pin.JointModelRZ()):
-                    theirs.addJoint(part)
-                q_own = v_own = np.array([1, 2, 0])
-            case "spherical":
-                theirs = pin.JointModelSpherical()
-            case "free":
-                theirs, v_own = pin.JointModelFreeFlyer(), FLIP
-            case "fixed":
-                theirs = None
-        X = tree.X_tree[i]
-        parent, carrier = (0, pin.SE3.Identity()) if tree.is_root(i) else places[tree.parents[i]]
-        place = carrier * pin.SE3(X.E.T, X.r)
-        if theirs is None:
-            places.append((parent, place))
-        else:
-            places.append((model.addJoint(parent, theirs, place, tree.joint_names[i]), pin.SE3.Identity()))
-        number, place = places[i]
-        model.appendBodyToJoint(number, pin.Inertia(body.mass, body.com, body.I_com), place)
-        q_order.append(tree.q_slices[i].start + q_own)
-        v_order.append(tree.v_slices[i].start + v_own)
-    return model, places, np.concatenate(q_order), np.concatenate(v_order)
-
-
-@every(*MOVABLE, *SINGLE, *LARGE)
-def test_inverse_and_forward_dynamics_equal_pinocchio(tree):
-    model, places, q_order, v_order = in_pinocchio(tree)
-    # Its crba is left out: it asks for numbers by depth first, where these trees need not have them.
-    data = model.createData()
-    q, qd, qdd, fx = random_state(tree, 1)
-    forces = pin.StdVec_Force(model.njoints, pin.Force.Zero())
-    for i, (k, place) in enumerate(places):
-        forces[k] = forces[k] + place.act(pin.Force(fx[i][FLIP]))
-    tau, found = np.empty((2, tree.nv))
-    tau[v_order] = pin.rnea(model, data, q[q_order], qd[v_order], qdd[v_order], forces)
-    assert_close(inverse(tree, q, qd, qdd, fx), tau, RECURSION)
-    found[v_order] = pin.aba(model, data, q[q_order], qd[v_order], tau[v_order], forces)
-    assert_close(forward(tree, q, qd, tau, fx), found, SOLVED)

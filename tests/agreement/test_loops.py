@@ -6,6 +6,7 @@ import pytest
 from nori_dyn.components import Loop
 from nori_dyn.model.tree import KinematicTree
 from tests.cassie import CASSIE_SPRINGS, cassie, cassie_leg, cassie_on_one_foot, mjcf_model
+from tests.in_pinocchio import PROXIMAL, constrained_dynamics
 from tests.mechanisms import (
     closed_state,
     delta,
@@ -17,7 +18,6 @@ from tests.mechanisms import (
     welded_limbs,
 )
 from tests.peers import pin
-from tests.pinocchio_loops import PROXIMAL, constrained_dynamics
 from tests.tolerances import SOLVED, assert_close
 
 MECHANISMS = {make.__name__: make for make in (five_bar, sprung_leg, delta, stewart, cassie_leg, cassie_on_one_foot)}

@@ -9,7 +9,7 @@ from nori_dyn.errors import InputError, PlanError, SingularSystemError, UnknownN
 from nori_dyn.model.joints import Prismatic, Revolute
 from nori_dyn.planning.outputs import output_columns, resolve_outputs
 from nori_dyn.program.hybrid import HybridReadings
-from tests.agreement.test_compiled import Case, needs_compiler
+from tests.agreement.test_compiled import needs_compiler
 from tests.agreement.test_weighted import redundant, state
 from tests.covering import covering
 from tests.estimate_differences import ExtendedEstimate
@@ -49,25 +49,6 @@ def check(plan, state, wrt, outputs=None, n=3, tolerance=SOLVED, seed=0):
 def random_state(system, seed=0):
     rng = np.random.default_rng(seed)
     return system.tree.random_configuration(rng), rng.normal(size=system.tree.nv), rng.normal(size=system.ny)
-
-
-@pytest.mark.parametrize(
-    ("name", "base"),
-    [
-        ("panda", "floating"),
-        *(pytest.param(x, "floating", marks=pytest.mark.long) for x in ("anymal", "talos_reduced")),
-    ],
-)
-def test_inverse_and_forward_dynamics_equal_pinocchio(name, base):
-    case = Case(name, base, n=4)
-    inverse = nd.plan(nd.System(case.tree, "inverse_dynamics"), outputs=["tau"], ordering="recursive")
-    forward = nd.plan(nd.System(case.tree, "forward_dynamics"), outputs=["qdd"], ordering="recursive")
-    found = (
-        *inverse.derivative("q", "qd", "y", backend="numpy").batch(case.q, case.qd, case.qdd),
-        *forward.derivative("q", "qd", "y", backend="numpy").batch(case.q, case.qd, case.tau),
-    )
-    for ours, reference in zip(found, case.derivatives(), strict=True):
-        assert_close(ours, reference, SOLVED)
 
 
 TREES = {

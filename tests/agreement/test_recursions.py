@@ -11,12 +11,9 @@ from nori_dyn.recursions.jacobian import jacobian, jacobian_rate
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from tests.agreement import test_pinocchio as pinocchio
-from tests.agreement.test_mjcf_components import freedoms
-from tests.agreement.test_mujoco import MODELS, model_of
 from tests.agreement.test_pinocchio import ILL_CONDITIONED, MASSLESS, cases, driven, led, robot
-from tests.peers import mujoco, pin
-from tests.robots import mujoco_state, to_pinocchio, velocity_map
-from tests.systems import random_states
+from tests.peers import pin
+from tests.robots import to_pinocchio, velocity_map
 from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
 
 
@@ -153,20 +150,3 @@ def test_massless_links_are_named(name):
             find()
         assert any(f"joint '{joint}'" in str(raised.value) for joint in names)
         assert set(raised.value.undetermined) <= {f"qdd:{joint}" for joint in names}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_inertia_matrix_and_its_inverse_equal_mujoco(name, tmp_path):
-    tree, model = model_of(name, tmp_path)
-    truth, data = random_states(tree, 25, seed=tree.n_links), mujoco.MjData(model)
-    H = []
-    for q, qd in zip(truth.q, truth.qd, strict=True):
-        data.qpos[:] = mujoco_state(tree, model, q, qd, qd)[0]
-        mujoco.mj_forward(model, data)
-        M = np.zeros((model.nv, model.nv))
-        for row, unit in zip(M, np.eye(model.nv), strict=True):  # mj_fullM has other arguments in every version
-            mujoco.mj_mulM(model, data, row, unit)
-        T = freedoms(tree, model, q)
-        H.append(T @ M @ T.T)
-    assert_close(crba(tree, truth.q.T), np.moveaxis(np.array(H), 0, -1), SOLVED)
-    assert_close(minverse(tree, truth.q.T), np.moveaxis(np.linalg.inv(np.array(H)), 0, -1), SOLVED)

@@ -11,8 +11,8 @@ from nori_dyn.program import repeated_writer
 from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import c_source
-from tests.agreement.test_energy import in_pinocchio
 from tests.compilers import needs_compiler
+from tests.in_pinocchio import in_pinocchio
 from tests.peers import pin
 from tests.tolerances import RECURSION, SOLVED, assert_close
 

@@ -9,7 +9,7 @@ import nori_dyn as nd
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.builder import System
-from tests.agreement.test_energy import in_pinocchio
+from tests.in_pinocchio import in_pinocchio
 from tests.oracles import newton_euler
 from tests.peers import pin
 from tests.robots import (

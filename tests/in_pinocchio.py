@@ -1,4 +1,7 @@
-"""Pinocchio's dynamics of robots with loops: its proximal algorithm on rigid constraints (`constraintDynamics`)."""
+"""Trees as models of Pinocchio, planar and cylindrical joints as composites of its own; and robots with loops.
+
+Of these its proximal algorithm on rigid constraints (`constraintDynamics`).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,63 @@ from numpy.typing import NDArray
 
 from nori_dyn.components import Loop, Rotor, Spring
 from nori_dyn.model.tree import KinematicTree
-from tests.agreement.test_energy import in_pinocchio
+from tests.oracles import masses
 from tests.peers import pin
 
 Floats = NDArray[np.float64]
 
 PROXIMAL = 1e-14, 1e-9, 100
 """Accuracy, weight of the proximal term, steps."""
+
+
+FLIP = np.r_[3:6, 0:3]
+
+
+def in_pinocchio(tree: KinematicTree):
+    """Return Pinocchio's model, where each body is in it, and the places of its coordinates and freedoms in ours.
+
+    What is on a fixed joint is part of the body that carries it.
+    """
+    model, q_order, v_order = pin.Model(), [], []
+    model.gravity.linear = np.array(tree.gravity)
+    places: list[tuple[int, pin.SE3]] = []
+    for i, (joint, body) in enumerate(zip(tree.joints, masses(tree), strict=True)):
+        axis = np.array(getattr(joint, "axis", (0.0, 0.0, 1.0)))
+        q_own, v_own = np.arange(joint.nq), np.arange(joint.nv)
+        match joint.kind:
+            case "revolute" | "continuous":
+                theirs = pin.JointModelRevoluteUnaligned(axis)
+            case "prismatic":
+                theirs = pin.JointModelPrismaticUnaligned(axis)
+            case "helical":
+                theirs = pin.JointModelHelicalUnaligned(axis, joint.pitch)
+            case "cylindrical":
+                theirs = pin.JointModelComposite()
+                theirs.addJoint(pin.JointModelRevoluteUnaligned(axis))
+                theirs.addJoint(pin.JointModelPrismaticUnaligned(axis))
+            case "planar":
+                theirs = pin.JointModelComposite()
+                for part in (pin.JointModelPX(), pin.JointModelPY(), pin.JointModelRZ()):
+                    theirs.addJoint(part)
+                q_own = v_own = np.array([1, 2, 0])
+            case "spherical":
+                theirs = pin.JointModelSpherical()
+            case "free":
+                theirs, v_own = pin.JointModelFreeFlyer(), FLIP
+            case "fixed":
+                theirs = None
+        X = tree.X_tree[i]
+        parent, carrier = (0, pin.SE3.Identity()) if tree.is_root(i) else places[tree.parents[i]]
+        place = carrier * pin.SE3(X.E.T, X.r)
+        if theirs is None:
+            places.append((parent, place))
+        else:
+            places.append((model.addJoint(parent, theirs, place, tree.joint_names[i]), pin.SE3.Identity()))
+        number, place = places[i]
+        model.appendBodyToJoint(number, pin.Inertia(body.mass, body.com, body.I_com), place)
+        q_order.append(tree.q_slices[i].start + q_own)
+        v_order.append(tree.v_slices[i].start + v_own)
+    return model, places, np.concatenate(q_order), np.concatenate(v_order)
 
 
 def constrained_dynamics(tree: KinematicTree, q: Floats, qd: Floats, tau: Floats) -> tuple[Floats, dict[str, Floats]]:
