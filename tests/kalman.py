@@ -2,28 +2,21 @@
 
 A tick is the rows that hold exactly, E d + e = 0, and those that are weighed, Y d + c = noise, of `System.D` and
 `System.b`; what persists, m, are numbers of d. All d that obey the exact rows are d_0 + C u with u = [s | m], s
-coordinates of the rest, of which nothing is known beforehand. Two ways from there:
+coordinates of the rest, of which nothing is known beforehand. `filtered` is Kalman's filter with a covariance, in
+Joseph's form, in extended precision; s is taken out of the weighed rows of a tick by the rows that do not see it.
 
-- `filtered`, `smoothed`: Kalman's filter with a covariance, in Joseph's form, and the smoother of Rauch, Tung and
-  Striebel, in extended precision. s is taken out of the weighed rows of a tick by the rows that do not see it.
-- `all_at_once`: one sparse least-squares problem over the d of all ticks, exact rows as constraints. What is known at
-  first may be nothing, and noise of zero variance is a constraint.
-
-Source: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, ch. 5.2.3 (filter), 8.6
-(smoother); Björck, Numerical Methods for Least Squares Problems, ch. 2.5 (augmented system).
+Source: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation, ch. 5.2.3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
 
 import numpy as np
 import scipy.linalg as la
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 from numpy.typing import NDArray
 
 from nori_dyn.model.kinematics import velocities
@@ -209,7 +202,6 @@ class Known:
         n_s: number of s.
         nis, degrees: normalised innovation squared, and its degrees of freedom.
         evidence: log-likelihood of the readings, with s in these coordinates.
-        F, Q: m of the next tick is F u + terms that are known, with noise of variance Q; None at the last.
     """
 
     u: Extended
@@ -220,9 +212,6 @@ class Known:
     nis: float
     degrees: int
     evidence: float
-    m_next: Extended | None = None
-    P_next: Extended | None = None
-    F: Extended | None = None
 
     @property
     def mean(self) -> Extended:
@@ -244,7 +233,7 @@ def filtered(ticks: Sequence[Instant]) -> list[Known]:
     """Return what is known of each tick from its readings and all before."""
     mean, sigma = ticks[0].part.beginning()
     m, P = np.asarray(mean, np.longdouble), np.diag(sigma**2).astype(np.longdouble)
-    assert np.isfinite(P.astype(float)).all(), "where nothing is known at first, ask `all_at_once`"
+    assert np.isfinite(P.astype(float)).all(), "something is known at first"
     found: list[Known] = []
     for number, tick in enumerate(ticks):
         pose, k = tick.part.pose(tick.q), len(m)
@@ -290,102 +279,8 @@ def filtered(ticks: Sequence[Instant]) -> list[Known]:
             F[rated] += np.longdouble(dt) * pose.C[columns]
             shift[rated] = np.longdouble(dt) * d_0[columns]
             m, P = F @ u + shift, F @ P_u @ F.T + np.diag(Q)
-            now = replace(now, m_next=m, P_next=P, F=F)
         found.append(now)
     return found
-
-
-def smoothed(found: Sequence[Known]) -> list[tuple[Extended, Extended, Extended]]:
-    """Return the mean and the covariance of u, and the mean of d, at each tick from all readings."""
-    last = found[-1]
-    results = [(last.u, last.P, last.d)]
-    for now in reversed(found[:-1]):
-        n_s = len(results[-1][0]) - len(now.mean)
-        m, P = results[-1][0][n_s:], results[-1][1][n_s:, n_s:]
-        gain = solved(now.P_next, now.F @ now.P).T
-        change = gain @ (m - now.m_next)
-        results.append((now.u + change, now.P + gain @ (P - now.P_next) @ gain.T, now.d + now.C @ change))
-    return results[::-1]
-
-
-@dataclass(frozen=True)
-class AtOnce:
-    """The ticks of one least-squares problem.
-
-    Attributes:
-        d: all unknowns of each tick.
-        matrix: of the augmented system, with zeros and minus the variances on its diagonal.
-        factors: of that.
-        starts: for each tick where its unknowns begin.
-    """
-
-    d: tuple[Floats, ...]
-    matrix: sp.csc_matrix
-    factors: spla.SuperLU
-    starts: tuple[int, ...]
-
-    def covariance(self, tick: int, columns: Sequence[int] | NDArray[np.intp]) -> Floats:
-        """Return the covariance of some numbers of d at a tick."""
-        places = self.starts[tick] + np.asarray(columns)
-        target = np.zeros((self.matrix.shape[0], len(places)))
-        target[places, np.arange(len(places))] = 1.0
-        return _refined(self.matrix, self.factors, target)[places].astype(float)
-
-
-def all_at_once(ticks: Sequence[Instant]) -> AtOnce:
-    """Return all unknowns of all ticks from all readings: one sparse least-squares problem.
-
-    G x + g = noise of variance v, v = 0 where a row holds exactly, is [0 G^T; G -v] [x; l] = [0; -g]. The x are the d
-    of all ticks; what is known at first, with sigma inf, may be nothing.
-    """
-    mean, sigma = ticks[0].part.beginning()
-    k, some = len(mean), np.isfinite(sigma)
-    starts = [0, *accumulate(tick.part.system.shape[1] for tick in ticks)]
-    entries, rows, columns, constants, variances = ([] for _ in range(5))
-
-    def put(blocks: dict[int, sp.csr_matrix], g: Floats, v: Floats) -> None:
-        first = sum(map(len, constants))
-        for number, block in blocks.items():
-            found = block.tocoo()
-            entries.append(found.data)
-            rows.append(first + found.row)
-            columns.append(starts[number] + found.col)
-        constants.append(g)
-        variances.append(v)
-
-    for number, tick in enumerate(ticks):
-        part, pose, seen = tick.part, tick.part.pose(tick.q), tick.w > 0
-        pick = sp.csr_matrix((np.ones(k), (np.arange(k), part.memory)), shape=(k, part.system.shape[1]))
-        if number == 0:
-            put({0: pick[some]}, -mean[some], sigma[some] ** 2)
-        else:
-            before = ticks[number - 1].part
-            a, Q = before.motion(tick.dt)
-            rated = np.flatnonzero(before.rates >= 0)
-            values = np.concatenate([a, np.full(len(rated), tick.dt)])
-            places = np.concatenate([np.arange(k), rated]), np.concatenate([before.memory, before.rates[rated]])
-            F = sp.csr_matrix((values, places), shape=(k, before.system.shape[1]))
-            put({number - 1: -F, number: pick}, np.zeros(k), Q)
-        put({number: pose.E}, tick.b[part.exact], np.zeros(len(part.exact)))
-        put({number: pose.Y[seen]}, tick.b[part.weighed][seen], 1 / tick.w[seen])
-    g, v = np.concatenate(constants), np.concatenate(variances)
-    places = np.concatenate(rows), np.concatenate(columns)
-    G = sp.csr_matrix((np.concatenate(entries), places), shape=(len(g), starts[-1]))
-    matrix = sp.bmat([[None, G.T], [G, -sp.diags(v)]], format="csc")
-    factors = spla.splu(matrix, permc_spec="COLAMD")
-    target = np.concatenate([np.zeros(starts[-1]), -g])
-    x = _refined(matrix, factors, target[:, None])[: starts[-1], 0].astype(float)
-    d = tuple(x[start:stop] for start, stop in pairwise(starts))
-    return AtOnce(d, matrix, factors, tuple(starts))
-
-
-def _refined(matrix: sp.csc_matrix, factors: spla.SuperLU, target: Floats) -> Extended:
-    """Return the solution of a sparse system, refined by residuals in extended precision."""
-    wide = matrix.astype(np.longdouble)
-    x = np.zeros(target.shape, np.longdouble)
-    for _ in range(REFINEMENTS):
-        x += factors.solve((target - wide @ x).astype(float))
-    return x
 
 
 def solved(S: Extended, X: Extended) -> Extended:

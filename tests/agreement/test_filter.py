@@ -1,4 +1,4 @@
-"""Filters against the textbook in extended precision, one least-squares problem over all ticks, and drawn truth."""
+"""Filters against the textbook in extended precision, and drawn truth."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +13,7 @@ from nori_dyn.filtering.consistency import nees
 from nori_dyn.filtering.filter import Filter
 from nori_dyn.filtering.tracked import Tracked
 from tests.drawn import Drawn, drawn
-from tests.kalman import Instant, Known, all_at_once, filtered
+from tests.kalman import Instant, Known, filtered
 from tests.observers import Observer, observer
 from tests.tolerances import SOLVED, assert_close
 from tests.unseen import exactly, pushed_or_off
@@ -23,8 +23,6 @@ Floats = NDArray[np.float64]
 TICKS = {"arm": 300, "quadruped": 120, "humanoid": 120}
 """Ticks that are held against the textbook: 1,000 of each where there is time, `python -m benchmarks.filters`."""
 
-AT_ONCE = {"arm": 300, "quadruped": 30, "humanoid": 30}
-"""Ticks of the least-squares problem, whose factors grow faster than their number."""
 
 DRAWN = dict.fromkeys(TICKS, 10_000)
 """Ticks that are drawn for consistency."""
@@ -154,29 +152,6 @@ def test_what_readings_are_off_is_that_of_a_textbook_filter(both):
         free = [names.index(name) for name in ran.free[k][: known.n_s]]
         in_other_coordinates = np.linalg.slogdet(known.C[free, : known.n_s].astype(float))[1]
         assert_close(tracked.log_likelihood, known.evidence + in_other_coordinates, SOLVED)
-
-
-@every_robot
-def test_the_last_tick_is_that_of_one_least_squares_problem(name):
-    ran, n = hard(name, TICKS[name]), AT_ONCE[name]
-    whole = all_at_once(ran.instants[:n])
-    part, tracked = ran.drawn.parts[ran.drawn.which[n - 1]], ran.tracked[n - 1]
-    assert_close(tracked.memory.mean, whole.d[-1][part.memory], SOLVED)
-    assert_close(tracked.memory.covariance, whole.covariance(n - 1, part.memory), SOLVED)
-    for output in ran.observer.outputs:
-        assert_close(tracked[output].ravel(), whole.d[-1][ran.columns(n - 1, output)], SOLVED)
-
-
-def test_nothing_need_be_known_at_first():
-    observing, n = observer("arm_anywhere"), 100
-    filter_ = observing.filter("native")
-    found = drawn(observing.systems, filter_.memory_names, n, observing.dt, seed=4)
-    tracked = [stepped(filter_, observing, found, k) for k in range(n)]
-    part = found.parts[0]
-    for k in (0, 1, n - 1):
-        whole = all_at_once(found.instants()[: k + 1])
-        assert_close(tracked[k].memory.mean, whole.d[-1][part.memory], SOLVED)
-        assert_close(tracked[k].memory.covariance, whole.covariance(k, part.memory), SOLVED)
 
 
 @lru_cache(maxsize=8)
