@@ -1,14 +1,20 @@
-"""Runs that take turns: what is timed, what is compared, and who is left out."""
+"""Runs that take turns: what is timed (by a clock that calls move), compared and printed, and who is left out."""
 
-import time
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from nori_dyn.bench.measure import Budget, Run, difference, timed
+from nori_dyn.bench.baseline import BAND, RegressionError, baseline_of
+from nori_dyn.bench.measure import Budget, Run, difference, timed, timed_once
 from nori_dyn.bench.peers.base import Peer, runs_of
-from nori_dyn.bench.records import compare, quartiles
+from nori_dyn.bench.records import Record, compare, quartiles
+from nori_dyn.bench.report import Report, UnknownSuiteError, suites
 from nori_dyn.bench.robots import Robot, random_states
+from nori_dyn.bench.suites import counts, scaling
+from nori_dyn.bench.suites.base import Options
+from nori_dyn.bench.tables import figure_tables, timing_tables
 from nori_dyn.model.synthetic import autotree
 
 BUDGET = Budget(3, 1e-4)
@@ -50,22 +56,98 @@ def test_a_peer_that_is_not_installed_or_fails_is_left_out_by_name():
     assert skipped == {"Absent": "absent-package is not installed", "Fails": "it does not like this robot"}
 
 
-def test_what_the_first_call_costs_does_not_set_the_number_of_calls():
-    calls = []
+@dataclass
+class Clock:
+    """A clock that stands still but for calls that take some time.
 
-    def slow_at_first():
-        calls.append(1)
-        if len(calls) == 1:
-            time.sleep(0.02)
+    Attributes:
+        now: what it shows [s].
+        called: the names of calls, in turn.
+    """
 
-    seconds = timed({"run": Run(slow_at_first)}, Budget(2, 0.004))
-    assert len(calls) > 100
-    assert max(seconds["run"]) < 1e-3
+    now: float = 0.0
+    called: str = ""
+
+    def call(self, name, *seconds):
+        """Return a call that takes these times in turn, then the last of them."""
+        left = list(seconds)
+
+        def take():
+            self.now += left.pop(0) if len(left) > 1 else left[0]
+            self.called += name
+
+        return take
 
 
-def test_times_are_those_of_a_state():
-    seconds = timed({"batch": Run(lambda: time.sleep(0.001), states=100)}, Budget(2, 1e-4))
-    assert all(1e-5 <= second < 1e-4 for second in seconds["batch"])
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr("nori_dyn.bench.measure.time", SimpleNamespace(perf_counter=lambda: made.now))
+    return made
+
+
+def test_runs_take_turns_for_a_time_each_and_times_are_those_of_a_state(clock):
+    """The first call warms up, four fill a quarter of the budget, and 16 then fill it."""
+    runs = {"a": Run(clock.call("a", 100.0, 1.0)), "b": Run(clock.call("b", 2.0), states=10)}
+    assert timed(runs, Budget(2, 16.0)) == {"a": [1.0, 1.0], "b": [0.2, 0.2]}
+    assert clock.called == "a" * 6 + "b" * 6 + 2 * ("a" * 16 + "b" * 8)
+
+
+def test_what_is_done_once_is_timed_from_its_first_call(clock):
+    found = timed_once({"a": clock.call("a", 3.0, 1.0), "b": clock.call("b", 2.0)}, 2)
+    assert (found, clock.called) == ({"a": [3.0, 1.0], "b": [2.0, 2.0]}, "abab")
+
+
+MADE_UP = Record(
+    {"robot": "an_arm", "n": 3},
+    counts={"operations": 1234},
+    seconds={"ours": [1e-6, 2e-6, 4e-6], "peer": [3e-6, 3e-6, 4e-6]},
+    own="ours",
+    figures={"planning": 0.25, "compiling": 2.0, "megabytes": 64.0},
+    differences={"peer": 2e-13},
+    wrong={"other": 0.5},
+)
+
+
+def test_what_is_printed_are_medians_ratios_and_their_quartiles():
+    (table,) = timing_tables("A tick", [MADE_UP])
+    assert table.title == "A tick: an arm, n 3; operations 1,234"
+    assert table.rows == (
+        ("ours", "2", "", "", ""),
+        ("peer", "3", "1.50", "1.25 - 2.25", "2e-13"),
+        ("other", "not timed", "", "", "0.5"),
+    )
+    (table,) = figure_tables("Once", [MADE_UP, Record({})])
+    assert table.columns == ("case", "operations", "ours [s]", "peer [s]", "planning", "compiling", "megabytes")
+    assert table.rows == (("an arm, n 3", "1,234", "2e-6", "3e-6", "0.250", "2", "64"),)
+    (table,) = scaling.tables("Links", [MADE_UP])
+    assert table.rows == (("an arm, n 3", "411", "0.250", "2", "64", "2", "667", "1.50"),)
+
+
+def test_a_baseline_has_counts_and_the_medians_of_ratios_which_may_fall_by_a_band():
+    report = Report(Options(quick=True), {"tick": [MADE_UP]})
+    before = baseline_of(report)
+    assert before.counts == {"tick": {"an arm, n 3: operations": 1234}}
+    assert before.ratios == {"tick": {"an arm, n 3: peer over ours": 1.5}}
+    compared = before.compare(report)
+    assert (compared.counts, compared.ratios) == (1, 1)
+    for factor in (0.1, 0.99 * BAND, 1.01 * BAND, 100.0):
+        changed = before.model_copy(update={"ratios": {"tick": {"an arm, n 3: peer over ours": 1.5 * factor}}})
+        if factor < BAND:
+            changed.compare(report)
+            continue
+        with pytest.raises(RegressionError, match=r"peer over ours: \d+(\.\d+)? times faster before, 1\.5 now"):
+            changed.compare(report)
+
+
+def test_formulas_are_those_of_the_literature_and_suites_go_by_name():
+    n = 7
+    assert counts.formula_rnea(n) == (93 * n - 69) + (81 * n - 66)  # multiplications and additions
+    assert counts.formula_aba(n) == 2496  # 429 n - 507
+    assert [suite.name for suite in suites(["tick"])] == ["tick"]
+    assert {suite.name for suite in suites(["all"])} > {"tick", "batch", "counts"}
+    with pytest.raises(UnknownSuiteError, match="unknown suite 'tik'"):
+        suites(["tick", "tik"])
 
 
 def test_ratios_are_taken_round_by_round():
