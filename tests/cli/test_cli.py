@@ -191,6 +191,7 @@ BAD = {
     f"{SOLVE_IT} words.csv --out x.csv": "words.csv:2: column 'q[0]' is 'one', which is no number",
     f"{SOLVE_IT} pickled.npz --out x.csv": "its array 'q' holds object, not plain numbers",
     f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
+    f"{SOLVE_IT} empty.csv --out x.csv --differentiate kalman --dt 0.01": "holds no samples",
     f"{SOLVE_IT} broken.csv.gz --out x.csv": "damaged",
     "info log.csv": "not XML",
     "info truncated.plan": "truncated",

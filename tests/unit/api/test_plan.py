@@ -13,6 +13,7 @@ from nori_dyn.api.plan import cache_folder
 from nori_dyn.io import plan_files
 from nori_dyn.io.plan_files import VERSION
 from tests.covering import covering
+from tests.robots import ROBOTS
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -269,3 +270,14 @@ def test_weighted_plans_are_saved_and_found_in_the_cache_and_forged_ones_refused
         content = json.loads((tmp_path / "plan").read_text()) | {name: [0, 1, 2]}
         with pytest.raises(nd.errors.PlanError, match="not of the size of its system"):
             load(tmp_path, content)
+
+
+def test_angles_in_degrees_are_doubted_once(recwarn):
+    tree = nd.load_urdf(ROBOTS["ur5"])
+    solver = nd.plan(nd.System(tree, "inverse_dynamics"), outputs=("tau",), ordering="recursive").solver("numpy")
+    states = np.full((8, tree.nq), 45.0), np.zeros((8, tree.nv)), np.zeros((8, tree.nv))
+    with pytest.warns(nd.NoriWarning, match="degrees"):
+        solver.solve_batch(*states)
+    for _ in range(8):
+        solver.solve_batch(*states)
+    assert not recwarn

@@ -47,6 +47,7 @@ WRONG = {
     "wrong.yaml:4: .*greater than or equal to 0": "\n  - type: rotor\n    joints: all\n    inertia: -1",
     "'joint' is no field of rotor. Did you mean 'joints'": "\n  - {type: rotor, joint: all, inertia: 1}",
     "wrong.yaml:2: .*at least 2 items": "\n  - {type: loop, frames: [a], constrains: point}",
+    "at most 6 items": "[{type: loop, name: x, frames: [a, b], constrains: [[1, 0, 0, 0, 0, 0, 0]]}]",
     "is not YAML": "[",
     "matches the pattern 'x": "[{type: rotor, joints: {match: 'x.*'}, inertia: 1}]",
     "wrong.yaml: .*unknown moving joint 'joint4'": "[{type: rotor, joints: joint4, inertia: 1}]",

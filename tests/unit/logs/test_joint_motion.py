@@ -254,3 +254,6 @@ def test_what_is_wrong_is_told():
     ):
         with pytest.raises(InputError, match=said):
             nd.joint_motion(**({"t": T} | given))
+    for wrong in (0.0, np.inf):
+        with pytest.raises(InputError, match=f"jerk is {wrong:g}: it must be positive"):
+            JointNoise(np.array([1.0, wrong]), None, np.ones(2))

@@ -50,6 +50,10 @@ def test_what_is_moved_is_not_felt_by_its_joint():
             np.testing.assert_allclose(X.T @ link.J @ X, link.J, atol=1e-14)  # the same in any position
         np.testing.assert_allclose(link.J @ link.joint.S(np.zeros(1)), 0, atol=1e-15)
         assert link.I[3, 3] == 0  # its mass is moved whole
+    tree = TREES["fixed_joints"]  # and all that is on a fixed joint
+    on_fixed = [i for i, joint in enumerate(tree.joints) if joint.kind == "fixed" and not tree.is_root(i)]
+    assert on_fixed
+    assert not any(internal_links(tree, regroup=True)[i].I.any() for i in on_fixed)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -66,6 +66,8 @@ def test_bodies_keep_the_order_that_they_are_given(name):
         for blocks, kind in ((refined.a, "a"), (refined.f, "f")):
             last = [place[system.column(kind, i)].max() for i in range(system.tree.n_links)]
             np.testing.assert_array_equal(np.argsort(each(classes, blocks)), np.argsort(last))
+        own = [v.slice for v in system.variables if v.kind in ("a", "f")]
+        assert not any(classes[columns].any() for columns in own)  # those of the system as given come first
     definitions = refined.definitions
     rows, columns = order.rows.tolist(), order.columns.tolist()
     assert all(definitions.get(column, row) == row for row, column in zip(rows, columns, strict=True))

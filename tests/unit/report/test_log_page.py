@@ -5,6 +5,7 @@ import hashlib
 import re
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from nori_dyn.api.view import recorded
 from nori_dyn.report.curves import SIZE
 from nori_dyn.report.html import log_to_html
 from nori_dyn.report.recorded import SINGULAR, Recorded
-from nori_dyn.report.suspicions import alarm, suspicions, windows
+from nori_dyn.report.suspicions import alarm, misfit, suspicions, windows
 from nori_dyn.solve.diagnosis import Diagnosis
 from nori_dyn.tables import number
 from tests.browser import assert_readable, assert_stands_alone, assert_verdict_shows, parsed, shown, text
@@ -110,6 +111,11 @@ def test_sound_sensors_are_not_accused():
         known = diagnosis.estimate, {}, diagnosis.readings, diagnosis.sensors
         accused += bool(suspicions(Diagnosis(*known, noise, spreads, np.ones(200), np.ones(200, dtype=int))))
     assert accused <= 1
+
+
+def test_a_misfit_is_chi_square_over_its_degrees_of_freedom():
+    found = SimpleNamespace(degrees_of_freedom=np.array([0, 1, 4]), chi_square=np.array([0.0, 3.0, 8.0]))
+    np.testing.assert_array_equal(misfit(found), [np.nan, 3.0, 2.0])
 
 
 def test_what_is_steadily_off_within_sigma_is_said_to_be():
