@@ -191,7 +191,7 @@ BAD = {
     f"{SOLVE_IT} words.csv --out x.csv": "words.csv:2: column 'q[0]' is 'one', which is no number",
     f"{SOLVE_IT} pickled.npz --out x.csv": "its array 'q' holds object, not plain numbers",
     f"{SOLVE_IT} empty.csv --out x.csv": "holds no samples",
-    f"{SOLVE_IT} empty.csv --out x.csv --differentiate kalman --dt 0.01": "holds no samples",
+    f"{SOLVE_IT} empty.npz --out x.csv --differentiate kalman --dt 0.01": "holds no samples",
     f"{SOLVE_IT} broken.csv.gz --out x.csv": "damaged",
     "info log.csv": "not XML",
     "info truncated.plan": "truncated",
@@ -212,6 +212,7 @@ def test_bad_input_is_one_clear_line_and_leaves_nothing(refused, panda_plan, tmp
     (folder / "words.csv").write_text("\n".join([header, "one," + first.partition(",")[2], *others]))
     (folder / "empty.csv").write_text(f"{header}\n")
     (folder / "broken.csv.gz").write_bytes(b"not gzip")
+    np.savez("empty.npz", q=np.zeros((0, 7)), qd=np.zeros((0, 7)))
     np.savez("pickled.npz", q=np.array([{"a": 1}], dtype=object))
     (folder / "truncated.plan").write_text(panda_plan.read_text()[:1000])
     before = sorted(os.listdir())
