@@ -4,7 +4,7 @@ The rotations of a model file are orthogonal only to rounding. In exact arithmet
 null vector that exists because a force and a couple across it do no work on each other would be lost. So each constant
 rotation is taken to be the exact one next to it: turns in a plane by rational points of the circle.
 
-Source: own derivation (tests/unit/observe/test_exact.py).
+Source: own derivation (tests/agreement/test_observability.py).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ determine something is whether its vector lies in the span of theirs. At a rando
 exact for almost all q, without a tolerance. Vectors of doubles, at a closed configuration of a robot with loops, span
 spaces by the same elimination, with a tolerance and the largest number as pivot.
 
-Source: docs/design.md, 6.2; own derivation (tests/unit/observe/test_field.py).
+Source: docs/design.md, 6.2; own derivation (tests/agreement/test_observability.py).
 """
 
 from __future__ import annotations

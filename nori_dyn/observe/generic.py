@@ -9,7 +9,7 @@ wrong with a probability below 1e-31 for a thousand unknowns; two points square 
 Of a robot with loops or couplings almost no q is closed, and where it is not, rows that repeat others are independent.
 So there rank and null space are taken in doubles, at closed configurations.
 
-Source: docs/design.md, 6.2; Schwartz (1980); own derivation (tests/unit/observe/test_generic.py, test_closed.py).
+Source: docs/design.md, 6.2; Schwartz (1980); own derivation (tests/unit/observe/test_numeric.py, test_closed.py).
 """
 
 from __future__ import annotations
