@@ -1,6 +1,6 @@
 """What could be had instead of each chosen sensor, all others staying: exactly, for almost all q.
 
-Source: own derivation (tests/unit/placement/test_exchanges.py).
+Source: own derivation (tests/unit/placement/test_selection.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The equations of motion give a, f and tau from qdd and fx, by pivots of 1 in a triangular order (Nori, Property 1). What
 the other rows then say is a small dense matrix.
 
-Source: own derivation (tests/unit/system/test_sources.py).
+Source: own derivation (tests/unit/system/test_refined.py).
 """
 
 from __future__ import annotations

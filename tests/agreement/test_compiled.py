@@ -1,4 +1,4 @@
-"""Compiled functions and their derivatives on real robots, against Pinocchio, state by state."""
+"""Compiled functions and derivatives on real robots, also with rotors, against Pinocchio, state by state."""
 
 from itertools import product
 from typing import Any, NamedTuple
@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from tests.agreement.test_pinocchio import N_STATES
+from nori_dyn.model.tree import KinematicTree
+from tests.agreement.test_pinocchio import FEW as THREE
+from tests.agreement.test_pinocchio import ILL_CONDITIONED, MASSLESS, N_STATES, cases
 from tests.compilers import needs_compiler
 from tests.peers import pin
 from tests.robots import (
@@ -20,7 +22,7 @@ from tests.robots import (
     velocity_map,
 )
 from tests.systems import random_states
-from tests.tolerances import SOLVED, assert_close
+from tests.tolerances import ILL_SOLVED, SOLVED, assert_close
 
 SMALL = ("panda", "ur5", "xarm7", "kinova", "double_pendulum", "allegro", "anymal", "go2", "solo12", "hyq")
 FEW = (("panda", "fixed"), ("kinova", "floating"))
@@ -138,3 +140,56 @@ def test_native_derivatives(name, base):
     for k in (0, 9):
         for ours, row in zip(inverse(case.q[k], case.qd[k], case.qdd[k]), found, strict=True):
             assert_close(ours, row[k], SOLVED)
+
+
+N = 20
+
+
+def rotors(tree: KinematicTree, seed: int = 0) -> dict[int, float]:
+    """Return an inertia for each joint but free ones."""
+    sizes = np.random.default_rng(seed).uniform(0.01, 1.0, tree.n_links)
+    return {i: float(size) for i, size in enumerate(sizes) if tree.joints[i].kind != "free"}
+
+
+class Armoured(Case):
+    """A robot with rotors, and Pinocchio's with armature."""
+
+    def __init__(self, name: str, base: str) -> None:
+        super().__init__(name, base, N)
+        self.model = self.model.copy()  # others are given the same one
+        self.data = self.model.createData()
+        inertias = rotors(self.tree)
+        for i, inertia in inertias.items():
+            number = self.model.getJointId(self.tree.joint_names[i])
+            self.model.armature[self.model.idx_vs[number]] = inertia
+        self.tree = self.tree.replace(
+            components=tuple(
+                nd.components.Rotor(joints=self.tree.joint_names[i], inertia=inertia / 16, gear=-4)
+                for i, inertia in inertias.items()
+            )
+        )
+        self.tau = nd.compile(nd.rnea, self.tree, backend="numpy").batch(self.q, self.qd, self.qdd)
+
+
+@pytest.mark.parametrize(("name", "base"), [("panda", "fixed"), ("anymal", "floating"), ("kinova", "floating")])
+def test_pinocchio_with_armature(name, base):
+    case = Armoured(name, base)
+    batches = [np.moveaxis(x, 0, -1) for x in (case.q, case.qd, case.qdd, case.tau)]
+    expected = case.algorithms()
+    for ours, reference in zip(everything(case.tree, *batches), expected, strict=True):
+        assert_close(np.moveaxis(ours, -1, 0), reference, SOLVED)
+    assert_close(expected.qdd, case.qdd, SOLVED)
+
+
+@pytest.mark.parametrize(("name", "base"), cases(THREE))
+def test_derivatives_are_pinocchios(name, base):
+    case = Case(name, base, n=5, with_fx=True)
+    expected = case.derivatives()
+    q, qd, qdd, tau, fx = (np.moveaxis(x, 0, -1) for x in (case.q, case.qd, case.qdd, case.tau, case.fx))
+    for found, theirs in zip(nd.rnea_derivatives(case.tree, q, qd, qdd, fx), expected[:3], strict=True):
+        assert_close(np.moveaxis(found, -1, 0), theirs, SOLVED)
+    if name in MASSLESS:
+        return
+    tolerance = ILL_SOLVED if name in ILL_CONDITIONED else SOLVED
+    for found, theirs in zip(nd.aba_derivatives(case.tree, q, qd, tau, fx), expected[3:], strict=True):
+        assert_close(np.moveaxis(found, -1, 0), theirs, tolerance)

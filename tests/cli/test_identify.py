@@ -1,4 +1,4 @@
-"""nori-dyn identify: what it finds in logs of simulated robots, what it writes, what it notices, what it refuses."""
+"""nori-dyn identifiability, excite and identify: what they find, write, notice and refuse."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import nori_dyn as nd
 from tests.browser import parsed, text
 from tests.robots import ROBOTS, load
 from tests.unit.identification.simulated import changed, saved_log
+from tests.words import plain
 
 UR5 = ("--robot", ROBOTS["ur5"])
 
@@ -101,3 +102,82 @@ def test_what_is_refused_in_words(refused, here):
     for options, said in REFUSED:
         assert said in refused("identify", "log.npz", *UR5, *options)
         assert [path.name for path in Path().iterdir()] == ["log.npz"], options
+
+
+PENDULUM = ROBOTS["double_pendulum"]
+
+
+def test_it_says_what_is_told(told):
+    output = told("identifiability", PENDULUM)
+    assert output.startswith("6 combinations of 20 parameters are told.")
+    assert "What is told in combinations:" in output
+
+
+def test_parameters_and_joints_that_stand_still(figures):
+    assert figures("identifiability", PENDULUM, "--parameters", "inertias, rotors")["rank"] == 7
+    found = figures("identifiability", PENDULUM, "--still", "joint1", "--still", "joint2")
+    assert found["still"] == ["joint1", "joint2"]
+    assert found["rank"] == 2  # what each joint holds up
+
+
+def test_a_floating_base_has_sensors_of_its_own(figures):
+    found = figures("identifiability", PENDULUM, "--base", "floating")
+    assert found["sensors"] == "identification_floating"
+    assert found["unknown_wrenches"]["eliminated"] == 6
+
+
+def test_mistakes_are_one_line(refused):
+    for options, said in (
+        (("--parameters", "masses"), "error: unknown parameter 'masses' in robot"),
+        (("--sensors", "inverse_dynamics"), "none says anything of the parameters"),
+    ):
+        assert said in refused("identifiability", PENDULUM, *options)
+
+
+QUICK = ("--robot", ROBOTS["ur5"], "--duration", "4", "--harmonics", "3", "--starts", "1", "--parameters", "inertias")
+
+
+def test_the_table_and_what_is_said_of_it(told, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    out = tmp_path / "motion.csv"
+    limits = ("--speed", "1.5", "--position", "elbow_joint=-1:0.5", "--torque", "elbow_joint=60")
+    output = told("excite", *QUICK, *limits, "--out", out, "--rate", "50")
+    lines = output.splitlines()
+    assert lines[0] == "Exciting motion of ur5"
+    assert plain(output).endswith(f"201 samples written to {out}.")
+    (elbow,) = [line for line in lines if line.startswith("elbow_joint")]
+    assert "-1.00 to 0.50" in elbow
+    assert elbow.endswith(" of 60")
+    table = np.genfromtxt(out, delimiter=",", names=True, deletechars="")
+    assert np.abs(table["qd:elbow_joint"]).max() <= 1.5
+    assert len(nd.read_log(out).streams[0].columns) == 1 + 4 * 6
+
+
+def test_json(figures):
+    found = figures("excite", *QUICK, "--criterion", "A", "--periodic", "--joint", "elbow_joint")
+    assert (found["criterion"], found["joints"], found["samples"]) == ("A", ["elbow_joint"], None)
+    assert found["value"] >= found["best_of_random"]
+    assert all(parameter["deviation"] > 0 for parameter in found["parameters"])
+
+
+IMPOSSIBLE = [
+    (("--speed", "fast"), 2, "'fast' is no limit"),
+    (("--speed", "1:2"), 2, "'1:2' is no limit"),
+    (("--speed", "1", "--speed", "elbow_joint=2"), 2, "is for all joints, and others are given"),
+    (("--speed", "elbow=2"), 1, "Did you mean 'elbow_joint'?"),
+    (("--duration", "0"), 1, "duration is 0 s"),
+    (("--torque", "0.1"), 1, "no posture in which robot 'ur5' can rest"),
+    (("--sensors", "nothing"), 1, "unknown set of sensors"),
+    (("--criterion", "E"), 2, "Invalid value"),
+    (("--out", "none/motion.csv"), 1, "does not exist"),
+    (("--out", "motion.xlsx"), 1, "must end in .csv"),
+]
+
+
+def test_what_cannot_be_done(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for options, status, message in IMPOSSIBLE:
+        found, _, errors = run("excite", *QUICK, *options)
+        assert found == status, options
+        assert message in plain(errors)
+        assert not list(tmp_path.iterdir()), options

@@ -6,15 +6,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.bench.baseline import BAND, RegressionError, baseline_of
 from nori_dyn.bench.measure import Budget, Run, difference, timed, timed_once
 from nori_dyn.bench.peers.base import Peer, runs_of
 from nori_dyn.bench.records import Record, compare, quartiles
 from nori_dyn.bench.report import Report, UnknownSuiteError, suites
 from nori_dyn.bench.robots import Robot, random_states
+from nori_dyn.bench.stages import STAGES, ways
 from nori_dyn.bench.suites import counts, scaling
 from nori_dyn.bench.suites.base import Options
 from nori_dyn.bench.tables import figure_tables, timing_tables
+from nori_dyn.bench.urdf import urdf_of
 from nori_dyn.model.synthetic import autotree
 
 BUDGET = Budget(3, 1e-4)
@@ -160,3 +163,13 @@ def test_ratios_are_taken_round_by_round():
 def test_difference_is_relative_to_the_largest_number():
     assert difference(np.array([100.0, 1.0]), np.array([100.0, 2.0])) == pytest.approx(0.01)
     assert difference(np.zeros(2), np.zeros(2)) == 0
+
+
+def test_every_stage_takes_some_time_cold_and_warm(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(urdf_of(nd.autotree(2)))
+    found = ways(path, "fixed", "forward_dynamics")
+    assert list(found) == ["cold", "warm"]
+    for seconds in found.values():
+        assert tuple(seconds) == STAGES
+        assert all(x >= 0 for x in seconds.values())

@@ -11,6 +11,7 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError
 from nori_dyn.logs.joint_filter import filtered, smoothed
 from nori_dyn.logs.joint_model import BEFORE, JointModel, JointNoise
+from nori_dyn.logs.recursion import linear_recursion
 
 READ = {"positions": (0,), "velocities": (1,), "both": (0, 1)}
 
@@ -257,3 +258,15 @@ def test_what_is_wrong_is_told():
     for wrong in (0.0, np.inf):
         with pytest.raises(InputError, match=f"jerk is {wrong:g}: it must be positive"):
             JointNoise(np.array([1.0, wrong]), None, np.ones(2))
+
+
+def test_it_is_that_of_a_loop():
+    for n_samples in (0, 1, 2, 7, 100, 101):
+        rng = np.random.default_rng(n_samples)
+        A, before = rng.normal(scale=0.4, size=(2, 3, 3)), rng.normal(size=(2, 3))
+        u = rng.normal(size=(n_samples, 2, 3))
+        found, x = linear_recursion(A, u, before), before
+        assert found.shape == u.shape
+        for k in range(n_samples):
+            x = np.einsum("nij,nj->ni", A, x) + u[k]
+            np.testing.assert_allclose(found[k], x, rtol=1e-12, atol=1e-13)

@@ -1,4 +1,4 @@
-"""The kinematic tree: what it refuses, that it cannot change, and what it answers."""
+"""The kinematic tree: what it refuses and answers, that it cannot change, how it is assembled, moves, is shown."""
 
 import dataclasses
 import math
@@ -7,15 +7,21 @@ import pickle
 import numpy as np
 import pytest
 
+import nori_dyn as nd
+from nori_dyn.algebra.expressions import Graph
 from nori_dyn.algebra.spatial import Transform, spatial_inertia
 from nori_dyn.errors import InputError, ModelError, UnknownModelNameError
 from nori_dyn.model.assembly import JointData, LinkData, assemble
 from nori_dyn.model.joints import Free, Helical, Planar, Prismatic, Revolute, Spherical
-from nori_dyn.model.kinematics import positions, velocities
+from nori_dyn.model.kinematics import link_transforms, positions, velocities, world_transforms
+from nori_dyn.model.paths import ancestors, path
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import WORLD, Frame, KinematicTree
-from tests.oracles import derivative, poses
-from tests.tolerances import DIFFERENCES, PEER, ROUNDING, assert_close
+from nori_dyn.system.trace import configuration_inputs
+from tests.oracles import derivative, evaluate, poses
+from tests.peers import Peer
+from tests.robots import load
+from tests.tolerances import DIFFERENCES, PEER, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 
 
@@ -323,3 +329,125 @@ def test_any_joint_can_be_assembled():
     for joint in (Free(), Planar(), Spherical(), Helical(pitch=0.1)):
         tree = assemble("star", links, [dataclasses.replace(j, joint=joint) if j.joint else j for j in joints])
         assert tree.nv == 3 * joint.nv
+
+
+def test_world_transforms_are_poses():
+    for tree in TREES.values():
+        q = tree.random_configuration(1)
+        X_0 = positions(tree, q).X_0
+        assert_close(X_0[WORLD].motion_matrix(), np.eye(6), RECURSION)
+        for i, (R, o) in enumerate(zip(*poses(tree, q), strict=True)):
+            assert_close(X_0[i].E.T, R, RECURSION)
+            assert_close(X_0[i].r, o, RECURSION)
+
+
+@pytest.mark.parametrize("name", ["two_roots", "mixed_8"])
+def test_world_transforms_of_a_batch_and_of_expressions(name):
+    tree = TREES[name]
+    Q = np.stack([tree.random_configuration(seed) for seed in range(3)], axis=1)
+    graph = Graph()
+    inputs = configuration_inputs(graph, tree)
+    batch, symbols = positions(tree, Q).X_0, positions(tree, np.array(inputs)).X_0
+    for k, q in enumerate(Q.T):
+        values = evaluate(graph, dict(zip((x.index for x in inputs), q, strict=True)))
+        for i, X in positions(tree, q).X_0.items():
+            found = batch[i].motion_matrix()
+            assert_close(found[..., k] if found.ndim == 3 else found, X.motion_matrix(), RECURSION)
+            E = [[values[x.index] if hasattr(x, "index") else x for x in row] for row in symbols[i].E]
+            assert_close(np.array(E, dtype=float), X.E, RECURSION)
+
+
+def test_a_body_needs_those_that_carry_it_only():
+    tree = TREES["mixed_8"]
+    q, last = tree.random_configuration(2), tree.n_links - 1
+    carriers = [*path(tree.parents, last)]
+    assert carriers == [last, *ancestors(tree.parents, last)]
+    X_0 = world_transforms(tree, link_transforms(tree, q, carriers))
+    assert set(X_0) == {WORLD, *carriers}
+    assert_close(X_0[last].motion_matrix(), positions(tree, q).X_0[last].motion_matrix(), RECURSION)
+    assert [*path(tree.parents, WORLD)] == []
+
+
+nx = Peer("networkx")
+X = Transform.identity()
+
+
+def robot(edges, n):
+    """Return the links and joints of a graph; every link has some mass."""
+    links = [LinkData(f"l{i}", 1.0, np.zeros(3), np.eye(3)) for i in range(n)]
+    joints = [JointData(f"j{k}", f"l{i}", f"l{j}", X, Revolute((0.0, 0.0, 1.0))) for k, (i, j) in enumerate(edges)]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(link.name for link in links)
+    graph.add_edges_from((joint.parent, joint.child) for joint in joints)
+    return links, joints, graph
+
+
+def test_links_come_depth_first_in_the_order_of_the_file():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 12))
+        names = rng.permutation(n)
+        edges = [(names[rng.integers(i)], names[i]) for i in range(1, n)]
+        links, joints, graph = robot([edges[k] for k in rng.permutation(n - 1)], n)
+        tree = assemble("random", links, joints, base="floating")
+        assert list(tree.names) == list(nx.dfs_preorder_nodes(graph, f"l{names[0]}")), seed
+
+
+def test_the_cycle_that_is_told_of_is_one():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 8))
+        pairs = [(i, j) for i in range(n) for j in range(n)]
+        edges = [pairs[k] for k in rng.permutation(len(pairs))[: rng.integers(1, n + 3)]]
+        links, joints, graph = robot(edges, n)
+        try:
+            found = [tail for tail, _ in nx.find_cycle(graph)]
+        except nx.NetworkXNoCycle:
+            found = []
+        try:
+            assemble("random", links, joints, base="floating")
+            message = ""
+        except ModelError as error:
+            message = str(error)
+        assert ("has a cycle" in message) == bool(found), seed
+        assert " -> ".join([*found, *found[:1]]) in message, seed
+
+
+def test_a_chain_of_thousands_of_links():
+    links, joints, _ = robot([(i, i + 1) for i in range(2999)], 3000)
+    assert assemble("chain", links, joints).depths()[-1] == 2999
+
+
+def test_a_tree_as_text():
+    lines = str(load("ur5", "floating")).splitlines()
+    assert lines[0].split() == ["robot", "ur5"]
+    assert "7 moving links, at most 7 in a row" in lines[1]
+    assert "12 (nv); a configuration has 13 numbers (nq)" in lines[2]
+    rows = {line.split()[1]: line.split()[2:] for line in lines if line[:1].isdigit()}
+    assert rows["upper_arm_link"][:3] == ["shoulder_lift_joint", "revolute", "shoulder_link"]
+    text = " ".join(" ".join(lines).split())
+    assert "upper_arm_link shoulder_lift_joint revolute shoulder_link -6.28 to 6.28 8.393" in text
+    assert "world root_joint free world 4.000" in text
+    assert "note: " in text
+
+
+def test_components_are_listed_and_long_robots_folded():
+    parts = (
+        nd.components.Rotor(joints="all", inertia=2e-5, gear=100),
+        nd.components.Coupling(joint="joint2", of={"joint1": 0.5}),
+        nd.components.Tendon(name="flexor", joints={"joint1": 0.01, "joint3": 0.02}, stiffness=200),
+        nd.components.Friction(joints=[f"joint{k}" for k in range(1, 7)], viscous=1),
+    )
+    text = " ".join(nd.autotree(6).replace(components=parts).shown().text(80).split())
+    assert "rotor all inertia 2e-5, gear 100" in text
+    assert "coupling joint2_joint1 joint2 of joint1 0.500" in text
+    assert "tendon flexor joint1 0.0100, joint3 0.0200 stiffness 200" in text
+    assert "friction joint1, joint2, joint3, joint4 viscous 1" in text
+    assert "and 2 more" in text
+    assert "Components" not in str(nd.autotree(3))
+    tree = nd.autotree(75)  # folded, unless there is room
+    lines = str(tree).splitlines()
+    assert lines[-2] == "... 15 more"
+    assert not any("link75" in line for line in lines)
+    assert "link75" in tree.shown().text(None)
+    assert "link75" in tree._repr_html_()

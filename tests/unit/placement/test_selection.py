@@ -1,18 +1,27 @@
-"""The cheapest sensors against all subsets, each judged by an SVD of D in doubles."""
+"""The cheapest sensors, and what does as well, against all subsets, each judged by an SVD of D in doubles."""
 
+import contextlib
 import itertools
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.errors import InputError, InvalidConfigError, NoPlacementError, SensorConfigError, UnknownSensorNameError
 from nori_dyn.model.synthetic import autotree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.observe.redundancy import redundancy
 from nori_dyn.observe.report import observability
+from nori_dyn.placement import exchanges
 from nori_dyn.placement.candidates import Candidates
-from nori_dyn.placement.selection import place
+from nori_dyn.placement.cover import CoverProblem
+from nori_dyn.placement.design import Design, best_sensors
+from nori_dyn.placement.selection import Placement, place
+from nori_dyn.report.json_figures import placement_json
 from nori_dyn.system.builder import System
+from tests.words import plain
 
 NO_WRENCH = {"type": "external_wrench", "links": "all", "value": 0}
 KINDS = {
@@ -50,7 +59,7 @@ def random_candidates(seed: int) -> tuple[KinematicTree, Candidates, tuple[str, 
     return tree, Candidates.from_dict(data), outputs
 
 
-def cheapest(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ...] | None, seed: int) -> float | None:
+def least_cost(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ...] | None, seed: int) -> float | None:
     """Return the least cost over all subsets that suffice and that the rules allow; None where there is none."""
     choices = candidates.on(tree)
     system = choices.system
@@ -82,7 +91,7 @@ def cheapest(tree: KinematicTree, candidates: Candidates, outputs: tuple[str, ..
 def test_the_cheapest_of_all_subsets(seeds):
     for seed in seeds:
         tree, candidates, outputs = random_candidates(seed)
-        expected = cheapest(tree, candidates, outputs, seed)
+        expected = least_cost(tree, candidates, outputs, seed)
         if expected is None:
             with pytest.raises(NoPlacementError):
                 place(tree, candidates, outputs)
@@ -178,3 +187,89 @@ def test_what_is_there_anyway_is_not_the_choice_of_its_name():
     found = place(tree, Candidates.from_dict(data), None)
     assert (found.chosen, found.cost) == (("fx:link2",), 1)
     assert set(redundancy(System(tree, found.sensors), ("fx",)).lost["fx:link2"]) == {"fx:link2.mz", "fx:link2.fy"}
+
+
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 24), marks=pytest.mark.long)])
+def test_exchanges_are_all_that_suffice(seeds):
+    judged = 0
+    for seed in seeds:
+        tree, candidates, outputs = random_candidates(seed)
+        with contextlib.suppress(NoPlacementError):
+            found = place(tree, candidates, outputs, seed=seed)
+            choices = candidates.on(tree)
+            assert found.exchanges.keys() == set(found.chosen), seed
+            for name, others in found.exchanges.items():
+                kept = [sensor for sensor in found.chosen if sensor != name]
+                costs = [choices.costs[other] for other in others]
+                assert costs == sorted(costs), seed
+                for other in set(choices.sensors) - set(found.chosen):
+                    report = observability(System(tree, choices.sensor_set([*kept, other])), where=None)
+                    open_ = [each for each in report.unobservable if outputs is None or each.startswith(outputs)]
+                    is_allowed = choices.is_allowed([*kept, other]) and name not in choices.must
+                    assert (other in others) == (is_allowed and not open_), seed
+                    judged += 1
+    assert judged > len(seeds)
+
+
+def test_what_takes_too_long_is_left_out(monkeypatch):
+    tree, candidates, outputs = random_candidates(0)
+    problem = CoverProblem.of(candidates.on(tree), outputs, 0)
+    monkeypatch.setattr(exchanges, "MOST_LOOKS", 1)
+    assert exchanges.exchanges(problem, list(problem.rows)) == {}
+
+
+TREE = nd.autotree(12)
+CANDIDATES = Candidates.from_dict(
+    {
+        "name": "c",
+        "measurements": [{"type": "external_wrench", "links": "all", "value": 0}],
+        "candidates": {
+            "measurements": [
+                {"type": "joint_acceleration", "joints": "all", "sigma": 0.1},
+                {"type": "joint_torque", "joints": "all", "sigma": 1.0},
+            ]
+        },
+        "costs": {"joint_acceleration": 250.5},
+    }
+)
+
+
+@cache
+def cheapest() -> Placement:
+    return place(TREE, CANDIDATES)
+
+
+@cache
+def best() -> Design:
+    return best_sensors(TREE, CANDIDATES, 12)
+
+
+def test_the_cheapest_as_text():
+    found = cheapest()
+    text = plain(found)
+    assert text.startswith("12 sensors for 12: the cheapest there is. They determine tau at almost every pose.")
+    assert "Found among 24 candidates by: greedy, which is exact:" in text
+    assert repr(found) == "Placement(12 sensors, cost 12, bound 12)"
+    assert "the cheapest costs at least 10" in plain(replace(found, bound=10.0))
+    assert "They determine everything" in plain(replace(found, outputs=("all",)))
+
+
+@pytest.mark.parametrize("found", [cheapest, best])
+def test_precision_stands_beside_the_price(found):
+    bought = found().bought
+    expected = nd.conditioning(bought.system, bought.expected.configurations, ("tau",), workers=1)
+    np.testing.assert_array_equal(expected.sigma, bought.expected.sigma)
+    k = int(np.argmax(expected.worst_sigma))
+    text = plain(found())
+    assert f"Known least: {expected.outputs[k]}, " in text
+    assert "Expected standard deviations" in text
+    figures = placement_json(found())["expected"]["deviations"][k]
+    assert (figures["output"], figures["worst"]) == (expected.outputs[k], expected.worst_sigma[k])
+
+
+def test_the_best_as_text():
+    lines = [" ".join(line.split()) for line in str(best()).splitlines()]
+    assert lines[0].startswith("12 sensors of the least sum of variances: ")
+    assert any(line.startswith("They cost ") or " They cost " in line for line in lines)
+    assert "... 6 more" in lines
+    assert "\n" not in repr(best())

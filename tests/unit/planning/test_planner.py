@@ -1,16 +1,20 @@
-"""The planner: what it makes, and what it refuses and why."""
+"""The planner: what it makes, the outputs that are asked of it, and what it refuses and why."""
 
 import pytest
 
+import nori_dyn as nd
 from nori_dyn.algebra.counting import expression_cost
-from nori_dyn.errors import MissingExtraError, SingularSystemError, SystemShapeError
+from nori_dyn.errors import MissingExtraError, PlanError, SingularSystemError, SystemShapeError
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.planning import diagnosis
 from nori_dyn.planning.orderings import registry
 from nori_dyn.planning.orderings import umfpack as umfpack_ordering
+from nori_dyn.planning.orderings.umfpack import has_umfpack
+from nori_dyn.planning.outputs import Output, output_columns, resolve_outputs
 from nori_dyn.planning.planner import make_plan
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.system.builder import System
+from nori_dyn.system.variables import KINDS
 from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, WRENCHES, sensor_set
 from tests.trees import TREES
 
@@ -136,3 +140,73 @@ def test_cost_grows_with_the_number_of_links():
     inverse = make_plan(System(autotree(24, 1, 1.5, 0.9), INVERSE))
     assert inverse.tried[0].fill_in == 0
     assert inverse.pattern.nnz == inverse.tried[0].nonzeros
+
+
+@pytest.fixture(scope="module")
+def system() -> System:
+    return System(TREES["two_roots"], INVERSE)
+
+
+def named(system, output):
+    """Return the names of the columns of an output."""
+    return [system.variable_names[k] for k in output_columns(system, resolve_outputs(system, (output,)))]
+
+
+def test_none_stands_for_all_and_a_kind_for_all_bodies(system):
+    outputs = resolve_outputs(system, None)
+    assert [output.name for output in outputs] == list(KINDS)
+    assert sorted(set(output_columns(system, outputs).tolist())) == list(range(system.shape[1]))
+    for kind in KINDS:
+        assert named(system, kind) == [name for name in system.variable_names if name.startswith(f"{kind}:")]
+    assert resolve_outputs(system, "tau") == resolve_outputs(system, ("tau",))
+
+
+def test_one_variable(system):
+    for name in ("tau:joint1", "qdd:joint3", "a:link2", "f:link5", "fx:link1"):
+        (output,) = resolve_outputs(system, (name,))
+        assert output.X is None
+        variable = next(v for v in system.variables if v.name == name)
+        assert tuple(named(system, name)) == variable.component_names
+
+
+def test_a_frame_on_a_link_is_the_link_with_a_transform(system):
+    (output,) = resolve_outputs(system, ("fx:tool",))
+    frame = system.tree.frame("tool")
+    assert output == Output("fx:tool", "fx", frame.link, frame.X, "tool")
+    assert named(system, "fx:tool") == named(system, f"fx:{system.tree.names[frame.link]}")
+
+
+def test_unknown_names_and_no_outputs_are_refused(system):
+    for name, message in (
+        ("torque", "unknown output 'torque'"),
+        ("tau:joint11", "unknown output 'tau:joint11'.*Did you mean 'tau:joint1'"),
+        ("tau:link1", "unknown output 'tau:link1'"),
+        ("fx:joint1", "unknown output 'fx:joint1'"),
+        ("fx:wall", "'wall' is fixed to the world"),
+        ("", "unknown output ''"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            resolve_outputs(system, (name,))
+    with pytest.raises(PlanError, match="outputs is empty"):
+        resolve_outputs(system, ())
+
+
+def test_a_plan_as_text():
+    plan = nd.plan(nd.System(nd.autotree(6, 2), nd.sensors("forward_dynamics")), ["qdd", "fx:link6"], cache=False)
+    lines = str(plan).splitlines()
+    said = {line.split()[0]: " ".join(line.split()[1:]) for line in lines[: lines.index("")]}
+    assert said["robot"] == f"{plan.system.tree.name}: 6 links, 6 freedoms"
+    assert said["sensors"] == "forward_dynamics: 6 readings a tick"
+    assert said["system"].startswith(f"120 equations in 120 unknowns, {plan.pattern.nnz:,} nonzeros")
+    assert said["outputs"] == "qdd, fx:link6"
+    assert said["ordering"] == plan.ordering
+    assert said["operations"].startswith(f"{plan.cost.total:,} a tick")
+    assert "stable: over" in said["stability"]
+    rows = [line.split() for line in lines]
+    for k, candidate in enumerate(plan.tried):
+        figures = (candidate.fill_in, candidate.published.total, candidate.cost.total)
+        mark = ["*"] if k == 0 else []
+        row = next(row for row in rows if row[: len(mark) + 1] == [*mark, candidate.ordering])
+        assert row[len(mark) + 1 : len(mark) + 4] == [f"{figure:,}" for figure in figures]
+        assert row[-2] == f"{candidate.program.total:,}"
+    assert ("UMFPACK is not installed" in str(plan)) != has_umfpack()

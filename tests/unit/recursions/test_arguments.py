@@ -1,14 +1,17 @@
-"""What every algorithm makes of its arguments alike: batches, lists, and what is refused by name."""
+"""What every algorithm makes of its arguments alike: batches, lists, refusals; and how its operations grow."""
 
 import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError
+from nori_dyn.model.synthetic import autotree
+from nori_dyn.program.functions import compiled
+from nori_dyn.recursions import aba, christoffel, coriolis, crba, minverse, rnea, times_C
 from tests.systems import random_states
 from tests.tolerances import ROUNDING, assert_close
 from tests.trees import FLOATING, TREES
 from tests.unit.recursions.algorithms import ALGORITHMS, CENTRE, CHRISTOFFEL, OF_ARRAYS
-from tests.unit.recursions.test_christoffel import SINGLE
+from tests.unit.recursions.test_coriolis import SINGLE
 from tests.unit.recursions.test_joint_terms import WITH_MOTORS
 
 EVERY = ALGORITHMS | OF_ARRAYS | CHRISTOFFEL | CENTRE
@@ -79,3 +82,29 @@ def test_lists_are_numbers_and_bad_arguments_are_named(name):
             batches = [given[0][:, None] * np.ones(2), *given[1:k], right[..., None] * np.ones(3), *given[k + 1 :]]
             with pytest.raises(InputError, match=rf"batch axes: .*q \(2,\).*\b{of} \(3,\)"):
                 algorithm.run(tree, *batches)
+
+
+DEGREES = {
+    "rnea": (rnea, 1),  # RBDA table 5.1
+    "aba": (aba, 1),  # RBDA table 7.1
+    "times_C": (times_C, 1),  # Niemeyer and Slotine
+    "crba": (crba, 2),  # RBDA table 6.2
+    "minverse": (minverse, 3),  # RBDA ch. 6.5: chains of these sizes take less by their factors
+    "coriolis": (coriolis, 2),  # Echeandia and Wensing, algorithm 1
+    "christoffel": (christoffel, 3),  # Echeandia and Wensing, algorithm 2
+}
+SIZES = range(6, 12)
+
+
+@pytest.mark.parametrize("taper", [1.0, 0.9])
+@pytest.mark.parametrize("name", DEGREES)
+def test_operations_of_a_chain_are_a_polynomial(name, taper):
+    """Differences of its degree are a constant that is not zero: nothing is lost to rounding in any inertia."""
+    function, degree = DEGREES[name]
+    counts = [compiled(function, autotree(n, skew=1.5, taper=taper), backend="numpy").cost.total for n in SIZES]
+    differences = np.diff(counts, degree)
+    assert differences[0] > 0
+    assert len(set(differences.tolist())) == 1, counts
+    if degree > 1 and taper == 1.0:  # the depth counts, not the number of links alone
+        bush = compiled(function, autotree(SIZES[-1], branching=2, skew=1.5), backend="numpy").cost.total
+        assert bush < counts[-1]

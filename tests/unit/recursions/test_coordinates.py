@@ -16,7 +16,7 @@ from tests.oracles import derivative, masses, newton_euler, poses
 from tests.systems import random_states
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import FLOATING, SINGLE_KINDS, TREES, on_a_free_base
-from tests.unit.recursions.test_christoffel import STEP, gradient, symbols
+from tests.unit.recursions.test_coriolis import STEP, gradient, symbols
 from tests.unit.recursions.test_joint_terms import ROTORS
 from tests.unit.recursions.test_rnea import batch_last, motions
 

@@ -1,4 +1,4 @@
-"""The recursive Newton-Euler algorithm on every kind of joint, against a textbook in world coordinates."""
+"""Newton's and Euler's recursion, and the inertia matrix, on every kind of joint against a textbook."""
 
 from functools import lru_cache
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from nori_dyn.errors import InputError
+from nori_dyn.recursions.crba import crba, inertia_by_columns
 from nori_dyn.recursions.rnea import bias_force, coriolis_force, gravity_force, inertial_force, rnea
 from tests.oracles import Lagrangian, newton_euler
 from tests.systems import Truth, random_states
-from tests.tolerances import EXTENDED, RECURSION, ROUNDING, assert_close
+from tests.tolerances import EXACT, EXTENDED, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES
 
 N_STATES = 20
@@ -114,3 +115,20 @@ def test_one_bad_number_of_a_batch_is_found():
     q[tree.quaternions[1], 12] *= 2
     with pytest.raises(InputError, match=r"joint 'joint\d'.* has length 2 instead of 1"):
         rnea(tree, q, truth.qd, truth.qdd)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_it_is_lagranges_and_twice_the_kinetic_energy(name):
+    tree, (truth, kinetic) = TREES[name], motions(name)
+    H = crba(tree, truth.q)
+    assert_close(crba(tree.replace(gravity=(5.0, 4.0, 3.0)), truth.q), H, EXACT)
+    assert_close(H, inertia_by_columns(tree, truth.q), RECURSION)
+    for k in range(2):
+        assert_close(H[..., k], Lagrangian(tree, truth.q[:, k]).H(), EXTENDED)
+    assert_close(np.einsum("iN,ijN,jN->N", truth.qd, H, truth.qd), 2 * kinetic, RECURSION)
+    assert_close(H, np.swapaxes(H, 0, 1), EXACT if max(j.nv for j in tree.joints) == 1 else RECURSION)
+    smallest = np.linalg.eigvalsh(np.moveaxis(H, -1, 0)).min(axis=1)
+    if name == "massless":
+        assert_close(smallest, 0 * smallest, RECURSION)
+    else:
+        assert (smallest > 0).all()

@@ -1,4 +1,4 @@
-"""The system: its layout, D and b against hand assembly, its inputs, and its worst-case pattern."""
+"""The system: its layout, rows and text, D and b against hand assembly, its inputs, and its worst-case pattern."""
 
 import math
 from itertools import pairwise
@@ -7,15 +7,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import nori_dyn as nd
+from nori_dyn.algebra.expressions import Graph
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.model.kinematics import positions
 from nori_dyn.model.synthetic import autotree, random_tree
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.assembly import assemble
 from nori_dyn.system.builder import System
-from nori_dyn.system.trace import SymbolicSystem, trace
-from tests.systems import values_at
-from tests.tolerances import RECURSION, ROUNDING, assert_close
+from nori_dyn.system.rows import NewtonEuler, SensorRow
+from nori_dyn.system.trace import SymbolicSystem, configuration_inputs, trace, traced_entries
+from nori_dyn.system.variables import VariableKey
+from tests.oracles import evaluate
+from tests.systems import ACCELERATIONS, FORWARD, INVERSE, TORQUES, WRENCHES, sensor_set, values_at
+from tests.tolerances import EXACT, RECURSION, ROUNDING, assert_close
 from tests.trees import TREES, random_state
 
 
@@ -284,3 +290,95 @@ def test_structural_zeros_are_found_and_inputs_labelled_in_order():
     assert [labels[x.index] for x in symbolic.q] == [f"q[{k}]" for k in range(arm.nq)]
     assert [labels[x.index] for x in symbolic.qd] == [f"qd[{k}]" for k in range(arm.nv)]
     assert len(symbolic.y) == arm.nv + 6 * arm.n_links
+
+
+def test_an_equation_of_motion_is_known_by_what_it_gives():
+    """With -1 on it, in rows of its own: together they are all the rows of motion."""
+    for name in ("one_free_body", "two_roots", "fixed_joints", "mixed_8"):
+        tree = TREES[name]
+        system = System(tree, INVERSE)
+        D = system.D(tree.random_configuration(0)).toarray()
+        found = [system.row(NewtonEuler(given, i)) for i in range(tree.n_links) for given in ("a", "f", "tau")]
+        for row in found:
+            column = system.column(row.key.gives, row.key.body)
+            assert np.array_equal(D[row.slice, column], -np.eye(column.stop - column.start))
+            assert (row.body, row.is_dynamic) == (row.key.body, True)
+        assert found == [row for row in system.rows if row.is_dynamic]
+
+
+def test_rows_of_sensors_are_known_by_their_number():
+    system = System(TREES["mixed_8"], INVERSE)
+    assert [row.key for row in system.sensor_rows] == [SensorRow(k) for k in range(len(system.sensor_rows))]
+    for row in system.sensor_rows:
+        assert system.row(row.key) is row
+        assert (row.body, row.is_dynamic) == (None, False)
+    assert system.rows[-len(system.sensor_rows) :] == system.sensor_rows
+    assert NewtonEuler("a", 0) != VariableKey("a", 0)
+    assert [v.key for v in system.variables][:2] == [VariableKey("a", 0), VariableKey("f", 0)]
+
+
+def test_a_batch_is_its_configurations():
+    for tree in TREES.values():
+        system = System(tree, FORWARD)
+        Q = np.array([tree.random_configuration(seed) for seed in range(3)])
+        for q, D in zip(Q, system.D_each(Q), strict=True):
+            assert_close(D.toarray(), system.D(q).toarray(), ROUNDING)
+
+
+@pytest.mark.parametrize("name", ["fixed_joints", "mixed_8"])
+def test_expressions_are_those_of_the_numbers(name):
+    tree = TREES[name]
+    system, q = System(tree, FORWARD), tree.random_configuration(4)
+    graph = Graph()
+    inputs = configuration_inputs(graph, tree)
+    entries = traced_entries(system, positions(tree, np.array(inputs)), graph)
+    values = evaluate(graph, dict(zip((x.index for x in inputs), q, strict=True)))
+    D = np.zeros(system.shape)
+    for place, entry in entries.items():
+        assert not entry.is_zero
+        D[place] = values[entry.index]
+    assert_close(D, system.D(q).toarray(), ROUNDING)
+
+
+def test_an_entry_that_is_zero_in_some_of_a_batch_is_kept():
+    changing = np.array([[[0.0, 2.0], [0.0, 0.0]]])
+    constant = np.array([[3.0], [0.0]])
+    blocks = [(slice(0, 1), slice(1, 3), changing), (slice(1, 3), slice(0, 1), constant)]
+    found = assemble(blocks, (3, 3), (2,))
+    assert [*zip(found.rows, found.columns, strict=True)] == [(0, 1), (1, 0)]
+    first, second = (D.toarray() for D in found.matrices())
+    assert_close(second - first, 2.0 * (np.arange(9).reshape(3, 3) == 1), EXACT)
+    assert first[1, 0] == second[1, 0] == 3.0
+
+
+def rows(thing) -> list[list[str]]:
+    return [line.split() for line in str(thing).splitlines()]
+
+
+def test_a_system_as_text():
+    system = nd.System(nd.autotree(3), sensor_set(ACCELERATIONS, {**WRENCHES, "value": 0}))
+    found = rows(system)
+    assert found[2] == ["equations", "60", "in", "60", "unknowns,", "one", "for", "each"]
+    assert found[3] == ["readings", "qdd:joint1,", "qdd:joint2,", "qdd:joint3"]
+    assert ["equations", "of", "motion", "39", "0", "0", "0"] in found
+    assert ["joint_acceleration", "3", "3", "0", "0"] in found
+    assert ["external_wrench", "18", "0", "18", "0"] in found
+    assert ["tau", "joint", "torque", "3"] in found
+    weighted = nd.System(nd.autotree(3), sensor_set({**ACCELERATIONS, "sigma": 0.5}, TORQUES, {**WRENCHES, "value": 0}))
+    assert "weighted least squares with 3 weights" in " ".join(str(weighted).split())
+    assert ["joint_acceleration", "3", "3", "0", "3"] in rows(weighted)
+    assert ["joint_torque", "3", "3", "0", "0"] in rows(weighted)
+    short = nd.System(nd.autotree(3), sensor_set(ACCELERATIONS))
+    assert rows(short)[2][-3:] == ["18", "too", "few"]
+
+
+def test_a_set_of_sensors_as_text():
+    feet = {"type": "external_wrench", "links": ["a", "b"], "components": ["fz"], "sigma": [0.25], "name": "cell"}
+    text = str(sensor_set(ACCELERATIONS, feet, {"type": "joint_torque", "joints": {"match": "leg.*"}, "value": 0}))
+    found = [" ".join(line.split()) for line in text.splitlines()]
+    assert "joint_acceleration joints: all exact" in found
+    assert "external_wrench name: cell; links: a, b; components: fz 0.25" in found
+    assert "joint_torque value: 0; joints: match leg.* exact" in found
+    biped = nd.sensors("biped_contacts")
+    assert "while l_foot is open" in " ".join(str(biped).split())
+    assert repr(biped) == "SensorSet('biped_contacts', 6 measurements, 2 contacts)"
