@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from tests.drawn import DRAWN, consistency, hard
 
 from nori_dyn.api.filter import Filter
 from nori_dyn.api.plan import plan
 from nori_dyn.tables import Document, Table
-from tests.agreement.test_filter import DRAWN, consistency, hard
 from tests.kalman import Known, Part, filtered
 from tests.observers import observer
 from tests.unseen import exactly, pushed_or_off
