@@ -60,7 +60,7 @@ def icub(request):
         *accelerometers.values(),
         name="icub",
     )
-    monitor = nd.plan(nd.System(tree, sensors), outputs=["tau"]).monitor("numpy")
+    monitor = nd.plan(nd.System(tree, sensors), outputs=["tau"], ordering="recursive").monitor("numpy")
     free = {"type": "external_wrench", "links": {"except": "r_foot"}}
     truth = nd.System(tree, sensor_set(root, {"type": "joint_acceleration", "joints": "all"}, free))
     return Bench(monitor, *moved(truth, monitor.solver.system))

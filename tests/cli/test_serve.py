@@ -109,24 +109,24 @@ def test_nodes_of_ros_are_heard_and_hear(run, plan):
     assert "velocities are collected" in output
 
 
-def test_it_ends_well_when_it_is_told_to(plan, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+def test_it_ends_well_when_it_is_told_to(plan, number):
     root = Path(__file__).parents[2]
     port = free_port()
     environment = os.environ | {"PYTHONPATH": str(root)}
     command = [sys.executable, "-m", "nori_dyn", "serve", "--plan", plan, "--differentiate", "5", "--json"]
-    for number in (signal.SIGTERM, signal.SIGINT):
-        served = subprocess.Popen(
-            [*command, "--listen", f"tcp/127.0.0.1:{port}"],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        with Robot(port) as robot:
-            deadline = time.monotonic() + PATIENCE
-            while not robot.heard and time.monotonic() < deadline and served.poll() is None:
-                time.sleep(0.05)
-            served.send_signal(number)
-            output, errors = served.communicate(timeout=PATIENCE)
-        assert served.returncode == 0, errors
-        assert json.loads(output)["estimates"] > 0
+    served = subprocess.Popen(
+        [*command, "--listen", f"tcp/127.0.0.1:{port}"],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with Robot(port) as robot:
+        deadline = time.monotonic() + PATIENCE
+        while not robot.heard and time.monotonic() < deadline and served.poll() is None:
+            time.sleep(0.05)
+        served.send_signal(number)
+        output, errors = served.communicate(timeout=PATIENCE)
+    assert served.returncode == 0, errors
+    assert json.loads(output)["estimates"] > 0
 
 
 def test_without_a_word_it_says_what_it_waited_for(run, plan):

@@ -219,12 +219,11 @@ def test_mixtures_have_the_mean_and_covariance_of_their_parts():
 def test_states_far_from_the_likely_one_are_not_judged():
     record = walk("quadruped")
     qd, y = readings(record, None)
-    of = recogniser("quadruped")
-    pairs = [of.states.index(state) for state in (("LF", "RH"), ("RF", "LH"))]
     k = int(np.flatnonzero((record.contact == [True, False, False, True]).all(axis=1))[20])
     for reach in (4, 1):
         of = recogniser("quadruped", reach)
         of.reset(probabilities={("LF", "RH"): 1.0})
+        pairs = [of.states.index(state) for state in (("LF", "RH"), ("RF", "LH"))]
         for tick in (k, k + 1):
             of.step(record.q[tick], qd[tick], y[tick])
         assert of.probabilities[pairs[0]] > 0.99
