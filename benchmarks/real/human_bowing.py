@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 import nori_dyn as nd
+from benchmarks.real.berdy import SWAP, Berdy
 from benchmarks.real.finding import Figure, Finding, held_against
 from benchmarks.real.recording import beside, readings
 from nori_dyn.bench.measure import Budget, Run, timed
 from nori_dyn.typing import Floats
-from tests.berdy import SWAP, Berdy
 
 DATA = "Human bowing"
 PLATE = tuple(f"plate.{component}" for component in ("fx", "fy", "fz", "mx", "my", "mz"))
@@ -95,13 +95,13 @@ def map_estimate(data: Path) -> MapEstimate:
     ours = {name: np.asarray(found[name]) for name in COMPARED}
     ours["qdd"] = ours["qdd"][:, 6:]
 
-    berdy = Berdy(data / "real" / "human_bowing" / "model.urdf", "fixed", ground=True)
+    berdy = Berdy(data / "real" / "human_bowing" / "model.urdf")
     variances = [VARIANCES["plate" if block.owner == "foot" else block.kind] for block in berdy.sensors]
     berdy.set_covariances(DYNAMICS, PRIOR, 0.0, np.concatenate(variances))
     y = berdy_readings(berdy, found)
-    still, theirs = np.zeros(3), []
+    theirs = []
     for k in range(len(samples)):
-        berdy.update(samples.q[k, 7:], samples.qd[k, 6:], still, y[k])
+        berdy.update(samples.q[k, 7:], samples.qd[k, 6:], y[k])
         named = berdy.named(berdy.estimate())
         theirs.append(
             {
@@ -123,7 +123,7 @@ def map_estimate(data: Path) -> MapEstimate:
 
     def their_tick() -> None:
         k = next(others)
-        berdy.update(samples.q[k, 7:], samples.qd[k, 6:], still, y[k])
+        berdy.update(samples.q[k, 7:], samples.qd[k, 6:], y[k])
         berdy.solver.doEstimate()
 
     return MapEstimate(
