@@ -1,6 +1,6 @@
 """A link transform in steps: shifts, relabelled axes and turns in a plane, each of which costs few operations.
 
-Source: docs/design.md, 4.4; own derivation (tests/unit/algebra/test_crossing.py).
+Source: docs/design.md, 4.4; own derivation (tests/unit/recursions/test_rnea.py, of every joint).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rotations in a plane: what a turn about a coordinate axis does to a tensor, and rotations as products of such turns.
 
-Source: own derivation (tests/unit/algebra/test_planar.py); the invariants are those of Mohr's circle.
+Source: own derivation (tests/unit/model/test_internal_frames.py); the invariants are those of Mohr's circle.
 """
 
 from __future__ import annotations
