@@ -152,10 +152,10 @@ def rotors(tree: KinematicTree, seed: int = 0) -> dict[int, float]:
 
 
 class Armoured(Case):
-    """A robot with rotors, and Pinocchio's with armature."""
+    """A robot with rotors, and Pinocchio's with armature; the torques are ours."""
 
-    def __init__(self, name: str, base: str) -> None:
-        super().__init__(name, base, N)
+    def __init__(self, name: str, base: str, n: int) -> None:
+        super().__init__(name, base, n)
         self.model = self.model.copy()  # others are given the same one
         self.data = self.model.createData()
         inertias = rotors(self.tree)
@@ -171,14 +171,34 @@ class Armoured(Case):
         self.tau = nd.compile(nd.rnea, self.tree, backend="numpy").batch(self.q, self.qd, self.qdd)
 
 
-@pytest.mark.parametrize(("name", "base"), [("panda", "fixed"), ("anymal", "floating"), ("kinova", "floating")])
-def test_pinocchio_with_armature(name, base):
-    case = Armoured(name, base)
+@pytest.mark.parametrize("make", [Case, Armoured])
+@pytest.mark.parametrize(("name", "base"), cases(THREE))
+def test_the_algorithms_are_pinocchios_with_and_without_armature(name, base, make):
+    if make is Case and name in MASSLESS:
+        pytest.skip(f"{name} has links without mass: see test_pinocchio.py")
+    case = make(name, base, N)
     batches = [np.moveaxis(x, 0, -1) for x in (case.q, case.qd, case.qdd, case.tau)]
-    expected = case.algorithms()
+    expected, tolerance = case.algorithms(), ILL_SOLVED if name in ILL_CONDITIONED else SOLVED
     for ours, reference in zip(everything(case.tree, *batches), expected, strict=True):
-        assert_close(np.moveaxis(ours, -1, 0), reference, SOLVED)
-    assert_close(expected.qdd, case.qdd, SOLVED)
+        assert_close(np.moveaxis(ours, -1, 0), reference, tolerance)
+    assert_close(expected.qdd, case.qdd, tolerance)
+
+
+@pytest.mark.parametrize(("name", "base"), cases(THREE))
+def test_jacobians_of_links(name, base):
+    """Velocities and accelerations of links as Pinocchio has them, linear first there."""
+    case = Case(name, base, n=5)
+    tree, model, data, turned = case.tree, case.model, case.data, [3, 4, 5, 0, 1, 2]
+    for (there, v, *_), q, qd in zip(case.states, case.q, case.qd, strict=True):
+        pin.computeJointJacobiansTimeVariation(model, data, there, v)
+        for link in {tree.names[0], tree.names[tree.n_links // 2], tree.names[-1]}:
+            if not model.existFrame(link, pin.BODY):
+                continue
+            frame = model.getFrameId(link, pin.BODY)
+            J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)[turned] @ case.P
+            rate = pin.getFrameJacobianTimeVariation(model, data, frame, pin.LOCAL)[turned] @ case.P
+            assert_close(nd.recursions.jacobian(tree, q, link), J, SOLVED)
+            assert_close(nd.recursions.jacobian_rate(tree, q, qd, link) @ qd, rate @ qd, SOLVED)
 
 
 @pytest.mark.parametrize(("name", "base"), cases(THREE))
