@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components import Loop, Rotor, Spring
 from nori_dyn.errors import NoriWarning
 from nori_dyn.io.mjcf import load_mjcf
 from nori_dyn.model.kinematics import positions
-from nori_dyn.model.tree import WORLD, Frame, KinematicTree
+from nori_dyn.model.tree import Frame, KinematicTree
 from tests.mechanisms import at_rest, shift
-from tests.oracles import poses
 
 MJCF_MODELS = Path(__file__).resolve().parents[2] / "shared" / "data" / "mjcf"
 """Models of others, beside the repository: tests that read them skip where they are not."""
@@ -64,40 +62,3 @@ def cassie() -> KinematicTree:
         Spring(joints=[f"{side}-{joint}" for side in sides], stiffness=k) for joint, k in CASSIE_SPRINGS.items()
     ]
     return bare.replace(frames=frames, components=tuple(components))
-
-
-@lru_cache
-def cassie_leg() -> KinematicTree:
-    """Return the left leg of Cassie on a pelvis that is fixed to the world."""
-    whole = cassie()
-    own = whole.subtree(whole.link("left-hip-roll"))
-    new = {i: k for k, i in enumerate(own)}
-    components = []
-    for component in whole.components:
-        if not isinstance(component, Loop):
-            component = component.model_copy(update={"joints": [n for n in component.joints if n.startswith("left")]})
-        elif not component.name.startswith("left"):
-            continue
-        components.append(component)
-    return KinematicTree(
-        "cassie_leg",
-        tuple(whole.names[i] for i in own),
-        tuple(whole.joint_names[i] for i in own),
-        tuple(new.get(whole.parents[i], WORLD) for i in own),
-        tuple(whole.joints[i] for i in own),
-        tuple(whole.X_tree[i] for i in own),
-        whole.I[list(own)],
-        {name: Frame(new[frame.link], frame.X) for name, frame in whole.frames.items() if frame.link in new},
-        components=tuple(components),
-    )
-
-
-@lru_cache
-def cassie_on_one_foot() -> KinematicTree:
-    """Return Cassie with its left foot welded to the ground, where it is at rest."""
-    tree = cassie()
-    R, o = poses(tree, at_rest(tree))
-    foot = tree.link("left-foot")
-    frames = dict(tree.frames) | {"ground": Frame(WORLD, Transform(R[foot].T, o[foot]))}
-    weld = Loop(name="stance", frames=["left-foot", "ground"], constrains="pose")
-    return tree.replace(frames=frames, components=(*tree.components, weld))

@@ -9,7 +9,7 @@ from nori_dyn.components import Coupling, Loop
 from nori_dyn.model.synthetic import random_tree
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions import bias_force, crba
-from tests.cassie import CASSIE_SPRINGS, cassie, cassie_leg, cassie_on_one_foot, mjcf_model
+from tests.cassie import CASSIE_SPRINGS, cassie, mjcf_model
 from tests.in_pinocchio import PROXIMAL, constrained_dynamics
 from tests.mechanisms import (
     closed_state,
@@ -25,7 +25,7 @@ from tests.oracles import derivative
 from tests.peers import pin
 from tests.tolerances import SOLVED, assert_close
 
-MECHANISMS = {make.__name__: make for make in (five_bar, sprung_leg, delta, stewart, cassie_leg, cassie_on_one_foot)}
+MECHANISMS = {make.__name__: make for make in (five_bar, sprung_leg, delta, stewart)}
 LONG = {make.__name__: pytest.param(make, marks=pytest.mark.long) for make in (four_bar, cassie)}
 every_mechanism = pytest.mark.parametrize("make", (MECHANISMS | LONG).values(), ids=MECHANISMS | LONG)
 

@@ -12,7 +12,7 @@ from nori_dyn.errors import InvalidConfigError, SensorConfigError
 from nori_dyn.model.joints import Fixed
 from nori_dyn.model.kinematics import velocities
 from nori_dyn.model.synthetic import autotree, random_tree
-from tests.agreement.test_weighted import KINDS, check_ways_to_call, reference, unknowns
+from tests.agreement.test_weighted import KINDS, reference, unknowns
 from tests.agreement.test_weighted import state as weighted_state
 from tests.covering import covering
 from tests.least_squares import constrained_least_squares
@@ -117,15 +117,6 @@ def test_exact_readings_beside_noisy_dynamics(exact):
         exact, {"links": "link2"} if exact == "rigid_contact" else {"links": "all", "value": 0}
     )
     check(nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known}))))
-
-
-@pytest.mark.parametrize("backend", ["native", "numpy", "umfpack"])
-def test_all_backends_and_ways_to_call_give_the_same(backend):
-    plan = nd.plan(nd.System(autotree(2, skew=0.3), noisy(NOISE["components"], *READINGS)))
-    system = plan.system
-    Q, Qd, Y, _ = (np.array(part) for part in zip(*(state(system, seed) for seed in range(9)), strict=True))
-    W = system.weights * 10.0 ** np.random.default_rng(0).uniform(-1, 1, size=(9, system.n_weights))
-    check_ways_to_call(plan.solver(backend), plan.solver("numpy"), Q, Qd, Y, W)
 
 
 def test_small_noise_is_as_good_as_none():

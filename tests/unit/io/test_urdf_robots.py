@@ -125,13 +125,6 @@ def assert_same_dynamics(tree, model, q, qd, qdd, fx):
     assert_close(velocity_map(tree, model, q).T @ tau, newton_euler(tree, q, qd, qdd, fx).tau, RECURSION)
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_conversion_there_and_back(name):
-    for base in BASES:
-        tree, model = load(name, base, clean=False), pinocchio_model(ROBOTS[name], base)
-        assert_same_dynamics(tree, model, *random_state(tree, 4))
-
-
 def test_conversion_of_planar_and_floating_joints(tmp_path):
     links = "".join(
         f'<link name="l{i}"><inertial><origin xyz=".1 .2 .3"/><mass value="{i + 1}"/>'

@@ -10,14 +10,12 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.algebra.ranges import numbers_in
 from nori_dyn.errors import SingularSystemError
-from nori_dyn.model.synthetic import random_tree
 from nori_dyn.recursions.aba import aba, hybrid_dynamics
 from nori_dyn.recursions.crba import crba
 from nori_dyn.recursions.derivatives import aba_derivatives, hybrid_dynamics_derivatives, rnea_derivatives
 from nori_dyn.recursions.minverse import minverse
 from nori_dyn.recursions.rnea import rnea
 from tests.oracles import derivative, newton_euler
-from tests.peers import casadi as ca
 from tests.tolerances import DIFFERENCES, RECURSION, ROUNDING, SOLVED, assert_close
 from tests.trees import TREES, random_state
 from tests.unit.recursions.test_aba import HEAVY
@@ -165,18 +163,6 @@ def test_forward_dynamics_is_the_inverse_of_inverse_dynamics(name):
     assert_close(Minv, minverse(tree, q), SOLVED)
     assert_close(by_q, -Minv @ inverse.dtau_dq, SOLVED)
     assert_close(by_qd, -Minv @ inverse.dtau_dqd, SOLVED)
-
-
-def test_an_arm_against_casadi():
-    tree = random_tree(5, seed=8, kinds=("revolute", "prismatic", "helical"))
-    q, qd, y, fx = random_state(tree, 1)
-    symbols = [ca.SX.sym(name, tree.nv) for name in ("q", "qd", "y")]
-    wrench = ca.SX(fx)
-    for function, derivatives in ((rnea, rnea_derivatives), (aba, aba_derivatives)):
-        result = ca.vertcat(*function(tree, *symbols, wrench).tolist())
-        evaluate = ca.Function("f", symbols, [ca.jacobian(result, symbol) for symbol in symbols])
-        for found, expected in zip(derivatives(tree, q, qd, y, fx), evaluate(q, qd, y), strict=True):
-            assert_close(found, np.array(expected), SOLVED)
 
 
 def test_a_floating_robot_that_turns_falls_as_before():
