@@ -64,7 +64,7 @@ def noisy(sigma, *entries):
 
 @lru_cache
 def planned(tree, noise):
-    return nd.plan(nd.System(SMALL[tree], noisy(NOISE[noise], *READINGS, PRIOR)))
+    return nd.plan(nd.System(SMALL[tree], noisy(NOISE[noise], *READINGS, PRIOR)), ordering="recursive")
 
 
 def state(system, seed):
@@ -76,7 +76,7 @@ def state(system, seed):
 
 
 def solved(system, *at):
-    return nd.plan(system).solver("numpy").solve(*at)
+    return nd.plan(system, ordering="recursive").solver("numpy").solve(*at)
 
 
 def error(system, estimate, weights, *at):
@@ -116,7 +116,7 @@ def test_exact_readings_beside_noisy_dynamics(exact):
     known = {"joint_torque": {"joints": "all"}, "joint_acceleration": {"joints": "actuated"}}.get(
         exact, {"links": "link2"} if exact == "rigid_contact" else {"links": "all", "value": 0}
     )
-    check(nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known}))))
+    check(nd.plan(nd.System(tree, noisy(1e-3, *entries, {"type": exact, **known})), ordering="recursive"))
 
 
 def test_small_noise_is_as_good_as_none():

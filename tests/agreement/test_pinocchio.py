@@ -16,6 +16,7 @@ from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.c_source import c_source
 from nori_dyn.system.builder import System
+from tests import covering as arrays
 from tests.compilers import needs_compiler
 from tests.covering import covering
 from tests.in_pinocchio import in_pinocchio
@@ -32,7 +33,7 @@ from tests.robots import (
 from tests.systems import PROBLEMS, Truth, hybrid, random_states, readings
 from tests.tolerances import ILL_SOLVED, RECURSION, SOLVED, Tolerance, assert_close
 
-N_STATES = 100
+N_STATES = 100 if arrays.ALL else 25
 SNAPPED = ("kinova", "romeo", "baxter", "ur5", "hyq", "talos_reduced", "talos_full")
 """Robots whose angles the loader's cleaning moves by more than 1e-12 rad: compared as they are in the file."""
 

@@ -169,6 +169,7 @@ def test_sets_that_read_joints_of_every_kind(problem):
     check_closed_form(WITH_MOTORS["two_roots"], problem)
 
 
+@pytest.mark.long
 @covering(strength=1, tree=TREES, problem=READING_JOINTS)
 def test_sets_that_read_joints(tree, problem):
     check_closed_form(tree, problem)
@@ -230,9 +231,9 @@ WEIGHED_SETS = {
 }
 
 
-@pytest.mark.parametrize(("tree", "sensors"), WEIGHED_SETS.values(), ids=WEIGHED_SETS)
-def test_weighed_sets(tree, sensors):
-    system = nd.System(tree, sensors)
+@pytest.mark.parametrize("name", ["floating", "noisy dynamics", pytest.param("branched", marks=pytest.mark.long)])
+def test_weighed_sets(name):
+    system = nd.System(*WEIGHED_SETS[name])
     q, qd, y, _ = state(system, 0)
     plan = nd.plan(system, outputs=["tau", "qdd"])
     check(plan, (q, qd, y, system.weights), WRT, n=1)
