@@ -4,7 +4,7 @@ External wrenches, joint accelerations and the forces that components add determ
 is told by those of them, its sources, that it moves. Sources that no null vector ties together are told apart. What is
 said of a group holds at every configuration at which it was looked at.
 
-Source: own derivation (tests/unit/observe/test_null_space.py).
+Source: own derivation (tests/unit/observe/test_numeric.py).
 """
 
 from __future__ import annotations

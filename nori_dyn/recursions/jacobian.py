@@ -74,7 +74,7 @@ def jacobian_rate(tree: KinematicTree, q: Any, qd: Any, frame: str) -> Array:
         InputError: a wrong shape, or a number that is not finite.
 
     Source: own derivation from X_i S_i, whose derivative is X_i (v_i x S_i + S-ring_i) - v x X_i S_i
-    (tests/unit/recursions/test_jacobian.py).
+    (tests/unit/recursions/test_minverse.py).
     """
     q, qd = arguments(tree, q=q, qd=qd)
     at = velocities(tree, q, qd)

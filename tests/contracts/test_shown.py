@@ -1,16 +1,29 @@
-"""Everything that prints as a table: no line is too wide, no name is broken, and none is markup in the HTML."""
+"""What is shown of every class has no broken line; names of sensors are labels, and no more."""
 
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from lxml import etree
 
 import nori_dyn as nd
+from nori_dyn.algebra.spatial import Transform
 from nori_dyn.io.robot_names import NamedRobot, Robots
+from nori_dyn.measurements.registry import measurement_types
+from nori_dyn.measurements.sensor_set import SensorSet
+from nori_dyn.model.joints import Free, axis_rotation
+from nori_dyn.model.synthetic import autotree
+from nori_dyn.model.tree import Frame, KinematicTree
+from nori_dyn.observe.report import ObservabilityReport, observability
+from nori_dyn.program.export.interface import Interface
+from nori_dyn.system.builder import System
+from nori_dyn.system.side_by_side import SideBySide
 from nori_dyn.tables import Shown
+from tests.covering import covering
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
+from tests.trees import random_state
 from tests.unit.identification.simulated import saved_log
 
 NASTY = (
@@ -124,3 +137,165 @@ def test_html_is_sound_whatever_the_names():
             assert NASTY[0] in "".join(root.itertext()), name
         for row in root.iter("tr"):
             assert len(row) in (2, len(row.getparent().getparent()[0][0])), name
+
+
+FEET = ["link1", "link5"]
+SOLES = ["sole1", "sole5"]
+FIVE_AXES = ["mx", "my", "fx", "fy", "fz"]
+POSE = {"xyz": [0.1, 0.0, 0.2], "rpy": [0.3, 1.0, -2.0]}
+
+
+def walker() -> KinematicTree:
+    """Return a floating chain with a sole on either end, whose normals are not those of the links."""
+    tree = autotree(5, skew=1.2)
+    turns = (axis_rotation((1.0, 0.0, 0.0), 0.7), axis_rotation((0.0, 1.0, 0.0), -0.4))
+    frames = {
+        sole: Frame(tree.link(foot), Transform(E, np.array([0.0, 0.02, -0.1])))
+        for sole, foot, E in zip(SOLES, FEET, turns, strict=True)
+    }
+    return tree.replace(joints=(Free(), *tree.joints[1:]), frames=frames)
+
+
+TREE = walker()
+CELL = {"type": "external_wrench", "components": FIVE_AXES}
+REST = (
+    {"type": "joint_acceleration", "joints": {"except": "joint3"}},
+    {"type": "linear_relation", "name": "third", "terms": {"qdd:joint3": 1}, "value": None},
+    {"type": "joint_torque", "joints": "joint1", "value": 0},
+    {"type": "external_wrench", "links": {"except": FEET}, "value": 0},
+)
+CELLS: dict[str, list[dict[str, Any]]] = {
+    "links": [{**CELL, "links": foot} for foot in FEET],
+    "frames": [{**CELL, "links": sole} for sole in SOLES],
+    "frames of links": [{**CELL, "links": foot, "frame": sole} for foot, sole in zip(FEET, SOLES, strict=True)],
+    "poses": [{**CELL, "links": foot, "frame": POSE} for foot in FEET],
+    "poses on frames": [
+        {**CELL, "links": foot, "frame": {**POSE, "relative_to": sole}} for foot, sole in zip(FEET, SOLES, strict=True)
+    ],
+    "a frame of two": [{**CELL, "links": "sole1"}, {**CELL, "links": "link5"}],
+}
+"""Five-axis load cells under both feet, by where they read: what loses a rank where the normals are parallel."""
+
+# One row a sensor, of one reading each, so that it can be named.
+SENSORS: dict[str, dict[str, Any]] = {
+    "accelerometer": {"links": "sole5"},
+    "angular_accelerometer": {"links": "link3", "frame": POSE},
+    "external_wrench": {"links": "link5", "components": ["mz"], "sigma": 0.1},
+    "force_torque": {"joints": "joint4", "frame": POSE},
+    "joint_acceleration": {"joints": "joint3", "sigma": 1},
+    "joint_torque": {"joints": "joint3"},
+    "linear_relation": {"terms": {"fx:link1.mz": 1}, "value": None},
+    "link_acceleration": {"links": "sole1"},
+    "net_wrench": {"links": "link5"},
+    "prior": {"variables": ["fx:link5"], "sigma": 1},
+    "rigid_contact": {"links": "sole5"},
+}
+CROSSED = ("fx:link5", "fx:link1", "qdd:joint3")  # each after the other's link, and after what it is not
+NAMES = {
+    "free": ("left", "right", "other"),
+    "relations": ("x:sole5", "x:sole1", "relation:sole5"),
+    "components": ("f:link1.mx", "a:link5", "tau:joint1.fx"),
+    "places": ("sole5", "link1", "dynamics"),
+}
+"""What to call the cells and another sensor."""
+
+
+def named(entries: list[dict[str, Any]], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [{**entry, "name": name} for entry, name in zip(entries, names, strict=False)]
+
+
+def system(*entries: dict[str, Any]) -> System:
+    return System(TREE, sensor_set(*REST, *entries))
+
+
+def said(report: ObservabilityReport) -> list[object]:
+    """Return all that a report finds."""
+    conditions = [
+        (c.condition, c.frames, c.meaning, c.ranks.tolist(), c.lost, [part.words for part in c.unseen])
+        for c in report.conditions
+    ]
+    ranks = report.generic_rank, report.structural_rank, report.numerical_rank, report.n_rows, report.n_variables
+    unseen = [(part.words, part.links, part.joints) for part in report.unseen]
+    return [str(report), *ranks, report.unobservable, unseen, conditions]
+
+
+def units_in_c(bound: System) -> list[str]:
+    """Return the unit of each reading as the header of exported C has it."""
+    interface = Interface("it", (bound,), SideBySide([bound], "it"), ())
+    assert [reading.name for reading in interface.readings] == list(bound.measurement_names)
+    return [reading.unit for reading in interface.readings]
+
+
+def assert_same(plain: System, *others: System) -> ObservabilityReport:
+    """Check that systems are the same but for names, and return the report on them."""
+    q, qd, *_ = random_state(TREE, 3)
+    y = np.arange(plain.ny, dtype=float)
+    report = observability(plain, n=1)
+    for other in others:
+        np.testing.assert_array_equal(plain.D(q).toarray(), other.D(q).toarray())
+        np.testing.assert_array_equal(plain.b(q, qd, y), other.b(q, qd, y))
+        assert [row.units for row in plain.rows] == [row.units for row in other.rows]
+        assert [row.is_dynamic for row in plain.rows] == [row.is_dynamic for row in other.rows]
+        assert [row.equation.components for row in plain.rows] == [row.equation.components for row in other.rows]
+        np.testing.assert_array_equal(other.reading({row.name: y[row.y] for row in other.measurements}), y)
+        assert units_in_c(plain) == units_in_c(other)
+        found = observability(other, n=1)
+        assert said(report) == said(found)
+        for one, same in zip(report.conditions, found.conditions, strict=True):
+            np.testing.assert_array_equal(one.configurations, same.configurations)
+    return report
+
+
+@covering(strength=1, where=[*CELLS], names=NAMES)
+def test_special_poses_are_those_of_the_frames_that_sensors_read_in(where, names):
+    cells = CELLS[where]
+    report = assert_same(system(*cells), system(*named(cells, CROSSED)), system(*named(cells, names)))
+    assert report.is_observable
+    assert {condition.condition: condition.lost for condition in report.loses_rank} == {"parallel": 1, "coplanar": 1}
+    assert str(report).count("a couple about the common normal") == 1
+
+
+@covering(strength=1, kind=[*SENSORS], names={"crossed": CROSSED, "places": NAMES["places"]})
+def test_renaming_a_sensor_changes_labels_only(kind, names):
+    entry = {"type": kind, **SENSORS[kind]}
+    if kind == "linear_relation":
+        entry["name"] = "plain"
+    entries = [*CELLS["frames"], entry]
+    other = system(*named(entries, names))
+    assert_same(system(*entries), other)
+    assert other.rows[-1].name == ("relation:" if kind == "linear_relation" else "") + names[2]
+
+
+def test_every_sensor_is_renamed():
+    assert set(SENSORS) == set(measurement_types())
+
+
+class Bare:
+    """An equation of another package that says what it must, and nothing besides."""
+
+    def __init__(self, equation: Any, name: str, group: str) -> None:
+        self.name, self.group = name, group
+        for part in ("source", "components", "is_measured", "sigma", "blocks", "bias"):
+            setattr(self, part, getattr(equation, part))
+
+
+class Others:
+    """A set of sensors whose cells are such equations."""
+
+    name = fingerprint = "others"
+
+    def __init__(self, *labels: tuple[str, str]) -> None:
+        self.labels = labels
+
+    def equations(self, tree: KinematicTree) -> list[Any]:
+        own = SensorSet.equations(sensor_set(*CELLS["links"]), tree)
+        bare = [Bare(equation, *labels) for equation, labels in zip(own, self.labels, strict=True)]
+        return [*SensorSet.equations(sensor_set(*REST), tree), *bare]
+
+
+def test_equations_of_others_need_not_say_more_than_they_must():
+    plain = System(TREE, Others(("fx:link1", "cell"), ("fx:link5", "cell")))
+    assert [row.frame for row in plain.rows[-2:]] == [None, None]
+    assert [row.units for row in plain.rows[-2:]] == [("",) * 5] * 2
+    report = assert_same(plain, System(TREE, Others(("fx:sole5", "dynamics"), ("qdd:joint3", "accelerometer"))))
+    assert said(report)[1:] == said(observability(system(*CELLS["links"]), n=1))[1:]

@@ -1,14 +1,25 @@
-"""The report: what it holds, and what is refused."""
+"""The report: what it holds, what is refused; as text, figures and page, with the workspace and failures."""
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import nori_dyn as nd
 from nori_dyn.model.joints import Free
+from nori_dyn.observe.findings import findings
+from nori_dyn.observe.learned_needs import Need
+from nori_dyn.observe.learned_words import describe_need
+from nori_dyn.observe.null_space import Unseen
+from nori_dyn.observe.summary import redundancy_document, report_document
+from nori_dyn.observe.workspace import MARGIN
+from nori_dyn.report.html import to_html
+from nori_dyn.report.json_figures import redundancy_json, report_json, workspace_json
+from nori_dyn.tables import number, spaced
 from tests.systems import ACCELERATIONS, INVERSE, TORQUES, WRENCHES, sensor_set
+from tests.words import plain
 
 
 @pytest.fixture
@@ -87,3 +98,147 @@ def test_the_package_is_called_as_its_function():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "True"
     assert nd.observability(nd.System(nd.autotree(1), INVERSE)).is_observable
+
+
+TREE = nd.autotree(3)
+KNOWN = {**WRENCHES, "value": 0}
+ENOUGH = nd.System(TREE, sensor_set(ACCELERATIONS, KNOWN))
+SHORT = nd.System(TREE, sensor_set(ACCELERATIONS, {**WRENCHES, "links": ["link1", "link2"], "value": 0}))
+
+
+def test_a_report_begins_with_the_verdict_and_says_what_is_not_seen():
+    report = nd.observability(SHORT)
+    text = plain(report)
+    assert text.startswith("No, these sensors do not suffice. Whatever the pose,")
+    assert "rank 54 of 60, 6 short" in text
+    assert "What the sensors do not see:" in text
+    assert report.unseen[0].words in text
+    assert "Not determined: fx:link3 (6), f:link1 (6), tau:joint1," in text
+    assert "at the zero of every joint nothing further lost" in text
+    assert "nothing of this robot" not in text
+    assert plain(nd.observability(ENOUGH, where=None)).startswith("Yes, these sensors suffice.")
+
+
+def test_text_figures_and_page_say_the_same():
+    report = nd.observability(SHORT)
+    said = findings(report)
+    figures = report_json(report, None)
+    page = to_html(report)
+    assert figures["verdict"] == {"level": "no", "heading": said.verdict.heading, "words": said.verdict.words}
+    assert figures["reason"] == said.reason
+    for words in (said.verdict.words, said.reason, *(line.words for line in said.unseen)):
+        assert words in plain(report)
+    page_text = " ".join(page.replace("&#39;", "'").split())
+    for words in (said.verdict.heading, said.verdict.words, said.reason, MARGIN, said.advice[0].words):
+        assert words in page_text
+    assert "rank lost" not in page
+    assert "ranks lost" not in str(report)
+
+
+def test_text_figures_and_page_say_the_same_of_poses_and_failures():
+    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 0.5}, {**TORQUES, "sigma": 0.3}, KNOWN))
+    report, found, spare = nd.observability(system), nd.conditioning(system, n=6, workers=1), nd.redundancy(system)
+    k = int(np.argmax(found.worst_sigma))
+    median, worst = found.median_sigma[k], found.worst_sigma[k]
+    at_worst = f"{number(worst, 2)} N m at the worst of 6 poses (no. {found.sigma[:, k].argmax()})"
+    least = f"Known least: {found.outputs[k]}, {at_worst}, {number(median, 2)} N m at the median"
+    figures = workspace_json(found)
+    assert figures["known_least"].startswith(least)
+    failures = redundancy_json(spare)["words"]
+    text = " ".join((report_document(report, found) + redundancy_document(spare)).text().split())
+    page = " ".join(to_html(report, found, spare).split())
+    for words in (least, failures, findings(report).reason):
+        assert words in text
+        assert words.replace("'", "&#39;") in page
+
+
+@pytest.mark.parametrize(
+    ("lost", "ranks", "outcome"),
+    [
+        (1, [59, 59], "1 combination of the external wrenches on link1 and link3 not determined"),
+        (2, [58, 60], "2 combinations of the external wrenches on link1 and link3 not determined, at the worst"),
+        (0, [60, 60], "all determined, but only just"),
+    ],
+)
+def test_what_becomes_of_poses(lost, ranks, outcome):
+    report = nd.observability(ENOUGH)
+    unseen = (Unseen("internal", ("link1", "link3"), (), (), ()),) if lost else ()
+    smallest = np.full(2, 1e-7 if not lost else 0.1)
+    pose = replace(report.conditions[0], lost=lost, ranks=np.array(ranks), smallest=smallest, unseen=unseen)
+    (line,) = findings(replace(report, conditions=(pose,))).poses
+    assert line.outcome == outcome
+    words = plain(replace(report, conditions=(pose,)))
+    assert all(word in words for word in outcome.split())
+
+
+def test_the_workspace_as_text():
+    found = nd.conditioning(ENOUGH, n=8, workers=1)
+    text = plain(found)
+    words = "Of 8 random poses within joint limits, none leave something undetermined and none are nearly singular."
+    assert text.startswith(f"{words} The margin is")
+    assert "No sensor has a sigma" in text
+    rows = [line.split() for line in str(found).splitlines()]
+    start = rows.index(["pose", "missing", "margin", "q"]) + 2
+    assert [row[:2] for row in rows[start : start + 5]] == [[str(k), "0"] for k in found.worst[:5]]
+    assert repr(found) == "Conditioning(8 configurations, 0 lack rank)"
+    Q = [TREE.random_configuration(k) for k in range(4)]
+    words = plain(nd.conditioning(SHORT, Q, workers=1))
+    assert "At all of 4 poses given something is not determined, as at almost every pose; more at none." in words
+
+
+def test_deviations_are_plain_numbers_with_the_largest_first():
+    system = nd.System(TREE, sensor_set({**ACCELERATIONS, "sigma": 342.0}, {**TORQUES, "sigma": 500.0}, KNOWN))
+    found = nd.conditioning(system, n=6, outputs=("tau", "qdd"), workers=1)
+    text = str(found)
+    assert "Expected standard deviations" in text
+    assert "e+0" not in text
+    k = int(np.argmax(np.where([unit == "N m" for unit in found.units], found.worst_sigma, 0)))
+    assert any(line.startswith(found.outputs[k]) for line in text.splitlines())
+    assert "No sensor has a sigma" not in text
+
+
+def test_sensors_that_may_fail_as_text():
+    found = nd.redundancy(ENOUGH, ("tau",))
+    assert plain(found).startswith("None of the 3 sensors may fail: without any one, some of tau:joint1, tau:joint2")
+    assert "some of tau is lost" in redundancy_document(found, ("tau",)).text()
+    twice = nd.System(TREE, sensor_set(ACCELERATIONS, TORQUES, KNOWN))
+    spare = nd.redundancy(twice, ("tau",), size=2)
+    assert "Any one of the 6 sensors may fail" in plain(spare)
+    assert "\n" not in repr(spare)
+
+
+def test_what_is_learned_over_time_in_text_figures_and_page():
+    cells = {"type": "force_torque", "joints": "all", "sigma": 0.1, "offset": {"sigma": 5.0}}
+    sensors = sensor_set(ACCELERATIONS, cells, {**KNOWN, "links": {"except": "link2"}})
+    report = nd.observability(nd.System(nd.autotree(2), sensors), memory={"offsets": {"of": "offset", "walk": 0.01}})
+    said, figures, page = findings(report), report_json(report, None)["over_time"], plain(to_html(report))
+    text = plain(report)
+    assert said.over_time is not None
+    assert said.over_time.words.startswith("Of the 12 numbers that persist the sensors tell 7 by themselves and 3 comb")
+    assert figures["words"] == said.over_time.words
+    assert (figures["ranks"], figures["states"]) == ([6, 10], 2)
+    assert figures["seen_after"]["offset:ft:joint1.mx"] == 2
+    assert figures["seen_after"]["offset:ft:joint1.mz"] is None
+    assert {"offset:ft:joint1.mz": 1.0, "offset:ft:joint2.mz": -1.0} in figures["sums"]
+    assert figures["needs"]["each"][0]["all_of"] == ("joint2",)
+    for words in (said.over_time.words, *figures["lines"], *map(spaced, said.over_time.notes)):
+        assert words in text
+        assert words in page
+    assert "offset:ft:joint1.my + offset:ft:joint2.fz: only if joint2 moves" in text
+    assert "By their walk these change: offset (all 12)." in text
+    assert max(map(len, str(report).splitlines())) <= 80
+    assert report_json(nd.observability(SHORT), None)["over_time"] is None
+
+
+def test_what_has_to_move():
+    for need, words in (
+        (Need(("m",), by_time=True), "as time passes, though nothing moves"),
+        (Need(("m",), all_of=("a",), is_only=True, enough=("a",)), "only if a moves"),
+        (Need(("m",), all_of=("a", "b"), is_only=True, enough=("a", "b")), "only if a and b move"),
+        (Need(("m",), any_of=("a", "b", "c"), is_only=True), "only if a joint moves, whichever"),
+        (Need(("m",), any_of=("a", "b"), is_only=True), "only if one of a and b moves"),
+        (Need(("m",), any_of=("a",)), "if a moves, for example"),
+        (Need(("m",), enough=("a", "b")), "if a and b move, for example"),
+        (Need(("m",), all_of=("c",), enough=("a", "c")), "only if c moves; c and a suffice, for example"),
+    ):
+        assert describe_need(need, ("a", "b", "c")) == words

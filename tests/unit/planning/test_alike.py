@@ -1,4 +1,4 @@
-"""Limbs that are alike are eliminated alike, and what that saves. See also tests/unit/model/test_limbs.py."""
+"""Limbs that are alike are eliminated alike, and what that saves. See also tests/unit/model/test_internal_frames.py."""
 
 import sys
 from collections.abc import Mapping
