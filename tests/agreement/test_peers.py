@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from benchmarks.real.__main__ import MODULES, PAGE, with_tables
 from benchmarks.real.arm_filter import by_filter
 from benchmarks.real.finding import Figure, held_against
 from benchmarks.real.panda_observers import TOLD, estimates, panda_log
@@ -121,11 +120,10 @@ def test_how_far_apart_two_series_are():
     assert overview([[one]]).rows[0][-1] == "1.000"
 
 
-def test_the_page_has_a_place_for_every_data_set():
+def test_the_page_has_a_place_for_every_data_set_and_tables_of_those_that_are_not_here_stay():
+    from benchmarks.real.__main__ import MODULES, PAGE, with_tables  # takes long to load
+
     one = held_against("a robot", "x", "y", ("x",), ("N",), np.zeros((3, 1)), np.ones((3, 1)))
     text = with_tables(PAGE.read_text(), {name: [one, Figure("a robot", "mass", 1.0, "kg")] for name in MODULES})
     assert text.count("| mass | 1 kg |") == len(MODULES)
-
-
-def test_tables_of_data_sets_that_are_not_here_stay():
     assert with_tables(PAGE.read_text(), {}) == PAGE.read_text()
