@@ -15,7 +15,7 @@ import numpy as np
 
 from nori_dyn.api.system import System
 from nori_dyn.api.verification import verify
-from nori_dyn.errors import NoriError, NoriWarning, PlanError
+from nori_dyn.errors import NoriError, NoriWarning, PlanError, SingularSystemError
 from nori_dyn.io.files import read_text, write_bytes
 from nori_dyn.io.plan_files import (
     OLDER,
@@ -32,10 +32,12 @@ from nori_dyn.io.plan_files import (
 from nori_dyn.measurements.sensor_set import SensorSet
 from nori_dyn.planning.orderings.registry import orderings_named
 from nori_dyn.planning.outputs import determined_outputs
+from nori_dyn.planning.over_time import SHOWN, unknown_at_first
 from nori_dyn.planning.planner import EliminationPlan, make_plan
 from nori_dyn.program.cache_files import cache_root, read_entry, write_entry
 from nori_dyn.solve.solver import Solver
 from nori_dyn.system.given import check_system
+from nori_dyn.tables import listed
 from nori_dyn.tables.progress import Watched, progress_bar
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class Plan(EliminationPlan):
                 slower, and natively from then on; `Solver.backend` tells.
 
         Raises:
+            PlanError: one instant does not determine what the plan is for: it is for filters only.
             InputError: not to wait for a backend that is not "auto".
             BackendError: there is no such backend.
             MissingExtraError: the backend needs an extra that is not installed.
@@ -203,6 +206,9 @@ def plan(
 ) -> Plan:
     """Return the plan of a square system; planning the same system again is a look-up in the user's cache.
 
+    What persists, and of which nothing is known at first, need not be determined by one instant: where time tells it,
+    the plan is for filters only, `Plan.is_over_time`.
+
     Args:
         system: the system, of a robot and its sensors.
         outputs: names of the outputs wanted: kinds ("tau", "qdd", "a", "f", "fx") or single ones ("fx:l_sole");
@@ -216,7 +222,7 @@ def plan(
     Raises:
         WrongKindError: not a system.
         SystemShapeError: too few or too many rows.
-        SingularSystemError: no unique solution at any configuration.
+        SingularSystemError: no unique solution at any configuration; nor over time, where something persists.
         SensorConfigError: a sensor whose rows do not fit.
         PlanError: an unknown ordering or output, a seed below zero.
         MissingExtraError: the ordering needs an extra that is not installed.
@@ -237,6 +243,9 @@ def plan(
             return _restored(plan_from_text(found), system)
     with progress_bar(f"planning {system.tree.name} with {system.sensors.name}", progress) as stage:
         made = make_plan(system, outputs, ordering, seed, effort, stage, Plan)
+        if made.is_over_time:
+            stage("what is learned over time")
+            _check_over_time(made)
     if entry is not None and isinstance(system.sensors, SensorSet):
         try:
             entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -244,6 +253,30 @@ def plan(
         except OSError as error:
             warnings.warn(f"the plan is not cached: {error}", NoriWarning, stacklevel=2)
     return made
+
+
+def _check_over_time(made: Plan) -> None:
+    """Check that a filter can run a plan that no solver can, and that what it learns determines everything.
+
+    Raises:
+        PlanError: a filter needs other sensors.
+        SingularSystemError: something is never determined; names it.
+    """
+    from nori_dyn.filtering.free import free_columns  # and with them filters and ranks, which few plans need
+    from nori_dyn.observe.learned import never_determined
+
+    system = made.system
+    free_columns(system)
+    open_ = never_determined(system, made.seed)
+    if open_:
+        names = [one.variable.name for one in unknown_at_first(system)]
+        raise SingularSystemError(
+            f"sensors '{system.sensors.name}' on robot '{system.tree.name}': nothing is known at first of "
+            f"{listed(names, SHOWN)}, and the sensors do not tell it over time, either. Never determined: "
+            f"{listed(open_, SHOWN)}. Give what is in `memory` a `sigma`, or add sensors that see it: nd.observability "
+            "says which.",
+            open_,
+        )
 
 
 def cache_folder() -> Path:
@@ -292,4 +325,5 @@ def plan_of(system: System, outputs: Sequence[str] | None, data: OrderData, vers
         tried=tried_orderings(data),
         seed=data.seed,
         undetermined=np.array(data.undetermined, dtype=np.intp),
+        is_over_time=data.is_over_time,
     )

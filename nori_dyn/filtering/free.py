@@ -232,17 +232,8 @@ def freed(plan: Asked) -> Freed:
         raise no_memory(system.sensors.name)
     if note := note_on_offsets(system):
         warnings.warn(f"sensors '{system.sensors.name}': {note}", NoriWarning, stacklevel=2)
-    noisy = [row.name for row in system.rows if row.is_dynamic and not row.is_exact]
-    if noisy:
-        raise PlanError(f"'{noisy[0]}' has a sigma: a filter needs equations of motion that hold exactly.")
-    known_first = {one.known_by for one in system.memory}
-    weighed = tuple(row for row in system.rows if not row.is_exact and row.name not in known_first)
-    if not weighed:
-        raise PlanError(f"all rows of sensors '{system.sensors.name}' hold exactly: a filter needs some with a sigma.")
+    weighed, columns, kept = free_columns(system)
     memory = sorted(system.memory, key=lambda one: one.rate is None)
-    kept = np.array([k for one in memory for k in numbers(one.variable.slice)], dtype=np.intp)
-    others = _others(system, kept)
-    columns = np.concatenate([others, kept])
     n_v = sum(len(one.variable.components) for one in memory if one.rate is not None)
     exact = tuple(row.equation for row in system.rows if isinstance(row.key, SensorRow) and row.is_exact)
     readings = tuple(_readings(system, columns, exact))
@@ -254,10 +245,28 @@ def freed(plan: Asked) -> Freed:
     return Freed(
         system,
         columns,
-        (len(others), n_v, len(kept) - n_v),
+        (len(columns) - len(kept), n_v, len(kept) - n_v),
         weighed,
         make_plan(open_system, [output.name for output in plan.outputs], seed=plan.seed),
     )
+
+
+def free_columns(system: System) -> tuple[tuple[RowBlock, ...], Indices, Indices]:
+    """Return the weighed rows that tell something at every tick, the columns that are free, and those that persist.
+
+    Raises:
+        PlanError: no row is weighed, or equations of motion are; exact rows tell what persists.
+    """
+    noisy = [row.name for row in system.rows if row.is_dynamic and not row.is_exact]
+    if noisy:
+        raise PlanError(f"'{noisy[0]}' has a sigma: a filter needs equations of motion that hold exactly.")
+    known_first = {one.known_by for one in system.memory}
+    weighed = tuple(row for row in system.rows if not row.is_exact and row.name not in known_first)
+    if not weighed:
+        raise PlanError(f"all rows of sensors '{system.sensors.name}' hold exactly: a filter needs some with a sigma.")
+    memory = sorted(system.memory, key=lambda one: one.rate is None)
+    kept = np.array([k for one in memory for k in numbers(one.variable.slice)], dtype=np.intp)
+    return weighed, np.concatenate([_others(system, kept), kept]), kept
 
 
 def _others(system: System, kept: Indices) -> Indices:

@@ -136,6 +136,7 @@ class OrderData(_Data):
     seed: NonNegativeInt
     repeats: list[RepeatData] = []
     undetermined: list[NonNegativeInt] = []
+    is_over_time: bool = False
 
 
 class PlanData(OrderData):
@@ -175,6 +176,7 @@ def order_data(plan: EliminationPlan) -> OrderData:
         seed=plan.seed,
         repeats=[RepeatData(**asdict(repeat)) for repeat in plan.system.of_components.repeats],
         undetermined=plan.undetermined.tolist(),
+        is_over_time=plan.is_over_time,
     )
 
 

@@ -138,6 +138,25 @@ def learned(system: System, states: int | None = None, seed: int = 0) -> Learned
     return replace(found, needs=needed, error=min(1.0, n_states * n * ENTRY_DEGREE * (n + 1) / PRIME))
 
 
+def never_determined(system: System, seed: int = 0) -> tuple[str, ...]:
+    """Return the numbers of d that no number of states determines, with all that is said to be known at first.
+
+    Args:
+        system: the system; something of it persists.
+        seed: seed of everything random.
+
+    Raises:
+        NotClosedError: loops that cannot be closed.
+    """
+    persisting = Persisting.with_beginnings(system)
+    last: ExactlyTold | NumericallyTold
+    if system.tree.closing_parts:
+        last = until_nothing_new(NumericStates(persisting, Reduction(system, seed), seed).told(), None)[-1]
+    else:
+        last = until_nothing_new(FieldStates(persisting, seed).told(), None)[-1]
+    return tuple(system.variable_names[k] for k in last.undetermined())
+
+
 def _factors(
     persisting: Persisting, reduction: Reduction, independent: tuple[int, ...], n_states: int, seed: int
 ) -> Floats:

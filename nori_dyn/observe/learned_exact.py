@@ -100,7 +100,7 @@ class FieldStates:
             moving: bodies whose joints move between the states; all when None.
         """
         still = () if moving is None else self._still(moving)
-        before, state = Span(), self._first
+        before, state = Span.of({k: 1} for k in self._persisting.first), self._first
         while True:
             rows, own = state
             now = self._eliminated([own.basis.values(), _shifted(before.basis.values(), self._k)], self._k)

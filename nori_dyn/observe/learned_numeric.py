@@ -87,7 +87,7 @@ class NumericStates:
     def told(self) -> Iterator[NumericallyTold]:
         """Yield what is told after 1, 2, ... states."""
         columns, gap = [x.column for x in self._persisting.numbers], np.inf
-        before: Floats = np.zeros((0, len(columns)))
+        before: Floats = np.eye(len(columns))[list(self._persisting.first)]
         while True:
             d, clearly = self._open_at(self._configuration())
             m = d[columns]

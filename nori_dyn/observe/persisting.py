@@ -10,7 +10,7 @@ Source: docs/design.md, 4.12.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -84,20 +84,26 @@ class Persisting:
         memory: the variables.
         numbers: their numbers.
         told: the rows of D that sensors, components and what is known tell, priors left out.
+        first: which numbers are taken as known before the first state.
     """
 
     system: System
     memory: tuple[Remembered, ...]
     numbers: tuple[Number, ...]
     told: tuple[int, ...]
+    first: tuple[int, ...] = ()
 
     @staticmethod
     def of(system: System) -> Persisting:
         """Return what of a system persists by its own memory."""
-        of_first = {each.known_by for each in system.memory}
-        rows = [row for row in system.sensor_rows if row.name not in of_first and not _is_prior(row)]
-        told = tuple(k for row in rows for k in numbers(row.slice))
-        return Persisting(system, system.memory, tuple(_numbers(system)), told)
+        return Persisting(system, system.memory, tuple(_numbers(system)), _told(system, lambda row: not _is_prior(row)))
+
+    @staticmethod
+    def with_beginnings(system: System) -> Persisting:
+        """Return the same with what is said to be known of it at first, and of other variables beforehand."""
+        sigmas = (sigma for one in system.memory for sigma in one.sigma or [None] * len(one.variable.components))
+        first = tuple(k for k, sigma in enumerate(sigmas) if sigma is not None)
+        return Persisting(system, system.memory, tuple(_numbers(system)), _told(system, lambda row: True), first)
 
     @property
     def stays(self) -> bool:
@@ -126,6 +132,13 @@ def with_memory(system: System, memory: MemoryGiven) -> System:
     content: dict[str, Any] = {"name": system.sensors.name, "measurements": [], "memory": entries}
     sensors = replace(system.sensors, memory=SensorSet.from_dict(content).memory)
     return type(system)(system.tree, sensors, system.of_components.repeats)
+
+
+def _told(system: System, counts: Callable[[RowBlock], bool]) -> tuple[int, ...]:
+    """Return the rows of D, but for those of what persists at first, that are no equations of motion and count."""
+    of_first = {each.known_by for each in system.memory}
+    rows = [row for row in system.sensor_rows if row.name not in of_first and counts(row)]
+    return tuple(k for row in rows for k in numbers(row.slice))
 
 
 def _is_prior(row: RowBlock) -> bool:

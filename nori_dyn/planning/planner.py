@@ -9,9 +9,10 @@ Source: Nori, problem 2 and remark 4; docs/design.md, 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self, TypeVar
 
 import numpy as np
@@ -19,15 +20,16 @@ import scipy.sparse as sp
 
 from nori_dyn.algebra.collector import collector_at_rest
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.errors import PlanError
+from nori_dyn.errors import PlanError, SingularSystemError, SystemShapeError
 from nori_dyn.planning.cost import RULES, engine_rule
 from nori_dyn.planning.diagnosis import check_shape, singular_error
 from nori_dyn.planning.elimination import FIELD, Elimination, ZeroPivotError
 from nori_dyn.planning.orderings.markowitz import markowitz
 from nori_dyn.planning.orderings.problem import Ordering
-from nori_dyn.planning.orderings.registry import AUTO, orderings_named
+from nori_dyn.planning.orderings.registry import AUTO, OrderingMethod, orderings_named
 from nori_dyn.planning.outputs import Output, determined_outputs, output_columns, resolve_outputs
-from nori_dyn.planning.repeats import settle
+from nori_dyn.planning.over_time import no_single_instant, over_time, unknown_at_first
+from nori_dyn.planning.repeats import Settled, settle
 from nori_dyn.planning.search import Burden, LiftedProgram, Search, Stability, burden
 from nori_dyn.planning.static_elimination import StaticElimination, static_elimination
 from nori_dyn.planning.summary import plan_document
@@ -94,6 +96,8 @@ class EliminationPlan(Shown):
         seed: the seed of everything random.
         undetermined: columns of d that no sensor tells, and no output may show: forces in loops whose rows repeat
             others, see `settle`.
+        is_over_time: whether the system is determined over time only, see `over_time`: a filter runs the plan, and no
+            solver can.
         traced: the refined system, where planning has left it: it need not be traced again. No file holds it.
         written: its elimination in the planned order over expressions, where planning has left that, too.
     """
@@ -109,6 +113,7 @@ class EliminationPlan(Shown):
     tried: tuple[TriedOrdering, ...]
     seed: int
     undetermined: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    is_over_time: bool = False
     traced: RefinedSystem | None = None
     written: StaticElimination | None = None
 
@@ -144,7 +149,17 @@ class EliminationPlan(Shown):
     @cached_property
     def refined(self) -> RefinedSystem:
         """The refined system."""
-        return self.traced or refine(self.system, self.seed, self.regrouped)
+        system = over_time(self.system) if self.is_over_time else self.system
+        return self.traced or refine(system, self.seed, self.regrouped)
+
+    def check_at_once(self) -> None:
+        """Check that one instant determines what the plan is for.
+
+        Raises:
+            PlanError: time alone does.
+        """
+        if self.is_over_time:
+            raise no_single_instant(self.system)
 
     def untouched(self) -> Self:
         """Return this plan over expressions to which nothing was added since it was traced.
@@ -184,7 +199,7 @@ def make_plan(
     progress: Progress = lambda stage, done=None: None,
     kind: type[Made] = EliminationPlan,  # type: ignore[assignment]
 ) -> Made:
-    """Return the plan of a square system.
+    """Return the plan of a square system, or of one that is as soon as what persists is learned.
 
     Args:
         system: the system.
@@ -205,11 +220,33 @@ def make_plan(
     methods = orderings_named(ordering)
     resolve_outputs(system, outputs)  # wrong names are told before loops are closed
     settled = settle(system, seed)
-    system = settled.system
-    resolved = determined_outputs(system, outputs, settled.undetermined)
+    resolved = determined_outputs(settled.system, outputs, settled.undetermined)
+    planned = partial(_planned, settled, resolved, methods, ordering, seed, effort, progress, kind)
+    try:
+        return planned(settled.system)
+    except (SystemShapeError, SingularSystemError):
+        if not settled.system.is_weighted or not unknown_at_first(settled.system):
+            raise
+        with suppress(SystemShapeError, SingularSystemError):
+            return planned(over_time(settled.system))
+        raise
+
+
+def _planned(
+    settled: Settled,
+    outputs: tuple[Output, ...],
+    methods: Mapping[str, OrderingMethod],
+    ordering: str,
+    seed: int,
+    effort: float,
+    progress: Progress,
+    kind: type[Made],
+    system: System,
+) -> Made:
+    """Return the plan of a settled system, eliminated as it is or with rows on what persists; see `make_plan`."""
     check_shape(system)
     progress("worst-case sparsity")
-    search = Search(system, output_columns(system, resolved), seed)
+    search = Search(system, output_columns(system, outputs), seed)
     found: list[tuple[TriedOrdering, Ordering, LiftedProgram]] = []
     # where rows are weighed the program goes from the leaves to the root, whatever the order
     one_does = (system.is_weighted or search.is_large) and ordering == AUTO
@@ -243,8 +280,8 @@ def make_plan(
     best, order, program = found[0]
     traced, written = search.written(program)
     return kind(
-        system=system,
-        outputs=resolved,
+        system=settled.system,
+        outputs=outputs,
         ordering=best.ordering,
         row_permutation=_freeze(order.rows),
         column_permutation=_freeze(order.columns),
@@ -254,6 +291,7 @@ def make_plan(
         tried=tuple({candidate.ordering: candidate for candidate, _, _ in reversed(found)}.values())[::-1],
         seed=seed,
         undetermined=_freeze(settled.undetermined),
+        is_over_time=system is not settled.system,
         traced=traced,
         written=written,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nori_dyn.algebra.ranges import numbers
 from nori_dyn.model.limbs import isomorphic_limbs
 from nori_dyn.planning.orderings.umfpack import has_umfpack
+from nori_dyn.planning.over_time import unknown_at_first
 from nori_dyn.planning.search import Stability
 from nori_dyn.system.summary import note_on_offsets, robot_in_words
 from nori_dyn.tables import Document, Facts, Table, listed, number, unbroken
@@ -38,6 +39,7 @@ def plan_document(plan: EliminationPlan) -> Document:
         ("system", size),
         ("left out", _left_out(system)),
         ("not told", listed((v.name for v in undetermined(plan)), MOST_OUTPUTS)),
+        ("learned", _learned(plan)),
         ("outputs", listed((output.name for output in plan.outputs), MOST_OUTPUTS)),
         ("ordering", plan.ordering),
         ("operations", f"{plan.cost.total:,} a tick, from q, qd and y to the outputs{_refined(system)}"),
@@ -45,6 +47,14 @@ def plan_document(plan: EliminationPlan) -> Document:
     )
     note = note_on_offsets(system)
     return Document((Facts(facts), costs_table(plan.tried), *((f"note: {note}",) if note else ())))
+
+
+def _learned(plan: EliminationPlan) -> str:
+    """Return what time alone tells; "" where one instant does."""
+    if not plan.is_over_time:
+        return ""
+    names = listed((one.variable.name for one in unknown_at_first(plan.system)), MOST_OUTPUTS)
+    return f"{names}: nothing is known at first, and one instant does not tell it. A filter runs this plan, no solver"
 
 
 def _refined(system: System) -> str:

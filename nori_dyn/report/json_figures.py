@@ -45,6 +45,7 @@ def plan_json(plan: EliminationPlan) -> dict[str, Any]:
         "variables": system.shape[1],
         "nonzeros": int(plan.pattern.nnz),
         "outputs": [output.name for output in plan.outputs],
+        "over_time": plan.is_over_time,
         "ordering": plan.ordering,
         "cost": cost_json(plan.cost),
         "stability": asdict(plan.stability),

@@ -58,6 +58,7 @@ class EstimateDerivative(CompiledFunction):
         backend: str = "auto",
         watch: Watch = unwatched,
     ) -> None:
+        plan.check_at_once()
         self.system = plan.system
         with watch(f"derivatives of {plan.system.tree.name} with {plan.system.sensors.name}") as stage:
             stage("differentiating")

@@ -105,6 +105,7 @@ class Solver(Remade, Shown):
             rounding. That thread takes turns with the others: ticks are uneven until it has ended.
 
     Raises:
+        PlanError: one instant does not determine what the plan is for, see `EliminationPlan.check_at_once`.
         InputError: not to wait for a backend that is not "auto".
         BackendError: there is no such backend.
         MissingExtraError: the backend needs an extra that is not installed.
@@ -126,6 +127,7 @@ class Solver(Remade, Shown):
         watch: Watch = unwatched,
         wait: bool = True,
     ) -> None:
+        plan.check_at_once()
         self.plan = plan
         with watch(f"preparing {plan.system.tree.name}") as stage:
             stage("compiling")

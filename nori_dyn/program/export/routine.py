@@ -73,7 +73,11 @@ def solving_routine(plan: EliminationPlan, interface: Interface, number: int, fi
         number: of the system among those of the interface.
         file: what to call the file.
         function: what to call the function.
+
+    Raises:
+        PlanError: one instant does not determine what the plan is for, see `EliminationPlan.check_at_once`.
     """
+    plan.check_at_once()
     parts = [field.part for field in interface.fields]
     solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked=False)
     job = solving_job(solution, parts, corresponding_inputs(plan.system))

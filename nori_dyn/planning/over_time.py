@@ -1,0 +1,68 @@
+"""Systems that tell all of d over time only: of something that persists nothing is known at first.
+
+One instant has too few rows then. While an order is planned, rows that read it stand for what a filter knows from the
+ticks before; a solver, which knows one instant, cannot run such a plan.
+
+Source: docs/design.md, 4.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nori_dyn.errors import PlanError
+from nori_dyn.measurements.memory import beginnings
+from nori_dyn.model.tree import KinematicTree
+from nori_dyn.system.builder import System
+from nori_dyn.system.equation import Equation, WithUnknowns
+from nori_dyn.system.memory import Remembered
+from nori_dyn.tables import listed
+
+SHOWN = 6
+"""Names in a message, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class SensorsOverTime:
+    """The sensors of a system, and rows on what persists.
+
+    Attributes:
+        name: the name of the set.
+        fingerprint: that of the set.
+        rows: all rows.
+    """
+
+    name: str
+    fingerprint: str
+    rows: tuple[Equation, ...]
+
+    def equations(self, tree: KinematicTree) -> Sequence[Equation]:
+        """Return the rows."""
+        return self.rows
+
+
+def unknown_at_first(system: System) -> tuple[Remembered, ...]:
+    """Return what persists of which nothing is known at first; velocities, which each tick is given, are none of it."""
+    own = [row.equation for row in system.rows if row.is_sensor]
+    given = {u.key for equation in own if isinstance(equation, WithUnknowns) for u in equation.unknowns}
+    return tuple(one for one in system.memory if one.sigma is None and one.variable.key not in given)
+
+
+def over_time(system: System) -> System:
+    """Return a system in which all that persists is read, by rows with a sigma."""
+    own = tuple(row.equation for row in system.rows if row.is_sensor)
+    read = [replace(one, sigma=(1.0,) * len(one.variable.components)) for one in unknown_at_first(system)]
+    sensors = SensorsOverTime(system.sensors.name, system.sensors.fingerprint, (*own, *beginnings(read)))
+    return System(system.tree, sensors, system.of_components.repeats)
+
+
+def no_single_instant(system: System) -> PlanError:
+    """Return the error that one instant does not determine what only time tells."""
+    names = [one.variable.name for one in unknown_at_first(system)]
+    return PlanError(
+        f"sensors '{system.sensors.name}': one instant does not determine {listed(names, SHOWN)}, and what depends on "
+        f"{'it' if len(names) == 1 else 'them'}: nothing is known of {'it' if len(names) == 1 else 'them'} at first. "
+        "Over time it is learned: by nd.Filter and nd.smooth, `nori-dyn filter` and `nori-dyn smooth`. For estimates "
+        "of one instant say what is known at first, by the `sigma` of its entry in `memory`."
+    )
