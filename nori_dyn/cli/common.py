@@ -45,7 +45,8 @@ Components = Annotated[
         "--components",
         metavar="FILE|own|none",
         help="Motors, friction, couplings, loops: those of a YAML file beside those of the robot's file; 'own' for the "
-        "latter alone, 'none' for bare rigid bodies. Without it, those of an MJCF model and none of a URDF.",
+        "latter alone, 'none' for bare rigid bodies. Without it, those of an MJCF model, and of a URDF friction and "
+        "rotors that `identify` found and wrote.",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="The same as --inertias refuse.")]

@@ -183,11 +183,15 @@ def identify(
                 written[what] = path
             except NoriError as error:
                 problems.append(str(error))
+    loading = _loading(written, base, lock, keep, components, inertias)
     if as_json:
         files = {what: str(path) for what, path in written.items()}
-        print_json({**found.to_dict(), "written": files, "notes_on_files": notes, "errors": problems})
+        told = {"written": files, "load": loading, "notes_on_files": notes, "errors": problems}
+        print_json({**found.to_dict(), **told})
     else:
         said = [f"note: {note}" for note in notes] + _written(found, written, out is None)
+        if loading is not None:
+            said.append(f"Load it: {unbroken(loading)}")
         if found.n_told < len(found.directions):
             options = robot_options(base, lock, keep, components, inertias)
             said.append(
@@ -206,6 +210,37 @@ def _written(found: Identification, written: Mapping[str, Path], is_robot_kept: 
     if is_robot_kept and found.has_robot:
         said.append("Nothing of the robot was written: --out ROBOT.urdf does.")
     return said
+
+
+def _loading(
+    written: Mapping[str, Path],
+    base: Base,
+    lock: list[str] | None,
+    keep: list[str] | None,
+    components: str | None,
+    inertias: Inertias,
+) -> str | None:
+    """Return what loads the robot that was written, with all that was found; None where none was.
+
+    Of components of a YAML file the friction is in the robot's file as well now: they are not to be added again.
+    """
+    if "robot" not in written:
+        return None
+    options: dict[str, object] = {}
+    if base is not Base.FIXED:
+        options["base"] = base.value
+    if lock:
+        options["locked"] = lock
+    if keep:
+        options["kept"] = "sensors" if keep == ["sensors"] else keep
+    if "components" in written:
+        options["components"] = str(written["components"])
+    elif components == "own":
+        options["components"] = True
+    if inertias is not Inertias.AS_GIVEN:
+        options["inertias"] = inertias.value
+    said = [repr(str(written["robot"])), *(f"{name}={value!r}" for name, value in options.items())]
+    return f"nd.load_robot({', '.join(said)})"
 
 
 def _known(given: str) -> tuple[str, float]:

@@ -149,9 +149,9 @@ def _unlisted(entry: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-def takes_own(components: bool | str | os.PathLike[str]) -> bool:
-    """Return whether the components of a robot's own file are wanted."""
-    return components is not False
+def takes_own(components: bool | str | os.PathLike[str] | None) -> bool:
+    """Return whether all components of a robot's own file are wanted."""
+    return components is not False and components is not None
 
 
 def moving_joints(tree: KinematicTree) -> frozenset[str]:
@@ -162,7 +162,7 @@ def moving_joints(tree: KinematicTree) -> frozenset[str]:
 def with_components(
     tree: KinematicTree,
     own: Iterable[Component],
-    components: bool | str | os.PathLike[str],
+    components: bool | str | os.PathLike[str] | None,
     locked: Collection[str] = (),
 ) -> KinematicTree:
     """Return a robot with its own components, and those of a YAML file where one is named.
@@ -178,7 +178,7 @@ def with_components(
         ModelError: it does not follow the schema, or does not fit the robot: names the file.
     """
     tree = tree.replace(components=(*tree.components, *own))
-    if isinstance(components, bool):
+    if components is None or isinstance(components, bool):
         return tree
     more, is_instead = _read(components)
     try:

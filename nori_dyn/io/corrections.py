@@ -28,6 +28,9 @@ UNCHANGED = 1e-13
 LEAST_SHARE = 1e-9
 """Of the mass of a body: a link of less is left by rounding."""
 
+WIDTH = float(Friction.model_fields["width"].default)
+"""The width of Coulomb friction of which a file says nothing [rad/s or m/s]."""
+
 MOST_NAMES = 8
 """Names that a note lists; others are counted."""
 
@@ -198,26 +201,38 @@ def by_joint(tree: KinematicTree, kind: type[OnJoints]) -> dict[str, dict[str, f
     return found
 
 
-def notes_on_friction(tree: KinematicTree, form: str) -> list[str]:
+def widths_by_joint(tree: KinematicTree) -> dict[str, tuple[float, ...]]:
+    """Return the widths over which Coulomb friction of each joint that has some changes its sign."""
+    found: dict[str, dict[float, None]] = {}
+    for component in tree.components:
+        if isinstance(component, Friction) and component.coulomb:
+            for i in component.joints_on(tree):
+                found.setdefault(tree.joint_names[i], {})[component.width] = None
+    return {name: tuple(widths) for name, widths in found.items()}
+
+
+def notes_on_widths(tree: KinematicTree, form: str) -> list[str]:
+    """Return what a format without a place for the width of Coulomb friction leaves out of a tree."""
+    widths = {width for found in widths_by_joint(tree).values() for width in found} - {WIDTH}
+    if not widths:
+        return []
+    shown = ", ".join(f"{width:g}" for width in sorted(widths))
+    return [
+        f"{form} has no place for the width over which Coulomb friction changes its sign: {shown} rad/s or m/s is "
+        f"read as {WIDTH:g}"
+    ]
+
+
+def notes_on_stribeck(tree: KinematicTree, form: str) -> list[str]:
     """Return what a format that knows viscous and Coulomb friction leaves out of that of a tree."""
-    default = float(Friction.model_fields["width"].default)
     frictions = [component for component in tree.components if isinstance(component, Friction)]
-    widths, stribeck = set(), []
-    for friction in frictions:
-        if friction.coulomb and friction.width != default:
-            widths.add(friction.width)
-        if friction.static is not None and friction.static > friction.coulomb:
-            stribeck += [tree.joint_names[i] for i in friction.joints_on(tree)]
-    notes = []
-    if widths:
-        shown = ", ".join(f"{width:g}" for width in sorted(widths))
-        notes.append(
-            f"{form} has no place for the width over which Coulomb friction changes its sign: {shown} rad/s or m/s is "
-            f"read as {default:g}"
-        )
-    if stribeck:
-        notes.append(f"{form} has no place for Stribeck's friction of {listed(dict.fromkeys(stribeck))}")
-    return notes
+    stribeck = [
+        tree.joint_names[i]
+        for friction in frictions
+        if friction.static is not None and friction.static > friction.coulomb
+        for i in friction.joints_on(tree)
+    ]
+    return [f"{form} has no place for Stribeck's friction of {listed(dict.fromkeys(stribeck))}"] if stribeck else []
 
 
 def notes_on_untouched(what: str, joints: Sequence[str]) -> list[str]:

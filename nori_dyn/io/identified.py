@@ -16,6 +16,7 @@ from nori_dyn.io.files import check_writable, reason, write_bytes
 from nori_dyn.io.mjcf_corrected import check_mjcf, corrected_mjcf
 from nori_dyn.io.robots import robot_file
 from nori_dyn.io.urdf_corrected import corrected_urdf, relative_files
+from nori_dyn.io.urdf_document import IDENTIFIED, YES
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.system.given import check_tree
 
@@ -27,8 +28,10 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
     """Write the file of a robot anew, with other inertias, friction and rotors (in MJCF springs as well).
 
     All else stays as it is in the file, to the byte: comments, meshes, the order of things, white space. Inertias are
-    printed about the centre of mass, in as many digits as it takes to read them back. `save_components` writes what
-    the format has no place for; the notes say what that is.
+    printed about the centre of mass, in as many digits as it takes to read them back. A URDF has the friction and the
+    rotors of the robot marked, `identified="true"`, with the width of Coulomb friction: `load_robot` takes them in by
+    itself from then on, as it does those of an MJCF model anyway. `save_components` writes what the format has no place
+    for; the notes say what that is.
 
     Args:
         tree: the robot, loaded from `source`, with what was identified: see `Parameters.applied`.
@@ -73,7 +76,7 @@ def save_robot(tree: KinematicTree, source: str | os.PathLike[str], out: str | o
     else:
         corrected = corrected_urdf(tree, path)
         files = [] if _same_folder(path, out) else relative_files(path)
-        notes = (*corrected.notes, *_note_on_loading(tree), *_note_on_files(files))
+        notes = (*corrected.notes, *_note_on_loading(tree, corrected.content), *_note_on_files(files))
     write_bytes(out, corrected.content)
     return notes
 
@@ -95,9 +98,15 @@ def check_robot(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> 
     return path, root
 
 
-def _note_on_loading(tree: KinematicTree) -> Iterator[str]:
-    if any(isinstance(one, Friction | Rotor) for one in tree.components):
-        yield "friction and rotors of a URDF count where it is loaded with components=True (--components own)"
+def _note_on_loading(tree: KinematicTree, content: bytes) -> Iterator[str]:
+    if (
+        any(isinstance(one, Friction | Rotor) for one in tree.components)
+        and f'{IDENTIFIED}="{YES}"'.encode() in content
+    ):
+        yield (
+            f'friction and rotors are marked, {IDENTIFIED}="{YES}": nd.load_robot and commands take them in by '
+            "themselves. Other programs may leave <dynamics> out"
+        )
 
 
 def _note_on_files(files: list[str]) -> Iterator[str]:

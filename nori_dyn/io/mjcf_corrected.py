@@ -26,9 +26,10 @@ from nori_dyn.io.corrections import (
     likeliest,
     listed,
     note_on_no_place,
-    notes_on_friction,
     notes_on_left_out,
+    notes_on_stribeck,
     notes_on_untouched,
+    notes_on_widths,
 )
 from nori_dyn.io.mjcf import MjcfReader
 from nori_dyn.io.mjcf_model import compiled, named
@@ -100,7 +101,8 @@ def corrected_mjcf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
     own = {component_name(name) for name in writer.constraints()}
     others = [one for one in tree.components if not isinstance(one, Friction | Rotor | Spring)]
     others = [one for one in others if one.name.removeprefix(f"{one.type}/") not in own]
-    notes += [*writer.notes(tree), *notes_on_friction(tree, "MJCF"), *notes_on_left_out(tree, others, "the model")]
+    frictions = [*notes_on_widths(tree, "MJCF"), *notes_on_stribeck(tree, "MJCF")]
+    notes += [*writer.notes(tree), *frictions, *notes_on_left_out(tree, others, "the model")]
     return Corrected(text.changed(), tuple(notes))
 
 

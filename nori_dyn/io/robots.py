@@ -52,7 +52,8 @@ def load_robot(
         kept: fixed joints (of an MJCF model, bodies without joints) to keep as joints of no freedoms, or "sensors" for
             those that carry a force-torque sensor.
         components: True takes in those of the file, False leaves them out, and the path of a YAML file adds those that
-            it describes to the file's; None takes in those of an MJCF model, and leaves out those of a URDF.
+            it describes to the file's; None takes in those of an MJCF model, and leaves out those of a URDF but for
+            friction and rotors that were identified, see `save_robot`.
         mimic: what to do with mimic joints; URDF only.
         inertias: what to make of inertias that no distribution of mass has, since a principal moment is negative or
             larger than the sum of the others. "as_given" takes them with a warning; "nearest" takes the nearest that

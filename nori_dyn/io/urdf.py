@@ -14,7 +14,7 @@ from nori_dyn.algebra.spatial import Transform
 from nori_dyn.components.base import Component
 from nori_dyn.errors import ModelError, NoriWarning
 from nori_dyn.io.component_files import moving_joints, takes_own, with_components
-from nori_dyn.io.urdf_components import couplings, frictions, read_transmissions, rotors
+from nori_dyn.io.urdf_components import couplings, frictions, identified_rotors, read_transmissions, rotors
 from nori_dyn.io.urdf_document import UrdfJoint, UrdfLink, UrdfOrigin, UrdfRobot, not_numbers, read_urdf
 from nori_dyn.io.urdf_sensors import sensor_joints
 from nori_dyn.io.xml_file import naming_file
@@ -42,7 +42,7 @@ def load_urdf(
     base: Literal["fixed", "floating"] = "fixed",
     locked: Sequence[str] | Mapping[str, float] = (),
     kept: Sequence[str] = (),
-    components: bool | str | os.PathLike[str] = False,
+    components: bool | str | os.PathLike[str] | None = None,
     mimic: Literal["independent", "coupled", "refuse"] | None = None,
     inertias: Inertias = "as_given",
     strict: bool = False,
@@ -61,8 +61,9 @@ def load_urdf(
         kept: fixed or locked joints to keep as joints of no freedoms, so that the wrench f through them is a variable
             and a force-torque sensor can read it; "sensors" for those that carry one in the file.
         components: True takes in what the file has beside rigid bodies: the friction of <dynamics>, mimic joints, and
-            the rotors of <transmission> where it tells their inertia. False leaves it out, as most tools do, and
-            `notes` say so; the path of a YAML file (see `load_components`) adds those that it describes to the file's.
+            the rotors of <transmission> where it tells their inertia. None leaves it out, as most tools do, but for
+            friction and rotors that were identified, which `save_robot` marks; False leaves these out, too. `notes`
+            say so. The path of a YAML file (see `load_components`) adds those that it describes to the file's.
         mimic: "independent" takes mimic joints as joints of their own, with a warning; "coupled" couples them, see
             `nd.components.Coupling`; "refuse" raises. None is "coupled" with components, and else "independent".
         inertias: what to make of inertias that no distribution of mass has, since a principal moment is negative or
@@ -134,13 +135,16 @@ def load_urdf(
         own: list[Component] = []
         if mimic == "coupled":
             own += couplings(robot, moving, positions_of(locked))
+        rubbing = [joint for joint in robot.joints if joint.name in moving and {joint.damping, joint.friction} - ZEROS]
         if takes:
-            found = read_transmissions(path)
-            own += [*frictions(robot, moving), *rotors(found, moving)]
-            more = _notes_on_gears([one.joint for one in found if one.inertia is None and one.joint in moving])
+            turning = [one for one in read_transmissions(path) if one.joint in moving]
+            more = list(_notes_on_gears([one.joint for one in turning if one.inertia is None]))
         else:
-            rubbing = [joint for joint in robot.joints if {joint.damping, joint.friction} - ZEROS]
-            more = _notes_on_friction(sum(joint.name in moving for joint in rubbing))
+            unmarked = [joint for joint in rubbing if components is False or not joint.is_identified]
+            rubbing = [joint for joint in rubbing if joint not in unmarked]
+            turning = [] if components is False else [one for one in identified_rotors(path) if one.joint in moving]
+            more = [*_notes_on_friction(len(unmarked)), *_notes_on_identified(len(rubbing), len(turning))]
+        own += [*frictions(rubbing), *rotors(turning)]
         drives = {joint.name: _drive(joint) for joint in robot.joints if joint.name in moving}
         tree = tree.replace(notes=(*tree.notes, *more), drives=drives)
     tree = with_components(tree, own, components, frozen)
@@ -249,6 +253,16 @@ def _notes(
 def _notes_on_friction(n: int) -> Iterator[str]:
     if n:
         yield f"friction of {n} {'joint' if n == 1 else 'joints'} left out: components=True takes it in"
+
+
+def _notes_on_identified(n_frictions: int, n_rotors: int) -> Iterator[str]:
+    parts = [
+        f"{what} of {n} {'joint' if n == 1 else 'joints'}"
+        for what, n in (("friction", n_frictions), ("rotors", n_rotors))
+        if n
+    ]
+    if parts:
+        yield f"{' and '.join(parts)} taken in, as identified ones are: components=False leaves them out"
 
 
 def _notes_on_gears(without: Sequence[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from nori_dyn.components import Coupling, Friction, Rotor
 from nori_dyn.components.base import Component
 from nori_dyn.components.building import joint_components
 from nori_dyn.errors import FileFormatError, UnknownModelNameError
-from nori_dyn.io.urdf_document import UrdfJoint, UrdfRobot, not_numbers, where
+from nori_dyn.io.urdf_document import IDENTIFIED, YES, UrdfJoint, UrdfRobot, not_numbers, where
 from nori_dyn.io.xml_file import Element, read_xml
 
 ROTOR = ("rotor_inertia", "rotorInertia")
@@ -36,21 +36,23 @@ class Transmission:
     inertia: float | None
 
 
-def frictions(robot: UrdfRobot, moving: Collection[str]) -> Iterator[Component]:
-    """Yield the friction of joints that move.
+def frictions(joints: Iterable[UrdfJoint]) -> Iterator[Component]:
+    """Yield the friction of joints.
 
     Raises:
         FileFormatError: a number that is none.
         ModelError: a negative number.
     """
-    return joint_components(
-        (joint.name, Friction, {"viscous": _value(joint, "damping"), "coulomb": _value(joint, "friction")})
-        for joint in robot.joints
-        if joint.name in moving
-    )
+    return joint_components((joint.name, Friction, _coefficients(joint)) for joint in joints)
 
 
-def _value(joint: UrdfJoint, what: Literal["damping", "friction"]) -> float:
+def _coefficients(joint: UrdfJoint) -> dict[str, float]:
+    found = {"viscous": _value(joint, "damping"), "coulomb": _value(joint, "friction")}
+    is_wide = joint.is_identified and joint.width and found["coulomb"]
+    return {**found, "width": _value(joint, "width")} if is_wide else found
+
+
+def _value(joint: UrdfJoint, what: Literal["damping", "friction", "width"]) -> float:
     text: str = getattr(joint, what)
     problem = not_numbers(text, 1)
     if problem:
@@ -80,10 +82,10 @@ def couplings(robot: UrdfRobot, moving: Collection[str], locked: Mapping[str, fl
         yield Coupling.model_validate({"joint": joint.name, "of": of, "offset": offset})
 
 
-def rotors(transmissions: tuple[Transmission, ...], moving: Collection[str]) -> Iterator[Rotor]:
-    """Yield the rotors of moving joints."""
+def rotors(transmissions: Iterable[Transmission]) -> Iterator[Rotor]:
+    """Yield the rotors of transmissions that tell their inertia."""
     for found in transmissions:
-        if found.inertia is not None and found.joint in moving:
+        if found.inertia is not None:
             yield Rotor(joints=found.joint, inertia=found.inertia, gear=found.gear)
 
 
@@ -96,16 +98,32 @@ def read_transmissions(path: str | os.PathLike[str]) -> tuple[Transmission, ...]
     Raises:
         FileFormatError: a number that is none, or a negative inertia.
     """
-    found = []
+    return tuple(_transmissions(path, lambda element: True))
+
+
+def identified_rotors(path: str | os.PathLike[str]) -> tuple[Transmission, ...]:
+    """Return the transmissions of a URDF whose rotors were identified; nothing of others is read.
+
+    Raises:
+        FileFormatError: a number that is none, or a negative inertia.
+    """
+    return tuple(_transmissions(path, _is_identified))
+
+
+def _is_identified(transmission: Element) -> bool:
+    place = first_of(transmission, ROTOR)
+    return place is not None and place.get(IDENTIFIED) == YES
+
+
+def _transmissions(path: str | os.PathLike[str], wanted: Callable[[Element], bool]) -> Iterator[Transmission]:
     for element in read_xml(path).findall("transmission"):
         joint = transmitted(element)
-        if not joint:
+        if not joint or not wanted(element):
             continue  # a differential says what it couples in a way of its own
         gear, inertia = _number(path, element, GEAR), _number(path, element, ROTOR)
         if inertia is not None and inertia < 0:
             raise FileFormatError(f"{where(path, element)}: a rotor's inertia of {inertia:g}: it cannot be negative.")
-        found.append(Transmission(joint, 1.0 if gear is None else gear, inertia))
-    return tuple(found)
+        yield Transmission(joint, 1.0 if gear is None else gear, inertia)
 
 
 def transmitted(transmission: Any) -> str:

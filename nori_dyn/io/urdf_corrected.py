@@ -7,19 +7,21 @@ import os
 from nori_dyn.components import Coupling, Friction, Rotor
 from nori_dyn.io.component_files import checked_components, moving_joints
 from nori_dyn.io.corrections import (
+    WIDTH,
     Corrected,
     Reading,
     by_joint,
     corrected_links,
     likeliest,
     note_on_no_place,
-    notes_on_friction,
     notes_on_left_out,
+    notes_on_stribeck,
     notes_on_untouched,
+    widths_by_joint,
 )
 from nori_dyn.io.urdf import ZEROS, links_and_joints
 from nori_dyn.io.urdf_components import ROTOR, Transmission, first_of, read_transmissions, transmitted
-from nori_dyn.io.urdf_document import UrdfRobot, read_urdf
+from nori_dyn.io.urdf_document import IDENTIFIED, YES, UrdfRobot, read_urdf
 from nori_dyn.io.xml_file import naming_file
 from nori_dyn.io.xml_text import LEVEL, XmlElement, XmlText, numbers
 from nori_dyn.model.assembly import LinkData
@@ -35,7 +37,8 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
 
     What did not change is left as it is printed, and so are links that are part of the world. What is on fixed joints
     keeps its inertia, and the link that carries it gets the change: see `corrected_links`. Friction and rotors of
-    joints that have none in the tree are left as they are.
+    joints that have none in the tree are left as they are; those of others are marked, see `IDENTIFIED`, so that a
+    loader takes them in unasked, where anything changed.
 
     Args:
         tree: the robot, as `load_urdf` made it of the file, with other inertias and components.
@@ -60,6 +63,7 @@ def corrected_urdf(tree: KinematicTree, source: str | os.PathLike[str]) -> Corre
         _write_inertial(text, elements[name], link)
     notes += _write_friction(text, tree, robot)
     notes += _write_rotors(text, tree, source)
+    _mark(text, tree)
     mimics = [joint.name for joint in robot.joints if joint.mimic is not None]
     others = [one for one in tree.components if not isinstance(one, Friction | Rotor)]
     others = [one for one in others if not (isinstance(one, Coupling) and one.joint in mimics)]
@@ -106,24 +110,53 @@ def _write_inertial(text: XmlText, element: XmlElement, link: LinkData) -> None:
 def _write_friction(text: XmlText, tree: KinematicTree, robot: UrdfRobot) -> list[str]:
     """Make the <dynamics> of joints what acts on them in a tree; return notes."""
     wanted = by_joint(tree, Friction)
+    widths = {name: found for name, found in widths_by_joint(tree).items() if len(found) == 1}
     for element in text.root.findall("joint"):
-        now = wanted.get(element.get("name") or "")
+        name = element.get("name") or ""
+        now = wanted.get(name)
         if now is None:
             continue
         dynamics = element.find("dynamics")
         if dynamics is not None:
             text.set_numbers(dynamics, "damping", now["viscous"])
             text.set_numbers(dynamics, "friction", now["coulomb"])
+            text.set_numbers(dynamics, "width", *widths.get(name, (WIDTH,)), default=WIDTH)
         elif any(now.values()):
-            damping, friction = numbers(now["viscous"]), numbers(now["coulomb"])
-            text.add(element, [f'<dynamics damping="{damping}" friction="{friction}"/>'])
+            wide = f' width="{numbers(*widths[name])}"' if name in widths else ""
+            given = f'damping="{numbers(now["viscous"])}" friction="{numbers(now["coulomb"])}"{wide}'
+            text.add(element, [f'<dynamics {given} {IDENTIFIED}="{YES}"/>'])
     moving = moving_joints(tree)
     names = [joint.name for joint in robot.joints]
     elsewhere = [name for name, now in wanted.items() if any(now.values()) and name not in names]
     rubbing = [joint.name for joint in robot.joints if {joint.damping, joint.friction} - ZEROS]
     left = [name for name in rubbing if name in moving and name not in wanted]
-    notes = [*notes_on_friction(tree, "a URDF"), *note_on_no_place("a URDF", "friction", elsewhere)]
+    several = [name for name, found in widths_by_joint(tree).items() if len(found) > 1]
+    notes = [
+        *notes_on_stribeck(tree, "a URDF"),
+        *note_on_no_place("a URDF", "several widths of friction", several),
+        *note_on_no_place("a URDF", "friction", elsewhere),
+    ]
     return [*notes, *notes_on_untouched("the friction", left)]
+
+
+def _mark(text: XmlText, tree: KinematicTree) -> None:
+    """Mark friction and rotors of a tree in a file that is changed, so that loaders take them in unasked."""
+    if not text.is_changed:
+        return
+    frictions, rotors = by_joint(tree, Friction), by_joint(tree, Rotor)
+    marked = [
+        joint.find("dynamics")
+        for joint in text.root.findall("joint")
+        if any(frictions.get(joint.get("name") or "", {}).values())
+    ]
+    marked += [
+        first_of(one, ROTOR)
+        for one in text.root.findall("transmission")
+        if any(rotors.get(transmitted(one), {}).values())
+    ]
+    for element in marked:
+        if element is not None and element.get(IDENTIFIED) != YES:
+            text.set(element, IDENTIFIED, YES)
 
 
 def _write_rotors(text: XmlText, tree: KinematicTree, source: str | os.PathLike[str]) -> list[str]:

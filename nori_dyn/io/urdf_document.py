@@ -12,6 +12,12 @@ from nori_dyn.io.xml_file import Element, read_xml
 LARGEST = 1e50
 """In SI units; products of a few such numbers still do not overflow."""
 
+IDENTIFIED, YES = "identified", "true"
+"""The attribute by which `nd.save_robot` marks friction and rotors that are the robot's own, and its value.
+
+No other program minds it. Where it stands they are taken in without being asked for.
+"""
+
 # element -> attribute -> how many numbers, and whether it must be there
 _INERTIAL = {
     "origin": {"xyz": (3, False), "rpy": (3, False)},
@@ -106,6 +112,9 @@ class UrdfJoint:
         friction: Coulomb friction [N m or N], likewise.
         velocity: the largest speed [rad/s or m/s], likewise.
         effort: the largest torque or force [N m or N], likewise.
+        width: velocity over which Coulomb friction changes its sign [rad/s or m/s], likewise; empty if the file has
+            none, as but for identified friction.
+        is_identified: whether the file says that the friction was identified, see `IDENTIFIED`.
     """
 
     name: str
@@ -121,6 +130,8 @@ class UrdfJoint:
     friction: str = "0"
     velocity: str = "0"
     effort: str = "0"
+    width: str = ""
+    is_identified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +211,8 @@ def _joint(path: str | os.PathLike[str], element: Element) -> UrdfJoint:
         friction="0" if dynamics is None else dynamics.get("friction", "0"),
         velocity="0" if limit is None else limit.get("velocity", "0"),
         effort="0" if limit is None else limit.get("effort", "0"),
+        width="" if dynamics is None else dynamics.get("width", ""),
+        is_identified=dynamics is not None and dynamics.get(IDENTIFIED) == YES,
     )
 
 

@@ -1,5 +1,6 @@
 """nori-dyn identifiability, excite and identify: what they find, write, notice and refuse."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,26 @@ def test_a_robot_is_found_written_and_drawn(told, here):
     np.testing.assert_allclose(nd.rnea(found, q, qd, qdd), expected, atol=0.1)
     page = parsed(Path("found.html").read_text())
     assert text(page.find(".//h1")).startswith("✓Errors of 0.049 to 0.052 N m on what was held out, ")
+
+
+@pytest.mark.parametrize("files", [("--out",), ("--out", "--components-out")])
+def test_what_is_said_to_load_it_loads_all_that_was_found(told, figures, here, files):
+    """The friction of the corrected file was left out, and torques erred by all of it."""
+    names = {"--out": "found.urdf", "--components-out": "found.yaml"}
+    options = ("log.npz", *UR5, *(word for option in files for word in (option, names[option])))
+    (words,) = re.findall(r"^Load it: (nd\..*)$", told("identify", *options), re.MULTILINE)
+    assert figures("identify", *options)["load"] == words
+    motions = np.random.default_rng(1).normal(size=(50, 3, 6))
+
+    def error(tree) -> float:
+        gaps = [nd.rnea(tree, *motion) - nd.rnea(here, *motion) for motion in motions]
+        return float(np.sqrt(np.mean(np.square(gaps))))
+
+    bare = nd.load_robot("found.urdf", components=False)
+    assert max(error(eval(words)), error(nd.load_robot("found.urdf"))) < 0.05
+    assert error(bare) > 1.0
+    assert "friction of 6 joints taken in, as identified ones are" in " ".join(nd.load_robot("found.urdf").notes)
+    assert "friction of 6 joints left out" in " ".join(bare.notes)
 
 
 def test_all_of_it_in_json_judged_on_another_log(figures, here):

@@ -9,7 +9,7 @@ from lxml import etree
 from nori_dyn.algebra.spatial import spatial_inertia
 from nori_dyn.components import Coupling, Friction, Rotor, Spring
 from nori_dyn.errors import FileFormatError, ModelError, UnknownModelNameError
-from nori_dyn.io.corrections import by_joint
+from nori_dyn.io.corrections import by_joint, widths_by_joint
 from nori_dyn.io.urdf_corrected import corrected_urdf
 from nori_dyn.io.xml_file import read_xml
 from nori_dyn.io.xml_text import XmlText, numbers
@@ -182,19 +182,20 @@ def test_friction_and_rotors_of_joints(arm, tmp_path):
     back, content, notes = again(tree, arm, tmp_path, components=True)
     assert by_joint(back, Friction) == by_joint(tree, Friction)
     assert back.components[-1] == Rotor(joints="shoulder", inertia=0.05 / 50**2, gear=50)
-    assert b"""<dynamics damping="0.7" friction='0.3'/>""" in content
-    assert b'<axis xyz="0 1 0"/>\n    <dynamics damping="0.2" friction="0.1"/>\n  </joint>' in content
-    assert b'<drake:rotor_inertia value="2e-05"/>' in content
-    assert notes == (
-        "a URDF has no place for the width over which Coulomb friction changes its sign: 0.01 rad/s or m/s is read as "
-        "0.001",
-    )
+    assert b"""<dynamics damping="0.7" friction='0.3' identified="true"/>""" in content
+    wide = b'<dynamics damping="0.2" friction="0.1" width="0.01" identified="true"/>'
+    assert b'<axis xyz="0 1 0"/>\n    ' + wide + b"\n  </joint>" in content
+    assert b'<drake:rotor_inertia value="2e-05" identified="true"/>' in content
+    assert notes == ()
+    assert widths_by_joint(back) == {"shoulder": (0.001,), "elbow": (0.01,)}
+    assert back.components == load(tmp_path / "out.urdf").components  # unasked
+    assert not load(tmp_path / "out.urdf", components=False).components
     second = """<transmission name="t2"><joint name="shoulder"/><rotorInertia> 2e-5 </rotorInertia></transmission>"""
     arm.write_text(ARM.replace("</robot>", f"{second}</robot>"))
     tree = load(arm, components=True).replace(components=[Rotor(joints="shoulder", inertia=0.1)])
     back, content, _ = again(tree, arm, tmp_path, components=True)
     assert by_joint(back, Rotor) == by_joint(tree, Rotor)
-    assert b"<rotorInertia> 0.0 </rotorInertia>" in content
+    assert b'<rotorInertia identified="true"> 0.0 </rotorInertia>' in content
 
 
 def test_what_a_urdf_has_no_place_for_is_said(arm):
