@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
+from nori_dyn.logs.formats.arrow_headers import batch_headers
 from nori_dyn.logs.source import BLOCK, Block, Source, Stream, clock_among
 from nori_dyn.logs.writer import Schema, Writer, columns_of
 from nori_dyn.typing import Floats
@@ -29,6 +30,9 @@ GROUP = 1 << 15
 LARGEST_BATCH, EXPANDS = 1 << 30, 16
 """Bytes that a record batch may have in memory, and how many times those of its file, whichever is more."""
 
+LONGEST_LIST, LARGEST_BLOCK = 1 << 16, BLOCK << 10
+"""Numbers of a list in a sample, and of a block, at most."""
+
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -43,12 +47,18 @@ class ArrowSource(Source):
         with _damage(path):
             schema, samples = self._opened()
             head = next(self._batches(schema.names, 0), None) if any(map(_varies, schema.types)) else None
+            if head is not None:
+                head.validate(full=True)
             units, metadata = {each.name: _unit(each) for each in schema}, _told(schema)
         self._places: dict[str, str] = {}
         self.metadata = {key: value for key, value in metadata.items() if key not in ("pandas", "ARROW:schema")}
         for each in schema:
             sample = head.column(each.name)[:1] if head is not None and len(head) else None
-            for column in _columns(each.name, each.type, sample):
+            try:
+                columns = _columns(each.name, each.type, sample)
+            except ValueError as error:
+                raise FileFormatError(f"{path}: {error}.") from None
+            for column in columns:
                 if column in self._places:
                     raise FileFormatError(f"{path}: has two columns '{column}'. Rename or remove one of the two.")
                 self._places[column] = each.name
@@ -63,13 +73,15 @@ class ArrowSource(Source):
         columns = wanted[""]
         fields = list(dict.fromkeys(self._places[column] for column in columns))
         start, samples = first, self.streams[0].samples
+        step = max(1, min(BLOCK, LARGEST_BLOCK // sum(name in fields for name in self._places.values())))
         with _damage(self.path):
             for batch in self._batches(fields, first):
-                for begin in range(0, batch.num_rows, BLOCK):
-                    part = batch.slice(begin, BLOCK)
+                batch.validate(full=True)
+                for begin in range(0, batch.num_rows, step):
+                    part = batch.slice(begin, step)
                     found: dict[str, Floats] = {}
                     for each in fields:
-                        found.update(_numbers(each, part.column(each)))
+                        found.update(_numbers(each, part.column(each), self._places))
                     n, lacking = part.num_rows, np.full(part.num_rows, np.nan)
                     yield Block("", start, tuple(found.get(column, lacking) for column in columns))
                     start += n
@@ -85,14 +97,17 @@ class ArrowSource(Source):
         with pa.memory_map(str(self.path)) as file:
             is_file = _is_file(self.path)
             schema = (pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)).schema
-            sizes = _rows_of_batches(file, 8 if is_file else 0)
+            headers = batch_headers(file, is_file)
+            batches = [header for header in headers if not header.is_dictionary]
             width, size = len(schema) * 8, self.path.stat().st_size
-            if (most := max(sizes, default=0) * width) > max(LARGEST_BATCH, EXPANDS * size):
+            most = max((max(batch.size, width * batch.rows) for batch in batches), default=0)
+            most += sum(header.size for header in headers if header.is_dictionary)
+            if most > max(LARGEST_BATCH, EXPANDS * size):
                 raise FileFormatError(
                     f"{self.path}: {size / 1e3:,.0f} kB of it expand to {most / 1e9:,.1f} GB at once. Write it in "
                     "record batches of some thousand rows."
                 )
-            return schema, sum(sizes) if is_file else None
+            return schema, sum(batch.rows for batch in batches) if is_file else None
 
     def _batches(self, fields: Sequence[str], first: int) -> Iterator[Any]:
         """Yield record batches with some fields, from a sample on."""
@@ -169,29 +184,6 @@ def _is_file(path: Path) -> bool:
         return file.read(6) == b"ARROW1"
 
 
-def _rows_of_batches(file: Any, start: int) -> list[int]:
-    """Return the rows of each record batch of a file or stream, by the headers alone: nothing is decompressed.
-
-    Source: Apache Arrow columnar format 1.5, "Encapsulated message format", and the flatbuffers of `Message.fbs`.
-    """
-    file.seek(start)
-    rows: list[int] = []
-    for message in pa.ipc.MessageReader.open_stream(file):
-        if message.type == "record batch":
-            header = message.metadata.to_pybytes()
-            (batch,) = struct.unpack_from("<I", header, at := _entry(header, struct.unpack_from("<I", header)[0], 2))
-            rows += struct.unpack_from("<q", header, length) if (length := _entry(header, at + batch, 0)) else (0,)
-    return rows
-
-
-def _entry(data: bytes, table: int, number: int) -> int:
-    """Return where an entry of a table of a flatbuffer stands; 0 where it has none."""
-    vtable = table - struct.unpack_from("<i", data, table)[0]
-    (size,) = struct.unpack_from("<H", data, vtable)
-    (offset,) = struct.unpack_from("<H", data, vtable + 4 + 2 * number) if 4 + 2 * number < size else (0,)
-    return table + offset if offset else 0
-
-
 def _is_number(kind: Any) -> bool:
     types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
@@ -220,12 +212,20 @@ def _columns(name: str, kind: Any, sample: Any) -> list[str]:
     if _is_list(kind) and _is_number(kind.value_type):
         fixed = pa.types.is_fixed_size_list(kind)
         size = kind.list_size if fixed else len(sample[0]) if sample is not None and sample[0].is_valid else 0
+        if size > LONGEST_LIST:
+            raise ValueError(f"'{name}' has {size:,} numbers in a sample, and more than {LONGEST_LIST:,} are not read")
         return [f"{name}[{k}]" for k in range(size)]
     return []
 
 
-def _numbers(name: str, array: Any) -> dict[str, Floats]:
-    """Return the columns (n,) of a field; without a copy where its type allows it."""
+def _numbers(name: str, array: Any, known: Collection[str]) -> dict[str, Floats]:
+    """Return the columns (n,) of a field; without a copy where its type allows it.
+
+    Args:
+        name: the field.
+        array: what it holds.
+        known: all columns, which are as many of a list as its first sample has.
+    """
     kind = array.type
     if pa.types.is_float64(kind):  # what casts takes a while to load
         return {name: _doubles(array)}
@@ -235,18 +235,19 @@ def _numbers(name: str, array: Any) -> dict[str, Floats]:
         return {name: _doubles(array.cast(pa.int64()).cast(pa.float64(), safe=False)) / SECONDS[kind.unit]}
     if pa.types.is_struct(kind):
         parts = zip(kind, array.flatten(), strict=True)
-        return {c: x for each, part in parts for c, x in _numbers(f"{name}.{each.name}", part).items()}
+        return {c: x for each, part in parts for c, x in _numbers(f"{name}.{each.name}", part, known).items()}
     if _is_list(kind) and _is_number(kind.value_type):
         sizes = (
             array.value_lengths() if not pa.types.is_fixed_size_list(kind) else pa.array([kind.list_size] * len(array))
         )
         sizes = sizes.fill_null(0).to_numpy(zero_copy_only=False)
-        width = int(sizes.max(initial=0))
-        flat = _numbers("", array.flatten())[""]
-        if array.null_count or len(flat) != width * len(array):
+        width = next(k for k in itertools.count() if f"{name}[{k}]" not in known)
+        flat = _numbers("", array.flatten(), ())[""]
+        if array.null_count or (sizes != width).any():
+            starts = np.cumsum(sizes) - sizes
+            there = np.arange(width) < np.minimum(sizes, width)[:, None]
             table = np.full((len(array), width), np.nan)
-            there = np.arange(width) < np.where(array.is_valid().to_numpy(zero_copy_only=False), sizes, 0)[:, None]
-            table[there] = flat
+            table[there] = flat[(starts[:, None] + np.arange(width))[there]]
         else:
             table = flat.reshape(len(array), width)
         return {f"{name}[{k}]": column for k, column in enumerate(table.T)}
