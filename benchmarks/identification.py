@@ -30,8 +30,10 @@ import nori_dyn as nd
 from nori_dyn.bench.records import quartiles
 from nori_dyn.bench.robots import robot_file
 from nori_dyn.identification.base_parameters import base_parameters
-from nori_dyn.identification.estimation import Evidence, Prior, solved
+from nori_dyn.identification.estimation import solved
+from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.gathering import Gathering
+from nori_dyn.identification.prior import Prior
 from nori_dyn.identification.regression import regression
 from nori_dyn.typing import Floats
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from nori_dyn.errors import InputError
 from nori_dyn.identification.curves import Curves, Thinned
-from nori_dyn.identification.estimation import Evidence
+from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.filtering import Decimation
 from nori_dyn.identification.gathering import Gathering, Moving, Robust
 from nori_dyn.identification.information import Moments

@@ -22,13 +22,15 @@ from nori_dyn.identification.doubts import (
     still_joints,
     turned_signs,
 )
-from nori_dyn.identification.estimation import Evidence, Prior, Solution, solved
+from nori_dyn.identification.estimation import Solution, solved
+from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.findings import TOLD, Identification, combinations_of
 from nori_dyn.identification.fits import fits_of
 from nori_dyn.identification.gathering import Robust
 from nori_dyn.identification.information import Moments, triangular
 from nori_dyn.identification.parameters import OF_MOTION
 from nori_dyn.identification.physical import is_physical
+from nori_dyn.identification.prior import Prior
 from nori_dyn.identification.problem import Problem
 from nori_dyn.identification.regression import force_readings, regression
 from nori_dyn.logs.log import Log

@@ -9,9 +9,10 @@ import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
 from nori_dyn.identification.consistent import consistent
-from nori_dyn.identification.estimation import Prior, Solution
+from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.parameters import INERTIAL, Parameters, inertia_of
 from nori_dyn.identification.physical import ten_of_pseudo_inertia
+from nori_dyn.identification.prior import Prior
 from nori_dyn.identification.problem import LOAD, Problem
 from nori_dyn.model.joints import Fixed
 from nori_dyn.model.tree import KinematicTree

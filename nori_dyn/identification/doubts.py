@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from nori_dyn.identification.estimation import Evidence, Prior
+from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import EXTRA, triangular
 from nori_dyn.identification.parameters import Parameters
+from nori_dyn.identification.prior import Prior
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import crba
 from nori_dyn.tables import listed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nori_dyn.identification.estimation import Evidence
+from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import Moments
 from nori_dyn.typing import Floats
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
-from nori_dyn.identification.estimation import Prior
 from nori_dyn.identification.information import Moments
 from nori_dyn.identification.parameters import INERTIAL, Parameter, Parameters, ten_parameters
 from nori_dyn.identification.physical import mended_prior, pull_back
+from nori_dyn.identification.prior import Prior
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Booleans, Floats, Indices
 

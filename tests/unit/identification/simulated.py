@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import lfilter
 
 import nori_dyn as nd
-from nori_dyn.identification.parameters import Parameters
+from nori_dyn.identification.parameters import Parameters, inertia_of, ten_of
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 
 ARM = sensor_set(ACCELERATIONS, {**TORQUES, "joints": "actuated"}, {**WRENCHES, "value": 0.0}, name="arm")
@@ -32,6 +33,31 @@ def changed(tree: nd.KinematicTree, seed: int, share: float = 0.3) -> tuple[np.n
     for places in parameters.links().values():
         values[places] *= 1 + share * rng.uniform(-1, 1)
     return values, parameters.applied(values)
+
+
+def drawn(tree: nd.KinematicTree, rng: np.random.Generator) -> tuple[nd.KinematicTree, np.ndarray]:
+    """Return a robot whose inertias are as far from those of a model as is expected of them, and its ten parameters.
+
+    The pseudo-inertia [[S, h], [h^T, m]] of each link is L (1 + E) L^T, where that of the model is L L^T, and E has
+    symmetric entries of variance 1 on the diagonal, 1/2 off it. A body need not have it.
+    """
+    I = tree.I.copy()
+    for i in range(tree.n_links):
+        m, x, y, z, xx, xy, yy, xz, yz, zz = ten_of(tree.I[i])
+        S = (xx + yy + zz) / 2 * np.eye(3) - np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        P = np.block([[S, np.array([[x], [y], [z]])], [np.array([[x, y, z]]), np.array([[m]])]])
+        L, E = np.linalg.cholesky(P), rng.normal(size=(4, 4))
+        P = L @ (np.eye(4) + (E + E.T) / 2) @ L.T
+        J = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+        I[i] = inertia_of([P[3, 3], *P[:3, 3], J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]])
+    return tree.replace(I=I), np.concatenate([ten_of(each) for each in I])
+
+
+def lasting(rng: np.random.Generator, n: int, readings: int, rho: float) -> np.ndarray:
+    """Return noise (n, readings) of variance 1, of which each sample has a correlation rho with the next."""
+    fresh = rng.normal(size=(n, readings))
+    fresh[1:] *= np.sqrt(1.0 - rho**2)
+    return np.asarray(lfilter([1.0], [1.0, -rho], fresh, axis=0))
 
 
 def saved_log(

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, norm, t
 
-from nori_dyn.identification.estimation import Evidence, Prior, solved
+from nori_dyn.identification.estimation import solved
+from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import Moments
+from nori_dyn.identification.prior import Prior
 
 
 def evidence(W: list[np.ndarray], y: list[np.ndarray], columns: list[list[int]], n: int, parts: int = 1) -> Evidence:
@@ -99,6 +101,37 @@ def test_residuals_that_are_alike_for_long_make_the_deviations_larger():
         by_number += float((found.values[0] - 2.0) ** 2 / (found.sigma[0] ** 2 / np.sum(x**2)))
     assert by_number / 60 > 10
     assert 0.4 < squares / 60 < 2.0
+
+
+def test_deviations_are_those_of_estimates_without_one_segment_after_the_other():
+    """Of a single parameter, with residuals that are alike for 20 samples: by dense least squares."""
+    rng = np.random.default_rng(5)
+    x, noise = (np.repeat(rng.normal(size=120), 20) for _ in range(2))
+    x *= np.repeat(rng.uniform(0.2, 2.0, size=24), 100)
+    y = 2.0 * x + noise
+    vague = Prior(np.zeros(1), np.array([[1e-9]]))
+    found = solved([evidence([x[:, None]], [y], [[0]], 1, parts=24)], vague, np.ones(1), is_known=False)
+    kept = [np.delete(np.arange(2400), part) for part in np.array_split(np.arange(2400), 24)]
+    without = np.array([np.linalg.lstsq(x[own, None], y[own], rcond=None)[0][0] for own in kept])
+    variance = 23 / 24 * np.sum((without - without.mean()) ** 2)
+    share = np.array([np.sum(np.delete(x, own) ** 2) for own in kept]) / np.sum(x**2)
+    part = share / (1 - share)  # of the variance, were residuals independent
+    freedoms = np.sum(part) ** 2 / np.sum(part**2) - 1 + 8
+    expected = np.sqrt(variance) * t.ppf(0.975, freedoms) / norm.ppf(0.975)
+    np.testing.assert_allclose(found.deviations, expected, rtol=1e-6)
+
+
+def test_what_one_segment_tells_is_as_sure_as_residuals_elsewhere_say():
+    """Of a parameter that one segment tells all of, nothing is left without it: its own scatter says nothing."""
+    rng = np.random.default_rng(6)
+    W = np.repeat(rng.normal(size=(120, 2)), 20, axis=0)
+    W[:, 1] *= np.arange(2400) // 100 == 7
+    y = W @ [1.0, 2.0] + np.repeat(rng.normal(size=120), 20)
+    log = evidence([W], [y], [[0, 1]], 2, parts=24)
+    found = solved([log], Prior(np.zeros(2), 1e-6 * np.eye(2)), np.ones(1), is_known=False)
+    effective = np.sqrt(np.diag(20 * np.linalg.inv(W.T @ W)))  # as 20 samples tell what one does
+    assert np.all(found.deviations > 0.7 * effective)
+    assert np.all(found.deviations < 2.0 * effective)
 
 
 def test_a_perfect_fit_is_no_error():

@@ -1,0 +1,68 @@
+"""What a log says of the parameters that are looked for: moments of columns of a program, which depend on these.
+
+A row with an unknown gain g, W phi - g y, is noisy in y, and the smallest residual is that of no gain at all. So it is
+the residual of the reading, W phi / g - y, that counts, to first order about an estimate: in place of y, its noise and
+all, stands what the estimate says it should be (Koopmans, 1937: errors in variables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nori_dyn.identification.information import Moments, joined
+from nori_dyn.typing import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What one log says.
+
+    Attributes:
+        segments: for each segment what it says of each row, over the columns of the program.
+        E: those columns over the parameters that are looked for (columns, n).
+        shift: what known parameters add (columns,).
+        gains: for each row which of its columns is its reading, multiplied by a gain; -1 where there is none.
+    """
+
+    segments: Sequence[Sequence[Moments]]
+    E: Floats
+    shift: Floats
+    gains: tuple[int, ...] = ()
+
+    @property
+    def rows(self) -> list[Moments]:
+        """What all segments together say of each row."""
+        return joined(self.segments)
+
+    def beta(self, values: Floats) -> Floats:
+        """Return what stands for the columns (columns,), for values of the parameters that are looked for (n,)."""
+        found: Floats = self.E @ values + self.shift
+        return found
+
+    def gain(self, row: int, values: Floats) -> float:
+        """Return the gain of a row, for values of the parameters that are looked for: 1 where it has none."""
+        column = self.gains[row] if self.gains else -1
+        return 1.0 if column < 0 else float(self.E[column] @ values + self.shift[column])
+
+    def over(self, row: int, moments: Moments, values: Floats | None = None) -> Floats:
+        """Return rows [W c] (k, n + 1) over the parameters that are looked for, in units of the reading.
+
+        Args:
+            row: which row it is.
+            moments: what samples say of it.
+            values: the parameters about which a row with a gain is linear; None leaves the residual as it is, linear in
+                its gain.
+        """
+        rows = moments.rows(len(self.E))
+        column = self.gains[row] if self.gains else -1
+        gain = 1.0
+        if column >= 0 and values is not None:
+            beta = self.beta(values)
+            gain = beta[column]
+            true = rows[:, :-1] @ beta - rows[:, column] * gain + rows[:, -1]
+            rows[:, -1] = gain * rows[:, column] + true + rows[:, -1]
+            rows[:, column] = -true / gain
+        return np.column_stack([rows[:, :-1] @ self.E, rows[:, -1] + rows[:, :-1] @ self.shift]) / gain
