@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from nori_dyn.errors import FileFormatError
+from nori_dyn.errors import FileFormatError, NoriWarning
 from nori_dyn.logs.source import BLOCK, TIMES, Block, Source, Stream
 from nori_dyn.typing import Array, Floats
 
 CONSTANT = 10
 """Arrays without a clock that are as many times shorter than the longest are constants, no samples."""
+
+LONGEST, LARGEST_BLOCK = 1 << 16, BLOCK << 10
+"""Numbers of a sample, and of a part that is read at once, at most: images are no readings."""
 
 SUFFIX = re.compile(
     rf"(?:(?:^|[._/\s-])(?i:{'|'.join(TIMES)})|(?<=[a-z0-9])(?:{'|'.join(time.capitalize() for time in TIMES[1:])}))$"
@@ -50,7 +55,7 @@ class Series:
     @property
     def is_times(self) -> bool:
         """Whether it holds times, by its name and shape."""
-        return max(self.shape, default=0) == np.prod(self.shape) and SUFFIX.search(self.name) is not None
+        return max(self.shape, default=0) == math.prod(self.shape) and SUFFIX.search(self.name) is not None
 
     @property
     def stem(self) -> str:
@@ -83,7 +88,7 @@ class _Placed:
 
     @property
     def width(self) -> int:
-        return int(np.prod(self.rest))
+        return math.prod(self.rest)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,7 +134,13 @@ class ArraySource(Source):
     ) -> None:
         self.path, self.metadata = path, metadata
         self._share: float | None = None
-        groups = _grouped(_placed(series, turns))
+        placed = _placed(series, turns)
+        self.refused = {
+            each.series.name: f"it has {each.width:,} numbers a sample, and more than {LONGEST:,} are not read"
+            for each in placed
+            if each.width > LONGEST
+        }
+        groups = _grouped([each for each in placed if each.series.name not in self.refused])
         names = _names(groups)
         self._groups = dict(zip(names, groups, strict=True))
         self._places: dict[str, tuple[_Placed, int]] = {}
@@ -150,8 +161,11 @@ class ArraySource(Source):
             units = {column: unit for column, unit in units.items() if unit}
             streams.append(Stream(name, tuple(columns), clock, group.samples, units))
         self.streams = tuple(streams)
+        left = "; ".join(f"'{name}': {why}" for name, why in self.refused.items())
         if not streams:
-            raise FileFormatError(f"{path}: holds no arrays of numbers.")
+            raise FileFormatError(f"{path}: holds no arrays of numbers. {left}".rstrip())
+        if left:
+            warnings.warn(f"{path}: some of its arrays are not read: {left}.", NoriWarning, stacklevel=2)
 
     def read(self, wanted: Mapping[str, Sequence[str]], first: int = 0) -> Iterator[Block]:
         total = sum(self._groups[name].samples for name in wanted)
@@ -160,7 +174,8 @@ class ArraySource(Source):
         while queue:
             _, k, name, start = heapq.heappop(queue)
             group = self._groups[name]
-            stop = min(start + BLOCK, group.samples)
+            widest = max(self._places[column][0].width for column in wanted[name])
+            stop = min(start + max(1, min(BLOCK, LARGEST_BLOCK // widest)), group.samples)
             if start >= stop:
                 continue
             yield Block(name, start, self._columns(wanted[name], start, stop))
@@ -200,7 +215,7 @@ def _placed(series: Sequence[Series], turns: bool) -> list[_Placed]:
         begin, end = each.shape[0], each.shape[-1]
         if turns and last and max(each.shape) == 1 and len(common) > 1:
             continue
-        if turns and max(each.shape) == np.prod(each.shape):
+        if turns and max(each.shape) == math.prod(each.shape):
             axis = int(np.argmax(each.shape))
         elif not last or begin in times or begin == end:
             axis = 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,13 +15,22 @@ import numpy as np
 
 from nori_dyn.errors import FileFormatError
 from nori_dyn.io.files import reason
-from nori_dyn.logs.formats.arrays import ArraySource, Series, part_of
+from nori_dyn.logs.formats.arrays import LONGEST, ArraySource, Series, part_of
 from nori_dyn.logs.source import Source
 from nori_dyn.logs.writer import TIME, Schema, Writer
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Array, Floats
 
 CLASSES = ("double", "single", "logical", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))
 """The classes of MATLAB that are numbers."""
+
+LARGEST_PIECE = 1 << 28
+"""Bytes of a piece of an array that is read, at most: pieces are decompressed as a whole."""
+
+CLAIMED, EXPANDS = 1 << 30, 1100
+"""Bytes that arrays may have in all, and how many times those of the file, whichever is more: zlib gives 1,032."""
+
+LONGEST_NAME = 1024
+"""Characters of the name of an element."""
 
 ROW_BYTES = 1 << 16
 """Bytes of a piece of an array that is written."""
@@ -55,39 +66,102 @@ class Hdf5Source(ArraySource):
     def _series(self, file: Any, is_matlab: bool) -> Iterator[Series]:
         links: list[tuple[str, Any]] = []
         file.visititems_links(lambda name, link: links.append((name, link)))
-        found: list[tuple[str, Any]] = []
-        file.visititems(lambda name, each: found.append((name, each)) if isinstance(each, h5py.Dataset) else None)
-        self._refuse_others(links, found)
-        for name, each in found:
-            kind = _text(each.attrs.get("MATLAB_class"))
-            is_number = each.dtype.kind in "biuf" and each.shape
-            if name.startswith("#") or not is_number or "MATLAB_empty" in each.attrs or (kind and kind not in CLASSES):
-                continue
-            group, _, _ = name.rpartition("/")
-            dotted, own = name.replace("/", self.separator), group.replace("/", self.separator)
-            labels = _texts(each.attrs.get("labels"))
-            if is_matlab and name.endswith("/data"):
-                labels = tuple(f"{own}:{element}" for element in _elements(file, group))
-            units = _texts(each.attrs.get("units", each.attrs.get("unit")))
-            yield Series(dotted, each.shape, partial(part_of, each), own, labels, units)
-
-    def _refuse_others(self, links: Sequence[tuple[str, Any]], found: Sequence[tuple[str, Any]]) -> None:
-        """Refuse what brings in other files: who makes a log would choose which files its reader reads."""
         for name, link in links:
             if isinstance(link, h5py.ExternalLink):
                 raise self._outside(name, "is a link to", link.filename)
-        for name, each in found:
-            if each.external:
-                raise self._outside(name, "has its numbers in", each.external[0][0])
-            sources = each.virtual_sources() if each.is_virtual else ()
-            if other := next((source.file_name for source in sources if source.file_name != "."), None):
-                raise self._outside(name, "is made of", other)
+        names: list[str] = []
+        file.visititems(lambda name, each: names.append(name) if isinstance(each, h5py.Dataset) else None)
+        claimed: dict[str, int] = {}
+        for name in names:
+            with self._naming(name):
+                self._check(file, name)
+                claimed[name] = file[name].nbytes
+        size, whole = self.path.stat().st_size, sum(claimed.values())
+        if whole > max(CLAIMED, EXPANDS * size):
+            largest = max(claimed, key=lambda name: claimed[name])
+            raise FileFormatError(
+                f"{self.path}: its arrays are said to hold {whole / 1e9:,.1f} GB, '{largest}' most of it, and the file "
+                f"has {size / 1e3:,.0f} kB. Where more was set aside than written, resize them by h5py."
+            )
+        for name in names:
+            with self._naming(name):
+                found = self._one(file, name, is_matlab)
+            if found is not None:
+                yield found
+
+    @contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """Let errors of h5py, which raises all kinds of them, say of which array they are."""
+        try:
+            yield
+        except FileFormatError:
+            raise
+        except Exception as error:
+            raise FileFormatError(f"{self.path}: '{name}' is damaged: {reason(error)}.") from None
+
+    def _one(self, file: Any, name: str, is_matlab: bool) -> Series | None:
+        """Return the array of a name, if it is one of numbers; opened where it is read, as open ones take memory."""
+        each = file[name]
+        kind = _text(each.attrs.get("MATLAB_class"))
+        is_number = each.dtype.kind in "biuf" and each.shape
+        if name.startswith("#") or not is_number or "MATLAB_empty" in each.attrs or (kind and kind not in CLASSES):
+            return None
+        group, _, _ = name.rpartition("/")
+        dotted, own = name.replace("/", self.separator), group.replace("/", self.separator)
+        labels = _texts(each.attrs.get("labels"))
+        if is_matlab and name.endswith("/data"):
+            labels = tuple(f"{own}:{element}" for element in self._elements(file, group))
+        units = _texts(each.attrs.get("units", each.attrs.get("unit")))
+        return Series(dotted, each.shape, partial(_part_of, file, name), own, labels, units)
+
+    def _check(self, file: Any, name: str) -> None:
+        """Refuse an array that brings in other files, is made of itself, or is in pieces that take all memory.
+
+        Who makes a log would choose otherwise which files its reader reads.
+        """
+        each = file[name]
+        if each.external:
+            raise self._outside(name, "has its numbers in", each.external[0][0])
+        for source in each.virtual_sources() if each.is_virtual else ():
+            if source.file_name != ".":
+                raise self._outside(name, "is made of", source.file_name)
+            other = file.get(source.dset_name)
+            if "%" in source.dset_name or (isinstance(other, h5py.Dataset) and other.is_virtual):
+                raise FileFormatError(
+                    f"{self.path}: '{name}' is made of '{source.dset_name}', which is made of others itself. Copy its "
+                    "numbers, by h5repack or h5py."
+                )
+        piece = math.prod(each.chunks or ()) * each.dtype.itemsize
+        if piece > LARGEST_PIECE:
+            raise FileFormatError(
+                f"{self.path}: '{name}' is in pieces of {piece / 1e9:,.1f} GB, and more than {LARGEST_PIECE / 1e9:.1f} "
+                "GB are not read at once. h5repack -l makes them smaller."
+            )
 
     def _outside(self, name: str, how: str, other: str) -> FileFormatError:
         return FileFormatError(
             f"{self.path}: '{name}' {how} another file, '{other}', and a log brings in no others. Copy its numbers "
             "into the log, by h5repack or h5py."
         )
+
+    def _elements(self, file: Any, group: str) -> Iterator[str]:
+        """Yield the names of the elements of a group's data, a cell of texts."""
+        link = file[group].get("elements_names", getlink=True)
+        names = file[group]["elements_names"] if isinstance(link, h5py.HardLink) else None
+        if not isinstance(names, h5py.Dataset) or names.dtype != h5py.ref_dtype:
+            return
+        if names.size > LONGEST:
+            raise FileFormatError(
+                f"{self.path}: '{names.name}' has {names.size:,} names, and more than {LONGEST:,} are none."
+            )
+        for reference in np.ravel(names[()]):
+            text = file[reference]
+            if text.size > LONGEST_NAME:
+                raise FileFormatError(
+                    f"{self.path}: '{text.name}' is a name of {text.size:,} characters, which is none."
+                )
+            content = np.asarray(text[()])
+            yield "".join(map(chr, np.ravel(content))) if content.dtype.kind in "ui" else ""
 
 
 class Mat73Source(Hdf5Source):
@@ -103,13 +177,8 @@ class Mat73Source(Hdf5Source):
         super().__init__(path, turns=True)
 
 
-def _elements(file: Any, group: str) -> Iterator[str]:
-    """Yield the names of the elements of a group's data, a cell of texts."""
-    names = file.get(f"{group}/elements_names")
-    if isinstance(names, h5py.Dataset) and names.dtype == h5py.ref_dtype:
-        for reference in np.ravel(names[()]):
-            content = file[reference][()]
-            yield "".join(map(chr, np.ravel(content))) if np.asarray(content).dtype.kind in "ui" else ""
+def _part_of(file: Any, name: str, axis: int, start: int, stop: int) -> Array:
+    return part_of(file[name], axis, start, stop)
 
 
 def _text(value: object) -> str:
