@@ -43,17 +43,15 @@ class Log:
     streams: tuple[Stream, ...]
 
     @property
-    def units_of_motion(self) -> str:
-        """What the mapping says of the units of q and qd, as a sentence; "" where it says nothing."""
+    def units_of_motion(self) -> Mapping[str, str]:
+        """What the mapping says of the units of q, qd and qdd, for people; nothing without one."""
         if self.mapping is None:
-            return ""
-        said = {
-            kind: dict.fromkeys(e.unit or usual for e in self.mapping.columns if e.of.partition(":")[0] == kind)
-            for kind, usual in (("q", "rad"), ("qd", "rad/s"))
+            return {}
+        usual = {"q": "rad", "qd": "rad/s", "qdd": "rad/s^2"}
+        return {
+            kind: ", ".join(dict.fromkeys(e.unit or si for e in self.mapping.columns if e.of.partition(":")[0] == kind))
+            for kind, si in usual.items()
         }
-        if not all(said.values()):
-            return ""
-        return f" The mapping says {', '.join(said['q'])} of q, and {', '.join(said['qd'])} of qd."
 
     @contextmanager
     def opened(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from nori_dyn.logs.checks import samples_by_state
 from nori_dyn.logs.report import LogReport
@@ -25,7 +26,7 @@ def look_at(
     dt: float | None = None,
     estimate: Estimate | None = None,
     by_model: bool = True,
-    units: str = "",
+    units: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Look for what is not likely in samples.
 
@@ -37,7 +38,7 @@ def look_at(
         dt: time between samples [s]; that of their times when None.
         estimate: what was estimated of them, where that is known by now.
         by_model: whether readings are to fit together by the model.
-        units: what a mapping says of the units of q and qd, for people.
+        units: what a mapping says of the units of q, qd and qdd, for people.
     """
     if before and before // EVERY == (before + len(samples)) // EVERY:
         return
@@ -47,5 +48,15 @@ def look_at(
         report.doubt(doubts_of_readings(system, looked.q[places], looked.qd[places], y, by_model))
     whole = None if before else estimate
     t = looked.t if looked.t is not None and len(looked.t) > 1 else None
-    found = doubts_of_motion(samples.record.tree, looked.q, looked.qd, whole, dt, t)
-    report.doubt(tuple(replace(each, message=each.message + units * (each.check == "rates")) for each in found))
+    first, system = next(iter(systems.items()))
+    y = samples.record.own_readings(first, looked.y)
+    found = doubts_of_motion(system, looked.q, looked.qd, y, whole, dt, t)
+    pairs = {"rates": ("q", "qd"), "accelerations": ("qd", "qdd")}
+    report.doubt(tuple(replace(each, message=each.message + _said(units, pairs.get(each.check))) for each in found))
+
+
+def _said(units: Mapping[str, str], kinds: tuple[str, str] | None) -> str:
+    """Return what a mapping says of the units of two kinds, as a sentence; "" where it does not say both."""
+    if kinds is None or not all(units.get(kind) for kind in kinds):
+        return ""
+    return f" The mapping says {', and '.join(f'{units[kind]} of {kind}' for kind in kinds)}."

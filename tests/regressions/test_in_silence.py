@@ -3,6 +3,7 @@
 import copy
 import errno
 import pickle
+import re
 import sqlite3
 import subprocess
 import sys
@@ -317,6 +318,24 @@ def test_a_contradiction_of_units_names_those_that_the_mapping_says(tmp_path):
     (doubt,) = nd.estimate(nd.read_log(log, {"columns": columns}), plan).report.doubts
     assert "or qd like rad/s that were taken for degrees per second" in doubt.message
     assert doubt.message.endswith("The mapping says deg of q, and deg/s of qd.")
+
+
+@pytest.mark.parametrize(("factor", "doubted"), [(1.0, False), (180 / np.pi, True), (1.5, False)])
+def test_accelerations_in_degrees_alone_are_doubted(tmp_path, factor, doubted):
+    """Torques were off by all that moves the arm, and nothing was said: q goes along with qd."""
+    t, noise = 0.01 * np.arange(300), np.random.default_rng(0).normal(scale=0.1, size=(300, 2))
+    q, qd, qdd = (
+        np.column_stack([size * of(t), size * 2**k * of(2 * t)])
+        for k, (size, of) in enumerate(((1.0, np.sin), (1.0, np.cos), (-1.0, np.sin)))
+    )
+    log = log_of(tmp_path / "log.npz", n=300, t=t, q=q, qd=qd, qdd=factor * qdd + noise)
+    plan = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"])
+    found = [doubt.message for doubt in nd.estimate(log, plan).report.doubts]
+    words = "qd changes 0.017.* times as much as qdd says.*, at every joint. qdd looks like degrees per second squared"
+    assert (len(found) == 1) == doubted
+    assert all(re.search(words, each) for each in found)
+    told = nd.identify(log, ARM, ["friction"], physical=False).doubts
+    assert any(re.search(words, each) for each in told) == doubted
 
 
 def test_degrees_are_told_once_a_solver_in_python_too():

@@ -13,8 +13,8 @@ class Doubt:
     """A thing about a log that is not likely.
 
     Attributes:
-        check: which check it does not pass: "limits", "clock", "rates", "magnitudes", "estimate" or
-            "consistency".
+        check: which check it does not pass: "limits", "clock", "rates", "accelerations", "magnitudes",
+            "estimate" or "consistency".
         share: of the samples that do not.
         message: what is odd, and what would explain it, for people.
     """

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.estimate import Estimate
 from nori_dyn.solve.plausibility.consistency import inconsistency
 from nori_dyn.solve.plausibility.doubt import Doubt
 from nori_dyn.solve.plausibility.magnitudes import estimates, readings
-from nori_dyn.solve.plausibility.motion import clock, limits, rates, step
+from nori_dyn.solve.plausibility.motion import STEP, accelerations, clock, limits, rates, step
 from nori_dyn.system.builder import System
 from nori_dyn.typing import Floats
 
@@ -34,7 +33,7 @@ def doubts(
         dt: time between samples [s]; that of t when None. Without either, q is not compared with qd.
         t: times (N,) [s].
     """
-    return *doubts_of_readings(system, q, qd, y), *doubts_of_motion(system.tree, q, qd, estimate, dt, t)
+    return *doubts_of_readings(system, q, qd, y), *doubts_of_motion(system, q, qd, y, estimate, dt, t)
 
 
 def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats, by_model: bool = True) -> tuple[Doubt, ...]:
@@ -53,9 +52,10 @@ def doubts_of_readings(system: System, q: Floats, qd: Floats, y: Floats, by_mode
 
 
 def doubts_of_motion(
-    tree: KinematicTree,
+    system: System,
     q: Floats,
     qd: Floats,
+    y: Floats,
     estimate: Estimate | None = None,
     dt: float | None = None,
     t: Floats | None = None,
@@ -67,7 +67,10 @@ def doubts_of_motion(
             found += clock(t, dt)
             dt = step(t) if dt is None else dt
         if dt is not None:
-            found += rates(tree, q, qd, dt)
+            moving = [*rates(system.tree, q, qd, dt)]
+            is_step = any(each.message.endswith(STEP) for each in moving)
+            more = accelerations(system, qd, y, dt)  # a step of time that is wrong need not be told twice
+            found += [*moving, *(each for each in more if not (is_step and each.message.endswith(STEP)))]
         if estimate is not None:
-            found += estimates(tree, estimate)
+            found += estimates(system.tree, estimate)
     return tuple(found)

@@ -1,14 +1,17 @@
-"""Whether q and qd are those of the robot: within its limits, at times that go on, and q moving as qd says."""
+"""Whether q and qd are those of the robot: within its limits, at times that go on, q moving as qd says, qd as qdd."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from nori_dyn.measurements.base import VariableReading
+from nori_dyn.measurements.binding import without_offset
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.solve.plausibility.doubt import DEGREE, Doubt, counted
+from nori_dyn.system.builder import System
 from nori_dyn.tables import number
 from nori_dyn.typing import Booleans, Floats
 
@@ -31,6 +34,15 @@ RELATED = (0.5, 0.9)
 """Correlation of q and qd up to which they are taken for different motions, and from which on for the same."""
 
 DEGREES = "Angles look like degrees."
+
+STEP = "is the step of time right?"
+
+DEGREES_IN_WORDS = {
+    "q": ("degrees", "rad"),
+    "qd": ("degrees per second", "rad/s"),
+    "qdd": ("degrees per second squared", "rad/s^2"),
+}
+"""What angles and their rates may be in by mistake, and what they should be in."""
 
 SAME = (0.5, 2.0)
 """What q moves over what qd says, where the two agree but for noise."""
@@ -89,22 +101,58 @@ def rates(tree: KinematicTree, q: Floats, qd: Floats, dt: float) -> Iterator[Dou
             position = _unwrapped(position) if kind == "angle" else position
             if np.ptp(position) > MOTION:
                 moving[tree.joint_names[i]] = compared(position, velocity, dt)
-    if not moving:
-        return
-    correlations, slopes = np.array(list(moving.values())).T
-    if (np.abs(correlations) < RELATED[0]).all():
+    correlations = np.array([correlation for correlation, _ in moving.values()])
+    if moving and (np.abs(correlations) < RELATED[0]).all():
         words = "q does not move as qd says, at any joint. Are they of the same samples, in the order of the model?"
         yield Doubt("rates", 1.0, words)
-    off = (np.abs(correlations) >= RELATED[1]) & ((slopes < SAME[0]) | (slopes > SAME[1]))
-    if off.any():
-        slope = float(np.median(slopes[off]))
-        names = [f"'{name}'" for name, is_off in zip(moving, off, strict=True) if is_off]
-        where = "every joint" if off.all() else ", ".join(names[:4])
+    yield from _disagreeing("rates", "q moves {} times as far as qd says", ("q", "qd"), moving, dt)
+
+
+def accelerations(system: System, qd: Floats, y: Floats, dt: float) -> Iterator[Doubt]:
+    """Yield a doubt where velocities (N, nv) do not change as the accelerations among readings (N, ny) say.
+
+    Accelerations that are noisy are not compared: those that go along with the velocities are.
+    """
+    tree = system.tree
+    moving: dict[str, tuple[float, float]] = {}
+    for row in system.measurements:
+        read = without_offset(row.equation)
+        if not isinstance(read, VariableReading) or read.key.kind != "qdd":
+            continue
+        for own, said in zip(np.asarray(read.matrix, dtype=float), y[:, row.y].T, strict=True):
+            (places,) = np.nonzero(own)
+            if len(places) == 1 and np.isfinite(said).all():
+                velocity = qd[:, tree.v_slices[read.key.body].start + places[0]]
+                if np.ptp(velocity) > MOTION:
+                    moving[tree.joint_names[read.key.body]] = compared(velocity, said / own[places[0]], dt)
+    yield from _disagreeing("accelerations", "qd changes {} times as much as qdd says", ("qd", "qdd"), moving, dt)
+
+
+def _disagreeing(
+    check: str, words: str, kinds: tuple[str, str], moving: Mapping[str, tuple[float, float]], dt: float
+) -> Iterator[Doubt]:
+    """Yield a doubt where what moves and its rates go along, and differ in size.
+
+    Args:
+        check: the name of the check.
+        words: what is said of how much more the one does.
+        kinds: what moves, and its rates: keys of `DEGREES_IN_WORDS`.
+        moving: correlation, and how much further it moves, of each joint that does.
+        dt: time between samples [s].
+    """
+    off = {
+        name: slope
+        for name, (correlation, slope) in moving.items()
+        if abs(correlation) >= RELATED[1] and not SAME[0] <= slope <= SAME[1]
+    }
+    if off:
+        slope = float(np.median(list(off.values())))
+        where = "every joint" if len(off) == len(moving) else ", ".join(f"'{name}'" for name in [*off][:4])
         yield Doubt(
-            "rates",
+            check,
             1.0,
-            f"q moves {number(slope, 4)} times as far as qd says with {dt:g} s between samples, at {where}. "
-            f"{_explained(slope, dt)}",
+            f"{words.format(number(slope, 4))} with {dt:g} s between samples, at {where}. "
+            f"{_explained(slope, dt, *kinds)}",
         )
 
 
@@ -161,12 +209,13 @@ def compared(position: Floats, velocity: Floats, dt: float) -> tuple[float, floa
     return correlation, float(np.copysign(lengths[0] / lengths[1], correlation))
 
 
-def _explained(slope: float, dt: float) -> str:
-    """Return what would explain that q moves so much further than qd says."""
+def _explained(slope: float, dt: float, moving: str, rate: str) -> str:
+    """Return what would explain that something moves so much further than its rate says."""
+    (degrees, radians), (rate_degrees, rate_radians) = DEGREES_IN_WORDS[moving], DEGREES_IN_WORDS[rate]
     explanations = {
-        DEGREE: "q looks like degrees, or qd like rad/s that were taken for degrees per second.",
-        1 / DEGREE: "qd looks like degrees per second, or q like rad that were taken for degrees.",
+        DEGREE: f"{moving} looks like {degrees}, or {rate} like {rate_radians} that were taken for {rate_degrees}.",
+        1 / DEGREE: f"{rate} looks like {rate_degrees}, or {moving} like {radians} that were taken for {degrees}.",
         -1.0: "One of the two has the other sign.",
     }
     near = [words for factor, words in explanations.items() if 0.9 < slope / factor < 1.1]
-    return near[0] if near else f"They agree with {slope * dt:.3g} s between samples: is the step of time right?"
+    return near[0] if near else f"They agree with {slope * dt:.3g} s between samples: {STEP}"
