@@ -117,7 +117,7 @@ def write_chunks(
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be written: {reason(error)}.") from None
     finally:
-        partial.tidy()
+        partial.tidy(goes_on=False)
 
 
 def _write(

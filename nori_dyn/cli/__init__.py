@@ -34,6 +34,7 @@ from nori_dyn.cli import (
     track,
     view,
 )
+from nori_dyn.cli.output import standard_output
 from nori_dyn.errors import NoriError, NoriWarning
 from nori_dyn.report.terminal import line_width
 
@@ -107,7 +108,8 @@ def main() -> None:
 
     warnings.showwarning = show_in_one_line
     try:
-        app(prog_name="nori-dyn", terminal_width=line_width() or UNFOLDED)
+        with standard_output():
+            app(prog_name="nori-dyn", terminal_width=line_width() or UNFOLDED)
     except NoriError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

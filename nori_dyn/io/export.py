@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from nori_dyn.errors import FileFormatError, UnknownNameError
 from nori_dyn.filtering.filter import Filter
 from nori_dyn.filtering.instants import GAP
 from nori_dyn.filtering.tick import Tick
+from nori_dyn.io.files import reason, usual_mode
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.export.files import CExport, c_export, c_set_export
@@ -158,24 +160,43 @@ def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -
     is_new = not folder.exists()
     stage = None
     try:
-        if is_new:
-            folder.mkdir()
-        stale = _stale(folder, files, name)
-        _refuse_others(folder, {*files, *stale})
-        stage = Path(tempfile.mkdtemp(dir=folder, prefix=".export-"))
+        stale = [] if is_new else _stale(folder, files, name)
+        if not is_new:
+            _refuse_others(folder, {*files, *stale})
+        stage = Path(tempfile.mkdtemp(dir=folder.parent if is_new else folder, prefix=".export-"))
         for file, text in files.items():
             (stage / file).write_text(text, encoding="ascii", newline="\n")
-        for file in files:
-            os.replace(stage / file, folder / file)
-        for file in stale:
-            (folder / file).unlink()
+        if is_new:
+            os.chmod(stage, usual_mode(0o777))
+            os.rename(stage, folder)
+        else:
+            _move(stage, folder, [*files], stale)
     except OSError as error:
-        raise FileFormatError(f"{folder}: cannot be written: {error.strerror}.") from None
+        raise FileFormatError(f"{folder}: cannot be written: {reason(error)}.") from None
     finally:
         if stage is not None:
             shutil.rmtree(stage, ignore_errors=True)
-        if is_new and folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
+
+
+def _move(stage: Path, folder: Path, files: Sequence[str], stale: Sequence[str]) -> None:
+    """Put files in a folder instead of those there; where one cannot be moved, all are as they were.
+
+    Raises:
+        OSError: one cannot.
+    """
+    before = Path(tempfile.mkdtemp(dir=stage))
+    done: list[tuple[Path, Path]] = []
+    moves = [(folder / file, before / file) for file in (*files, *stale) if (folder / file).exists()]
+    moves += [(stage / file, folder / file) for file in files]
+    try:
+        for source, target in moves:
+            os.rename(source, target)
+            done.append((source, target))
+    except OSError:
+        for source, target in reversed(done):
+            with suppress(OSError):
+                os.rename(target, source)
+        raise
 
 
 def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:

@@ -63,13 +63,18 @@ def _replace(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        os.chmod(name, usual_mode(0o666))
         os.replace(name, path)
     except BaseException:  # an interrupt as well
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def usual_mode(wanted: int) -> int:
+    """Return the mode that a new file or folder gets where it is made with some mode, by the umask."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return wanted & ~umask
 
 
 def check_writable(path: str | Path) -> None:

@@ -121,13 +121,16 @@ def _same_folder(path: Path, out: Path) -> bool:
 @contextmanager
 def _beside(out: Path, content: bytes) -> Iterator[Path]:
     """Have a content in a file beside another one for a while: a model finds its meshes from its own folder."""
+    draft: Path | None = None
     try:
-        descriptor, name = tempfile.mkstemp(dir=out.parent, prefix=".partial-", suffix=out.suffix)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-    except OSError as error:
-        raise FileFormatError(f"{out}: cannot be written: {reason(error)}.") from None
-    try:
-        yield Path(name)
+        try:
+            descriptor, name = tempfile.mkstemp(dir=out.parent, prefix=".partial-", suffix=out.suffix)
+            draft = Path(name)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+        except OSError as error:
+            raise FileFormatError(f"{out}: cannot be written: {reason(error)}.") from None
+        yield draft
     finally:
-        Path(name).unlink(missing_ok=True)
+        if draft is not None:
+            draft.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,11 @@ class Partial:
                     if left.name != LOCK:
                         _remove(left)
         except OSError as error:
+            if made.lock is None:
+                with suppress(OSError):  # it may be that of another run
+                    made.folder.rmdir()
+            else:
+                made.tidy()
             raise FileFormatError(f"{made.folder}: cannot be written: {reason(error)}.") from None
         return made
 
@@ -136,14 +142,18 @@ class Partial:
         if part.is_file():
             with part.open("rb") as file:
                 os.fsync(file.fileno())
-        self.parts.append(part.name)
-        self.next, self.state = following, state
-        told = {"version": VERSION, "identity": self.identity, "parts": self.parts, "next": following, "state": state}
+        parts = [*self.parts, part.name]
+        told = {"version": VERSION, "identity": self.identity, "parts": parts, "next": following, "state": state}
         write_bytes(self.folder / JOURNAL, json.dumps(told).encode())
+        self.parts, self.next, self.state = parts, following, state
 
-    def tidy(self) -> None:
-        """Let other runs have the parts; where none is whole, there is nothing to go on from, and the folder goes."""
-        if not self.parts:
+    def tidy(self, goes_on: bool = True) -> None:
+        """Let other runs have the parts; where none is whole, or nothing goes on from them, the folder goes.
+
+        Args:
+            goes_on: whether a later run goes on from them.
+        """
+        if not self.parts or not goes_on:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self.lock is not None:
             os.close(self.lock)

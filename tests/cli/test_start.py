@@ -2,8 +2,10 @@
 version, completion, interrupts.
 """
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,3 +146,14 @@ def test_what_was_found_is_written_where_it_can_be(run, tmp_path, monkeypatch):
     assert "Page written to" in output
     assert "Robot written to" in output
     assert [path.exists() for path in files.values()] == [True, True, False]
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_standard_output_that_is_full_is_told_in_a_line(buffered):
+    """A traceback, or an exit status of 120."""
+    command = [sys.executable, "-m", "nori_dyn", "schema"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(nd.__file__).parents[1]), "PYTHONUNBUFFERED": buffered}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    words = "error: standard output cannot be written: No space left on device.\n"
+    assert (done.returncode, done.stderr) == (1, words)

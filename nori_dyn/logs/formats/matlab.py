@@ -119,7 +119,8 @@ class MatWriter(Writer):
             parts = [np.zeros((0, *each.shape)), *(values[each.name] for _, values in self._waiting)]
             content[names[each.name]] = np.concatenate(parts)
         try:
-            scipy.io.savemat(self.path, content, do_compression=True, oned_as="column")
+            with self.path.open("wb") as file:  # SciPy does not tell why it cannot open one
+                scipy.io.savemat(file, content, do_compression=True, oned_as="column")  # type: ignore[arg-type]
         except (ValueError, scipy.io.matlab.MatWriteError) as error:
             raise FileFormatError(
                 f"{self.path}: cannot be written: {error}. More than 2 GB? Write HDF5 or Parquet instead."

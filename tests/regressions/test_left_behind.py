@@ -1,0 +1,126 @@
+"""Files of which a part was left behind, or that were half there, where the disk gave out in the middle."""
+
+import builtins
+import errno
+import io
+import os
+import resource
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nori_dyn as nd
+from nori_dyn.api.log_file import estimate_to_file, write_whole
+from nori_dyn.api.log_run import LogRunner, options_of
+from nori_dyn.errors import FileFormatError
+from nori_dyn.logs.writer import Field, Schema
+
+ARM = nd.autotree(2)
+
+
+def denied(numbers, monkeypatch, name: str) -> None:
+    """Let some calls of a function of `os` fail, by their numbers from 1."""
+    calls, real = [0], getattr(os, name)
+
+    def sometimes(*arguments, **more):
+        calls[0] += 1
+        if calls[0] in numbers:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(os, name, sometimes)
+
+
+def log(path: Path) -> Path:
+    zeros = np.zeros((50, 2))
+    np.savez(path, t=0.01 * np.arange(50), q=zeros, qd=zeros, qdd=zeros, tau=zeros)
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_an_export_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
+    """Files were moved one by one: where one could not be, the others were there."""
+    plan, folder = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"]), tmp_path / "c"
+    with monkeypatch.context() as patched:
+        denied({1}, patched, "rename")
+        with pytest.raises(FileFormatError, match="cannot be written: No space left on device"):
+            plan.export(folder)
+    assert not list(tmp_path.iterdir())
+    plan.export(folder, monitor=False)
+    before = contents(folder)
+    other = nd.plan(nd.System(ARM, "forward_dynamics"), outputs=["qdd"])
+    for number in (1, 4, 6, 10):
+        with monkeypatch.context() as patched:
+            denied({number}, patched, "rename")
+            with pytest.raises(FileFormatError, match="No space left on device"):
+                other.export(folder)
+        assert contents(folder) == before
+    other.export(folder)
+    assert contents(folder) != before
+    assert {*contents(folder)} == {*before}
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_part_that_nothing_goes_on_from_is_removed(number, tmp_path, monkeypatch):
+    """A part without a journal, which no later run would take, was left beside the file."""
+    plan, out = nd.plan(nd.System(ARM, "inverse_dynamics"), outputs=["tau"]), tmp_path / "out.npz"
+    runner, given = LogRunner(plan, options_of(backend="numpy")), nd.read_log(log(tmp_path / "log.npz"))
+    with monkeypatch.context() as patched:
+        denied({number}, patched, "replace")
+        with pytest.raises(FileFormatError, match="No space left on device"):
+            estimate_to_file(runner, given, out)
+    left = tmp_path / "out.npz.partial"
+    assert left.exists() == (left / "journal.json").exists() == (number == 2)
+    assert not out.exists()
+    assert estimate_to_file(runner, given, out).resumed == (50 if number == 2 else 0)
+    assert out.exists()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("name", ["replace", "open", "mkdir"])
+def test_a_file_that_nothing_goes_on_to_write_leaves_nothing(name, tmp_path, monkeypatch):
+    schema = Schema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
+    with monkeypatch.context() as patched:
+        denied(range(1, 10), patched, name)
+        with pytest.raises(FileFormatError, match="No space left on device"):
+            write_whole(tmp_path / "out.npz", schema, np.arange(9.0), {"tau": np.zeros((9, 2))})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_corrected_model_that_cannot_be_written_leaves_nothing(tmp_path):
+    """The draft that MuJoCo is asked of stayed there."""
+    pytest.importorskip("mujoco")
+    (tmp_path / "arm.xml").write_text(
+        '<mujoco><worldbody><body><joint name="hinge"/><geom size="1"/></body></worldbody></mujoco>'
+    )
+    tree = nd.load_robot(tmp_path / "arm.xml")
+    before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2, before[1]))
+    try:
+        with pytest.raises(FileFormatError, match=r"out\.xml: cannot be written: File too large"):
+            nd.save_robot(tree.replace(I=2 * tree.I), tmp_path / "arm.xml", tmp_path / "out.xml")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert {path.name for path in tmp_path.iterdir()} == {"arm.xml"}
+
+
+def test_a_file_of_matlab_that_cannot_be_opened_says_why(tmp_path, monkeypatch):
+    """SciPy says `Reader needs file name or open file-like object` whatever the reason."""
+    schema = Schema((Field("tau", (2,), ("tau:a", "tau:b"), ("N m", "N m")),), True, {})
+    real = builtins.open
+
+    def denied_open(path, *arguments, **more):
+        if str(path).endswith(".mat"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "open", denied_open)
+    monkeypatch.setattr(io, "open", denied_open)
+    with pytest.raises(FileFormatError, match="Read-only file system"):
+        write_whole(tmp_path / "out.mat", schema, np.arange(9.0), {"tau": np.zeros((9, 2))})
