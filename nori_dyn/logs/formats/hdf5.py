@@ -26,6 +26,9 @@ CLASSES = ("double", "single", "logical", *(f"{u}int{n}" for u in ("", "u") for 
 LARGEST_PIECE = 1 << 28
 """Bytes of a piece of an array that is read, at most: pieces are decompressed as a whole."""
 
+FEW_PIECES, LEAST = 1 << 16, 8
+"""Pieces that any file may say to have, and bytes that each of more takes in it at the least, with its place."""
+
 CLAIMED, EXPANDS = 1 << 30, 1100
 """Bytes that arrays may have in all, and how many times those of the file, whichever is more: zlib gives 1,032."""
 
@@ -44,7 +47,7 @@ class Hdf5Source(ArraySource):
     def __init__(self, path: Path, turns: bool = False) -> None:
         self.path = path
         try:
-            self._file = h5py.File(path, "r")
+            self._file, self._size = h5py.File(path, "r"), path.stat().st_size
         except FileNotFoundError:
             raise FileFormatError(f"{path}: there is no such file.") from None
         except Exception as error:  # h5py raises all kinds of them for damaged files
@@ -76,7 +79,7 @@ class Hdf5Source(ArraySource):
             with self._naming(name):
                 self._check(file, name)
                 claimed[name] = file[name].nbytes
-        size, whole = self.path.stat().st_size, sum(claimed.values())
+        size, whole = self._size, sum(claimed.values())
         if whole > max(CLAIMED, EXPANDS * size):
             largest = max(claimed, key=lambda name: claimed[name])
             raise FileFormatError(
@@ -131,7 +134,14 @@ class Hdf5Source(ArraySource):
                     f"{self.path}: '{name}' is made of '{source.dset_name}', which is made of others itself. Copy its "
                     "numbers, by h5repack or h5py."
                 )
+        chunks = each.chunks or each.shape or ()
         piece = math.prod(each.chunks or ()) * each.dtype.itemsize
+        n, size = math.prod(-(-n // k) for n, k in zip(each.shape or (), chunks, strict=True) if k), self._size
+        if n > max(FEW_PIECES, size // LEAST):
+            raise FileFormatError(
+                f"{self.path}: '{name}' is said to be in {n:,} pieces, and the file has {size / 1e3:,.0f} kB. Where "
+                "more was set aside than written, resize it by h5py."
+            )
         if piece > LARGEST_PIECE:
             raise FileFormatError(
                 f"{self.path}: '{name}' is in pieces of {piece / 1e9:,.1f} GB, and more than {LARGEST_PIECE / 1e9:.1f} "
