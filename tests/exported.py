@@ -86,8 +86,20 @@ def _contents(argument: str) -> Iterator[bytes]:
         return
     if path.is_file():
         yield path.suffix.encode() + b"\0" + path.read_bytes()
-    for header in sorted((path if path.is_dir() else path.parent).glob("*.h*")):
+    for header in sorted((path if path.is_dir() else path.parent).rglob("*.h*")):
         yield header.name.encode() + b"\0" + header.read_bytes()
+
+
+def write_files(files: Mapping[str, str], folder: Path) -> None:
+    """Write the files of an export, whatever they are."""
+    for file, text in files.items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text)
+
+
+def written(folder: Path) -> dict[str, str]:
+    """Return what lies in the folder of an export."""
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
 def checked(command: list[Any]) -> str:

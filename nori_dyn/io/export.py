@@ -21,6 +21,7 @@ from nori_dyn.filtering.tick import Tick
 from nori_dyn.io.files import reason, usual_mode
 from nori_dyn.measurements.contacts import ContactState
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.emit import FOLDER
 from nori_dyn.program.export.files import CExport, c_export, c_set_export
 from nori_dyn.program.export.over_time import CFilter, TickParts, c_filter
 from nori_dyn.program.export.text import MARK
@@ -165,6 +166,7 @@ def write_folder(folder: str | Path, files: Mapping[str, str], name: str = "") -
             _refuse_others(folder, {*files, *stale})
         stage = Path(tempfile.mkdtemp(dir=folder.parent if is_new else folder, prefix=".export-"))
         for file, text in files.items():
+            (stage / file).parent.mkdir(exist_ok=True)
             (stage / file).write_text(text, encoding="ascii", newline="\n")
         if is_new:
             os.chmod(stage, usual_mode(0o777))
@@ -190,25 +192,36 @@ def _move(stage: Path, folder: Path, files: Sequence[str], stale: Sequence[str])
     moves += [(stage / file, folder / file) for file in files]
     try:
         for source, target in moves:
+            target.parent.mkdir(exist_ok=True)
             os.rename(source, target)
             done.append((source, target))
     except OSError:
         for source, target in reversed(done):
             with suppress(OSError):
                 os.rename(target, source)
+        with suppress(OSError):
+            (folder / FOLDER).rmdir()  # where it is empty
         raise
 
 
 def _stale(folder: Path, files: Mapping[str, str], name: str) -> list[str]:
     """Return the files that an earlier export of some name wrote, and this one does not."""
-    ours = re.compile(rf"{re.escape(name)}(_monitor|_states|_state_\w+|_parts|_rows|_outputs|_tick)\.[ch]")
-    found = [path for path in folder.iterdir() if ours.fullmatch(path.name) and path.name not in files]
-    return sorted(path.name for path in found if path.is_file() and MARK in _beginning(path))
+    ours = re.compile(
+        rf"{re.escape(name)}(_monitor|_states|_state_\w+|_parts|_rows|_outputs|_tick)\.[ch]|{FOLDER}/\w+\.h"
+    )
+    found = {file: path for file, path in _present(folder).items() if ours.fullmatch(file) and file not in files}
+    return sorted(file for file, path in found.items() if MARK in _beginning(path))
+
+
+def _present(folder: Path) -> dict[str, Path]:
+    """Return the files of a folder, and of the folder in it for C that does not depend on the robot."""
+    paths = [*folder.iterdir(), *((folder / FOLDER).iterdir() if (folder / FOLDER).is_dir() else ())]
+    return {path.relative_to(folder).as_posix(): path for path in paths if path.is_file()}
 
 
 def _refuse_others(folder: Path, files: AbstractSet[str]) -> None:
-    found = sorted(path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_dir())
-    others = [path.name for path in found if path.name not in files or MARK not in _beginning(path)]
+    found = {file: path for file, path in sorted(_present(folder).items()) if not path.name.startswith(".")}
+    others = [file for file, path in found.items() if file not in files or MARK not in _beginning(path)]
     others += [name for name in files if (folder / name).is_dir()]
     if others:
         shown = ", ".join(others[:6]) + (", ..." if len(others) > 6 else "")

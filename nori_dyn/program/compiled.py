@@ -4,8 +4,6 @@ So a plan that was compiled before is loaded without tracing its equations again
 are sealed and private (see `compiler`), and what is damaged or from another version is made anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from functools import cache
@@ -16,30 +14,29 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from nori_dyn.errors import NoriWarning
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.program.cache_files import read_entry, write_entry
-from nori_dyn.program.compiler import FLAGS, Compiler, usable_folder
+from nori_dyn.program.compiler import Compiler, c_identity, usable_folder
+from nori_dyn.program.kernel.native import Sizes
 
 
 class Compiled(BaseModel):
     """A compiled plan.
 
     Attributes:
-        n_work: length of the workspace.
-        limits: smallest size of each guarded pivot, then the usual size of each output that has a step.
+        sizes: what its kernel has to know.
+        limits: what its kernel holds states against, see `state` in c/program.h.
         guards: the unknown that each guarded pivot is of.
-        first_pivot: where the pivots are in the workspace.
         single: address of the library for single states.
-        batch: address of that for batches; it is compiled when it is first needed.
+        batch: address of that for batches; None before the first.
         packed: how many of its operations are computed two at a time, four and so on.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    n_work: int
+    sizes: Sizes
     limits: list[FiniteFloat]
     guards: list[str]
-    first_pivot: int
     single: str
-    batch: str
+    batch: str | None = None
     packed: dict[int, int]
 
 
@@ -57,9 +54,7 @@ def identity(plan: EliminationPlan, compiler: Compiler, checked: bool) -> str:
         repr([output.name for output in plan.outputs]),
         hashlib.sha256(order).hexdigest(),
         repr((plan.regrouped, plan.seed, checked)),
-        compiler.identity,
-        *compiler.command,
-        *FLAGS,
+        c_identity(compiler),
         _own_code(),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

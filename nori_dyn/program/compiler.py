@@ -1,10 +1,8 @@
 """From C source to a loaded library: the compiler that is here, and a private cache of what it made.
 
-The cache is addressed by the hash of source, compiler, flags and processor. An entry appears whole or not at all, so
-two processes may compile the same plan at once; a damaged one is made anew.
+The cache is addressed by the hash of source, the C files that it may include, compiler, flags and processor. An entry
+appears whole or not at all, so two processes may compile the same plan at once; a damaged one is made anew.
 """
-
-from __future__ import annotations
 
 import hashlib
 import importlib.util
@@ -27,6 +25,9 @@ from nori_dyn.program.spills import Spills, spills_in
 
 FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-fPIC", "-w")
 ASSEMBLY, LIBRARY, LIBRARIES = ("-S",), ("-shared",), ("-lm",)
+
+C_FOLDER = Path(__file__).parent / "c"
+"""The C that does not depend on the robot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,22 @@ def _run(command: Sequence[str], check: bool = False, timeout: float | None = No
     return subprocess.run(command, capture_output=True, text=True, errors="replace", check=check, timeout=timeout)
 
 
+def c_file(name: str) -> str:
+    """Return the text of a C file."""
+    return (C_FOLDER / name).read_text(encoding="ascii")
+
+
+def c_identity(compiler: Compiler) -> str:
+    """Return a hash of all that code depends on but its own source: the C files, compiler, flags and processor."""
+    hasher = hashlib.sha256("\0".join([compiler.identity, *compiler.command, *FLAGS]).encode())
+    for path in sorted(C_FOLDER.iterdir()):
+        hasher.update(path.name.encode() + path.read_bytes())
+    return hasher.hexdigest()
+
+
 def library_key(source: str, compiler: Compiler) -> str:
     """Return the address of a source's library in the cache."""
-    text = "\0".join([source, compiler.identity, *compiler.command, *FLAGS])
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{c_identity(compiler)}\0{source}".encode()).hexdigest()[:32]
 
 
 def load_library(ffi: Any, source: str, compiler: Compiler, flags: int = 0) -> Any:
@@ -156,7 +169,8 @@ def _compile(source: str, compiler: Compiler, folder: Path, library: Path, seal:
         names = ("program.c", "program.s", "program.so", "seal")
         code, assembly, made, sealed = (Path(work) / name for name in names)
         code.write_text(source)
-        _called(compiler, [*FLAGS, *ASSEMBLY, "-o", str(assembly), str(code)])  # which it does in any case
+        included = ["-I", str(C_FOLDER)]
+        _called(compiler, [*FLAGS, *included, *ASSEMBLY, "-o", str(assembly), str(code)])  # which it does in any case
         _called(compiler, [*FLAGS, *LIBRARY, "-o", str(made), str(assembly), *LIBRARIES])
         spills = spills_in(assembly.read_text(errors="replace"))
         counted = b"" if spills is None else b" %d %d" % (spills.puts, spills.fetches)

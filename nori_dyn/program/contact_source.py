@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nori_dyn.program.contact_template import CONTACTS
-from nori_dyn.program.filter_source import listed_table
-from nori_dyn.program.filter_step import TickShape, tick_source
+from nori_dyn.program.filter_source import defined, listed_table
+from nori_dyn.program.filter_step import TickShape, tick_numbers
 from nori_dyn.typing import Booleans
 
 
@@ -53,11 +52,11 @@ class ContactShape:
 
 
 def contact_source(shape: ContactShape, lanes: int) -> str:
-    """Return the C: `judge`, `contact_room`, and what it is made of.
+    """Return the C, see c/contacts.h: `judge` and `contact_room`.
 
     Args:
         shape: what it has to know.
-        lanes: see `filter_source`.
+        lanes: see `filter_numbers`.
     """
     steps, first, cases = shape.tick.steps, shape.first_columns, shape.cases
     common = sorted((first[i], i) for i, is_of_case in enumerate(shape.of_case) if not is_of_case)
@@ -72,9 +71,9 @@ def contact_source(shape: ContactShape, lanes: int) -> str:
         "mixing_ends": [2 * j + 3 for j in range(steps.k)],
         "of_case": cases,
     }
-    head = f"#define COMMON {len(common)}\n#define CASES {len(cases)}\n"
+    head = defined({"COMMON": len(common), "CASES": len(cases)})
     head += "".join(listed_table(name, values) for name, values in tables.items())
-    return tick_source(shape.tick, lanes) + head + CONTACTS
+    return f'{tick_numbers(shape.tick, lanes)}{head}#include "contacts.h"\n'
 
 
 def ordered_rows(

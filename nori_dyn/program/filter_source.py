@@ -9,10 +9,8 @@ Source: see `filtering.square_root`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from nori_dyn.program.filter_template import FILTER, INCLUDES
 
 ZERO_PIVOT = 1e-11
 """The share of its column's norm below which a pivot is taken for zero: rounding leaves less than 1e-13 of it."""
@@ -68,8 +66,13 @@ class FilterShape:
         return lanes * (vectors + 1) + rows + self.n + self.p + 3
 
 
-def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:
-    """Return the C of the steps of a filter: `filter`, `update` and `propagate`.
+def filter_source(shape: FilterShape, lanes: int) -> str:
+    """Return the C of the steps of a filter, see c/square_root.h: `update` and `propagate`."""
+    return f'{filter_numbers(shape, lanes)}#include "square_root.h"\n'
+
+
+def filter_numbers(shape: FilterShape, lanes: int, alone: bool = False) -> str:
+    """Return the sizes and tables of a filter, which its C reads.
 
     Args:
         shape: its sizes.
@@ -113,8 +116,12 @@ def filter_source(shape: FilterShape, lanes: int, alone: bool = False) -> str:
         "SMALLEST_DECAY": SMALLEST_DECAY,
         "LOOSE": LOOSE,
     }
-    head = "".join(f"#define {name} {value}\n" for name, value in sizes.items())
-    return INCLUDES + head + "".join(listed_table(name, values) for name, values in tables.items()) + FILTER
+    return defined(sizes) + "".join(listed_table(name, values) for name, values in tables.items())
+
+
+def defined(sizes: Mapping[str, object]) -> str:
+    """Return the C of some constants."""
+    return "".join(f"#define {name} {value}\n" for name, value in sizes.items())
 
 
 def listed_table(name: str, values: Sequence[float], kind: str = "int") -> str:

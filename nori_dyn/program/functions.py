@@ -18,22 +18,21 @@ import numpy as np
 from numpy import empty, ndarray
 
 from nori_dyn.algebra.arrays import checked, checked_out, counted, shaped
-from nori_dyn.algebra.counting import Cost
+from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.derivatives import Mode
 from nori_dyn.errors import InputError, SingularSystemError, UnknownNameError
 from nori_dyn.model.limbs import Limbs, corresponding, isomorphic_limbs
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.program.compiler import needed_compiler
-from nori_dyn.program.job import Job
-from nori_dyn.program.kernel.base import REFUSED, Kernel
+from nori_dyn.program.kernel.base import Kernel, is_refused
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE, NUMPY, chosen
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
+from nori_dyn.program.program import Program
 from nori_dyn.program.remade import Remade
 from nori_dyn.program.row_plan import row_plan
-from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import Function, Shapes, Traced, jacobian, traced
 from nori_dyn.system.limbs import of_joints
 from nori_dyn.tables.progress import Progress
@@ -55,8 +54,8 @@ class CompiledFunction(Remade):
     Attributes:
         inputs: the arrays that `tick` reads, by name: write into them, as in `inputs.q[:] = ...`.
         outputs: what `tick` writes: an array to read, or a tuple of arrays as the function returns.
-        tick: computes the outputs of what is in `inputs`, and checks nothing of that; returns how many things are wrong
-            with them: not finite, or not to be trusted. With the native backend it is one call of C.
+        tick: computes the outputs of what is in `inputs`, and checks nothing of that; returns 0, or a number that says
+            why not to trust them, see `kernel.base.Outcome`. With the native backend it is one call of C.
         backend: name of the backend.
         kernel: what runs the program.
         cost: counted operations, sines and cosines not counted.
@@ -77,18 +76,15 @@ class CompiledFunction(Remade):
         self._kind = function.kind
         self._outputs = _parts(function.outputs)
         self._flat = tuple(x for array in function.outputs.values() for x in array.flat)
-        self._inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
-        program = Program.of(self._inputs, self._flat)
-        targets = [*self._flat, *(guarded for guarded, _ in function.guards)]
-        scalars = [x.index for array in self._inputs.values() for x in array]
-        limbs = [[[scalars[k] for k in limb] for limb in group] for group in self._limbs()]
-        self._rows = row_plan(function.graph, targets, limbs)
-        self.cost: Cost = program.cost if self._rows is None else self._rows.cost
-        ways: dict[str, Callable[[], Kernel]] = {NATIVE: self._native, NUMPY: self._numpy}
+        program = self._program()
+        ways: dict[str, Callable[[], Kernel]] = {
+            NATIVE: partial(self._native, program),
+            NUMPY: partial(NumpyKernel, replace(program, rows=None)),
+        }
         self.kernel = chosen(backend, ways, "The function")
+        self.kernel.limits[:] = [least for _, least in function.guards]
         self.backend = self.kernel.name
-        if self.backend != NATIVE:
-            self.cost = program.cost
+        self.cost: Cost = program.cost if self.backend == NATIVE else expression_cost(self._flat)
         self._single = Single(self.kernel, self._shapes.values(), len(self._flat))
         self._quick_batch = self._quickly_in_batches()
         self.inputs = SimpleNamespace(**dict(zip(self._shapes, self._single.inputs, strict=True)))
@@ -114,10 +110,10 @@ class CompiledFunction(Remade):
             SingularSystemError: the result is not finite at this state.
         """
         given: Sequence[Any] = args if not kwargs and len(args) == len(self._shapes) else self._named(args, kwargs)
-        wrong = self._single.solve(given) if self.kernel.sees_bad_input else REFUSED
-        if wrong == REFUSED:
-            wrong = self._single.solve(self._check(given))
-        if wrong:
+        outcome = self._single.solve(given)
+        if outcome and is_refused(outcome):
+            outcome = self._single.solve(self._check(given))
+        if outcome:
             return self._formed(self._afresh(self._check(given), "this state"))
         return self._formed(self._single.values.copy())
 
@@ -153,15 +149,15 @@ class CompiledFunction(Remade):
         if not given or np.ndim(given[0]) == 0 or len(given[0]) == 0:
             raise InputError("a batch needs a leading axis of N states, with N at least 1.")
         N = len(given[0])
-        arrays = (self._shape if self.kernel.sees_bad_input else self._check)(given, (N,))
+        arrays = self._shape(given, (N,))
         values = np.empty((N, len(self._flat)), order=order) if out is None else None
         results = [values] if values is not None else self._places(out, given, N)
         flat = [array.reshape(N, -1) for array in arrays]
-        wrong, _ = self.kernel.batch(flat, results, counted("threads", threads))
-        if wrong is not None:
+        outcomes, _ = self.kernel.batch(flat, results, counted("threads", threads))
+        if outcomes is not None:
             states = self._check(given, (N,))  # what is no state is refused here
             ends = np.cumsum([rows.shape[1] for rows in results])[:-1]
-            for k in np.flatnonzero(wrong).tolist():
+            for k in np.flatnonzero(outcomes).tolist():
                 found = self._afresh([array[k] for array in states], f"state {k} of {N}")
                 for rows, part in zip(results, np.split(found, ends), strict=True):
                     rows[k] = part
@@ -282,32 +278,27 @@ class CompiledFunction(Remade):
             return values.reshape(batch + self._outputs[0][1])
         return self._kind([values[..., part].reshape(batch + shape) for part, shape in self._outputs])
 
-    def _native(self) -> NativeKernel:
+    def _native(self, program: Program) -> NativeKernel:
         compiler = needed_compiler("a native function")
-        limits = [least for _, least in self._function.guards]
-        watch = partial(self._watch, "compiling for batches")
-        return NativeKernel.of(self._job(), compiler, watch, limits, is_long=self.cost.total > LONG)
+        return NativeKernel.of(
+            program, compiler, partial(self._watch, "compiling for batches"), program.cost.total > LONG
+        )
 
-    def _numpy(self) -> NumpyKernel:
-        guarded, limits = zip(*self._function.guards, strict=True) if self._function.guards else ((), ())
-        return NumpyKernel(Program.of(self._inputs, (*self._flat, *guarded)), limits)
-
-    def _job(self) -> Job:
-        scalars = tuple(x for array in self._inputs.values() for x in array)
-        place = {x.index: k for k, x in enumerate(scalars)}
-        q = self._function.inputs.get("q")
-        quaternions = () if q is None else tuple(place[q[s.start].index] for s in self._function.tree.quaternions)
-        return Job(
-            self._function.graph,
-            scalars,
-            self._flat,
-            tuple(guarded for guarded, _ in self._function.guards),
-            (),
-            quaternions,
-            len(self._inputs),
+    def _program(self) -> Program:
+        """Return what is computed: where counts say so, by rows."""
+        function, limbs = self._function, self._limbs()
+        inputs = {f"x{k}": tuple(array.flat) for k, array in enumerate(function.inputs.values())}
+        scalars = [x.index for array in inputs.values() for x in array]
+        pivots, q = tuple(guarded for guarded, _ in function.guards), function.inputs.get("q")
+        by_node = [[[scalars[k] for k in limb] for limb in group] for group in limbs]
+        return Program(
+            inputs=inputs,
+            outputs=self._flat,
+            pivots=pivots,
+            quaternions=() if q is None else tuple(scalars.index(q[s.start].index) for s in function.tree.quaternions),
             constants_once=True,
-            rows=self._rows,
-            limbs=self._limbs(),
+            rows=row_plan(function.graph, [*self._flat, *pivots], by_node),
+            limbs=limbs,
         )
 
     def _limbs(self) -> Limbs:

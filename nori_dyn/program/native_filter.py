@@ -11,27 +11,12 @@ from typing import Any, ClassVar
 import cffi
 import numpy as np
 
-from nori_dyn.program.compiler import Compiler, load_library
-from nori_dyn.program.contact_template import DECLARED_CONTACTS
+from nori_dyn.program.compiler import Compiler, c_file, load_library
 from nori_dyn.program.filter_source import FilterShape, filter_source
-from nori_dyn.program.filter_step import DECLARED_TICK, TickShape, tick_source
+from nori_dyn.program.filter_step import TickShape, tick_source
 from nori_dyn.program.kernel.batches import aligned
 from nori_dyn.program.kernel.native import NativeKernel
-from nori_dyn.program.window_source import DECLARED_RUN
 from nori_dyn.typing import Floats
-
-DECLARED_STEPS = """
-typedef struct { double *R, *z; } memory;
-typedef struct {
-    memory known;
-    double *A, *c, *X, *x, *weights, *decay, *Q;
-    double *u, *pivots, *work;
-    double dt, nis, log_likelihood;
-    int degrees;
-} filter;
-int update(filter *at);
-void propagate(filter *at);
-"""
 
 NOTHING = cffi.FFI().NULL
 """In place of a tick before the first."""
@@ -41,7 +26,7 @@ NOTHING = cffi.FFI().NULL
 def interface() -> Any:
     """Return the cffi interface that the libraries of filters are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(DECLARED_STEPS + DECLARED_TICK + DECLARED_CONTACTS + DECLARED_RUN)
+    ffi.cdef(c_file("filter.h") + c_file("filter_calls.h"))
     return ffi
 
 

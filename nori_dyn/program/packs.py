@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Graph, Op
 from nori_dyn.model.limbs import Limbs
-from nori_dyn.program.straight_line import GIVEN, n_statements
+from nori_dyn.program.statements import GIVEN, n_statements
 
 Signs: TypeAlias = tuple[int, ...]
 

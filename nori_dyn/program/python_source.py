@@ -3,19 +3,19 @@
 The source holds operations, register numbers and constants only: no name from a model gets into it.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import Op
-from nori_dyn.program.straight_line import Program
+from nori_dyn.algebra.expressions import Expr, Graph, Op
 from nori_dyn.typing import Floats
 
 Function = Callable[..., Sequence[Any]]
+
+CHUNK = 256
+"""States taken at a time: what is live then fits the processor's cache."""
 
 _FORMATS = {
     Op.SIN: "{0} = sin({1})",
@@ -30,27 +30,28 @@ _FORMATS = {
 }
 
 
-def python_source(program: Program) -> str:
+def python_source(inputs: Mapping[str, Sequence[Expr]], outputs: Sequence[Expr]) -> str:
     """Return the source of `run(sin, cos, out, *inputs)`, which fills `out` with the outputs.
 
     Registers are reused once their last reader has run, so a batch holds only what is live.
     """
-    graph = program.graph
-    last = program.last_uses()
+    graph = outputs[0].graph
+    nodes = graph.reachable(outputs)
+    last = _last_uses(graph, nodes)
     places: dict[int, list[int]] = {}
-    for k, output in enumerate(program.outputs):
+    for k, output in enumerate(outputs):
         places.setdefault(output.index, []).append(k)
     names: dict[int, str] = {}
-    lines = [f"def run(sin, cos, out, {', '.join(program.inputs)}):"]
-    used = set(program.nodes)
-    for array, scalars in program.inputs.items():
+    lines = [f"def run(sin, cos, out, {', '.join(inputs)}):"]
+    used = set(nodes)
+    for array, scalars in inputs.items():
         for k, scalar in enumerate(scalars):
             if scalar.index in used:
                 names[scalar.index] = f"{array}_{k}"
                 lines.append(f" {array}_{k} = {array}[{k}]")
     free: list[str] = []
     count = 0
-    for place, i in enumerate(program.nodes):
+    for place, i in enumerate(nodes):
         op = graph.ops[i]
         if op is Op.CONSTANT:
             names[i] = f"({graph.values[i]!r})"
@@ -70,24 +71,28 @@ def python_source(program: Program) -> str:
     return "\n".join(lines)
 
 
-def python_function(program: Program) -> Function:
-    """Return the compiled function of `python_source`."""
-    namespace: dict[str, Any] = {"__builtins__": {}}
-    exec(compile(python_source(program), "<straight-line program>", "exec"), namespace)
-    function: Function = namespace["run"]
-    return function
+def _last_uses(graph: Graph, nodes: Sequence[int]) -> dict[int, int]:
+    """Return for each node the place of the last one that reads it; outputs are kept to the end."""
+    last: dict[int, int] = {}
+    for place, i in enumerate(nodes):
+        if graph.ops[i] not in (Op.CONSTANT, Op.INPUT):
+            last.update((s, place) for s in (graph.left[i], graph.right[i]) if s >= 0)
+    return last
 
 
 class PythonProgram:
-    """A program run by Python on single states and by NumPy on batches.
+    """Expressions computed by Python at single states and by NumPy at batches.
 
     Args:
-        program: the program.
+        inputs: for each array its scalars.
+        outputs: the expressions.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.n_outputs = len(program.outputs)
-        self._run = python_function(program)
+    def __init__(self, inputs: Mapping[str, Sequence[Expr]], outputs: Sequence[Expr]) -> None:
+        self.n_outputs = len(outputs)
+        namespace: dict[str, Any] = {"__builtins__": {}}
+        exec(compile(python_source(inputs, outputs), "<straight-line program>", "exec"), namespace)
+        self._run: Function = namespace["run"]
 
     def single(self, *inputs: Floats) -> Floats:
         """Return the outputs (n_outputs,) of one state.
@@ -105,3 +110,16 @@ class PythonProgram:
         with np.errstate(all="ignore"):
             self._run(np.sin, np.cos, out, *(np.ascontiguousarray(values.T) for values in inputs))
         return out
+
+    def at(self, *inputs: Floats) -> Floats:
+        """Return the outputs (n_outputs,) of one state; where a divisor is zero it goes on with infinities."""
+        try:
+            return self.single(*inputs)
+        except (ZeroDivisionError, OverflowError, ValueError):
+            return self.batch(*(array[None] for array in inputs))[:, 0]
+
+    def chunks(self, *inputs: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield which of N states were run, and their outputs (n_outputs, n)."""
+        for start in range(0, len(inputs[0]), CHUNK):
+            part = slice(start, start + CHUNK)
+            yield part, self.batch(*(array[part] for array in inputs))

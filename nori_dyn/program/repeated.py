@@ -11,7 +11,7 @@ Source: docs/design.md, 4.8; own derivation otherwise (tests/unit/program/test_r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ SHORT = 24
 """Statements up to which any two neighbours that repeat are joined; longer ones where most of either stand together."""
 
 STATEMENT, TURN, INPUT, CONSTANT, NONE = range(5)
-"""What an operand is: another statement, a sine or cosine, an input, a constant, or none."""
+"""What an operand is: another statement, a sine, cosine or number of a quaternion, an input, a constant, or none."""
 
 _KINDS = np.full(max(Op) + 1, STATEMENT)
 _KINDS[[Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS]] = CONSTANT, INPUT, TURN, TURN
@@ -54,14 +54,21 @@ class Statements:
     refs: Indices
 
     @staticmethod
-    def of(graph: Graph, nodes: Sequence[int]) -> Statements:
-        """Return the statements of some nodes, each after those that it reads."""
+    def of(graph: Graph, nodes: Sequence[int], turns: Collection[int] = ()) -> Statements:
+        """Return the statements of some nodes, each after those that it reads.
+
+        Args:
+            graph: the expressions.
+            nodes: the nodes.
+            turns: inputs that lie where sines and cosines do.
+        """
         every = np.array(graph.ops, dtype=np.intp)
         index = np.array(nodes, dtype=np.intp)
         number = np.full(len(graph) + 1, -1, dtype=np.intp)
         number[index] = np.arange(len(index))
         sources = np.array([graph.left, graph.right], dtype=np.intp)[:, index]
         kinds = np.where(sources < 0, NONE, _KINDS[every[sources]])
+        kinds[np.isin(sources, list(turns))] = TURN
         return Statements(every[index], kinds, np.where(kinds == STATEMENT, number[sources], sources))
 
     def __len__(self) -> int:

@@ -8,20 +8,18 @@ loops; values that it leaves to a block are put where that block expects them.
 Source: docs/design.md, 4.8; own derivation (tests/unit/program/test_repeated.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from nori_dyn.algebra.expressions import Expr, Op
-from nori_dyn.program.c_writer import CHUNK, Writer
-from nori_dyn.program.job import FORMATS, Job, Notation
+from nori_dyn.algebra.expressions import Op
 from nori_dyn.program.packs import Packing
+from nori_dyn.program.program import Program
 from nori_dyn.program.repeated import CONSTANT, INPUT, NONE, STATEMENT, TURN, Form, Statements, repeated_forms
-from nori_dyn.program.straight_line import n_statements
+from nori_dyn.program.statements import FORMATS, n_statements
+from nori_dyn.program.writer import CHUNK, PARAMETERS, Writer
 from nori_dyn.typing import Floats, Indices
 
 LARGE = 120_000
@@ -69,68 +67,55 @@ class Loop:
     constants: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
 
-def writer_of(job: Job, notation: Notation, large: int = LARGE, angles: Sequence[int] = ()) -> Writer:
-    """Return what lays a job out: with loops where it is large and they make its text much shorter.
+def writer_of(
+    program: Program,
+    lanes: int = 1,
+    padding: int = 1,
+    large: int = LARGE,
+    prefix: str = "",
+    angles: Sequence[int] = (),
+) -> Writer:
+    """Return what lays a program out: with loops where it is large and they make its text much shorter.
 
     Args:
-        job: what to compute.
-        notation: how statements refer to inputs, `in[0]`, ..., and outputs, `out[0]`, ...
+        program: what to compute.
+        lanes: see `Writer`.
+        padding: see `Writer`.
         large: statements that loops have to save.
-        angles: those that come first, whether they are needed or not.
+        prefix: see `Writer`.
+        angles: see `Writer`.
     """
-    if job.rows is not None:
-        return Writer(job, notation)
-    straight = n_statements(job.graph, job.graph.reachable(_targets(job)))
-    if straight >= large:
-        found = RepeatedWriter(job, notation, angles)
-        if found.n_written <= min(SHRINKS * straight, straight - large):
-            return found
-    return Writer(job, notation, angles=angles)
-
-
-def _kept(job: Job) -> list[Expr]:
-    """Return what must be in the workspace at the end, for the residual."""
-    rows = [row for equation in job.equations for row in equation]
-    return [b for b, _ in rows] + [entry for _, terms in rows for entry, _ in terms]
-
-
-def _targets(job: Job) -> list[Expr]:
-    return [*job.pivots, *job.steps, *job.outputs, *job.again[0], *job.again[1], *_kept(job)]
+    if program.rows is None:
+        straight = n_statements(program.graph, program.graph.reachable([x for part in program.parts for x in part]))
+        if straight >= large:
+            found = RepeatedWriter(program, padding, prefix, angles)
+            if found.n_written <= min(SHRINKS * straight, straight - large):
+                return found
+    return Writer(program, lanes, padding, prefix, angles)
 
 
 class RepeatedWriter(Writer):
-    """Lays a job out with a loop for each form of blocks that repeat.
+    """Lays a program out with a loop for each form of blocks that repeat.
 
     Attributes:
         n_written: statements in the text.
         loops: the loops.
 
-    Args:
-        job: what to compute.
-        notation: as for `writer_of`.
+    Args: as `Writer`.
     """
 
-    def __init__(self, job: Job, notation: Notation, angles: Sequence[int] = ()) -> None:
-        self.job, self._notation, self.packing = job, notation, Packing()
-        graph = job.graph
-        kept = _kept(job)
-        self._guarded = (*job.pivots, *job.steps, *job.again[1])
-        first = graph.reachable([*job.pivots, *job.steps, *job.outputs, *kept])
+    def __init__(self, program: Program, padding: int = 1, prefix: str = "", angles: Sequence[int] = ()) -> None:
+        self._begin(program, padding, prefix, None)
+        self.packing, graph, by = Packing(), program.graph, program.refinement
+        kept = program.of_equations
+        first = graph.reachable([*program.pivots, *by.steps, *program.outputs, *kept])
         already = set(first)
-        second = [i for i in graph.reachable([x for part in job.again for x in part]) if i not in already]
+        second = [i for i in graph.reachable([*by.twice, *by.further]) if i not in already]
         self._nodes = [i for i in (*first, *second) if graph.ops[i] in FORMATS]
         self._number = {i: s for s, i in enumerate(self._nodes)}
         self._n_first = sum(graph.ops[i] in FORMATS for i in first)
-        self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
         turns = [i for i in (*first, *second) if graph.ops[i] in (Op.SIN, Op.COS)]
-        self.angles = list(dict.fromkeys([*angles, *sorted({self._input_place[graph.left[i]] for i in turns})]))
-        slots = {angle: k for k, angle in enumerate(self.angles)}
-        self._slot = {
-            i: (0 if graph.ops[i] is Op.SIN else len(self.angles)) + slots[self._input_place[graph.left[i]]]
-            for i in turns
-        }
-        self.first_pivot = 2 * len(self.angles)
-        self.n_work = self.first_pivot + len(self._guarded)
+        self._place_sines(turns, [*angles, *sorted({self._input_place[graph.left[i]] for i in turns})])
         self._chunk: dict[int, int] = {}
         self.chunk_numbers = range(1), range(1, 1 + bool(second))
         self.rows, self.calls = "", ["chunk0"]
@@ -142,18 +127,18 @@ class RepeatedWriter(Writer):
     def _places_given(self) -> dict[int, list[tuple[str, int]]]:
         """Return where values have to go, by node: outputs and what is guarded."""
         places: dict[int, list[tuple[str, int]]] = {}
-        for outputs in (self.job.outputs, self.job.again[0]):
-            for k, output in enumerate(outputs):
-                again = outputs is not self.job.outputs
-                if not again or self._number.get(output.index, -1) >= self._n_first:
-                    places.setdefault(output.index, []).append((OUT, k))
+        for k, output in enumerate(self.program.outputs):
+            places.setdefault(output.index, []).append((OUT, k))
+        for k, output in enumerate(self.program.refinement.twice):
+            if self._number.get(output.index, -1) >= self._n_first:
+                places.setdefault(output.index, []).append((OUT, k))
         for k, guarded in enumerate(self._guarded):
             places.setdefault(guarded.index, []).append((WORK, self.first_pivot + k))
         return places
 
     def _find_loops(self) -> None:
         """Find what repeats, and cut the rest into pieces."""
-        self._statements = statements = Statements.of(self.job.graph, self._nodes)
+        self._statements = statements = Statements.of(self.program.graph, self._nodes, self._quaternion_slot)
         roles = np.zeros(len(statements), dtype=np.intp)
         numbers: dict[tuple[str, ...], int] = {(): 0}
         for i, places in self._given_places.items():
@@ -209,12 +194,13 @@ class RepeatedWriter(Writer):
         form = loop.form
         places = np.zeros(form.reads.shape, dtype=np.intp)
         arrays = np.full(len(form.kinds), WORK, dtype=object)
+        slots = self._slot | self._quaternion_slot
         for n, kind in enumerate(form.kinds.tolist()):
             nodes = form.reads[:, n].tolist()
             if kind == STATEMENT:
                 places[:, n] = self._home[form.reads[:, n]]
             elif kind == TURN:
-                places[:, n] = [self._slot[i] for i in nodes]
+                places[:, n] = [slots[i] for i in nodes]
             elif kind == INPUT:
                 arrays[n], places[:, n] = IN, [self._input_place[i] for i in nodes]
         loop.read_names = self._constant_names(loop)
@@ -229,7 +215,7 @@ class RepeatedWriter(Writer):
 
     def _constant_names(self, loop: Loop) -> list[str]:
         """Return the names of the constants that a block reads, others left empty; keep those that differ."""
-        form, values = loop.form, self.job.graph.values
+        form, values = loop.form, self.program.graph.values
         names = [""] * len(form.kinds)
         differing: list[Floats] = []
         for n in np.flatnonzero(form.kinds == CONSTANT).tolist():
@@ -273,24 +259,24 @@ class RepeatedWriter(Writer):
         return len(loop.sources) - 1
 
     def _value(self, k: int, op: int, operands: Sequence[str]) -> str:
-        return f"const {self._notation.real} t{k} = {FORMATS[Op(op)].format(*operands, root=self._notation.root)};"
+        return f"const real t{k} = {FORMATS[Op(op)].format(*operands)};"
 
     def _loop_text(self, number: int, loop: Loop) -> str:
         """Return the tables of a loop, and its function."""
-        form, real, own = loop.form, self._notation.real, self._notation.prefix
+        form, own = loop.form, self._prefix
         at = np.array([source.start for source in loop.sources], dtype=np.intp).T.reshape(len(form), -1)
         lines = [f"static const int {own}at{number}[] = {{{', '.join(map(str, at.ravel().tolist())) or '0'}}};"]
         numbers = ", ".join(map(repr, loop.constants.ravel().tolist())) or "0"
         lines.append(f"static const double {own}k{number}[] = {{{numbers}}};")
-        lines.append(f"static void {own}loop{number}(int first, int end, {self._notation.parameters}) {{")
+        lines.append(f"static void {own}loop{number}(int first, int end, {PARAMETERS}) {{")
         lines.append("for (int b = first; b < end; ++b) {")
         lines.append(f"const int *const at = {own}at{number} + {at.shape[1]} * b;")
         lines.append(f"const double *const k = {own}k{number} + {loop.constants.shape[1]} * b;")
         left_at = {name.partition("[")[0] for names in loop.left_names.values() for name in names}
         for n, source in enumerate(loop.sources):
             const = "" if f"s{n}" in left_at else "const "
-            lines.append(f"{const}{real} *const s{n} = {source.array} + at[{n}];")
-        lines.append(f"{real} *restrict const own = w + ({loop.arena} + {len(loop.exported)} * b);")
+            lines.append(f"{const}real *const s{n} = {source.array} + at[{n}];")
+        lines.append(f"real *restrict const own = w + ({loop.arena} + {len(loop.exported)} * b);")
         left = {k: [f"own[{place}]"] for place, k in enumerate(loop.exported.tolist())}
         for k, names in loop.left_names.items():
             left.setdefault(k, []).extend(names)
@@ -303,9 +289,9 @@ class RepeatedWriter(Writer):
 
     def _piece_text(self, number: int, piece: Indices) -> str:
         """Return the function of statements that do not repeat."""
-        graph, statements = self.job.graph, self._statements
-        before = self._notation.rarely if piece[0] >= self._n_first else self._notation.straight
-        lines = [f"{before}static void {self._notation.prefix}piece{number}({self._notation.parameters}) {{"]
+        graph, statements = self.program.graph, self._statements
+        before = "RARELY" if piece[0] >= self._n_first else "STRAIGHT"
+        lines = [f"{before} static void {self._prefix}piece{number}({PARAMETERS}) {{"]
         here = {s: k for k, s in enumerate(piece.tolist())}
         for s, k in here.items():
             i = self._nodes[s]
@@ -329,7 +315,7 @@ class RepeatedWriter(Writer):
         for number, piece in enumerate(self._pieces):
             yield self._piece_text(number, piece)
         calls: list[list[str]] = [[], []]
-        prefix = self._notation.prefix
+        prefix = self._prefix
         steps = [(int(piece[0]), -1, number) for number, piece in enumerate(self._pieces)]
         steps = sorted([*steps, *self._blocks])
         at = 0
@@ -352,9 +338,9 @@ class RepeatedWriter(Writer):
             if i not in self._number and not self._is_written_once(i):
                 calls[0].extend(self._fills(i, [f"{array}[{place}]" for array, place in places]))
         for number in range(self.n_chunks):
-            rarely = self._notation.rarely if number else ""
+            rarely = "RARELY " if number else ""
             body = "\n".join(calls[number])
-            yield f"{rarely}static void {prefix}chunk{number}({self._notation.parameters}) {{\n{body}\n}}"
+            yield f"{rarely}static void {prefix}chunk{number}({PARAMETERS}) {{\n{body}\n}}"
 
 
 def _rigid(places: Indices) -> list[Indices]:

@@ -6,16 +6,12 @@ some tens of kinds of rows, whatever the robot, so that the code is small and qu
 Source: docs/design.md, 4.8 and 5.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
 from nori_dyn.algebra.expressions import Expr
-
-Row: TypeAlias = tuple[Expr, tuple[tuple[Expr, int], ...]]
-"""A row of D d + b: b, and each entry with the place of its unknown among the outputs."""
+from nori_dyn.program.program import Row
 
 ONE, MINUS, NUMBERS, WORK, IN = "1", "-1", "numbers", "w", "in"
 KINDS = (ONE, MINUS, NUMBERS, WORK, IN)
@@ -25,29 +21,6 @@ NOTHING = ""
 """What b is where it is zero for every state."""
 
 Kind: TypeAlias = tuple[str, tuple[int, ...]]
-
-FUNCTION = """
-STRAIGHT static void check(const real *restrict in, const real *restrict w, const real *restrict out,
-                           real *worst, real *taint) {{
-    real error[{n}], size[{n}], r, m, p;
-    flag strange = (flag){{0}};
-    const {type} *at = terms;
-    for (int k = 0; k < {n}; ++k) {{
-        error[k] = (real){{0}};
-        size[k] = (real){{0}} + DBL_MIN;
-    }}
-{loops}
-    for (int k = 0; k < {n}; ++k) *worst = MAX(error[k] / size[k], *worst);
-    *taint = TAINT(strange);
-}}
-"""
-LOOP = """\
-    for (int k = 0; k < {rows}; ++k, at += {step}) {{
-{lines}
-        error[at[0]] = MAX(MAG(r), error[at[0]]);
-        size[at[0]] = MAX(m, size[at[0]]);
-        strange |= STRANGE(m);
-    }}"""
 
 
 class Tables:
@@ -88,9 +61,7 @@ class Tables:
 
 
 def residual_source(equations: Sequence[Sequence[Row]], place: Callable[[Expr], tuple[str, float]]) -> str:
-    """Return `check`, which compares each equation of D d + b with the size of its terms.
-
-    It leaves the largest ratio in `worst`, and nan in `taint` where a term is not finite. Nothing without equations.
+    """Return the C of `check`, see c/residual.h; nothing without equations.
 
     Args:
         equations: the rows of each equation.
@@ -102,21 +73,18 @@ def residual_source(equations: Sequence[Sequence[Row]], place: Callable[[Expr], 
     kinds = sorted(tables.rows)
     terms = [*chain(*(chain(*tables.rows[kind]) for kind in kinds))]
     kind_of_number = "unsigned short" if max(terms, default=0) < 1 << 16 else "int"
-    loops = (LOOP.format(rows=len(tables.rows[k]), step=len(tables.rows[k][0]), lines=_lines(k)) for k in kinds)
+    loops = (f"LOOP({len(tables.rows[k])}, {len(tables.rows[k][0])}, {' '.join(_statements(*k))})" for k in kinds)
     return (
+        f"typedef {kind_of_number} place;\n"
         f"static const double numbers[] = {{{', '.join(map(repr, tables.numbers)) or '0'}}};\n"
-        f"static const {kind_of_number} terms[] = {{{', '.join(map(str, terms)) or '0'}}};\n"
-        + FUNCTION.format(n=len(equations), type=kind_of_number, loops="\n".join(loops))
+        f"static const place terms[] = {{{', '.join(map(str, terms)) or '0'}}};\n"
+        f"#define N_EQUATIONS {len(equations)}\n"
+        "#define ROWS(LOOP) \\\n    " + " \\\n    ".join(loops) + '\n#include "residual.h"\n'
     )
 
 
-def _lines(kind: Kind) -> str:
-    """Return the statements of a row: r is what its terms add up to, m what their sizes do."""
-    array, counts = kind
-    return "\n".join(f"        {line}" for line in _statements(array, counts))
-
-
 def _statements(array: str, counts: Sequence[int]) -> Iterator[str]:
+    """Yield the statements of a row: r is what its terms add up to, m what their sizes do."""
     yield f"r = (real){{0}}{f' + {array}[at[1]]' if array else ''}; m = MAG(r);"
     at = 2 if array else 1
     for factor, count in zip(KINDS, counts, strict=True):

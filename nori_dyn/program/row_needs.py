@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.algebra.rows import Combination, Mapped, Nodes, RowsMade
-from nori_dyn.program.straight_line import GIVEN
+from nori_dyn.program.statements import GIVEN
 
 BLOCK = 8
 """Columns of a block: a cache line, one vector of AVX-512, two of AVX2."""

@@ -20,7 +20,7 @@ from nori_dyn.model.limbs import Limbs
 from nori_dyn.program.packs import find_packs, in_lanes
 from nori_dyn.program.row_needs import BLOCK, TERM, NeededRows, bits, blocks
 from nori_dyn.program.schedule import schedule
-from nori_dyn.program.straight_line import GIVEN, n_statements
+from nori_dyn.program.statements import GIVEN, n_statements
 
 ALL = (1 << BLOCK) - 1
 """The columns of a block, as bits."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nori_dyn.algebra.expressions import Graph
-from nori_dyn.program.job import FORMATS
 from nori_dyn.program.row_needs import BLOCK
 from nori_dyn.program.row_plan import Loop, Operation, Phase, RowPlan
+from nori_dyn.program.statements import FORMATS
 
 PIECE = 600
 """Instructions a function, about: compilers are more than linear in the size of one."""
@@ -20,17 +20,6 @@ ONE = 1
 
 SUMS = 8
 """Terms that are added up one after the other; more are added up apart, as each addition waits for the one before."""
-
-HEAD = """
-typedef double columns __attribute__((vector_size(8 * LANES), may_alias));
-#define B(place) (*(columns *)(w + (place) + k))
-#if LANES == {block}
-#define PARTS const int k = 0;
-#else
-#define PARTS for (int k = 0; k < {block}; k += LANES)
-#endif
-#define OUT(place, from) memcpy(out + (place), w + (from), {bytes})
-"""
 
 
 def rows_source(
@@ -45,7 +34,7 @@ def rows_source(
         outputs: which node each output is, of those that are elements of rows.
         kept: which node goes to each place of the workspace, of those that are elements of rows.
     """
-    text = HEAD.format(bytes=8 * BLOCK, block=BLOCK)
+    text = f'#define BLOCK {BLOCK}\n#include "rows.h"\n'
     names: list[list[str]] = []
 
     def where(i: int) -> int:

@@ -21,9 +21,10 @@ from nori_dyn.planning.outputs import Output, determined_outputs, output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.planning.sensitivity import directions_of, sensitivities
-from nori_dyn.program.backends.base import PIVOT_LIMIT, STEP_LIMIT, Guards, pivot_guards
+from nori_dyn.program.backends.base import Guards, pivot_guards
 from nori_dyn.program.hybrid import HybridReadings
 from nori_dyn.program.layout import output_parts, sums_of
+from nori_dyn.program.limits import PIVOT_LIMIT, STEP_LIMIT
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Array
 

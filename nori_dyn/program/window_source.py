@@ -14,20 +14,8 @@ Source: see `filtering.square_root`, whose `smoothed` it agrees with: both are t
 
 from __future__ import annotations
 
-from nori_dyn.program.filter_source import FilterShape
-from nori_dyn.program.filter_step import TickShape, tick_source
-from nori_dyn.program.window_template import RUN, WINDOW
-
-DECLARED_RUN = (
-    RUN
-    + """
-void go_on_and_keep(tick *now, double dt);
-void forward(const tick *now, const run *at);
-void covariances(const run *at);
-ptrdiff_t backward(const run *at, double *mean, double *covariance);
-"""
-)
-"""What a caller sees beside `tick`."""
+from nori_dyn.program.filter_source import FilterShape, defined
+from nori_dyn.program.filter_step import TickShape, tick_numbers
 
 
 def n_kept(shape: FilterShape, lanes: int) -> int:
@@ -43,11 +31,11 @@ def n_room(shape: FilterShape, lanes: int) -> int:
 
 
 def window_source(shape: TickShape, lanes: int) -> str:
-    """Return the C of a tick that steps back, and of runs: `forward`, `covariances`, `backward`, beside `tick_source`.
+    """Return the C of a tick that steps back, and of runs, see c/window.h: `forward`, `covariances`, `backward`.
 
     Args:
         shape: what it has to know.
-        lanes: see `filter_source`.
+        lanes: see `filter_numbers`.
     """
     sizes = {"N_KEPT": n_kept(shape.steps, lanes), "N_ROOM": n_room(shape.steps, lanes)}
-    return tick_source(shape, lanes) + "".join(f"#define {name} {size}\n" for name, size in sizes.items()) + WINDOW
+    return f'{tick_numbers(shape, lanes)}{defined(sizes)}#include "window.h"\n'

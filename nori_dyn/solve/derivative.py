@@ -10,9 +10,9 @@ import numpy as np
 
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import are_comparable
 from nori_dyn.program.backends.fresh_derivative import FreshDerivative
 from nori_dyn.program.functions import CompiledFunction, Watch, unwatched
+from nori_dyn.program.kernel.numpy import are_comparable
 from nori_dyn.program.sensitivity import Derivatives
 from nori_dyn.system.inputs import checked_state, checked_states
 from nori_dyn.typing import Floats
@@ -78,7 +78,7 @@ class EstimateDerivative(CompiledFunction):
             SingularSystemError: the system is singular at this state.
         """
         state = checked_state(self.system, *self._given(args, kwargs), "refuse")
-        if self.system.is_weighted and not are_comparable(self.system, state[-1]):
+        if self.system.is_weighted and not are_comparable(state[-1], self.system.n_noise_weights):
             return self._formed(self._afresh(state, "this state"))
         return super().__call__(*state)
 
@@ -94,7 +94,7 @@ class EstimateDerivative(CompiledFunction):
         states = checked_states(self.system, *self._given(args, kwargs), "refuse")
         found = super().batch(*states, threads=threads, order=order, out=out)
         if self.system.is_weighted:
-            for k in np.flatnonzero(~are_comparable(self.system, states[-1])).tolist():
+            for k in np.flatnonzero(~are_comparable(states[-1], self.system.n_noise_weights)).tolist():
                 own = self._formed(self._afresh([array[k] for array in states], f"state {k} of {len(found[0])}"))
                 for array, values in zip(found, own, strict=True):
                     array[k] = values

@@ -14,10 +14,11 @@ from nori_dyn.errors import InputError, NoriWarning, UnknownNameError
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.planning.diagnosis import singular_at
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import RCOND_LIMIT, Status
+from nori_dyn.program.backends.base import Status
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.registry import make_backend
 from nori_dyn.program.functions import Watch, unwatched
+from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.remade import Remade
 from nori_dyn.solve.estimate import Estimate, Layout
 from nori_dyn.solve.plausibility.motion import degrees

@@ -14,7 +14,7 @@ from nori_dyn.planning.planner import make_plan
 from nori_dyn.program import repeated_writer
 from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends.native import NativeBackend
-from nori_dyn.program.c_source import c_source
+from nori_dyn.program.emit import Target, emit
 from nori_dyn.system.builder import System
 from tests import covering as arrays
 from tests.compilers import needs_compiler
@@ -213,7 +213,7 @@ N = 24
 @pytest.mark.parametrize("branching", [1.0, 2.0])
 def test_many_links_agree_with_pinocchio(branching, monkeypatch):
     monkeypatch.setattr(repeated_writer, "SHRINKS", np.inf)
-    monkeypatch.setattr(native_module, "c_source", partial(c_source, large=0))
+    monkeypatch.setattr(native_module, "emit", partial(emit, large=0))
     tree = nd.autotree(N, branching, 1.5)
     model, _, q_order, v_order = in_pinocchio(tree)
     data = model.createData()
@@ -230,7 +230,7 @@ def test_many_links_agree_with_pinocchio(branching, monkeypatch):
     for problem, (output, expected, tolerance) in cases.items():
         plan = make_plan(nd.System(tree, nd.sensors(problem)), [output], ordering="recursive")
         backend = NativeBackend(plan)
-        assert "loop0" in backend._source.single
+        assert "loop0" in backend.unit(Target.ONE_STATE).text
         solution = backend.solve(q, qd, x)
         assert not solution.fell_back
         assert_close(solution.values, expected[v_order], tolerance)

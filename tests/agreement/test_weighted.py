@@ -7,9 +7,9 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import InputError, SingularSystemError, SystemShapeError
-from nori_dyn.program.backends.base import STEP_LIMIT
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.usual import LARGEST_READING
+from nori_dyn.program.limits import STEP_LIMIT
 from tests.least_squares import constrained_least_squares
 from tests.robots import load
 from tests.systems import ACCELERATIONS, sensor_set

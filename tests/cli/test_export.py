@@ -6,7 +6,7 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.program.compiler import find_compiler
-from tests.exported import checked, compile_c
+from tests.exported import checked, compile_c, written
 from tests.systems import sensor_set
 from tests.words import plain
 
@@ -22,12 +22,10 @@ def chain(tmp_path):
 def test_it_writes_code_that_runs(told, chain, tmp_path):
     out = tmp_path / "out"
     output = told("export", chain, "--lang", "c", "--out", out, "--name", "chain")
-    assert sorted(os.listdir(out)) == ["CMakeLists.txt", "chain.c", "chain.h", "chain.hpp", "main.c"]
+    assert sorted(os.listdir(out)) == ["CMakeLists.txt", "chain.c", "chain.h", "chain.hpp", "main.c", "nori_dyn"]
     assert "chain_solve" in output
     assert "chain.h says how to call it" in plain(output)
-    assert nd.Plan.load(chain).export(tmp_path / "python", name="chain").files == {
-        path.name: path.read_text() for path in out.iterdir()
-    }
+    assert nd.Plan.load(chain).export(tmp_path / "python", name="chain").files == written(out)
     if find_compiler() is not None:
         compile_c("-o", tmp_path / "example", out / "chain.c", out / "main.c", "-lm")
         assert "qdd[2] = " in checked([tmp_path / "example"])
@@ -39,7 +37,7 @@ def test_figures_as_json_of_an_export_that_replaces_an_earlier_one(run, figures,
     assert (found["name"], found["lang"]) == ("autotree_3_1_0_1", "c")
     assert found["inputs"] == {"q": 3, "qd": 3, "y": 3}
     assert found["outputs"] == {"qdd": [3], "f_link2": [6]}
-    assert found["files"] == {path.name: path.stat().st_size for path in (tmp_path / "out").iterdir()}
+    assert found["files"] == {file: len(text) for file, text in written(tmp_path / "out").items()}
     assert found["cost"]["total"] > 50
     assert found["cost"]["divisions"] >= found["guarded_pivots"] >= 1
     assert found["sines_and_cosines"] == 4

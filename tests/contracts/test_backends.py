@@ -16,9 +16,10 @@ from nori_dyn.planning.orderings.registry import ORDERINGS
 from nori_dyn.planning.orderings.umfpack import has_umfpack
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan, make_plan
-from nori_dyn.program.backends.base import RCOND_LIMIT, Backend, Status
+from nori_dyn.program.backends.base import Backend, Status
 from nori_dyn.program.backends.registry import BACKENDS, make_backend
 from nori_dyn.program.compiler import find_compiler
+from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.system.builder import System
 from nori_dyn.system.variables import VariableKey
 from tests import covering

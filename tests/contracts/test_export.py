@@ -13,7 +13,7 @@ from nori_dyn.model.synthetic import autotree
 from nori_dyn.system.builder import System
 from tests.compilers import needs_compiler
 from tests.contracts.test_backends import TwoReadings, singular_tree
-from tests.exported import Exported, listed, needs_cpp, needs_nm
+from tests.exported import Exported, listed, needs_cpp, needs_nm, write_files
 from tests.robots import load
 from tests.systems import FORWARD, INVERSE, hybrid, random_states, sensor_set
 from tests.tolerances import EXACT, SAME_PROGRAM, assert_close
@@ -106,8 +106,7 @@ def test_it_stands_alone(name, compiled, tmp_path):
     """It has no data that is written, and calls four functions; the example runs, compiled in the plainest way."""
     made = compiled(name)
     plain = made._replace(folder=tmp_path)
-    for file, text in made.export.files.items():
-        (tmp_path / file).write_text(text)
+    write_files(made.export.files, tmp_path)
     plain.objects("-O0")
     public = {"init", "solve", "status_text"} | ({"default_weights"} if planned(name).system.is_weighted else set())
     for defined, needed in (made.symbols(), plain.symbols()):
@@ -138,7 +137,7 @@ def test_a_program_in_cpp_uses_it(compiled, tmp_path):
 def test_without_vectors_it_is_the_same(compiled, tmp_path):
     plain = Exported.of(planned("legs"), tmp_path, "-DIT_NO_VECTORS", name="it")
     source = (tmp_path / "it.c").read_text()
-    assert "vector_size" in source
+    assert "const v2 " in source or "const v4 " in source
     assert "!defined(IT_NO_VECTORS)" in source
     for state in zip(*states("legs"), strict=True):
         (status, expected), (other, found) = compiled("legs").solve(*state), plain.solve(*state)

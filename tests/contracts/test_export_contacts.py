@@ -11,7 +11,7 @@ from nori_dyn.errors import PlanError
 from nori_dyn.program.export.files import c_set_export
 from tests.compilers import needs_compiler
 from tests.contracts.test_export import INPUT_NOT_FINITE, NEGATIVE_WEIGHT, OK, UNPLANNED_CONTACTS
-from tests.exported import Exported, listed, needs_cpp
+from tests.exported import Exported, listed, needs_cpp, written
 from tests.tolerances import SAME_PROGRAM, assert_close
 
 pytestmark = needs_compiler
@@ -148,7 +148,7 @@ def test_the_example_runs_and_so_does_a_program_in_cpp(made, tmp_path):
 
 def test_a_plan_set_exports_itself(planned, tmp_path):
     made = planned.export(tmp_path / "out", name="two")
-    assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == dict(made.files)
+    assert written(tmp_path / "out") == dict(made.files)
     assert len(made.routines) == len(planned.states)
     assert made.inputs["y"] == len(planned.measurement_names)
 

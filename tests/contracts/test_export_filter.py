@@ -18,7 +18,7 @@ from tests.contracts.test_export import (
     QUATERNION_NOT_UNIT,
     UNPLANNED_CONTACTS,
 )
-from tests.exported import Exported, checked, needs_cmake, needs_cpp, needs_nm, read
+from tests.exported import Exported, checked, needs_cmake, needs_cpp, needs_nm, read, written
 from tests.robots import load
 from tests.tolerances import SOLVED, assert_close
 from tests.trees import on_a_free_base
@@ -357,7 +357,7 @@ def test_an_export_of_the_plan_takes_its_place_and_back(tmp_path):
     planned("contacts").export(tmp_path, name="it")
     assert {path.name for path in tmp_path.iterdir()} & {"it_parts.h", "it_state_tip_tick.c"} == set()
     of.export(tmp_path, name="it")
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict(made.files)
+    assert written(tmp_path) == dict(made.files)
 
 
 @needs_cmake

@@ -174,6 +174,7 @@ def driver_program(source: str, export: CExport, peers: Sequence[Path], folder: 
         CompilerError: it cannot be compiled.
     """
     for file, text in {**export.files, "main.cpp": source}.items():
+        (folder / file).parent.mkdir(exist_ok=True)
         (folder / file).write_text(text)
     command, program = cpp_command(), folder / "driver"
     own = needed_compiler("the comparison with C++").command

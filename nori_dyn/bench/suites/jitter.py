@@ -22,6 +22,7 @@ from nori_dyn.bench.suites.base import Cases, Options, Suite
 from nori_dyn.bench.suites.tick import planned
 from nori_dyn.bench.tables import figure_tables
 from nori_dyn.errors import CompilerError
+from nori_dyn.io.export import write_folder
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_export
 from nori_dyn.tables.progress import Progress
@@ -158,8 +159,7 @@ def _from_c(made: Plan, state: Floats, n: int) -> tuple[NDArray[np.int64], int]:
     code = c_export(made, "jitter")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for file, text in {**code.files, "main.c": MAIN.format(name="jitter")}.items():
-            (folder / file).write_text(text)
+        write_folder(folder, {**code.files, "main.c": MAIN.format(name="jitter")})
         (folder / "inputs").write_bytes(state.tobytes())
         program = folder / "program"
         sources = [str(folder / "main.c"), str(folder / "jitter.c")]

@@ -14,29 +14,11 @@ from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
 from nori_dyn.planning.static_elimination import Guard
+from nori_dyn.program.limits import PIVOT_LIMIT, RCOND_LIMIT
 from nori_dyn.program.lowering import SolutionProgram
 from nori_dyn.system.builder import System
 from nori_dyn.tables import Document, Facts, Shown, number
 from nori_dyn.typing import Booleans, Floats, Indices
-
-RCOND_LIMIT = 1e-13
-"""Smallest rcond: below it rounding of the entries alone may change an unknown by a thousandth, and the system counts
-as singular at this state."""
-
-PIVOT_LIMIT = 1e-4
-"""A pivot this much smaller than over the ensemble makes a state suspicious: it is factorised afresh. On real robots
-that is a state in a thousand; at 1e-7, errors of 4e-6 went through."""
-
-RESIDUAL_LIMIT = 1e-12
-"""So does a residual above this."""
-
-STEP_LIMIT = 3e-9
-"""So does a last step of refinement above this share of an unknown, or of its usual size. What is off after a step is
-what was off before, times the error of the factors: less than the step itself."""
-
-WEIGHT_SPREAD = 1e14
-"""So do weights of sensors that span a larger ratio: of the lightest reading no digit is left beside the heaviest, and
-refinement with factors that have lost it sees nothing."""
 
 PIVOT_STATES = 32
 """Number of random states that tell the usual size of each pivot."""
@@ -177,25 +159,6 @@ class Backend(Protocol):
         """Return a function that solves the state in one array (q, qd, y, weights) and writes the unknowns."""
 
 
-def copying_ticker(backend: Backend, plan: EliminationPlan, state: Floats, values: Floats) -> Callable[[], Status]:
-    """Return a ticker made of `solve`, for backends without one of their own."""
-    parts = state_parts(plan, state)
-
-    def tick() -> Status:
-        solution = backend.solve(*parts)
-        values[:] = solution.values
-        return Status.of(solution, find_wrong_input(plan.system, parts))
-
-    return tick
-
-
-def are_comparable(system: System, weights: Floats) -> Booleans:
-    """Return whether weights (..., n_weights) of sensors span no more than `WEIGHT_SPREAD`, those of 0 left out."""
-    weights = weights[..., system.n_noise_weights :]  # that of an equation of motion may be as good as infinite
-    least = np.where(weights > 0, weights, np.inf).min(axis=-1, initial=np.inf)
-    return np.asarray(weights.max(axis=-1, initial=0.0) <= WEIGHT_SPREAD * least)
-
-
 def find_wrong_input(system: System, state: Sequence[Floats]) -> str:
     """Return which number of a state is not finite, or which weight below zero; nothing where none is."""
     for name, array in zip(system.input_sizes, state, strict=True):
@@ -206,20 +169,6 @@ def find_wrong_input(system: System, state: Sequence[Floats]) -> str:
         k = int(np.argmax(state[-1] < 0))
         return f"the weight of '{system.weight_names[k]}' is {state[-1][k]:g}, below zero"
     return ""
-
-
-def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: Indices) -> Floats:
-    """Return the largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation.
-
-    Args:
-        D_d: D d (rows, ...).
-        magnitude: |D| |d| (rows, ...).
-        b: b (rows, ...).
-        blocks: the first row of each equation.
-    """
-    worst = np.maximum.reduceat(np.abs(D_d + b), blocks, axis=0)
-    scale = np.maximum.reduceat(magnitude + np.abs(b), blocks, axis=0)
-    return np.asarray(np.max(np.where(worst == 0, 0.0, worst / np.where(scale == 0, 1.0, scale)), axis=0))
 
 
 def equation_starts(plan: EliminationPlan) -> Indices:
@@ -257,18 +206,18 @@ def pivot_ensemble(plan: EliminationPlan) -> list[Floats]:
     return [*states, np.tile(system.weights, (PIVOT_STATES, 1))] if system.is_weighted else states
 
 
-def guard_limits(plan: EliminationPlan, solution: SolutionProgram, sizes: Floats) -> Floats:
+def guard_limits(plan: EliminationPlan, solution: SolutionProgram, pivots: Floats) -> Floats:
     """Return the least size of each guarded pivot, then the usual size of each unknown that has a step.
 
     Args:
         plan: the plan.
         solution: its program.
-        sizes: sizes of the pivots over `pivot_ensemble` (PIVOT_STATES, n_guards).
+        pivots: the pivots over `pivot_ensemble` (PIVOT_STATES, n_guards).
     """
-    usual = np.median(sizes, axis=0) if solution.guards else np.zeros(0)
+    usual = np.median(np.abs(pivots), axis=0) if solution.guards else np.zeros(0)
     given = [guard.least for guard in solution.guards]
     least = np.array([PIVOT_LIMIT * x if own is None else own for x, own in zip(usual, given, strict=True)])
-    if not solution.refines:
+    if not solution.program.refinement.steps:
         return least
     _, natural = natural_scaling(plan.system, plan.symbolic, plan.seed)
     return np.concatenate([least, natural[solution.columns]])

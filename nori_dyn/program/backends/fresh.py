@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from nori_dyn.algebra.matching import structural_rank
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling, sample_entries
-from nori_dyn.program.backends.base import RCOND_LIMIT, equation_starts, find_wrong_input, relative_residual
+from nori_dyn.program.backends.base import equation_starts, find_wrong_input
+from nori_dyn.program.kernel.numpy import relative_residual
+from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.python_source import PythonProgram
-from nori_dyn.program.straight_line import Program
 from nori_dyn.system.optimality import NoisyRow, WeighedRow
 from nori_dyn.typing import Floats
 
@@ -118,7 +119,7 @@ class FreshSolver:
         of_soft = [x for row in soft for x in row.entries.values()]
         outputs = (*entries, *(symbolic.b[k] for k in self.exact), *of_soft, *(row.b for row in soft))
         self._sizes = len(entries), len(self.exact), len(of_soft)
-        self._program = PythonProgram(Program.of(symbolic.inputs, outputs))
+        self._program = PythonProgram(symbolic.inputs, outputs)
 
     @cached_property
     def _natural(self) -> tuple[Floats, Floats]:

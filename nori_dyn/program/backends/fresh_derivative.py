@@ -17,10 +17,9 @@ from nori_dyn.algebra.expressions import Expr, accumulate
 from nori_dyn.planning.bordered import Rates, seeds_of
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.sensitivity import directions_of
-from nori_dyn.program.backends.base import RCOND_LIMIT
 from nori_dyn.program.backends.fresh import FreshSolver
+from nori_dyn.program.limits import RCOND_LIMIT
 from nori_dyn.program.python_source import PythonProgram
-from nori_dyn.program.straight_line import Program
 from nori_dyn.system.trace import SymbolicSystem
 from nori_dyn.typing import Floats
 
@@ -48,7 +47,7 @@ class FreshDerivative:
         self._places = tuple(np.array(list(found), dtype=np.intp).reshape(-1, 2).T)
         self._n_held, self._n_directions = n_held, len(directions)
         inputs = {**symbolic.inputs, "x": (*d, *held)}
-        self._program = PythonProgram(Program.of(inputs, (graph.zero, *found.values())))
+        self._program = PythonProgram(inputs, (graph.zero, *found.values()))
 
     def at(self, *state: Floats) -> tuple[Floats | None, float]:
         """Return the derivatives (n_sums, n_directions) at a state in order, or None if singular; and its rcond.

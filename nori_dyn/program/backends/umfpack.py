@@ -3,8 +3,6 @@
 Source: Nori, remark 4 and section V-D.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -13,21 +11,12 @@ import numpy as np
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
 from nori_dyn.planning.scaling import natural_scaling
-from nori_dyn.program.backends.base import (
-    RESIDUAL_LIMIT,
-    STEP_LIMIT,
-    Solution,
-    Status,
-    are_comparable,
-    copying_ticker,
-    equation_starts,
-    find_wrong_input,
-    relative_residual,
-)
+from nori_dyn.program.backends.base import Solution, Status, equation_starts, find_wrong_input, state_parts
 from nori_dyn.program.backends.factorisation import Umfpack
 from nori_dyn.program.backends.fallback import Fallback
-from nori_dyn.program.kernel.numpy import NumpyKernel
-from nori_dyn.program.straight_line import Program
+from nori_dyn.program.kernel.numpy import are_comparable, relative_residual
+from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT
+from nori_dyn.program.python_source import PythonProgram
 from nori_dyn.typing import Floats
 
 SMALL_PIVOT = 1e-10
@@ -56,7 +45,7 @@ class UmfpackBackend:
         self._columns = output_columns(plan.system, plan.outputs)
         symbolic, self._weighed = plan.symbolic, plan.refined.original_weighed
         readings = [x for row in self._weighed for x in (row.b, row.weight, *row.entries.values())]
-        self._assembly = NumpyKernel(Program.of(symbolic.inputs, (*symbolic.entries, *symbolic.b, *readings)))
+        self._assembly = PythonProgram(symbolic.inputs, (*symbolic.entries, *symbolic.b, *readings))
         self._sizes = len(symbolic.entries), len(symbolic.b)
         self._factorisation = Umfpack(plan)
         self._fallback = Fallback(plan, self._columns)
@@ -70,7 +59,7 @@ class UmfpackBackend:
         return None
 
     def solve(self, *state: Floats) -> Solution:
-        return self._solve_assembled(self._assembly.single(*state), state)
+        return self._solve_assembled(self._assembly.at(*state), state)
 
     def solve_batch(self, *states: Floats, threads: int = 1, out: Floats | None = None) -> Solution:
         N = len(states[0])
@@ -84,12 +73,19 @@ class UmfpackBackend:
         return Solution(values, residual, fell_back, rcond)
 
     def ticker(self, state: Floats, values: Floats) -> Callable[[], Status]:
-        return copying_ticker(self, self._plan, state, values)
+        parts = state_parts(self._plan, state)
+
+        def tick() -> Status:
+            solution = self.solve(*parts)
+            values[:] = solution.values
+            return Status.of(solution, find_wrong_input(self._plan.system, parts))
+
+        return tick
 
     def _solve_assembled(self, assembled: Floats, state: tuple[Floats, ...]) -> Solution:
         values, b, readings = np.split(assembled, np.cumsum(self._sizes))
         is_sound = np.isfinite(assembled).all() and not find_wrong_input(self._plan.system, state)
-        is_sound &= not self._weighed or bool(are_comparable(self._plan.system, state[-1]))
+        is_sound &= not self._weighed or bool(are_comparable(state[-1], self._plan.system.n_noise_weights))
         pivots = self._factorisation.factorise(values) if is_sound else 0.0
         if pivots > 0:
             d, is_sound = self._factorisation.solve(b), False

@@ -8,16 +8,15 @@ leaves the share of rounding where it was. All others are refined.
 Source: docs/design.md, 5.4.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 
 from nori_dyn.algebra.expressions import Op
 from nori_dyn.planning.planner import EliminationPlan
+from nori_dyn.program.backends.base import guard_limits, pivot_ensemble
+from nori_dyn.program.kernel.base import Kernel
 from nori_dyn.program.lowering import SolutionProgram
 from nori_dyn.typing import Booleans, Floats
 
@@ -40,52 +39,39 @@ LARGEST_READING, LARGEST_VELOCITY, LARGEST_WAY = 1e3, 30.0, 10.0
 ANY = sys.float_info.max
 
 
-def usual_states(plan: EliminationPlan, decades: float) -> Iterator[tuple[Floats, ...]]:
-    """Yield random states of a plan: q, qd, y, and weights up to some decades from those of the sensors."""
+def usual_states(plan: EliminationPlan, decades: float) -> list[Floats]:
+    """Return random states of a plan: q, qd, y, and weights up to some decades from those of the sensors (N, ...)."""
     system, rng = plan.system, np.random.default_rng(plan.seed)
-    Q = system.tree.random_configurations(USUAL_STATES, plan.seed)
-    for q in Q:
+    states = []
+    for q in system.tree.random_configurations(USUAL_STATES, plan.seed):
         factors = 10.0 ** rng.uniform(-decades, decades, size=system.n_weights)
-        yield q, rng.normal(size=system.tree.nv), rng.normal(size=system.ny), system.weights * factors
+        states.append((q, rng.normal(size=system.tree.nv), rng.normal(size=system.ny), system.weights * factors))
+    return [np.array(each) for each in zip(*states, strict=True)]
 
 
-def usual_limits(
-    plan: EliminationPlan,
-    solution: SolutionProgram,
-    sizes: Floats,
-    refined: Callable[[Sequence[Floats]], tuple[Floats, Floats]],
-    watched: Callable[[Sequence[Floats]], Floats],
-) -> Floats:
-    """Return the least and the largest of each input of a usual state, then the least size of each watched pivot.
-
-    Where steps are not small enough at any range of weights, no state is usual.
-
-    Args:
-        plan: the plan.
-        solution: its program.
-        sizes: the usual size of each unknown that has a step.
-        refined: solves a state; returns its unknowns and their steps.
-        watched: solves a state without a step; returns the watched pivots.
-    """
-    for decades in DECADES:
-        states = list(usual_states(plan, decades))
-        found = (refined(state) for state in states)
-        if all(np.all(np.abs(steps) <= USUAL_STEP * (np.abs(values) + sizes)) for values, steps in found):
-            least = np.min([np.abs(watched(state)) for state in states], axis=0)
-            return np.concatenate([*_ranges(plan, decades), LEAST_PIVOT * least])
-    return unusual_limits(plan, solution)
+def measured_limits(plan: EliminationPlan, solution: SolutionProgram, kernel: Kernel) -> Floats:
+    """Return what a kernel has to hold states of a plan against, by what it computes at ensembles of them."""
+    n_inputs, n = len(solution.program.scalars), len(solution.guards) + len(solution.program.refinement.steps)
+    own = kernel.limits[n:]  # of usual states
+    kernel.limits[:] = 0.0
+    own[:] = _of_no_state(n_inputs, own)
+    pivots = kernel.observed(*pivot_ensemble(plan)).pivots if solution.guards else np.zeros((0, 0))
+    limits = guard_limits(plan, solution, pivots)
+    sizes = limits[len(solution.guards) :]
+    for decades in DECADES if len(own) else ():
+        states = usual_states(plan, decades)
+        found = kernel.observed(*states)
+        if np.all(np.abs(found.rest[:, : len(sizes)]) <= USUAL_STEP * (np.abs(found.values) + sizes)):
+            own[:] = 0.0
+            own[:n_inputs], own[n_inputs : 2 * n_inputs] = -ANY, ANY
+            least = np.abs(kernel.observed(*states).rest[:, : len(own) - 2 * n_inputs]).min(axis=0)
+            return np.concatenate([limits, *_ranges(plan, decades), LEAST_PIVOT * least])
+    return np.concatenate([limits, _of_no_state(n_inputs, own)])
 
 
-def unusual_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
-    """Return such limits that no state keeps."""
-    n = sum(plan.system.input_sizes.values())
-    return np.concatenate([np.full(n, ANY), np.full(n, -ANY), np.full(len(solution.watched), ANY)])
-
-
-def any_limits(plan: EliminationPlan, solution: SolutionProgram) -> Floats:
-    """Return such limits that every state keeps."""
-    n = sum(plan.system.input_sizes.values())
-    return np.concatenate([np.full(n, -ANY), np.full(n, ANY), np.zeros(len(solution.watched))])
+def _of_no_state(n_inputs: int, limits: Floats) -> Floats:
+    """Return such limits of usual states, as many as these, that no state keeps."""
+    return np.concatenate([np.full(n_inputs, ANY), np.full(n_inputs, -ANY), np.full(len(limits), ANY)])[: len(limits)]
 
 
 def _ranges(plan: EliminationPlan, decades: float) -> tuple[Floats, Floats]:

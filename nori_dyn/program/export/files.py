@@ -16,7 +16,7 @@ from nori_dyn.program.export.header import header
 from nori_dyn.program.export.interface import Field, Interface
 from nori_dyn.program.export.monitor import CMonitor
 from nori_dyn.program.export.names import checked_identifier, default_identifier
-from nori_dyn.program.export.routine import Routine, solving_routine
+from nori_dyn.program.export.routine import OF_PROGRAMS, Routine, copied, solving_routine
 from nori_dyn.program.export.statuses import STATUSES
 from nori_dyn.program.export.text import rendered
 from nori_dyn.typing import Floats
@@ -164,7 +164,7 @@ def _export(
         indices |= interface.contact_bits | interface.state_masks
     return CExport(
         name=name,
-        files={**headers, **code, "main.c": example, "CMakeLists.txt": build},
+        files={**headers, **code, **copied(OF_PROGRAMS), "main.c": example, "CMakeLists.txt": build},
         inputs=interface.input_sizes,
         outputs=interface.output_shapes,
         indices=indices,

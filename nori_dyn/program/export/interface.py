@@ -159,6 +159,13 @@ class Interface:
         sizes = {"q": self.tree.nq, "qd": self.tree.nv, "y": self.inputs.ny, "weights": self.inputs.n_weights}
         return {field: n for field, n in sizes.items() if n}
 
+    def places(self, number: int) -> list[int] | None:
+        """Return where the inputs of one of the systems lie in the struct of all; None where they are all, in order."""
+        n, inputs = self.tree.nq + self.tree.nv, self.inputs
+        of_y, of_weights = inputs.y_places[number] + n, inputs.weight_places[number] + n + inputs.ny
+        found = [*range(n), *of_y.tolist(), *of_weights.tolist()]
+        return None if found == list(range(sum(self.input_sizes.values()))) else found
+
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each output, by its field."""

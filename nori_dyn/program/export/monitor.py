@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_writer import Writer
 from nori_dyn.program.export.header import member
 from nori_dyn.program.export.interface import Enumeration, Interface, enumeration
 from nori_dyn.program.export.names import comment_text
-from nori_dyn.program.export.routine import Routine, notation, routine, statements
+from nori_dyn.program.export.routine import Routine, routine
 from nori_dyn.program.export.text import rendered, table
-from nori_dyn.program.job import Job
 from nori_dyn.program.monitoring import CRITICAL, DRIFT, FLOOR, ROUNDING, SCALE, Judged
+from nori_dyn.program.program import Program
 
 
 class CMonitor:
@@ -43,24 +43,16 @@ class CMonitor:
             "chi_square": (),
             "p_value": (),
         }
-        job, weights = _job(judged, interface), 4 * len(interface.tree.quaternions)
-        explained = weights + interface.inputs.n_weights
-        before = explained + m
-        n_deviations = len(job.outputs) - 2 * m
-        places = [f"out->sigma_{place}" for field in interface.fields for place in field.places]
-        places += [f"out->residuals[{k}]" for k in range(m)] + [f"w[{explained + k}]" for k in range(m)]
-        own = notation(interface, 0, places, "diagnosis")
-        n = interface.inputs.n_weights
-        given = [*own.inputs[:-n], *(f"w[{weights + k}]" for k in range(n))]
-        writer = Writer(job, replace(own, inputs=given), before + n_deviations)
-        values = {"m": m, "freedom": m - judged.needed}
-        text = rendered(
+        program = _program(judged, interface)
+        n_deviations = len(program.outputs) - 2 * m
+        values: dict[str, Any] = {"m": m, "freedom": m - judged.needed}
+        once = routine(
+            program,
             "check.c.jinja",
-            file=f"{name}_monitor.c",
+            interface,
+            (f"{name}_monitor.c", f"{name}_check"),
+            n_more=len(program.scalars) + n_deviations,
             judged=judged,
-            weights=weights,
-            explained=explained,
-            before=before,
             n_deviations=n_deviations,
             sizes=[int(np.prod(field.part.shape)) for field in interface.fields],
             scale=SCALE,
@@ -69,9 +61,7 @@ class CMonitor:
             rounding=ROUNDING,
             critical=CRITICAL,
             **values,
-            **statements(writer, interface, 0),
         )
-        once = routine(writer, f"{name}_monitor.c", f"{name}_check", text)
         self.routine: Routine = replace(once, cost=once.cost + once.cost)  # at two scales of the weights
         self.header = rendered(
             "monitor.h.jinja",
@@ -83,17 +73,22 @@ class CMonitor:
             ),
             table="\n".join(f"     *{line}" for line in _readings(judged)),
             counted=self.routine.counted,
-            n_work=max(1, writer.n_work),
+            n_work=self.routine.n_work,
             **values,
         )
 
 
-def _job(judged: Judged, interface: Interface) -> Job:
+def _program(judged: Judged, interface: Interface) -> Program:
     """Return what the C is to compute: variances of the outputs, residuals, variances along the readings."""
-    found, program = judged.uncertainty, judged.plan.symbolic
-    inputs = tuple(x for scalars in program.inputs.values() for x in scalars)
+    found, plan = judged.uncertainty, judged.plan
     variances = tuple(x for field in interface.fields for x in found.variances[field.part.slice])
-    return Job(program.graph, inputs, (*variances, *found.innovations, *found.explained), (), ())
+    return Program(
+        inputs=plan.symbolic.inputs,
+        outputs=(*variances, *found.innovations, *found.explained),
+        quaternions=tuple(part.start for part in plan.system.tree.quaternions),
+        n_weights=len(plan.symbolic.weights),
+        n_noise_weights=plan.system.n_noise_weights,
+    )
 
 
 def _readings(judged: Judged) -> Iterator[str]:

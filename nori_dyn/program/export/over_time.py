@@ -8,35 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from nori_dyn.algebra.counting import Cost
-from nori_dyn.algebra.expressions import Expr
 from nori_dyn.errors import PlanError, named_contacts
 from nori_dyn.measurements.contacts import ContactState
+from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.c_writer import Writer
 from nori_dyn.program.export.files import MOST_CONTACTS, CExport, identified, printed
 from nori_dyn.program.export.guards import output_limits, working_configuration
 from nori_dyn.program.export.header import conventions, declared, member
 from nori_dyn.program.export.interface import Interface, known
 from nori_dyn.program.export.names import comment_text
-from nori_dyn.program.export.routine import Routine, routine, solving_job, statements
+from nori_dyn.program.export.routine import OF_FILTERS, OF_PROGRAMS, Routine, copied, routine, solving_program
 from nori_dyn.program.export.statuses import FILTER_STATUSES
 from nori_dyn.program.export.text import MARK, comment, numbers, rendered, table
 from nori_dyn.program.filter_step import TickShape, tick_source
-from nori_dyn.program.job import Job, Notation
 from nori_dyn.program.lowering import solution_program
+from nori_dyn.program.program import Program
 from nori_dyn.program.tracing import Traced
 from nori_dyn.typing import Floats
-
-PLAIN = Notation(
-    (), (), "const double *restrict in, double *restrict w, double *restrict out", "double", "{0}", "", "sqrt"
-)
-"""How statements refer to arrays of doubles."""
 
 BESIDES = 6
 """Doubles of a filter that are in none of its arrays: totals, numbers of states, a time."""
@@ -188,6 +181,7 @@ def c_filter(
         printed="".join(map(printed, interface.fields)),
         dt=dt,
     )
+    independent = copied((*OF_PROGRAMS, *OF_FILTERS))
     inner = {f"{name}_parts.h": rendered("filter_parts.h.jinja", it=interface, states=states)}
     build = rendered("CMakeLists.txt.jinja", it=interface, sources=list(code), headers=list(headers))
     indices = {place: value for one in interface.enumerations for place, value in one.values.items()}
@@ -195,7 +189,7 @@ def c_filter(
         indices |= interface.contact_bits | interface.state_masks
     return CFilter(
         name=name,
-        files={**headers, **inner, **code, "main.c": example, "CMakeLists.txt": build},
+        files={**headers, **inner, **code, **independent, "main.c": example, "CMakeLists.txt": build},
         inputs=interface.input_sizes,
         outputs=interface.output_shapes | {"memory": (len(first.memory_names),), **dict.fromkeys(JUDGED, ())},
         indices=indices,
@@ -211,34 +205,38 @@ def _state(
     """Return the files of a contact state."""
     name = interface.name
     head = f"{name}{suffix and '_state'}{suffix}"
-    pivots, least = [guarded for guarded, _ in of.rows.guards], [limit for _, limit in of.rows.guards]
-    rows = _straight(
-        Job(of.rows.graph, _scalars(of.rows.inputs), _scalars(of.rows.outputs), tuple(pivots), ()),
+    rows = routine(
+        Program(
+            inputs={name: tuple(array.flat) for name, array in of.rows.inputs.items()},
+            outputs=tuple(x for array in of.rows.outputs.values() for x in array.flat),
+            pivots=tuple(guarded for guarded, _ in of.rows.guards),
+        ),
+        "straight.c.jinja",
         interface,
-        number,
         (f"{head}_rows.c", f"{name}_compute_rows{suffix}"),
-        "What readings say of what is free.",
-        least,
+        [limit for _, limit in of.rows.guards],
+        about="What readings say of what is free.",
     )
-    fields = [field.part for field in interface.fields]
-    solving = of.solving
-    solution = solution_program(solving, output_columns(solving.system, solving.outputs).tolist(), checked=False)
-    outputs = _straight(
-        solving_job(solution, fields),
+    fields, solving = [field.part for field in interface.fields], of.solving
+    solution = solution_program(solving, output_columns(solving.system, solving.outputs).tolist())
+    outputs = routine(
+        replace(solving_program(solution, fields), quaternions=(), limbs=()),  # a tick has brought them to unit length
+        "straight.c.jinja",
         interface,
-        number,
         (f"{head}_outputs.c", f"{name}_compute_outputs{suffix}"),
-        "The outputs, given what is free.",
-        output_limits(solving, solution, fields).tolist(),
+        output_limits(solving, solution, fields),
+        about="The outputs, given what is free.",
     )
     file = f"{head}_tick.c"
     about = [f"{file}: {MARK}; do not edit. What it computes, and how to call it, stands in {name}.h."]
     if interface.contacts:
         about += ["", f"Closed: {comment_text(named_contacts(interface.states[number]))}."]
         about += known(interface.systems[number], exactly=True)
-    shown = statements(Writer(Job(of.rows.graph, (), (), (), ()), PLAIN), interface, number)
+    system, places = interface.systems[number], interface.places(number)
     text = rendered(
         "filter_tick.c.jinja",
+        it=interface,
+        system=system,
         about=comment(about),
         source=tick_source(of.shape, 1, alone=True),
         suffix=suffix,
@@ -248,37 +246,10 @@ def _state(
         first_root=numbers(of.first_root.tolist()),
         first_z=numbers(of.first_z.tolist()),
         free_places=list(free_places),
-        **shown,
+        places=places,
+        tolerance=QUATERNION_TOLERANCE,
     )
     return StateRoutines(suffix, rows, outputs, file, text)
-
-
-def _scalars(arrays: Mapping[str, Any]) -> tuple[Expr, ...]:
-    """Return the scalars of arrays, one after the other."""
-    return tuple(x for array in arrays.values() for x in array.flat)
-
-
-def _straight(
-    job: Job, interface: Interface, number: int, names: tuple[str, str], about: str, limits: Sequence[float] = ()
-) -> Routine:
-    """Return a straight-line program over arrays: the file and the function have names."""
-    notation = replace(
-        PLAIN,
-        inputs=[f"in[{k}]" for k in range(len(job.inputs))],
-        outputs=[f"out[{k}]" for k in range(len(job.outputs))],
-    )
-    writer = Writer(job, notation)
-    file, function = names
-    text = rendered(
-        "straight.c.jinja",
-        file=file,
-        function=function,
-        about=about,
-        limits=numbers(limits),
-        n=len(job.outputs),
-        **statements(writer, interface, number),
-    )
-    return routine(writer, file, function, text)
 
 
 def _sizes(parts: Sequence[TickParts], states: Sequence[StateRoutines]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The C of a plan: one file with the function that solves one state, its statements in chunks, its guards."""
+"""The C of a plan that stands alone: the unit that runs here, too, and around it the function that callers see."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ import numpy as np
 from nori_dyn.algebra.counting import Cost, expression_cost
 from nori_dyn.algebra.expressions import Expr, Graph
 from nori_dyn.errors import named_contacts
-from nori_dyn.model.limbs import Limbs
-from nori_dyn.model.tree import QUATERNION_TOLERANCE
 from nori_dyn.planning.outputs import output_columns
 from nori_dyn.planning.planner import EliminationPlan
-from nori_dyn.program.backends.base import STEP_LIMIT, WEIGHT_SPREAD
-from nori_dyn.program.c_writer import Writer
+from nori_dyn.program.compiler import c_file
+from nori_dyn.program.emit import FOLDER, Target, emit
 from nori_dyn.program.export.guards import output_limits
 from nori_dyn.program.export.interface import Interface, known
 from nori_dyn.program.export.names import comment_text
 from nori_dyn.program.export.statuses import STATUSES
 from nori_dyn.program.export.text import MARK, comment, numbers, rendered
-from nori_dyn.program.job import Job, Notation
 from nori_dyn.program.layout import Part
 from nori_dyn.program.lowering import SolutionProgram, solution_program
-from nori_dyn.program.pack_text import TYPES
-from nori_dyn.system.limbs import corresponding_inputs
-from nori_dyn.typing import Floats, Indices
+from nori_dyn.program.program import Program, Refinement
+from nori_dyn.typing import Floats
 
-LANES = 4
-"""Numbers of a vector in exported C, at most: most processors that have more get it by name only."""
+OF_PROGRAMS = ("checks.h", "functions.h", "one_state.h", "program.h", "scalars.h", "sines.h", "statuses.h")
+"""What a unit includes."""
+
+OF_FILTERS = ("filter.h", "recall.h", "square_root.h", "tick.h")
+"""What the steps of a filter include besides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +63,11 @@ class Routine:
         )
 
 
+def copied(names: Iterable[str]) -> dict[str, str]:
+    """Return C that does not depend on the robot, by its place in an export."""
+    return {f"{FOLDER}/{name}": f"/* {name}: {MARK}; do not edit. */\n\n{c_file(name)}" for name in names}
+
+
 def solving_routine(plan: EliminationPlan, interface: Interface, number: int, file: str, function: str) -> Routine:
     """Return what solves one of the systems of an interface.
 
@@ -79,21 +83,51 @@ def solving_routine(plan: EliminationPlan, interface: Interface, number: int, fi
     """
     plan.check_at_once()
     parts = [field.part for field in interface.fields]
-    solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked=False)
-    job = solving_job(solution, parts, corresponding_inputs(plan.system))
-    outputs = [f"out->{place}" for field in interface.fields for place in field.places]
-    packed = replace(notation(interface, number, outputs, "outputs"), lanes=LANES)
-    writer = Writer(job, packed, 4 * len(interface.tree.quaternions))
-    text = rendered(
-        "solve.c.jinja",
-        function=function,
-        statuses=STATUSES,
-        limits=numbers(output_limits(plan, solution, parts).tolist()),
-        about=_about(interface, number, file),
-        step_limit=STEP_LIMIT,
-        **statements(writer, interface, number),
+    solution = solution_program(plan, output_columns(plan.system, plan.outputs).tolist())
+    program, about = solving_program(solution, parts), _about(interface, number, file)
+    limits = output_limits(plan, solution, parts)
+    places = interface.places(number)
+    return routine(
+        program, "solve.c.jinja", interface, (file, function), limits, places, about=about, statuses=STATUSES
     )
-    return routine(writer, file, function, text)
+
+
+def routine(
+    program: Program,
+    template: str,
+    interface: Interface,
+    names: tuple[str, str],
+    limits: Floats | Sequence[float] = (),
+    places: Sequence[int] | None = None,
+    n_more: int = 0,
+    **values: Any,
+) -> Routine:
+    """Return a function around the unit of a program, with its figures.
+
+    Args:
+        program: the program.
+        template: of the file.
+        interface: what callers see.
+        names: what to call the file and the function.
+        limits: the least size of each pivot, then, where the solution is refined, the usual size of each output.
+        places: where each input lies among those of the caller; in order when None.
+        n_more: doubles of workspace beside those of the program.
+        values: for the template.
+    """
+    file, function = names
+    unit = emit(program, Target.STAND_ALONE, places=places, without_vectors=f"{interface.NAME}_NO_VECTORS")
+    text = rendered(
+        template,
+        it=interface,
+        unit=unit.text,
+        file=file,
+        function=function,
+        limits=numbers(np.asarray(limits, dtype=float).tolist()),
+        **values,
+    )
+    cost = expression_cost((*program.outputs, *program.pivots))
+    n_work = max(1, unit.n_work + n_more)
+    return Routine(file, function, text, cost, 2 * unit.n_angles, len(program.pivots), n_work)
 
 
 def _about(interface: Interface, number: int, file: str) -> str:
@@ -105,73 +139,19 @@ def _about(interface: Interface, number: int, file: str) -> str:
     return comment(lines)
 
 
-def routine(writer: Writer, file: str, function: str, text: str) -> Routine:
-    """Return a routine with its figures."""
-    job = writer.job
-    cost = expression_cost((*job.outputs, *job.pivots))
-    return Routine(file, function, text, cost, 2 * len(writer.angles), len(job.pivots), writer.n_work)
+def solving_program(solution: SolutionProgram, parts: Sequence[Part]) -> Program:
+    """Return what the C is to compute: outputs and their steps in the coordinates of a frame are turned to it.
 
-
-def notation(interface: Interface, number: int, outputs: Sequence[str], struct: str) -> Notation:
-    """Return how statements refer to the inputs of one of the systems: quaternions where they are normalised."""
-    inputs, tree = interface.inputs, interface.tree
-    places = [f"in->q[{k}]" for k in range(tree.nq)] + [f"in->qd[{k}]" for k in range(tree.nv)]
-    places += [f"in->y[{k}]" for k in inputs.y_places[number]]
-    places += [f"in->weights[{k}]" for k in inputs.weight_places[number]]
-    for turn, part in enumerate(tree.quaternions):
-        places[part] = [f"w[{4 * turn + k}]" for k in range(4)]
-    name = interface.name
-    parameters = f"const {name}_inputs *restrict in, double *restrict w, {name}_{struct} *restrict out"
-    return Notation(places, outputs, parameters, "double", "{0}", rarely="", root="sqrt")
-
-
-def statements(writer: Writer, interface: Interface, number: int) -> dict[str, Any]:
-    """Return what the templates of C need of the statements of a job, and of the system that they read."""
-    system, inputs = interface.systems[number], interface.inputs
-    first, more = writer.chunk_numbers
-    return {
-        "it": interface,
-        "system": system,
-        "y_places": _places(inputs.y_places[number], inputs.ny),
-        "weight_places": _places(inputs.weight_places[number], inputs.n_weights),
-        "spread": WEIGHT_SPREAD,
-        "tolerance": QUATERNION_TOLERANCE,
-        "writer": writer,
-        "chunks": _chunks(writer, interface),
-        "calls": list(first),
-        "more_calls": list(more),
-    }
-
-
-def _chunks(writer: Writer, interface: Interface) -> str:
-    """Return the statements: where some are packed, once for compilers that know vectors, and once for others."""
-    if not writer.packing.packs:
-        return _indented(writer.chunks())
-    vectors, plain = _indented(writer.chunks()), _indented(writer.without_vectors().chunks())
-    condition = f"#if defined(__GNUC__) && !defined({interface.NAME}_NO_VECTORS)"
-    about = comment(["Limbs that are alike, in the lanes of vectors, where the compiler has them."])
-    return f"{about}\n{condition}\n\n{TYPES}\n{vectors}\n\n#else\n\n{plain}\n\n#endif"
-
-
-def _indented(chunks: Iterable[str]) -> str:
-    return "\n\n".join(chunk.replace("\n", "\n    ").replace("\n    }", "\n}") for chunk in chunks)
-
-
-def _places(own: Indices, n: int) -> list[int]:
-    """Return places among n that are not all of them in order; none where they are."""
-    return [] if np.array_equal(own, np.arange(n)) else own.tolist()
-
-
-def solving_job(solution: SolutionProgram, parts: Sequence[Part], limbs: Limbs = ()) -> Job:
-    """Return what the C is to compute, outputs and their steps in the coordinates of a frame turned to it."""
-    program, (unknowns, pivots, steps, *again, _) = solution.program, solution.parts
+    No state counts as usual: what is there would have to be measured by running it.
+    """
+    program = solution.program
 
     def turned(values: Sequence[Expr]) -> tuple[Expr, ...]:
         return tuple(x for part in parts if values for x in _linear_map(program.graph, values[part.slice], part.matrix))
 
-    inputs = tuple(x for scalars in program.inputs.values() for x in scalars)
-    more = turned(again[0]), turned(again[1])
-    return Job(program.graph, inputs, turned(unknowns), pivots, (), steps=turned(steps), again=more, limbs=limbs)
+    by = program.refinement
+    refinement = Refinement(turned(by.steps), turned(by.twice), turned(by.further))
+    return replace(program, outputs=turned(program.outputs), refinement=refinement)
 
 
 def _linear_map(graph: Graph, values: Sequence[Expr], matrix: Floats | None) -> Iterator[Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nori_dyn.model.tree import QUATERNION_TOLERANCE
-from nori_dyn.program.backends.base import WEIGHT_SPREAD
+from nori_dyn.program.limits import WEIGHT_SPREAD
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from nori_dyn.program import c_sines
+from nori_dyn.program.emit import FOLDER
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -36,7 +36,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals["c_sines"] = c_sines
+    environment.globals["folder"] = FOLDER
     return environment
 
 

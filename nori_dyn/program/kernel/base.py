@@ -1,54 +1,101 @@
-"""What a kernel does: a straight-line job on arrays that stay where they are, or on many states."""
-
-from __future__ import annotations
+"""What a kernel does: a program on arrays that stay where they are, or on many states."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nori_dyn.typing import Floats
 
-CHUNK = 256
-"""States taken at a time where NumPy does it: what is live then fits the processor's cache."""
 
-REFUSED = -1
-"""What is wrong with a state of which nothing was computed: it is not what the job takes."""
+class Outcome(IntEnum):
+    """How a state went: the numbers of c/statuses.h."""
+
+    OK = 0
+    INPUT_NOT_FINITE = 1
+    QUATERNION_NOT_UNIT = 2
+    SMALL_PIVOT = 3
+    OUTPUT_NOT_FINITE = 4
+    INACCURATE = 5
+    NEGATIVE_WEIGHT = 6
+    WEIGHT_SPREAD = 7
+    ZERO_WEIGHT = 8
+    UNPLANNED_CONTACTS = 9
+    UNDETERMINED = 10
+    TIME_NOT_POSITIVE = 11
+    LARGE_RESIDUAL = 12
 
 
-Outcome: TypeAlias = tuple[NDArray[np.int32] | None, Floats | None]
-"""What is wrong with each of N states (N,), and their residuals (N,); None where there is nothing to say."""
+def is_refused(outcome: Any) -> Any:
+    """Return whether nothing was computed of a state, or of each of some, as it is none."""
+    return (outcome == Outcome.INPUT_NOT_FINITE) | (outcome == Outcome.QUATERNION_NOT_UNIT)
 
-Batches: TypeAlias = Callable[[tuple[Any, ...], int, int], Outcome | None]
+
+Outcomes: TypeAlias = tuple[NDArray[np.int32] | None, Floats | None]
+"""The outcome of each of N states (N,), and their residuals (N,); None where all are OK, or none are computed."""
+
+Batches: TypeAlias = Callable[[tuple[Any, ...], int, int], Outcomes | None]
 """Runs N states of arrays on some threads, inputs before outputs."""
+
+Judged: TypeAlias = tuple[object, Callable[[], Any]]
+"""What to return where a state is OK, always the same, and what to call where it is not."""
+
+
+class Observed(NamedTuple):
+    """What a program has computed at N states, whatever its guards say.
+
+    Attributes:
+        values: the outputs (N, n_outputs).
+        pivots: the pivots (N, n_pivots).
+        rest: the steps of refinement (N, n_steps), or what is watched at usual states (N, n_watched).
+    """
+
+    values: Floats
+    pivots: Floats
+    rest: Floats
 
 
 class Kernel(Protocol):
-    """A way to run a job; `place` says where its numbers are, `run` and `solve` take what that returns.
+    """A way to run a program; `place` says where its numbers are, `run` and `solve` take what that returns.
 
-    Both return how many things are wrong with what they found: 0 where nothing is.
+    Attributes:
+        limits: what its guards hold a state against, see `state` in c/program.h; to be written before it is used.
     """
+
+    limits: Floats
 
     @property
     def name(self) -> str:
         """The kernel's name, one of `choice.KERNELS`."""
 
-    @property
-    def sees_bad_input(self) -> bool:
-        """Whether `solve` finds numbers that are not finite and quaternions far from unit length: REFUSED."""
-
     def place(self, state: Floats, values: Floats) -> Any:
-        """Return where a job reads its inputs, one after the other, and writes its outputs; it keeps both alive."""
+        """Return where a program reads its inputs, one after the other, and writes its outputs; it keeps both alive.
+
+        Its `residual` is that of the last state that was solved.
+        """
 
     def run(self, at: Any) -> int:
-        """Compute the outputs of what is there, and check nothing of that."""
+        """Compute the outputs of what is there, and check nothing of that; return the outcome."""
 
     def solve(self, at: Any) -> int:
-        """Compute the outputs with all checks, quaternions brought to unit length."""
+        """Compute the outputs with all checks, quaternions brought to unit length; return the outcome."""
 
-    def bound(self, at: Any, checks: bool = False) -> Callable[[], int]:
-        """Return a function that does what `run(at)` does, or `solve(at)` if it checks."""
+    def bound(self, at: Any, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+        """Return a function that does what `run(at)` does, or `solve(at)` if it checks.
+
+        Args:
+            at: what `place` returns.
+            checks: whether it checks.
+            judged: what to return instead of the outcome.
+        """
+
+    def observed(self, *states: Floats) -> Observed:
+        """Return what is computed at N states, arrays (N, size)."""
+
+    def guarded(self) -> tuple[Floats, Floats]:
+        """Return the pivots (n_pivots,) and the steps (n_steps,), the last ones, that the last state left."""
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
         """Return what runs N states as `batch` does, of arrays as their user has them.
@@ -62,13 +109,11 @@ class Kernel(Protocol):
             n_each: so many of the first arrays have a row for each state, and others may.
         """
 
-    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcome:
-        """Run N states with the checks of `solve`; return what is wrong with each (N,), and their residuals (N,).
-
-        The first is None where nothing is wrong with any, the second where the job has none.
+    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
+        """Run N states with the checks of `solve`.
 
         Args:
-            inputs: arrays (N, size), or (size,) that all states have, in the order of the job.
+            inputs: arrays (N, size), or (size,) that all states have, in the order of the program.
             outputs: where the outputs go, one array (N, size) after the other.
             threads: number of threads, where the kernel can use them; what is computed does not depend on it.
         """

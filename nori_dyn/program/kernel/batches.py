@@ -3,15 +3,12 @@
 Source: docs/design.md, 4.8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nori_dyn.program.kernel.base import Batches, Outcome
-from nori_dyn.program.kernel.pool import NO_ROOM, UNFIT
+from nori_dyn.program.kernel.base import Batches, Outcomes
 from nori_dyn.typing import Floats
 
 ALIGNMENT = 64
@@ -19,12 +16,12 @@ ALIGNMENT = 64
 
 
 class Routine(NamedTuple):
-    """What runs batches of a job.
+    """What runs batches of a program.
 
     Attributes:
         ffi: the cffi interface of its libraries.
         run_call: runs what a call says, see `pool`.
-        run: the job's own entry.
+        run: the program's own entry.
         n_work: doubles that a thread works in.
         least: states that a thread takes at a time, at least.
     """
@@ -36,23 +33,13 @@ class Routine(NamedTuple):
     least: int
 
 
-class Limits(NamedTuple):
-    """What a job is held against.
-
-    Attributes:
-        sizes: smallest size of each guarded pivot, then the usual size of each output that has a step.
-        residual: the residual above which a state is suspicious.
-        step: the share of an output, or of its usual size, that its step may be.
-    """
-
-    sizes: Floats
-    residual: float
-    step: float
+UNFIT, NO_ROOM = -1, -2
+"""What `run_call` returns where it has computed nothing, see `refusal` in c/program.h."""
 
 
 def batches(
     find_routine: Callable[[], Routine],
-    limits: Limits,
+    limits: Floats,
     has_residual: bool,
     sizes: Sequence[int],
     n_out: int,
@@ -62,8 +49,8 @@ def batches(
 
     Args:
         find_routine: returns the routine; called when it is first needed.
-        limits: what the job is held against.
-        has_residual: whether the job computes the residual.
+        limits: see `Kernel`.
+        has_residual: whether the program computes the residual.
         sizes: how many numbers a state has in each array, outputs after inputs.
         n_out: number of arrays of outputs.
         n_each: so many of the first arrays must have a row for each state; 0 where arrays are checked already.
@@ -71,7 +58,7 @@ def batches(
     idle: list[_Call] = []
     pop, push, good = idle.pop, idle.append, (None, None)
 
-    def run(arrays: tuple[Any, ...], N: int, threads: int) -> Outcome | None:
+    def run(arrays: tuple[Any, ...], N: int, threads: int) -> Outcomes | None:
         try:
             call = pop()
         except IndexError:
@@ -85,9 +72,9 @@ def batches(
             call.make_room(N, threads)
             push(call)
             return run(arrays, N, threads)
-        wrong = call.wrong[:N].copy()
+        outcomes = call.outcomes[:N].copy()
         push(call)
-        return None if found == UNFIT else (wrong, residuals)
+        return None if found == UNFIT else (outcomes, residuals)
 
     return run
 
@@ -98,33 +85,32 @@ class _Call:
     Attributes:
         run: runs what the struct says.
         struct: the C struct.
-        wrong: what is wrong with each state, of the last call's N the first.
+        outcomes: the outcome of each state, of the last call's N the first.
     """
 
-    __slots__ = ("_ffi", "_kept", "_n_work", "_residuals", "_work", "run", "struct", "wrong")
+    __slots__ = ("_ffi", "_kept", "_n_work", "_residuals", "_work", "outcomes", "run", "struct")
 
-    def __init__(self, routine: Routine, limits: Limits, sizes: tuple[int, ...], n_out: int, n_each: int) -> None:
+    def __init__(self, routine: Routine, limits: Floats, sizes: tuple[int, ...], n_out: int, n_each: int) -> None:
         ffi = self._ffi = routine.ffi
         self.run, self._n_work = routine.run_call, routine.n_work
         arrays, blocks = ffi.new("double *[]", len(sizes)), ffi.new("block[]", len(sizes))
         for block, size in zip(blocks, sizes, strict=True):
             block.n = size
-        kept = ffi.from_buffer("double[]", limits.sizes)
+        kept = ffi.from_buffer("double[]", limits)
         self.struct = call = ffi.new("call *")
         call.run, call.n_arrays, call.n_each = routine.run, len(sizes), n_each
         call.least, call.n_work = routine.least, routine.n_work
         at = call.at
         at.n_out, at.arrays, at.blocks, at.limits = n_out, arrays, blocks, kept
-        at.residual_limit, at.step_limit = limits.residual, limits.step
         self._kept = arrays, blocks, kept
-        self.wrong, self._work, self._residuals = np.zeros(0, dtype=np.int32), aligned(0), None
+        self.outcomes, self._work, self._residuals = np.zeros(0, dtype=np.int32), aligned(0), None
 
     def make_room(self, states: int, threads: int) -> None:
         """Have room for so many."""
         from_buffer, call = self._ffi.from_buffer, self.struct
         if states > call.most_states:
-            self.wrong, call.most_states = np.empty(states, dtype=np.int32), states
-            call.at.wrong = from_buffer("int[]", self.wrong)
+            self.outcomes, call.most_states = np.empty(states, dtype=np.int32), states
+            call.at.statuses = from_buffer("int[]", self.outcomes)
         if threads > call.most_threads:
             self._work, call.most_threads = aligned(self._n_work * threads), threads
             call.w = from_buffer("double[]", self._work)

@@ -7,8 +7,6 @@ calls that take long, go through cffi; only these let other threads of Python ru
 Source: docs/design.md, 4.8.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Callable
@@ -17,44 +15,10 @@ from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from nori_dyn.errors import CompilerError
-from nori_dyn.program.compiler import Compiler, load_library
+from nori_dyn.program.compiler import Compiler, c_file, load_library
 
 LONG = 20_000
 """Operations from which on a call takes long: some three microseconds."""
-
-INTERFACE = """
-void *tick(void *self, void *nothing);
-void begin(uintptr_t pointer_of, uintptr_t keep, uintptr_t call_object, uintptr_t number);
-"""
-SOURCE = """
-#include <stdint.h>
-/* What a built-in function is of: run(at), what to return where that is 0, and what to call where it is not; without
-   these, what it returns is returned. */
-typedef struct { int (*run)(const void *); const void *at; void *good, *otherwise; } call;
-
-static void *(*pointer_of)(void *, const char *);
-static void (*keep)(void *);
-static void *(*call_object)(void *, void *);
-static void *(*number)(long);
-
-/* Takes CPython's PyCapsule_GetPointer, Py_IncRef, PyObject_CallObject and PyLong_FromLong. */
-void begin(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d) {
-    pointer_of = (void *(*)(void *, const char *))a;
-    keep = (void (*)(void *))b;
-    call_object = (void *(*)(void *, void *))c;
-    number = (void *(*)(long))d;
-}
-
-void *tick(void *self, void *nothing) {
-    const call *const it = pointer_of(self, 0);
-    const int wrong = it->run(it->at);
-    (void)nothing;
-    if (!it->good) return number(wrong);
-    if (wrong) return call_object(it->otherwise, 0);
-    keep(it->good);
-    return it->good;
-}
-"""
 
 METH_NOARGS = 0x0004
 
@@ -88,7 +52,7 @@ def caller(run: Any, at: Any, judged: Judged | None, ffi: Any, compiler: Compile
         run: a C function, of cffi.
         at: the C struct that it takes, of cffi.
         judged: what to return instead of 0, and what to call, and return what that does, instead of anything else.
-        ffi: the cffi interface that has both, and `INTERFACE`.
+        ffi: the cffi interface that has both.
         compiler: the compiler.
     """
     made = _maker(ffi, compiler)
@@ -112,7 +76,7 @@ def _maker(ffi: Any, compiler: Compiler) -> Callable[..., Callable[[], Any]] | N
         return None
     python = ctypes.pythonapi
     try:
-        library = load_library(ffi, SOURCE, compiler)
+        library = load_library(ffi, c_file("python_call.c"), compiler)
         taken = python.PyCapsule_GetPointer, python.Py_IncRef, python.PyObject_CallObject, python.PyLong_FromLong
     except (AttributeError, CompilerError):
         return None

@@ -1,4 +1,4 @@
-"""A job as C, compiled and loaded: one state a foreign call, or vectors of states.
+"""A program as C, compiled and loaded: one state a foreign call, or vectors of states.
 
 Source: docs/design.md, 4.8.
 """
@@ -13,31 +13,17 @@ from weakref import WeakKeyDictionary
 
 import cffi
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
-from nori_dyn.program.c_batch_template import BATCH
-from nori_dyn.program.c_source import c_source
-from nori_dyn.program.c_templates import STATE
-from nori_dyn.program.compiler import Compiler, load_library
-from nori_dyn.program.job import Job
-from nori_dyn.program.kernel.base import Batches, Outcome
-from nori_dyn.program.kernel.batches import Limits, Routine, aligned, batches
-from nori_dyn.program.kernel.caller import INTERFACE, Judged, by_cffi, caller
+from nori_dyn.program.compiler import Compiler, c_file, load_library
+from nori_dyn.program.emit import Target, Unit, emit
+from nori_dyn.program.kernel.base import Batches, Judged, Observed, Outcomes
+from nori_dyn.program.kernel.batches import Routine, aligned, batches
+from nori_dyn.program.kernel.caller import by_cffi, caller
 from nori_dyn.program.kernel.choice import NATIVE
-from nori_dyn.program.kernel.pool import CALL, pool
+from nori_dyn.program.kernel.pool import pool
+from nori_dyn.program.program import Program
 from nori_dyn.typing import Floats
-
-SINGLE = (
-    STATE
-    + """
-void prepare(const state *at);
-int run(const state *at);
-int solve(state *at);
-"""
-)
-FOR_BATCHES = """
-extern ptrdiff_t n_batch;
-ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *w);
-"""
 
 LEAST = 4
 """Vectors of states that a thread takes at a time, at least: half a microsecond of work, for the smallest programs."""
@@ -48,83 +34,108 @@ _KEPT: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 
 @cache
 def interface() -> Any:
-    """Return the cffi interface that the libraries of jobs are opened with."""
+    """Return the cffi interface that the libraries of programs are opened with."""
     ffi = cffi.FFI()
-    ffi.cdef(SINGLE)
-    ffi.cdef(BATCH + FOR_BATCHES + CALL + INTERFACE)
+    ffi.cdef(c_file("program.h") + c_file("program_calls.h"))
     return ffi
 
 
-class NativeKernel:
-    """The libraries of a job.
+class Sizes(BaseModel):
+    """What a kernel has to know of a compiled program.
 
     Attributes:
-        run, solve: the entries for single states, see `c_templates`; each takes what `place` returns.
+        n_inputs, n_outputs: numbers of a state.
+        n_work: length of the workspace.
+        first_pivot: where the pivots are in it; steps of refinement, or what is watched, come next.
+        n_pivots, n_steps, n_watched: how many there are.
+        has_residual: whether the residual is computed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    n_inputs: int
+    n_outputs: int
+    n_work: int
+    first_pivot: int
+    n_pivots: int
+    n_steps: int
+    n_watched: int
+    has_residual: bool
+
+    @staticmethod
+    def of(program: Program, unit: Unit) -> Sizes:
+        """Return the sizes of a program that was written."""
+        return Sizes(
+            n_inputs=len(program.scalars),
+            n_outputs=len(program.outputs),
+            n_work=unit.n_work,
+            first_pivot=unit.first_pivot,
+            n_pivots=len(program.pivots),
+            n_steps=len(program.refinement.steps),
+            n_watched=len(program.refinement.watched),
+            has_residual=bool(program.equations),
+        )
+
+    @property
+    def n_limits(self) -> int:
+        """Number of limits, see `state` in c/program.h."""
+        return self.n_pivots + self.n_steps + (2 * self.n_inputs + self.n_watched if self.n_steps else 0)
+
+
+class NativeKernel:
+    """The libraries of a program.
+
+    Attributes:
+        limits: see `Kernel`; zeros at first.
+        run, solve: the entries for single states, see c/one_state.h; each takes what `place` returns.
         work: their workspace.
 
     Args:
         single: the library for single states.
         open_batch: returns that for batches; called when it is first needed.
         compiler: the compiler that made them.
-        n_work: length of the workspace.
-        limits: smallest size of each guarded pivot, then the usual size of each output that has a step.
-        residual_limit: the residual above which `solve` finds a state suspicious.
-        step_limit: the share of an output, or of its usual size, that its step may be.
-        has_residual: whether the job computes the residual.
+        sizes: the sizes of the program.
         is_long: whether a state takes long, see `caller.LONG`.
     """
 
     name = NATIVE
-    sees_bad_input = True
 
     def __init__(
-        self,
-        single: Any,
-        open_batch: Callable[[], Any],
-        compiler: Compiler,
-        n_work: int,
-        limits: Sequence[float] = (),
-        residual_limit: float = np.inf,
-        step_limit: float = 0.0,
-        has_residual: bool = False,
-        is_long: bool = False,
+        self, single: Any, open_batch: Callable[[], Any], compiler: Compiler, sizes: Sizes, is_long: bool = False
     ) -> None:
         self._ffi, self._open_batch, self._compiler = interface(), open_batch, compiler
-        self._single = single
+        self._single, self._sizes, self._is_long = single, sizes, is_long
         self.run, self.solve = single.run, single.solve
-        self.work = aligned(n_work)
-        self._limits = Limits(np.array([*limits, 0.0]), residual_limit, step_limit)
-        self._has_residual, self._is_long = has_residual, is_long
+        self.work, self._held = aligned(sizes.n_work), np.zeros(sizes.n_limits + 1)
+        self.limits = self._held[:-1]
         self._batches: dict[tuple[int, ...], Batches] = {}
 
     @staticmethod
     def of(
-        job: Job,
+        program: Program,
         compiler: Compiler,
         before_batch: Callable[[], AbstractContextManager[Any]],
-        limits: Sequence[float] = (),
         is_long: bool = False,
     ) -> NativeKernel:
-        """Return the kernel of a job, compiled unless it is in the cache.
+        """Return the kernel of a program, compiled unless it is in the cache.
 
         Args:
-            job: the job, without equations and steps.
+            program: the program.
             compiler: the compiler.
             before_batch: what to be in while its library for batches is compiled, when it is first needed.
-            limits: smallest size of each of its pivots.
             is_long: whether a state takes long, see `caller.LONG`.
 
         Raises:
             CompilerError: the compiler fails, or there is no room for what it makes.
         """
-        source = c_source(job, compiler.lanes)
 
         def open_batch() -> Any:
             with before_batch():
-                return load_library(interface(), source.batch, compiler)
+                return load_library(interface(), emit(program, Target.BATCH, compiler.lanes).text, compiler)
 
-        single = load_library(interface(), source.single, compiler)
-        return NativeKernel(single, open_batch, compiler, source.n_work, limits, is_long=is_long)
+        unit = emit(program, Target.ONE_STATE, compiler.lanes)
+        single = load_library(interface(), unit.text, compiler)
+        return NativeKernel(single, open_batch, compiler, Sizes.of(program, unit), is_long)
 
     @cached_property
     def _routine(self) -> Routine:
@@ -135,23 +146,34 @@ class NativeKernel:
     def place(self, state: Floats, values: Floats) -> Any:
         """Return the C struct that says where inputs and outputs are; it keeps them, and the library, alive."""
         at = self._pointer
-        limits, judged = self._limits.sizes, (self._limits.residual, np.nan, self._limits.step)
-        parts = (at(state), at(self.work), at(values), at(limits), *judged)
-        placed = self._ffi.new("state *", parts)
+        placed = self._ffi.new("state *", (at(state), at(self.work), at(values), at(self._held), np.nan))
         self._single.prepare(placed)
-        _KEPT[placed] = (state, values, self.work, limits, self._single)
+        _KEPT[placed] = (state, values, self.work, self._held, self._single)
         return placed
 
     def bound(self, at: Any, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
-        """Return a function that does what `run(at)` does, or `solve(at)` if it checks.
-
-        Args:
-            at: what `place` returns.
-            checks: whether it checks.
-            judged: what to return instead of the number of what is wrong, see `caller`.
-        """
+        """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
         entry = self.solve if checks else self.run
         return by_cffi(entry, at, judged) if self._is_long else caller(entry, at, judged, self._ffi, self._compiler)
+
+    def observed(self, *states: Floats) -> Observed:
+        """Return what is computed at N states, see `Kernel`."""
+        n, first = self._sizes, self._sizes.first_pivot
+        state, values = aligned(n.n_inputs), aligned(n.n_outputs)
+        at = self.place(state, values)
+        found = []
+        for parts in zip(*states, strict=True):
+            np.concatenate(parts, out=state)
+            self.run(at)
+            rest = self.work[first + n.n_pivots :][: max(n.n_steps, n.n_watched)]
+            found.append((values.copy(), self.work[first : first + n.n_pivots].copy(), rest.copy()))
+        return Observed(*map(np.array, zip(*found, strict=True)))
+
+    def guarded(self) -> tuple[Floats, Floats]:
+        """Return the pivots and the steps that the last state left, see `Kernel`."""
+        n = self._sizes
+        left = self.work[n.first_pivot :]
+        return left[: n.n_pivots], left[n.n_pivots + n.n_steps :][: n.n_steps]
 
     @property
     def address_of_run(self) -> int:
@@ -162,7 +184,7 @@ class NativeKernel:
         """Return the number of a pointer, such as what `place` returns, for C of another library."""
         return int(self._ffi.cast("uintptr_t", pointer))
 
-    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcome:
+    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
         """Run N states, see `Kernel`.
 
         Inputs are not copied that lie state by state, with or without something between, or number by number.
@@ -177,7 +199,8 @@ class NativeKernel:
         """Return what runs batches of arrays of some sizes, see there."""
         key = (*sizes, n_out, n_each)
         if key not in self._batches:
-            self._batches[key] = batches(lambda: self._routine, self._limits, self._has_residual, sizes, n_out, n_each)
+            has_residual = self._sizes.has_residual
+            self._batches[key] = batches(lambda: self._routine, self._held, has_residual, sizes, n_out, n_each)
         return self._batches[key]
 
     def _pointer(self, array: Floats) -> Any:

@@ -1,84 +1,208 @@
-"""A job as straight-line Python and NumPy: works everywhere, vectorised over batches."""
+"""A program as straight-line Python and NumPy: works everywhere, vectorised over batches."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from nori_dyn.program.kernel.base import CHUNK, Batches, Outcome
+from nori_dyn.model.tree import QUATERNION_TOLERANCE
+from nori_dyn.program.kernel.base import Batches, Judged, Observed, Outcome, Outcomes
 from nori_dyn.program.kernel.choice import NUMPY
+from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
+from nori_dyn.program.program import Program
 from nori_dyn.program.python_source import PythonProgram
-from nori_dyn.program.straight_line import Program
-from nori_dyn.typing import Floats
+from nori_dyn.typing import Booleans, Floats, Indices
 
-Place: TypeAlias = tuple[list[Floats], Floats]
-"""The inputs of a job, and its outputs."""
+
+class _At:
+    """Where a program reads its inputs, and writes its outputs; the residual of the last state."""
+
+    def __init__(self, inputs: Sequence[Floats], values: Floats) -> None:
+        self.inputs, self.values, self.residual = inputs, values, np.nan
 
 
 class NumpyKernel:
-    """Runs a program on floats one state at a time, and on arrays chunk by chunk.
+    """Runs a program on floats one state at a time, and on arrays chunk by chunk: what c/one_state.h does, in NumPy.
+
+    Attributes:
+        limits: see `Kernel`; zeros at first. No state counts as usual.
 
     Args:
         program: the program.
-        limits: the least sizes of its last outputs, which are looked at by `run` and `batch`, and not returned by them.
     """
 
     name = NUMPY
-    sees_bad_input = False
 
-    def __init__(self, program: Program, limits: Sequence[float] = ()) -> None:
-        self._program, self._limits = PythonProgram(program), np.array(limits)
-        self._ends = np.cumsum([len(scalars) for scalars in program.inputs.values()])[:-1]
+    def __init__(self, program: Program) -> None:
+        parts = program.parts
+        self._program, self._compute = program, PythonProgram(program.inputs, [x for part in parts for x in part])
+        self._ends = np.cumsum([len(part) for part in parts])[:-1]
+        self._split = np.cumsum([len(scalars) for scalars in program.inputs.values()])[:-1]
+        self.limits = np.zeros(len(program.pivots) + len(program.refinement.steps))
+        self._residual = _Residual(program) if program.equations else None
+        self._guarded = self.limits[:0], self.limits[:0]
 
-    def single(self, *inputs: Floats) -> Floats:
-        """Return the outputs (n_outputs,) of one state; where a divisor is zero it goes on with infinities."""
-        try:
-            return self._program.single(*inputs)
-        except (ZeroDivisionError, OverflowError, ValueError):
-            return self._program.batch(*(array[None] for array in inputs))[:, 0]
+    def place(self, state: Floats, values: Floats) -> _At:
+        """Return where inputs and outputs are, see `Kernel`."""
+        return _At(np.split(state, self._split), values)
 
-    def chunks(self, *inputs: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield which of N states were run, and their outputs (n_outputs, n)."""
-        for start in range(0, len(inputs[0]), CHUNK):
-            part = slice(start, start + CHUNK)
-            yield part, self._program.batch(*(array[part] for array in inputs))
+    def run(self, at: _At) -> int:
+        """Compute the outputs of what is there, see `Kernel`."""
+        values, outcome, _ = self._judged(self._compute.at(*at.inputs)[:, None], [X[None] for X in at.inputs])
+        at.values[:] = values[0]
+        return int(outcome[0])
 
-    def place(self, state: Floats, values: Floats) -> Place:
-        """Return where a job reads its inputs, one array after the other, and writes its outputs."""
-        return np.split(state, self._ends), values
+    def solve(self, at: _At) -> int:
+        """Compute the outputs with all checks, see `Kernel`."""
+        states, outcome = self._states([X[None] for X in at.inputs])
+        if outcome[0] == Outcome.OK:
+            values, outcome, residual = self._judged(self._compute.at(*(X[0] for X in states))[:, None], states)
+            at.values[:], at.residual = values[0], float(residual[0])
+        if outcome[0] != Outcome.OK:
+            at.values[:] = np.nan
+        return int(outcome[0])
 
-    def run(self, at: Place) -> int:
-        """Compute the outputs of what is there; return whether some are not finite, or less than their limits."""
-        inputs, values = at
-        found = self.single(*inputs)
-        values[:] = found[: len(values)]
-        return int(not self._are_good(found))
+    def bound(self, at: _At, checks: bool = False, judged: Judged | None = None) -> Callable[[], Any]:
+        """Return a function that does what `run(at)` does, or `solve(at)` if it checks, see `Kernel`."""
+        run = partial(self.solve if checks else self.run, at)
+        if judged is None:
+            return run
+        good, otherwise = judged
+        return lambda: otherwise() if run() else good
 
-    def _are_good(self, found: Floats) -> Any:
-        """Return whether outputs (n_outputs, ...) are finite, and keep their limits."""
-        guarded = np.abs(found[len(found) - len(self._limits) :])
-        return np.isfinite(found).all(axis=0) & (self._limits <= guarded.T).all(axis=-1)
+    def observed(self, *states: Floats) -> Observed:
+        """Return what is computed at N states, see `Kernel`."""
+        with np.errstate(all="ignore"):
+            parts = [np.split(rows, self._ends) for _, rows in self._compute.chunks(*states)]
+        return Observed(*(np.concatenate([part[k] for part in parts], axis=1).T for k in range(3)))
 
-    solve = run
-
-    def bound(self, at: Place, checks: bool = False) -> Callable[[], int]:
-        """Return a function that does what `run(at)` does."""
-        return partial(self.run, at)
+    def guarded(self) -> tuple[Floats, Floats]:
+        """Return the pivots and the steps that the last state left, see `Kernel`."""
+        return self._guarded
 
     def batches(self, sizes: Sequence[int], n_out: int, n_each: int) -> Batches:
         """Return what runs no batch: all of them are checked."""
         return lambda arrays, N, threads: None
 
-    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcome:
+    def batch(self, inputs: Sequence[Floats], outputs: Sequence[Floats], threads: int = 1) -> Outcomes:
         """Run N states, see `Kernel`; on one thread."""
         N = len(outputs[0])
-        ends = np.cumsum([values.shape[1] for values in outputs])
-        wrong = np.zeros(N, dtype=np.int32)
-        for part, found in self.chunks(*(np.broadcast_to(X, (N, X.shape[-1])) for X in inputs)):
-            for values, rows in zip(outputs, np.split(found, ends)[:-1], strict=True):
-                values[part] = rows.T
-            wrong[part] = ~self._are_good(found)
-        return wrong if wrong.any() else None, None
+        ends = np.cumsum([values.shape[1] for values in outputs])[:-1]
+        states, outcomes = self._states([np.broadcast_to(X, (N, X.shape[-1])) for X in inputs])
+        residuals = np.empty(N)
+        for part, rows in self._compute.chunks(*states):
+            found, outcome, residuals[part] = self._judged(rows, [X[part] for X in states])
+            outcomes[part] = np.where(outcomes[part] == Outcome.OK, outcome, outcomes[part])
+            for values, own in zip(outputs, np.split(found, ends, axis=1), strict=True):
+                values[part] = own
+        return outcomes if outcomes.any() else None, residuals if self._program.equations else None
+
+    def _states(self, inputs: Sequence[Floats]) -> tuple[list[Floats], NDArray[np.int32]]:
+        """Return N states with quaternions of unit length, and the outcome of each as far as it is known."""
+        outcomes = np.zeros(len(inputs[0]), dtype=np.int32)
+        if self._program.quaternions:
+            whole = np.concatenate(inputs, axis=1)
+            for place in self._program.quaternions:
+                own = whole[:, place : place + 4]
+                with np.errstate(all="ignore"):
+                    norm = np.linalg.norm(own, axis=1)
+                    outcomes[~(np.abs(norm - 1) <= QUATERNION_TOLERANCE)] = Outcome.QUATERNION_NOT_UNIT
+                    own /= norm[:, None]
+            states = np.split(whole, self._split, axis=1)
+        else:
+            states = list(inputs)
+        for X in inputs:
+            outcomes[~np.isfinite(X).all(axis=1)] = Outcome.INPUT_NOT_FINITE
+        return states, outcomes
+
+    def _judged(self, rows: Floats, states: Sequence[Floats]) -> tuple[Floats, NDArray[np.int32], Floats]:
+        """Return the outputs (N, n) of all that was computed (n, N), the outcome of each state, and its residual."""
+        values, pivots, steps, twice, further, of_equations = np.split(rows, self._ends)
+        least, usual = np.split(self.limits[:, None], [len(pivots)])
+        outcomes = np.zeros(rows.shape[1], dtype=np.int32)
+
+        def note(mask: Any, outcome: Outcome) -> None:
+            outcomes[mask & (outcomes == Outcome.OK)] = outcome
+
+        with np.errstate(all="ignore"):
+            zero: Any = np.zeros(rows.shape[1], dtype=bool)
+            if self._program.n_weights:
+                weights = np.concatenate(states, axis=1)[:, -self._program.n_weights :]
+                note(~(weights >= 0).all(axis=1), Outcome.NEGATIVE_WEIGHT)
+                note(~are_comparable(weights, self._program.n_noise_weights), Outcome.WEIGHT_SPREAD)
+                zero = (weights <= 0).any(axis=1)
+            small = ~(np.abs(pivots) >= least).all(axis=0)
+            inaccurate = np.zeros_like(small)
+            if len(steps):
+                is_near = _are_small(steps, values, usual)
+                values = np.where(is_near, values, twice)
+                inaccurate = ~(is_near | _are_small(further, twice, usual))
+            strange = ~np.isfinite(values).all(axis=0)
+            note((small | inaccurate | strange) & zero, Outcome.ZERO_WEIGHT)
+            note(small, Outcome.SMALL_PIVOT)
+            note(inaccurate, Outcome.INACCURATE)
+            note(strange, Outcome.OUTPUT_NOT_FINITE)
+            residuals = np.full(rows.shape[1], np.nan)
+            if self._residual is not None:
+                residuals = self._residual.of(of_equations, values)
+                note(~(residuals <= RESIDUAL_LIMIT), Outcome.LARGE_RESIDUAL)
+        self._guarded = pivots[:, -1], further[:, -1]
+        return np.ascontiguousarray(values.T), outcomes, residuals
+
+
+def are_comparable(weights: Floats, n_noise_weights: int) -> Booleans:
+    """Return whether weights (..., n) of sensors span no more than `WEIGHT_SPREAD`, those of 0 left out.
+
+    The first are of equations of motion: these may be as good as infinite.
+    """
+    weights = weights[..., n_noise_weights:]
+    least = np.where(weights > 0, weights, np.inf).min(axis=-1, initial=np.inf)
+    return np.asarray(weights.max(axis=-1, initial=0.0) <= WEIGHT_SPREAD * least)
+
+
+def _are_small(steps: Floats, values: Floats, usual: Floats) -> Booleans:
+    """Return whether all steps (n, N) of a state (N,) are small beside what they lead to."""
+    near: Booleans = np.all(np.abs(steps) <= STEP_LIMIT * (np.abs(values) + usual), axis=0)
+    return near
+
+
+class _Residual:
+    """The residual of a program's equations."""
+
+    def __init__(self, program: Program) -> None:
+        rows = [row for equation in program.equations for row in equation]
+        self._n, row_of = len(rows), [k for k, (_, terms) in enumerate(rows) for _ in terms]
+        ones = np.ones(len(row_of)), (row_of, np.arange(len(row_of)))
+        self._sums = sp.csr_array(ones, shape=(len(rows), len(row_of)))
+        self._place = np.array([place for _, terms in rows for _, place in terms], dtype=np.intp)
+        sizes = [len(equation) for equation in program.equations if equation]
+        self._starts = np.cumsum([0, *sizes[:-1]], dtype=np.intp)
+
+    def of(self, of_equations: Floats, values: Floats) -> Floats:
+        """Return the largest |D d + b| of any equation, relative to the largest |D| |d| + |b| in it (N,).
+
+        Args:
+            of_equations: b of all rows, then all entries (rows + nnz, N).
+            values: d (n, N).
+        """
+        b, entries = of_equations[: self._n], of_equations[self._n :]
+        products = entries * values[self._place]
+        D_d, magnitude = np.asarray(self._sums @ products), np.asarray(self._sums @ np.abs(products))
+        return relative_residual(D_d, magnitude, b, self._starts)
+
+
+def relative_residual(D_d: Floats, magnitude: Floats, b: Floats, blocks: Indices) -> Floats:
+    """Return the largest |D d + b| of any equation, relative to the largest of |D| |d| + |b| in the same equation.
+
+    Args:
+        D_d: D d (rows, ...).
+        magnitude: |D| |d| (rows, ...).
+        b: b (rows, ...).
+        blocks: the first row of each equation.
+    """
+    worst = np.maximum.reduceat(np.abs(D_d + b), blocks, axis=0)
+    scale = np.maximum.reduceat(magnitude + np.abs(b), blocks, axis=0)
+    return np.asarray(np.max(np.where(worst == 0, 0.0, worst / np.where(scale == 0, 1.0, scale)), axis=0))

@@ -1,7 +1,5 @@
 """A kernel on arrays of its own: one state at a time, as it comes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from math import prod
@@ -9,7 +7,7 @@ from typing import Any, Protocol
 
 from numpy import ndarray
 
-from nori_dyn.program.kernel.base import REFUSED, Kernel
+from nori_dyn.program.kernel.base import Kernel, Outcome
 from nori_dyn.program.kernel.batches import aligned
 from nori_dyn.typing import Floats
 
@@ -43,7 +41,7 @@ class _Block:
 
 
 class Single:
-    """A job on arrays of its own.
+    """A program on arrays of its own.
 
     Attributes:
         state: all that it reads, one array after the other.
@@ -51,7 +49,7 @@ class Single:
         values: what it writes (n_outputs,).
         slots: where to put inputs.
         at: where these are, for the kernel.
-        run: computes the outputs of what is in the inputs, with the kernel's checks; returns how many things are wrong.
+        run: computes the outputs of what is in the inputs, with the kernel's checks; returns the outcome.
 
     Args:
         kernel: the kernel.
@@ -69,16 +67,16 @@ class Single:
         self.slots: list[Slot] = [memoryview(x) if x.ndim == 1 else _Block(x) for x in self.inputs]  # type: ignore[arg-type]
 
     def solve(self, given: Sequence[Any]) -> int:
-        """Compute the outputs of a state with the kernel's checks; return how many things are wrong with what it found.
+        """Compute the outputs of a state with the kernel's checks; return the outcome.
 
-        Where an input is no plain array of doubles of its shape that is REFUSED, as what the kernel refuses is: nothing
-        is computed then.
+        Where an input is no plain array of doubles of its shape it is refused as a number that is not finite is.
         """
         try:
             for value, slot in zip(given, self.slots):  # noqa: B905 (as many, and `strict` takes as long as two slots)
                 if type(value) is not ndarray:  # a masked array would lose its mask
-                    return REFUSED
+                    return Outcome.INPUT_NOT_FINITE
                 slot[ALL] = value
         except MISFITS:
-            return REFUSED
-        return self.run()
+            return Outcome.INPUT_NOT_FINITE
+        outcome: int = self.run()
+        return outcome

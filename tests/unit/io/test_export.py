@@ -8,13 +8,14 @@ import pytest
 import nori_dyn as nd
 from nori_dyn.errors import FileFormatError, UnknownNameError
 from nori_dyn.io.export import check_folder, write_folder
+from nori_dyn.program.export.routine import OF_PROGRAMS
 from nori_dyn.program.export.text import MARK
 
 FILES = {"it.h": f"/* {MARK} */\n", "main.c": f"/* an example, {MARK} */\n"}
 
 
 def content(folder):
-    return {path.name: path.read_text() for path in folder.iterdir()}
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_new_or_empty_folder_is_written(tmp_path):
@@ -107,7 +108,8 @@ def test_a_plan_exports_itself(tmp_path):
     plan = nd.plan(nd.System(nd.autotree(2), nd.sensors("forward_dynamics")), outputs=("qdd",))
     made = plan.export(tmp_path / "out", name="two")
     assert content(tmp_path / "out") == dict(made.files)
-    assert set(made.files) == {"two.h", "two.hpp", "two.c", "main.c", "CMakeLists.txt"}
+    own = {"two.h", "two.hpp", "two.c", "main.c", "CMakeLists.txt"}
+    assert set(made.files) == own | {f"nori_dyn/{file}" for file in OF_PROGRAMS}
     assert nd.__version__ in made.files["two.h"]
     assert (made.inputs, made.outputs) == ({"q": 2, "qd": 2, "y": 2}, {"qdd": (2,)})
     assert all(MARK in text[:200] for text in made.files.values())

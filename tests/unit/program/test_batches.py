@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program import c_source
+from nori_dyn.program import emit as emit_module
+from nori_dyn.program.emit import Target, emit
 from tests.compilers import needs_compiler
 from tests.tolerances import EXACT, assert_close
 from tests.unit.program.arrays import CONVERTED, FITS, MISFITS, read_only
@@ -151,8 +152,8 @@ def test_long_programs_are_called_for_more_states_before_the_next(monkeypatch):
     usual = nd.compile(nd.aba, tree)
     states = {n: np.random.default_rng(n).normal(size=(3, n, 5)) for n in (1, 7, 64, 129)}
     expected = {n: usual.batch(*state) for n, state in states.items()}
-    monkeypatch.setattr(c_source, "FAR", 0)
+    monkeypatch.setattr(emit_module, "FAR", 0)
     far = nd.compile(nd.aba, tree)
-    assert f"#define GROUPS {c_source.GROUPS_FAR}" in c_source.c_source(far._job(), 4).batch
+    assert f"#define GROUPS {emit_module.GROUPS_FAR}" in emit(far._program(), Target.BATCH, 4).text
     for n, state in states.items():
         assert_close(far.batch(*state), expected[n], EXACT)

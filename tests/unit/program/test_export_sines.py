@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import nori_dyn as nd
-from nori_dyn.program import c_sines
-from nori_dyn.program.c_templates import PRELUDE
 from nori_dyn.program.compiler import find_compiler
 from nori_dyn.program.export.files import c_export
 from tests.compilers import needs_compiler
+from tests.exported import write_files
 
 pytestmark = needs_compiler
 
@@ -20,10 +19,10 @@ MAIN = r"""
 #include <stdlib.h>
 int main(int argc, char **argv) {
     (void)argc;
-    double from[ARM_NQ], w[2 * sizeof angles / sizeof *angles];
+    double from[ARM_NQ], w[2 * PADDED];
     FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
     while (fread(from, sizeof from, 1, in) == 1) {
-        sines(from, w);
+        find_sines(from, w);
         fwrite(w, sizeof w, 1, out);
     }
     return fclose(in) | fclose(out);
@@ -39,8 +38,7 @@ def files():
 
 
 def sines(files, folder, flags, angles):
-    for name, text in files.items():
-        (folder / name).write_text(text)
+    write_files(files, folder)
     angles.tofile(folder / "in")
     command = [*find_compiler().command, *flags, "-o", str(folder / "it"), str(folder / "main.c"), "-lm"]
     subprocess.run(command, check=True)
@@ -64,12 +62,3 @@ def test_sines_and_cosines_are_right_to_two_units_of_the_last_place(files, flags
     assert np.all(np.abs(cosine - np.cos(angles)) <= allowed)
     if is_strict:
         assert np.all(np.abs(sine - np.sin(angles)) <= 4e-16 * np.abs(np.sin(angles)))
-
-
-def test_reduction_and_polynomials_are_those_of_native_code(files):
-    for text in (files["arm.c"], PRELUDE):
-        assert c_sines.QUARTERS in text
-        assert f" r = {c_sines.REDUCED};" in text.replace("*r", "r")
-        assert f"< {c_sines.LARGE})" in text
-    assert all(line in files["arm.c"] for line in c_sines.sine_and_cosine("double").splitlines())
-    assert all(line in PRELUDE for line in c_sines.sine_and_cosine("vec").splitlines())

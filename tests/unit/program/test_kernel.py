@@ -1,4 +1,4 @@
-"""Kernels: the same job natively and through NumPy, what a slot takes, and how often the native code runs."""
+"""Kernels: the same program natively and through NumPy, what a slot takes, and how often the native code runs."""
 
 import gc
 
@@ -7,8 +7,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.errors import SingularSystemError
-from nori_dyn.program.backends import native as native_module
-from nori_dyn.program.kernel.base import REFUSED
+from nori_dyn.program import emit as emit_module
+from nori_dyn.program.kernel.base import Outcome
 from nori_dyn.program.kernel.native import NativeKernel
 from nori_dyn.program.kernel.numpy import NumpyKernel
 from nori_dyn.program.kernel.single import Single
@@ -31,12 +31,15 @@ def test_a_slot_takes_doubles_wherever_they_lie_and_refuses_all_else():
         np.testing.assert_array_equal(one.inputs[0], given(q))
     for kind, given in MISFITS.items():
         if kind not in ("another class", "not aligned", "odd steps"):
-            assert one.solve([given(np.ones(3))]) == REFUSED, kind
+            assert one.solve([given(np.ones(3))]) == Outcome.INPUT_NOT_FINITE, kind
 
 
 def test_a_slot_of_several_axes_compares_them():
     f = nd.compile(lambda tree, fx: 2 * fx, nd.autotree(2), inputs=("fx",), backend="numpy")
-    assert [f._single.solve([np.ones(shape)]) for shape in ((2, 6), (12,), (6, 2))] == [0, REFUSED, REFUSED]
+    assert [f._single.solve([np.ones(shape)]) for shape in ((2, 6), (12,), (6, 2))] == [
+        0,
+        *2 * [Outcome.INPUT_NOT_FINITE],
+    ]
 
 
 @needs_compiler
@@ -118,14 +121,15 @@ class TestHowOftenTheNativeCodeRuns:
         assert calls == [0, 0]
         np.testing.assert_array_equal(*taus)
 
+    @pytest.mark.usefixtures("own_cache")
     def test_a_suspicious_state(self, monkeypatch, request):
-        monkeypatch.setattr(native_module, "RESIDUAL_LIMIT", -1.0)  # nothing passes
+        monkeypatch.setattr(emit_module, "RESIDUAL_LIMIT", -1.0)  # nothing passes
         solver, calls = request.getfixturevalue("counted")
         assert solver.solve(np.zeros(3), np.zeros(3), np.ones(3)).fell_back
-        assert calls == [1]
+        assert calls == [Outcome.LARGE_RESIDUAL]
 
     def test_what_is_no_state(self, counted):
         solver, calls = counted
         with pytest.raises(nd.InputError, match=r"qd\[1\] is nan"):
             solver.solve(np.zeros(3), np.array([0, np.nan, 0]), np.zeros(3))
-        assert calls == [REFUSED]
+        assert calls == [Outcome.INPUT_NOT_FINITE]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import product
 from weakref import WeakKeyDictionary
 
-import cffi
 import numpy as np
 import pytest
 
@@ -16,14 +15,16 @@ import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
 from nori_dyn.errors import CompilerError
 from nori_dyn.program import compiler as compiler_module
+from nori_dyn.program import emit as emit_module
 from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends import registry
 from nori_dyn.program.backends.native import NativeBackend
-from nori_dyn.program.c_source import c_source
 from nori_dyn.program.compiled import identity
 from nori_dyn.program.compiler import cache_root, find_compiler, library_key, load_library
-from nori_dyn.program.job import Job
-from nori_dyn.program.kernel.native import SINGLE
+from nori_dyn.program.emit import Target, emit
+from nori_dyn.program.kernel.base import Outcome
+from nori_dyn.program.kernel.native import interface
+from nori_dyn.program.program import Program
 from tests.compilers import WIDTHS, compile_for, needs_compiler
 
 pytestmark = needs_compiler
@@ -47,16 +48,15 @@ def tick(solver, seed=0):
     return qdd.copy()
 
 
-def compiled(job):
-    """Return the library of a job for single states, and a function that returns C's struct of values and outputs."""
-    source, ffi = c_source(job, compiler_module.find_compiler().lanes), cffi.FFI()
-    ffi.cdef(SINGLE)
-    library = load_library(ffi, source.single, compiler_module.find_compiler())
+def compiled(program):
+    """Return the library of a program for one state, and a function that returns C's struct of values and outputs."""
+    unit, ffi = emit(program, Target.ONE_STATE, compiler_module.find_compiler().lanes), interface()
+    library = load_library(ffi, unit.text, compiler_module.find_compiler())
 
-    def at(values, residual_limit=1.0):
-        arrays = [np.array(values, dtype=float), *map(np.zeros, (source.n_work + 8, len(job.outputs), 1))]
+    def at(values):
+        arrays = [np.array(values, dtype=float), *map(np.zeros, (unit.n_work + 8, len(program.outputs), 1))]
         pointers = [ffi.cast("double *", array.ctypes.data) for array in arrays]
-        struct = ffi.new("state *", (*pointers, residual_limit, np.nan))
+        struct = ffi.new("state *", (*pointers, np.nan))
         held[struct] = arrays
         return struct, arrays[2]
 
@@ -69,7 +69,7 @@ def sines(angles):
     graph = Graph()
     inputs = [graph.input(f"x{k}") for k in range(len(angles))]
     outputs = [f(x) for x in inputs for f in (np.sin, np.cos)]
-    library, at = compiled(Job(graph, tuple(inputs), tuple(outputs), (), ()))
+    library, at = compiled(Program({"x": tuple(inputs)}, tuple(outputs)))
     struct, found = at(angles)
     assert library.run(struct) == 0
     return found[0::2], found[1::2]
@@ -87,20 +87,25 @@ def test_sines_and_cosines_are_right_to_the_last_bits(lanes):
     assert np.abs(sine[away] / np.sin(angles[away]) - 1).max() < 5e-16
 
 
-def test_the_residual_is_that_of_the_worst_equation():
+def test_the_residual_is_that_of_the_worst_equation(monkeypatch):
     """An equation of large numbers does not hide the error of one of small numbers."""
+    monkeypatch.setattr(emit_module, "RESIDUAL_LIMIT", 1.0)
     graph = Graph()
     x, y, b = graph.input("x"), graph.input("y"), graph.input("b")
     large = ((graph.expr(-3e6), ((graph.one, 0),)),)  # x - 3e6 = 0
     small = ((b, ((graph.expr(-2.0), 1),)), (graph.zero, ()))  # b - 2 y = 0, and a row that is zero
-    library, at = compiled(Job(graph, (x, y, b), (x, y), (), (large, small)))
+    program = Program({"x": (x, y, b)}, (x, y), equations=(large, small))
+    library, at = compiled(program)
     for one, other in ((3e6, 1.5e-6), (3e6, 1e-6), (0.0, 0.0)):
         struct, _ = at([one, other, 2e-6])
         assert not library.solve(struct)
         expected = max(abs(one - 3e6) / (abs(one) + 3e6), abs(2e-6 - 2 * other) / (2e-6 + 2 * abs(other)))
         assert struct.residual == pytest.approx(expected, abs=1e-15)
-        assert library.solve(at([one, other, 2e-6], expected / 2)[0]) == (expected > 0)
-    assert library.solve(at([np.nan, 1.0, 2e-6])[0])
+        monkeypatch.setattr(emit_module, "RESIDUAL_LIMIT", expected / 2)
+        stricter, other_at = compiled(program)
+        outcome = Outcome.LARGE_RESIDUAL if expected > 0 else Outcome.OK
+        assert stricter.solve(other_at([one, other, 2e-6])[0]) == outcome
+    assert library.solve(at([np.nan, 1.0, 2e-6])[0]) == Outcome.INPUT_NOT_FINITE
 
 
 def test_batches_of_any_size_are_what_single_states_are(plan, lanes):
@@ -127,11 +132,12 @@ def test_each_width_is_compiled_by_itself(plan):
         with pytest.MonkeyPatch.context() as patch:
             compile_for(width, patch)
             backend = NativeBackend(plan)
-            source, compiler = backend._source, backend._compiler
-        assert f"#define LANES {width}\n" in source.single
-        assert f"#define LANES {width}\n" in source.batch
+            single, batch = (backend.unit(target).text for target in (Target.ONE_STATE, Target.BATCH))
+            compiler = backend._compiler
+        assert f"#define LANES {width}\n" in single
+        assert f"#define LANES {width}\n" in batch
         assert width == 8 or "__AVX512F__" not in compiler.identity
-        kept |= {identity(plan, compiler, True), library_key(source.single, compiler)}
+        kept |= {identity(plan, compiler, True), library_key(single, compiler)}
     assert len(kept) == 2 * len(WIDTHS)
 
 
@@ -158,11 +164,14 @@ def test_a_plan_compiled_before_is_loaded_without_tracing_its_equations(monkeypa
 @pytest.mark.parametrize("problem", ["inverse_dynamics", "forward_dynamics"])
 def test_a_plan_just_made_is_not_traced_again_and_leads_to_the_c_of_one_from_a_file(problem, monkeypatch):
     made = nd.plan(nd.System(nd.autotree(4, skew=0.7), nd.sensors(problem)), cache=False)
-    again = NativeBackend(replace(made, traced=None))._source
+    again = written(NativeBackend(replace(made, traced=None)))
     monkeypatch.setattr("nori_dyn.planning.planner.refine", lambda *a: pytest.fail("traced again"))
     monkeypatch.setattr(native_module, "recall", lambda key: None)
-    source = NativeBackend(made)._source
-    assert (source.single, source.batch) == (again.single, again.batch)
+    assert written(NativeBackend(made)) == again
+
+
+def written(backend):
+    return [backend.unit(target).text for target in (Target.ONE_STATE, Target.BATCH)]
 
 
 def states(solver, n):
@@ -190,7 +199,7 @@ def test_damaged_records_and_libraries_are_made_anew(plan):
 
 @in_a_cache_of_its_own
 def test_the_residual_is_optional(plan, monkeypatch):
-    monkeypatch.setattr(native_module, "RESIDUAL_LIMIT", 0.0)  # nothing passes
+    monkeypatch.setattr(emit_module, "RESIDUAL_LIMIT", 0.0)  # nothing passes
     checked, unchecked = plan.solver("native"), plan.solver("native", check_residual=False)
     q, qd, y = (X[0] for X in states(checked, 1))
     assert checked.solve(q, qd, y).fell_back
@@ -291,6 +300,5 @@ def test_names_do_not_get_into_the_source():
     tree = tree.replace(names=HOSTILE, joint_names=tuple(f"{name}j" for name in HOSTILE))
     plan = nd.plan(nd.System(tree, nd.sensors("inverse_dynamics")), cache=False)
     plain = nd.plan(nd.System(nd.autotree(len(HOSTILE)), nd.sensors("inverse_dynamics")), cache=False)
-    one, other = (NativeBackend(each)._source for each in (plan, plain))
-    assert (one.single, one.batch) == (other.single, other.batch)
+    assert written(NativeBackend(plan)) == written(NativeBackend(plain))
     assert np.isfinite(plan.solver("native").solve(np.ones(8), np.ones(8), np.ones(8)).tau).all()

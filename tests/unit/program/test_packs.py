@@ -9,10 +9,11 @@ from nori_dyn.algebra.expressions import Expr, Op
 from nori_dyn.model.joints import Free
 from nori_dyn.model.limbs import corresponding, isomorphic_limbs
 from nori_dyn.model.synthetic import autotree
-from nori_dyn.program.c_source import c_source
+from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.functions import compiled
 from nori_dyn.program.packs import LEAST, Packing, find_packs, in_lanes
-from nori_dyn.program.straight_line import GIVEN, Program
+from nori_dyn.program.program import Program
+from nori_dyn.program.statements import GIVEN
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.aba import aba
 from nori_dyn.recursions.rnea import rnea
@@ -34,7 +35,7 @@ def packed(name, function=rnea):
     tree = load(name, "floating")
     found = traced(function, tree)
     inputs = {key: tuple(array.flat) for key, array in found.inputs.items()}
-    program = Program.of(inputs, tuple(x for array in found.outputs.values() for x in array.flat))
+    program = Program(inputs, tuple(x for array in found.outputs.values() for x in array.flat))
     labelled, first = [], 0
     for key, scalars in inputs.items():
         labelled += of_joints(tree, first, key) if len(scalars) in (tree.nq, tree.nv) else []
@@ -42,11 +43,15 @@ def packed(name, function=rnea):
     scalars = [x.index for part in inputs.values() for x in part]
     places = corresponding(isomorphic_limbs(tree), labelled)
     limbs = [[[scalars[k] for k in limb] for limb in group] for group in places]
-    return program, find_packs(program.graph, program.nodes, limbs)
+    return program, find_packs(program.graph, nodes_of(program), limbs)
+
+
+def nodes_of(program):
+    return program.graph.reachable(program.outputs)
 
 
 def statements(program):
-    return [i for i in program.nodes if program.graph.ops[i] not in GIVEN]
+    return [i for i in nodes_of(program) if program.graph.ops[i] not in GIVEN]
 
 
 @every_robot
@@ -54,8 +59,8 @@ def test_packs_compute_what_they_stand_for(name):
     program, packing = packed(name, aba)
     graph, rng = program.graph, np.random.default_rng(0)
     inputs = {x.index: rng.normal(size=3) for part in program.inputs.values() for x in part}
-    every = [Expr(graph, i) for i in program.nodes]
-    values = dict(zip(program.nodes, graph.evaluate(every, inputs), strict=True))
+    every = [Expr(graph, i) for i in nodes_of(program)]
+    values = dict(zip(nodes_of(program), graph.evaluate(every, inputs), strict=True))
 
     def held(pack):
         return np.array([sign * values[i] for i, sign in zip(pack.nodes, pack.signs, strict=True)])
@@ -102,10 +107,10 @@ def test_legs_alone_leave_little_beside_them():
 def test_where_too_little_is_saved_nothing_is_packed():
     tree = autotree(7, branching=2.0)
     found = traced(rnea, tree)
-    program = Program.of({"": ()}, tuple(found.outputs["result"].flat))
-    assert find_packs(program.graph, program.nodes, ()).packs == Packing().packs == []
+    program = Program({"": ()}, tuple(found.outputs["result"].flat))
+    assert find_packs(program.graph, nodes_of(program), ()).packs == Packing().packs == []
     q = found.inputs["q"]  # of two joints only: less than the share of all operations
-    few = find_packs(program.graph, program.nodes, [[[q[5].index], [q[6].index]]])
+    few = find_packs(program.graph, nodes_of(program), [[[q[5].index], [q[6].index]]])
     assert few.packs == [] or sum(len(p.nodes) - 1 for p in few.statements) >= LEAST * len(statements(program))
 
 
@@ -132,7 +137,7 @@ def test_limbs_in_the_lanes_of_vectors_move_as_the_textbook_has_it(lanes):
     """Ten legs fill vectors of eight and of two, of four and of two, or of two."""
     tree = spider(10)
     function = compiled(rnea, tree, backend="native")
-    packed = c_source(function._job(), lanes).packed
+    packed = emit(function._program(), Target.ONE_STATE, lanes).packed
     assert set(packed) == {lanes, 2}
     Q, rng = tree.random_configurations(19, 0), np.random.default_rng(0)
     Qd, Qdd = rng.normal(size=(2, 19, tree.nv))

@@ -13,13 +13,12 @@ from nori_dyn.program import repeated_writer
 from nori_dyn.program.backends import native as native_module
 from nori_dyn.program.backends.native import NativeBackend
 from nori_dyn.program.backends.numpy import NumpyBackend
-from nori_dyn.program.c_source import c_source
-from nori_dyn.program.c_writer import Writer
-from nori_dyn.program.job import FORMATS, Notation
+from nori_dyn.program.emit import Target, emit
 from nori_dyn.program.repeated import LEAST, Statements, repeated_forms
 from nori_dyn.program.repeated_writer import RepeatedWriter
-from nori_dyn.program.straight_line import Program
+from nori_dyn.program.statements import FORMATS
 from nori_dyn.program.tracing import traced
+from nori_dyn.program.writer import Writer
 from tests.compilers import needs_compiler
 from tests.tolerances import SAME_PROGRAM, SOLVED, assert_close
 
@@ -29,9 +28,9 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 def statements_of(tree):
     """Return the inverse dynamics of a robot as statements, by the recursion: made link by link."""
     function = traced(nd.rnea, tree)
-    program = Program.of({"x": ()}, tuple(function.outputs["result"].flat))
-    graph = program.graph
-    return Statements.of(graph, [i for i in program.nodes if graph.ops[i] in FORMATS])
+    graph = function.graph
+    nodes = graph.reachable(function.outputs["result"].flat)
+    return Statements.of(graph, [i for i in nodes if graph.ops[i] in FORMATS])
 
 
 def test_blocks_of_a_form_join_the_same_operations_in_the_same_way():
@@ -77,7 +76,7 @@ def test_roles_and_edges_part_blocks():
 def with_loops(plan, monkeypatch):
     """Return the backend of a plan with loops wherever something repeats."""
     monkeypatch.setattr(repeated_writer, "SHRINKS", np.inf)
-    monkeypatch.setattr(native_module, "c_source", partial(c_source, large=0))
+    monkeypatch.setattr(native_module, "emit", partial(emit, large=0))
     return NativeBackend(plan)
 
 
@@ -120,7 +119,7 @@ def test_loops_compute_what_straight_lines_do(case, monkeypatch):
     given = nd.sensors(sensors) if isinstance(sensors, str) else nd.SensorSet.from_dict(sensors)
     plan = make_plan(nd.System(tree, given), outputs, ordering="recursive")
     loops = with_loops(plan, monkeypatch)
-    assert "loop0" in loops._source.single
+    assert "loop0" in loops.unit(Target.ONE_STATE).text
     state = states(plan, 5)
     expected = NumpyBackend(plan).solve_batch(*state).values
     for k in range(5):
@@ -138,7 +137,7 @@ def test_loops_compute_what_straight_lines_do(case, monkeypatch):
 @needs_compiler
 def test_functions_may_have_loops(monkeypatch):
     tree = nd.autotree(30, 2.0, 1.5)
-    monkeypatch.setattr("nori_dyn.program.kernel.native.c_source", partial(c_source, large=0))
+    monkeypatch.setattr("nori_dyn.program.kernel.native.emit", partial(emit, large=0))
     compiled = nd.compile(nd.rnea, tree)
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.normal(size=(3, 4, 30))
@@ -149,8 +148,6 @@ def test_functions_may_have_loops(monkeypatch):
 
 def test_small_programs_stay_straight():
     plan = make_plan(nd.System(nd.autotree(60), nd.sensors("inverse_dynamics")), ["tau"], ordering="recursive")
-    solution = native_module.solution_program(plan, output_columns(plan.system, plan.outputs).tolist(), checked=False)
-    job = native_module._job(plan, solution, False)
-    notation = Notation([f"in[{k}]" for k in range(len(job.inputs))], ["out[0]"] * len(job.outputs))
-    assert type(repeated_writer.writer_of(job, notation)) is Writer
-    assert type(repeated_writer.writer_of(job, notation, large=0)) is RepeatedWriter
+    program = native_module.solution_program(plan, output_columns(plan.system, plan.outputs).tolist()).program
+    assert type(repeated_writer.writer_of(program)) is Writer
+    assert type(repeated_writer.writer_of(program, large=0)) is RepeatedWriter

@@ -30,6 +30,6 @@ def test_without_equations_nothing_is_written():
 def test_places_that_are_large_have_larger_numbers():
     graph = Graph()
     rows = (((graph.zero, ((graph.one, 1 << 16),)),),)
-    assert "static const int terms[]" in residual_source(rows, in_work)
+    assert "typedef int place;" in residual_source(rows, in_work)
     rows = (((graph.zero, ((graph.one, 1),)),),)
-    assert "static const unsigned short terms[]" in residual_source(rows, in_work)
+    assert "typedef unsigned short place;" in residual_source(rows, in_work)

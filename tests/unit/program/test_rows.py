@@ -11,12 +11,11 @@ from nori_dyn.algebra.rows import combination, mapped
 from nori_dyn.algebra.spatial import cross, stack
 from nori_dyn.errors import InputError, SingularSystemError
 from nori_dyn.model.synthetic import autotree
-from nori_dyn.program import c_source
+from nori_dyn.program import emit as emit_module
 from nori_dyn.program import row_plan as planning
 from nori_dyn.program.functions import CompiledFunction, compiled
 from nori_dyn.program.row_needs import BLOCK, NeededRows
 from nori_dyn.program.row_plan import Loop, row_plan
-from nori_dyn.program.straight_line import Program
 from nori_dyn.program.tracing import traced
 from nori_dyn.recursions.coriolis import coriolis
 from nori_dyn.recursions.crba import crba, inertia_forward_dynamics
@@ -246,7 +245,7 @@ def test_small_programs_and_programs_without_combinations_have_none():
 def test_limbs_in_lanes_are_preferred_where_they_save_more(name, base, has_rows):
     """Four legs share vectors of four; the fingers of a hand and two legs share too little."""
     made = compiled(aba_derivatives, load(name, base), backend="numpy")
-    assert (made._rows is not None) is has_rows
+    assert (made._program().rows is not None) is has_rows
 
 
 @pytest.mark.usefixtures("eager")
@@ -264,10 +263,10 @@ def test_functions_with_rows_have_derivatives():
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_long_programs_go_through_a_batch_state_by_state(monkeypatch, base):
-    monkeypatch.setattr(c_source, "BY_STATE", 0)
+    monkeypatch.setattr(emit_module, "BY_STATE", 0)
     tree = load("panda", base)
     f, n = compiled(inertia_forward_dynamics, tree, inputs=("q", "qd", "tau")), 41
-    assert "solve(&one)" in c_source.c_source(f._job(), BLOCK).batch
+    assert '#include "states.h"' in emit_module.emit(f._program(), emit_module.Target.BATCH, BLOCK).text
     rng = np.random.default_rng(3)
     q = tree.random_configurations(n, rng)
     qd, tau = rng.normal(size=(2, n, tree.nv))
@@ -300,4 +299,4 @@ def test_the_program_of_numpy_knows_no_rows():
     f = compiled(minverse, tree, backend="numpy")
     found = traced(minverse, tree)
     flat = tuple(x for array in found.outputs.values() for x in array.flat)
-    assert f.cost == Program.of({}, flat).cost
+    assert f.cost == expression_cost(flat)

@@ -4,8 +4,8 @@ import pytest
 
 import nori_dyn as nd
 from nori_dyn.algebra.expressions import Graph
-from nori_dyn.program.job import FORMATS
 from nori_dyn.program.schedule import schedule
+from nori_dyn.program.statements import FORMATS
 from nori_dyn.program.tracing import traced
 
 

@@ -264,7 +264,7 @@ def test_a_switch_and_a_tick_allocate_plan_and_compile_nothing(monkeypatch):
         raise AssertionError("something is planned, compiled or placed")
 
     monkeypatch.setattr(plans_module, "make_plan", forbidden)
-    monkeypatch.setattr(native.NativeBackend, "_loaded", forbidden)
+    monkeypatch.setattr(native.NativeBackend, "_prepare", forbidden)
     monkeypatch.setattr(NativeKernel, "place", forbidden)
 
     def turn(times):

@@ -1,22 +1,5 @@
-"""What is the same in the C of every smoother, see `window_source`."""
+#include "tick.h"
 
-from __future__ import annotations
-
-RUN = """\
-typedef struct {
-    ptrdiff_t n;
-    double *values, *weights;
-    const double *steps;
-    double *u, *rows, *covariance, *nis, *log_likelihood;
-    int *degrees, *lost;
-    void *kept, *room;
-    int is_gap;
-} run;
-"""
-"""Of which `WINDOW` says what its parts are."""
-
-WINDOW = (
-    r"""
 /* What a step back to a tick needs, once time has gone on from it: rows of [s | m'], m' what m+ would be without noise;
    v = scale (v' - rates [s | m' | -1]), f = scale f'; what is known of m+ by then; m' = m+ - walk e, with
    e = gain (R m+ - z) + spread n, n of unit variance. Gain and spread lie column by column. Whether all of that is so:
@@ -37,13 +20,6 @@ typedef struct {
 } room;
 _Static_assert(sizeof(room) <= N_ROOM * sizeof(double), "there is room");
 
-/* Ticks that follow each other. Of each: what its readings say, the weights of its rows, the time to the next, 0 where
-   there is none; then what is found: the estimate, rows [R | z], the covariance, the chi-square, the log likelihood,
-   degrees of freedom, how many pivots vanish; and what steps back need, where there will be any. Whether the
-   motion after each is not known, for steps back. */
-"""
-    + RUN
-    + r"""
 /* Time goes on by dt, and what steps back need is kept. */
 SEEN void go_on_and_keep(tick *now, double dt) {
     filter *const at = now->steps;
@@ -250,5 +226,3 @@ SEEN ptrdiff_t backward(const run *at, double *mean, double *covariance) {
     }
     return 0;
 }
-"""
-)

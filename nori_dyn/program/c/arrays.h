@@ -1,26 +1,8 @@
-"""NumPy's arrays as C finds them: where their numbers lie, and whether they are what a batch takes.
+/* NumPy's arrays as they lie in memory: `PyArrayObject_fields` of its ndarraytypes.h, which every extension module has
+   compiled in. Python says the rest before the first call. */
 
-To ask through Python takes a microsecond for the arrays of a batch, in which fifty states of an arm are solved. What is
-read here NumPy's C interface lays down (`PyArrayObject_fields` of its ndarraytypes.h): every extension module has it
-compiled in. It lies behind the head of the object, and how long heads are, Python says itself.
+#include <stddef.h>
 
-Source: docs/design.md, 4.8.
-"""
-
-from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
-
-from nori_dyn.algebra.arrays import DOUBLE
-
-HEADS = f"""\
-#define HEAD {object.__basicsize__} /* bytes before what an object holds; the last say its class */
-#define ITEMS {tuple.__basicsize__} /* bytes before the items of a tuple */
-"""
-
-LAY = """\
 typedef struct {
     char *data;
     int n_axes;
@@ -32,7 +14,10 @@ typedef struct {
 
 enum { ALIGNED = 0x100, WRITEABLE = 0x400, DOUBLE = sizeof(double) };
 
-const void *array_class, *double_type; /* the class of arrays without more, and the type of doubles */
+/* The class of arrays without more, and the type of doubles; bytes of an object before what it holds, the last of which
+   say its class, and of a tuple before its items. */
+const void *array_class, *double_type;
+ptrdiff_t head, items;
 
 /* From where to where the numbers of an array lie. */
 static void span(const array *a, const char **from, const char **to) {
@@ -55,9 +40,9 @@ static int share(const array *a, const array *b) {
    with the numbers of a state that its block says, the first n_each with a row for each state, outputs writeable and
    apart from all that is read. Where n_each is 0, Python has seen to that. */
 static int lay(const char *tuple, ptrdiff_t n_arrays, ptrdiff_t n_each, ptrdiff_t N, const batch *at) {
-    const char *const *const objects = (const char *const *)(tuple + ITEMS);
+    const char *const *const objects = (const char *const *)(tuple + items);
     for (ptrdiff_t k = 0; k < n_arrays; ++k) {
-        const array *const a = (const array *)(objects[k] + HEAD);
+        const array *const a = (const array *)(objects[k] + head);
         const int is_output = k >= n_arrays - at->n_out;
         block *const b = (block *)at->blocks + k;
         if (n_each) {
@@ -67,7 +52,7 @@ static int lay(const char *tuple, ptrdiff_t n_arrays, ptrdiff_t n_each, ptrdiff_
             if (a->sizes[a->n_axes - 1] != b->n || (a->n_axes == 2 && a->sizes[0] != N)) return 0;
             if (is_output && ((N > 1 && !a->strides[0]) || (b->n > 1 && !a->strides[1]))) return 0;
             for (ptrdiff_t i = 0; is_output && i < k; ++i) /* an array without numbers shares none */
-                if (at->blocks[i].n && b->n && share(a, (const array *)(objects[i] + HEAD))) return 0;
+                if (at->blocks[i].n && b->n && share(a, (const array *)(objects[i] + head))) return 0;
         }
         b->across = a->strides[a->n_axes - 1] / DOUBLE;
         b->step = a->n_axes == 2 ? a->strides[0] / DOUBLE : 0;
@@ -76,9 +61,3 @@ static int lay(const char *tuple, ptrdiff_t n_arrays, ptrdiff_t n_each, ptrdiff_
     }
     return 1;
 }
-"""
-
-
-def introduce(library: Any, ffi: Any) -> None:
-    """Tell a library that has this what arrays of doubles are."""
-    library.array_class, library.double_type = (ffi.cast("void *", id(known)) for known in (np.ndarray, DOUBLE))

@@ -1,53 +1,11 @@
-"""What is the same in the C of every filter that judges contact states, see `contact_source`.
+#include "tick.h"
 
-It comes after the C of a tick, `filter_step`.
-"""
-
-from __future__ import annotations
-
-STRUCT = """\
-typedef struct contacts contacts;
-struct contacts {
-    tick **each;
-    void *work;
-    double *probabilities, *expected, *logs, *transitions;
-    const double *weights, *row_logs, *free_logs;
-    const int *apart, *order, *counts, *ends;
-    int *prior_of;
-    double rate, dt, part, likely;
-    int n, n_contacts, reach, has_begun, best;
-};
-"""
-"""Of which `CONTACTS` says what its parts are."""
-
-DECLARED_CONTACTS = (
-    STRUCT
-    + """
-size_t contact_room(int n);
-int judge(contacts *at, double dt);
-"""
-)
-"""What a caller sees beside `tick`."""
-
-CONTACTS = (
-    r"""
 #define MEMORY_BLOCKS (K / LANES + 1)
 #define MEMORY_WIDTH (MEMORY_BLOCKS * LANES)
 #define COMMON_ROOM (COMMON > N ? COMMON : N)
 #define HIGHEST (COMMON_ROOM > N + CASES ? COMMON_ROOM : N + CASES)
 #define STATE_ROWS (N + CASES)
 
-/* A filter whose ticks are judged in each of n contact states. each: the tick of each, whose steps share the rows of
-   the tick; the first has the programs. probabilities: of the states, which go on; expected: before the readings; logs:
-   of the readings' density, minus infinity where a state is not judged. transitions: from each state (n, n), over dt.
-   weights: of rows that hold exactly where they count, 0 of others; row_logs: what the row of a case adds to logs;
-   free_logs: what each number adds that a state does not determine. apart: in how many contacts states differ. Of each
-   state order: its rows by first column, below N those that hold in all states, from there on those of cases; counts:
-   how many there are; ends: how many have begun by each column. prior_of: which prior each state had, or -1. part: the
-   probability below which a state has no part in a mixture; likely: from which on those near a state are judged. */
-"""
-    + STRUCT
-    + r"""
 /* What is known of the memory before the readings, and with the rows that hold in all states: triangular rows [R | z],
    what they leave, and what they add to the determinants. inverse: [R^-1 | R^-1 z]. Prior g < n is what state g told
    and has gone on to the tick, n + h the mixture for state h. */
@@ -365,5 +323,3 @@ SEEN int judge(contacts *at, double dt) {
     at->has_begun = 1;
     return wrong;
 }
-"""
-)

@@ -3,35 +3,37 @@
 Source: docs/design.md, 4.8.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from itertools import zip_longest
 from typing import Self
 
 from nori_dyn.algebra.expressions import Expr, Op
-from nori_dyn.program.job import FORMATS, Job, Notation
 from nori_dyn.program.pack_text import pack_text
 from nori_dyn.program.packs import find_packs, in_lanes
+from nori_dyn.program.program import Program
 from nori_dyn.program.residual import NUMBERS, residual_source
 from nori_dyn.program.row_needs import BLOCK
 from nori_dyn.program.row_plan import RowPlan
 from nori_dyn.program.row_source import rows_source
 from nori_dyn.program.schedule import schedule
-from nori_dyn.program.straight_line import GIVEN
+from nori_dyn.program.statements import FORMATS, GIVEN
 
 CHUNK = 1000
 """Statements a function: compilers are more than linear in the size of one."""
 
+PARAMETERS = "const real *restrict in, real *restrict w, real *restrict out"
+"""Of a function of statements: inputs, workspace, outputs."""
+
 
 class Writer:
-    """Lays a job out: the order of its statements, their chunks, and the workspace.
+    """Lays a program out: the order of its statements, their chunks, and the workspace.
+
+    The workspace begins with the quaternions; sines and cosines come next. They must be there before the first chunk.
 
     Attributes:
-        angles: places, among the inputs, of those whose sine and cosine are needed. The workspace holds the sines, then
-            the cosines, after what is reserved; they must be there before the first chunk is called.
+        angles: places, among the inputs, of those whose sine and cosine are needed.
+        padded: how many sines, and how many cosines, the workspace has room for.
         first_pivot: where the chunks leave the pivots, and after them the steps, in the workspace.
         n_work: length of the workspace.
         packing: the statements that are packed.
@@ -41,30 +43,44 @@ class Writer:
         rows: the functions of rows.
 
     Args:
-        job: what to compute.
-        notation: how statements refer to what they read and write.
-        reserved: numbers at the start of the workspace that are the caller's.
+        program: what to compute.
+        lanes: numbers of a vector in which statements of isomorphic limbs may be packed, at most.
+        padding: what the room for sines is a multiple of.
+        prefix: what the names of the functions begin with.
         angles: those that come first, whether they are needed or not.
+        places: where each input lies among those of the caller; in order when None.
     """
 
-    def __init__(self, job: Job, notation: Notation, reserved: int = 0, angles: Sequence[int] = ()) -> None:
-        self.job = job
-        self._notation = notation
-        rows = job.rows
-        graph = job.graph
-        self._input_place = {scalar.index: k for k, scalar in enumerate(job.inputs)}
-        equations = [row for equation in job.equations for row in equation]
-        kept = [b for b, _ in equations] + [entry for _, terms in equations for entry, _ in terms]
-        self._guarded = (*job.pivots, *job.steps, *job.again[1])
-        first, again = [*job.pivots, *job.steps, *job.outputs, *kept], [x for part in job.again for x in part]
+    program: Program
+    angles: list[int]
+    padded: int
+    first_pivot: int
+    n_work: int
+    _slot: dict[int, int]
+    _guarded: tuple[Expr, ...]
+
+    def __init__(
+        self,
+        program: Program,
+        lanes: int = 1,
+        padding: int = 1,
+        prefix: str = "",
+        angles: Sequence[int] = (),
+        places: Sequence[int] | None = None,
+    ) -> None:
+        self._begin(program, padding, prefix, places)
+        rows, graph = program.rows, program.graph
+        by, kept = program.refinement, program.of_equations
+        first = [*program.pivots, *by.steps, *program.outputs, *kept]
+        again = [*by.twice, *by.further]
         given = rows.given if rows else graph.reachable([*first, *again])
         trigonometric = [i for i in given if graph.ops[i] in (Op.SIN, Op.COS)]
         limbs = [
-            [[job.inputs[k].index for k in limb] for limb in limbs] for limbs in in_lanes(job.limbs, notation.lanes)
+            [[program.scalars[k].index for k in limb] for limb in limbs] for limbs in in_lanes(program.limbs, lanes)
         ]
         at_once = sorted([*rows.given, *rows.phases[0].statements]) if rows else graph.reachable(first)
         self.packing = find_packs(graph, at_once, limbs)
-        self.angles = list(dict.fromkeys([*angles, *self._ordered_angles(trigonometric)]))
+        self._place_sines(trigonometric, [*angles, *self._ordered_angles(trigonometric)])
         self._chunks: list[list[int]] = []
         self._placed: set[int] = set()
         self._phase_chunks: list[range] = []
@@ -79,16 +95,9 @@ class Writer:
         self._chunk = {i: number for number, statements in enumerate(self._chunks) for i in statements}
         self._place = {i: place for place, i in enumerate(self._chunk)}
 
-        self._slot: dict[int, int] = {}
         self._pack_slot: dict[int, int] = {}
-        slots = {angle: k for k, angle in enumerate(self.angles)}
-        for i in trigonometric:
-            offset = 0 if graph.ops[i] is Op.SIN else len(self.angles)
-            self._slot[i] = reserved + offset + slots[self._input_place[graph.left[i]]]
-        self.first_pivot = reserved + 2 * len(self.angles)
         for k, guarded in enumerate(self._guarded):
             self._slot.setdefault(guarded.index, self.first_pivot + k)
-        self.n_work = self.first_pivot + len(self._guarded)
         for node in kept:  # what tables of the residual refer to has the sign that it has
             if self._is_turned(node.index):
                 self._slot.setdefault(node.index, self.n_work)
@@ -98,15 +107,39 @@ class Writer:
         self._allocate(self._last_readers(kept))
         self.rows, self.calls = self._rows_source(rows) if rows else ("", [f"chunk{k}" for k in self.chunk_numbers[0]])
 
+    def _begin(self, program: Program, padding: int, prefix: str, places: Sequence[int] | None) -> None:
+        """Know where the inputs are, quaternions at the start of the workspace."""
+        self.program, self._padding, self._prefix, self._has_vectors = program, padding, prefix, True
+        self._guarded = (*program.pivots, *program.refinement.steps, *program.refinement.further)
+        self._input_place = {scalar.index: k for k, scalar in enumerate(program.scalars)}
+        self._outside = range(len(program.scalars)) if places is None else places
+        self._quaternion_slot = {
+            program.scalars[place + l].index: 4 * k + l for k, place in enumerate(program.quaternions) for l in range(4)
+        }
+
+    def _place_sines(self, trigonometric: Iterable[int], angles: Sequence[int]) -> None:
+        """Give sines and cosines their places in the workspace, and after them what is guarded."""
+        self.angles = list(dict.fromkeys(angles))
+        self.padded = -(-len(self.angles) // self._padding) * self._padding
+        first, graph = 4 * len(self.program.quaternions), self.program.graph
+        number = {angle: k for k, angle in enumerate(self.angles)}
+        self._slot = {
+            i: first + self.padded * (graph.ops[i] is Op.COS) + number[self._input_place[graph.left[i]]]
+            for i in trigonometric
+        }
+        self.first_pivot = first + 2 * self.padded
+        self.n_work = self.first_pivot + len(self._guarded)
+
     @property
     def packed(self) -> dict[int, int]:
         """How many statements are computed two at a time, four and so on, those for the residual alone left out."""
-        job = self.job
-        return self.packing.count(job.graph.reachable([*job.pivots, *job.steps, *job.outputs]))
+        program = self.program
+        targets = [*program.pivots, *program.refinement.steps, *program.outputs]
+        return self.packing.count(program.graph.reachable(targets))
 
     def _add_chunks(self, nodes: Iterable[int], targets: Sequence[Expr]) -> None:
         """Add functions of those of some nodes that are statements, and in none yet."""
-        graph, head = self.job.graph, self.packing.head
+        graph, head = self.program.graph, self.packing.head
         needed = [i for i in nodes if graph.ops[i] in FORMATS and i not in self._placed]
         self._placed.update(needed)
         sources = self.packing.sources(graph, needed)
@@ -116,11 +149,11 @@ class Writer:
 
     def _add_phases(self, rows: RowPlan) -> None:
         """Add functions of statements, phase by phase, and between them those of rows."""
-        graph = self.job.graph
+        graph = self.program.graph
         for phase in rows.phases:
             before = len(self._chunks)
             self._add_chunks(
-                phase.statements, [*self._guarded, *self.job.outputs, *(Expr(graph, i) for i in phase.wanted)]
+                phase.statements, [*self._guarded, *self.program.outputs, *(Expr(graph, i) for i in phase.wanted)]
             )
             self._phase_chunks.append(range(before, len(self._chunks)))
 
@@ -137,17 +170,19 @@ class Writer:
 
     def _row_places(self) -> dict[int, list[str]]:
         """Return where rows expect numbers that are no elements of rows made by them."""
-        if self.job.rows is None:
+        if self.program.rows is None:
             return {}
-        found = {i: [f"w[{self._storage + place}]" for place in places] for i, places in self.job.rows.filled.items()}
-        for i in self.job.rows.coefficients:
-            if self.job.graph.ops[i] in (Op.CONSTANT, Op.INPUT):
+        found = {
+            i: [f"w[{self._storage + place}]" for place in places] for i, places in self.program.rows.filled.items()
+        }
+        for i in self.program.rows.coefficients:
+            if self.program.graph.ops[i] in (Op.CONSTANT, Op.INPUT):
                 found.setdefault(i, []).append(f"w[{self._slot[i]}]")
         return found
 
     def _rows_source(self, rows: RowPlan) -> tuple[str, list[str]]:
         """Return the functions of rows, and all that are to be called in any case, in order."""
-        outputs = {k: x.index for k, x in enumerate(self.job.outputs) if x.index in rows.where}
+        outputs = {k: x.index for k, x in enumerate(self.program.outputs) if x.index in rows.where}
         guarded = {self.first_pivot + k: x.index for k, x in enumerate(self._guarded) if x.index in rows.where}
         text, names = rows_source(rows, self._storage, self._slot.__getitem__, outputs, guarded)
         calls = [
@@ -160,12 +195,12 @@ class Writer:
     def without_vectors(self) -> Self:
         """Return a writer with the same layout for compilers that know no vectors: packs stand lane by lane."""
         twin = copy(self)
-        twin._notation = replace(self._notation, has_vectors=False)
+        twin._has_vectors = False
         return twin
 
     def _ordered_angles(self, trigonometric: Sequence[int]) -> list[int]:
         """Return the places of angles among the inputs, those in the lanes of a pack side by side."""
-        places = {i: self._input_place[self.job.graph.left[i]] for i in trigonometric}
+        places = {i: self._input_place[self.program.graph.left[i]] for i in trigonometric}
         packed = [pack.nodes for pack in self.packing.packs if pack.op in (Op.SIN, Op.COS)]
         first = [places[i] for nodes in packed for i in nodes]
         return list(dict.fromkeys([*first, *sorted(places.values())]))
@@ -174,7 +209,7 @@ class Writer:
         """Return for each statement whose value is read outside its own chunk the last chunk that does."""
         last: dict[int, int] = {}
         for i in self._chunk:
-            for source in map(self.packing.head, self.packing.reads(self.job.graph, i)):
+            for source in map(self.packing.head, self.packing.reads(self.program.graph, i)):
                 if source in self._chunk and self._chunk[source] != self._chunk[i]:
                     last[source] = self._chunk[i]
         heads = (self.packing.head(node.index) for node in kept)
@@ -206,12 +241,12 @@ class Writer:
 
     def _name(self, i: int, chunk: int | None) -> str:
         """Return how a chunk refers to a node."""
-        op = self.job.graph.ops[i]
+        op = self.program.graph.ops[i]
         if op is Op.CONSTANT:
-            number = repr(self.job.graph.values[i])
+            number = repr(self.program.graph.values[i])
             return f"({number})" if number.startswith("-") else number
         if op is Op.INPUT:
-            return self._notation.inputs[self._input_place[i]]
+            return self._input_name(i)
         head = self.packing.head(i)
         is_here = chunk is not None and self._chunk.get(head) == chunk
         if head not in self._chunk or self.packing.pack_of(i) is None:
@@ -222,12 +257,16 @@ class Writer:
         name = self._lane(head, lane) if is_here else f"w[{self._pack_slot[head] + lane}]"
         return f"(-{name})" if self._is_turned(i) else name
 
+    def _input_name(self, i: int) -> str:
+        slot = self._quaternion_slot.get(i)
+        return f"in[{self._outside[self._input_place[i]]}]" if slot is None else f"w[{slot}]"
+
     def _lane(self, head: int, lane: int) -> str:
-        return f"{self._local(head)}{f'[{lane}]' if self._notation.has_vectors else f'_{lane}'}"
+        return f"{self._local(head)}{f'[{lane}]' if self._has_vectors else f'_{lane}'}"
 
     def _is_turned(self, i: int) -> bool:
         """Return whether a pack holds a value with the other sign."""
-        return self._notation.has_vectors and self.packing.is_turned(i)
+        return self._has_vectors and self.packing.is_turned(i)
 
     def _vector(self, number: int, chunk: int) -> str | None:
         """Return how a chunk refers to a pack; None where its numbers stand in no vector."""
@@ -248,8 +287,8 @@ class Writer:
 
     def _written(self, head: int, chunk: int) -> Iterator[str]:
         """Yield what computes a value, or a pack of values, and stores the pack where others read it."""
-        graph, pack, slot = self.job.graph, self.packing.pack_of(head), self._pack_slot.get(head)
-        if pack is not None and self._notation.has_vectors:
+        graph, pack, slot = self.program.graph, self.packing.pack_of(head), self._pack_slot.get(head)
+        if pack is not None and self._has_vectors:
             name, n = self._local(head), len(pack.nodes)
             value = pack_text(pack, lambda number: self._vector(number, chunk), lambda i: self._name(i, chunk))
             yield f"const v{n} {name} = {value};"
@@ -259,31 +298,30 @@ class Writer:
         for lane, i in enumerate(self.packing.members(head)):
             name = self._local(head) if pack is None else self._lane(head, lane)
             operands = [self._name(s, chunk) for s in (graph.left[i], graph.right[i]) if s >= 0]
-            value = FORMATS[graph.ops[i]].format(*operands, root=self._notation.root)
-            yield f"const {self._notation.real} {name} = {value};"
+            yield f"const real {name} = {FORMATS[graph.ops[i]].format(*operands)};"
             if slot is not None:
                 yield f"w[{slot + lane}] = {name};"
 
     def chunks(self) -> Iterator[str]:
         """Yield the functions that compute everything, each storing what others read, what is guarded and outputs."""
-        notation = self._notation
         kept = self._row_places()
-        for outputs in (self.job.outputs, self.job.again[0]):
-            for output, name in zip(outputs, notation.outputs, strict=bool(outputs)):
-                if outputs is self.job.outputs or self.packing.head(output.index) in self._chunk:
-                    kept.setdefault(output.index, []).append(name)
+        for k, output in enumerate(self.program.outputs):
+            kept.setdefault(output.index, []).append(f"out[{k}]")
+        for k, output in enumerate(self.program.refinement.twice):
+            if self.packing.head(output.index) in self._chunk:
+                kept.setdefault(output.index, []).append(f"out[{k}]")
         for k, guarded in enumerate(self._guarded):
             kept.setdefault(guarded.index, []).append(f"w[{self.first_pivot + k}]")
-        if self.job.rows:
-            kept = {i: places for i, places in kept.items() if i not in self.job.rows.where}
-        filled_in = 0 if self.job.rows else self.chunk_numbers[0][-1]
+        if self.program.rows:
+            kept = {i: places for i, places in kept.items() if i not in self.program.rows.where}
+        filled_in = 0 if self.program.rows else self.chunk_numbers[0][-1]
         for i, slot in self._slot.items():
             if self.packing.head(i) in self._chunk and f"w[{slot}]" not in kept.get(i, ()):
                 kept.setdefault(i, []).append(f"w[{slot}]")
         last = self.chunk_numbers[0][-1]
         for chunk, statements in enumerate(self._chunks):
-            before = notation.rarely if chunk > last else notation.straight
-            lines = [f"{before}static void {notation.prefix}chunk{chunk}({notation.parameters}) {{"]
+            before = "RARELY" if chunk > last else "STRAIGHT"
+            lines = [f"{before} static void {self._prefix}chunk{chunk}({PARAMETERS}) {{"]
             for head in statements:
                 lines.extend(self._written(head, chunk))
                 for i in self.packing.members(head):
@@ -296,26 +334,26 @@ class Writer:
             yield "\n".join(lines)
 
     def constants(self) -> str:
-        """Return the function that writes the outputs that no input changes, where the job wants them written once."""
-        lines = [f"static void constants({self._notation.parameters}) {{"]
-        for output, name in zip(self.job.outputs, self._notation.outputs, strict=True):
+        """Return the function that writes the outputs that no input changes, where the program wants that."""
+        lines = [f"static void constants({PARAMETERS}) {{"]
+        for k, output in enumerate(self.program.outputs):
             if self._is_written_once(output.index):
-                lines.extend(self._fills(output.index, [name]))
+                lines.extend(self._fills(output.index, [f"out[{k}]"]))
         for i, places in self._row_places().items():
             if self._is_written_once(i):
                 lines.extend(self._fills(i, places))
         return "\n".join([*lines, "(void)in; (void)w; (void)out;\n}"])
 
     def _is_written_once(self, i: int) -> bool:
-        return self.job.constants_once and self.job.graph.ops[i] is Op.CONSTANT
+        return self.program.constants_once and self.program.graph.ops[i] is Op.CONSTANT
 
     def _fills(self, i: int, places: Sequence[str]) -> list[str]:
-        value = self._notation.fill.format(self._name(i, None))
-        return [f"{place} = {value};" for place in places]
+        value = self._name(i, None)
+        return [f"{place} = (real){{0}} + {value};" for place in places]
 
     def residual(self) -> str:
         """Return the function that compares each equation of D d + b with the size of its terms."""
-        return residual_source(self.job.equations, self._where)
+        return residual_source(self.program.equations, self._where)
 
     def _where(self, node: Expr) -> tuple[str, float]:
         """Return the array that a node's value is in after the last chunk, and its place there; or a number."""

@@ -1,18 +1,10 @@
-"""What is the same in the C of every filter, see `filter_source`.
-
-It is C11, and has vectors where LANES is above 1 only: exported code has none.
-"""
-
-from __future__ import annotations
-
-INCLUDES = """\
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-"""
 
-FILTER = r"""
+#include "filter.h"
+
 #define K (N_V + N_F)
 #define N (N_S + K)
 #define ROWS (K + P)
@@ -36,21 +28,6 @@ typedef double vec __attribute__((vector_size(8 * LANES)));
 #else
 typedef double vec;
 #endif
-
-/* What is known of the memory: R m = z + noise, R row by row; a row of zeros says nothing. */
-typedef struct { double *R, *z; } memory;
-
-/* A, c: entries and constants of the weighed rows A u + c = noise; X, x: those of the rates; weights: one over the
-   variances, 0 where a reading is missing; decay, Q: of each number of the memory over dt. u: the estimate, not a
-   number where it is not determined; pivots: one over each pivot, 0 where it vanishes. The workspace begins with the
-   rows [R | z] of u. */
-typedef struct {
-    memory known;
-    double *A, *c, *X, *x, *weights, *decay, *Q;
-    double *u, *pivots, *work;
-    double dt, nis, log_likelihood;
-    int degrees;
-} filter;
 
 /* The workspace. */
 typedef struct {
@@ -389,4 +366,3 @@ INLINE void add_noise(filter *at, int more, vec *spread, vec *gain) {
 SEEN void propagate(filter *at) {
     add_noise(at, carry(at, S_APART), NULL, NULL);
 }
-"""

@@ -1,0 +1,302 @@
+/* A batch of a program: vectors with one state in each lane. The unit says before what it does for `one_state.h`, and
+   N_ARRAYS, how many arrays of inputs there are; N_WORK, the length of the workspace; GROUPS, for how many groups of LANES
+   states each function of statements is called before the next. */
+
+#include "program.h"
+#include "sines.h"
+#include "statuses.h"
+
+typedef vec unaligned __attribute__((aligned(8), may_alias));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){__VA_ARGS__})
+#endif
+
+/* LANES rows of LANES numbers become columns: a butterfly, exchanging ever larger blocks. */
+#define TAKE(i, j, first, second) \
+    { \
+        const vec a = t[i], b = t[j]; \
+        t[i] = SHUFFLE(a, b, first); \
+        t[j] = SHUFFLE(a, b, second); \
+    }
+#define LIST(...) __VA_ARGS__
+#if LANES == 8
+#define PAIRS(i, j) TAKE(i, j, LIST(0, 8, 2, 10, 4, 12, 6, 14), LIST(1, 9, 3, 11, 5, 13, 7, 15))
+#define FOURS(i, j) TAKE(i, j, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
+#define HALVES(i, j) TAKE(i, j, LIST(0, 1, 2, 3, 8, 9, 10, 11), LIST(4, 5, 6, 7, 12, 13, 14, 15))
+#elif LANES == 4
+#define PAIRS(i, j) TAKE(i, j, LIST(0, 4, 2, 6), LIST(1, 5, 3, 7))
+#define FOURS(i, j) TAKE(i, j, LIST(0, 1, 4, 5), LIST(2, 3, 6, 7))
+#elif LANES == 2
+#define PAIRS(i, j) TAKE(i, j, LIST(0, 2), LIST(1, 3))
+#endif
+
+INLINE void transpose(vec *t) {
+#if LANES >= 2
+    PAIRS(0, 1)
+#endif
+#if LANES >= 4
+    PAIRS(2, 3)
+#endif
+#if LANES == 8
+    PAIRS(4, 5)
+    PAIRS(6, 7)
+#endif
+#if LANES >= 4
+    FOURS(0, 2)
+    FOURS(1, 3)
+#endif
+#if LANES == 8
+    FOURS(4, 6)
+    FOURS(5, 7)
+    HALVES(0, 4)
+    HALVES(1, 5)
+    HALVES(2, 6)
+    HALVES(3, 7)
+#endif
+    (void)t;
+}
+
+/* The numbers of LANES rows as vectors across them. Returns zero in the lanes in which they are finite, where there are
+   LANES at least; what is put together number by number is not read again at once. Of shorter rows whole vectors may be
+   read where is_long says so. */
+static inline vec gather_rows(ptrdiff_t n, const double *const *rows, int is_long, vec *x) {
+    vec taint = {0}, more = {0};
+    if (n < LANES && is_long) {
+        vec t[LANES];
+        for (int l = 0; l < LANES; ++l) t[l] = *(const unaligned *)rows[l];
+        transpose(t);
+        for (ptrdiff_t k = 0; k < n; ++k) x[k] = t[k];
+        return taint;
+    }
+    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {
+        vec t[LANES];
+        if (k > n - LANES) k = n - LANES; /* the last block overlaps the one before */
+        for (int l = 0; l < LANES; ++l) t[l] = *(const unaligned *)(rows[l] + k);
+        transpose(t);
+        for (int l = 0; l < LANES; ++l) x[k + l] = t[l];
+        for (int l = 0; l < LANES; l += 2) {
+            taint += t[l] * 0.0;
+            more += t[l + 1 < LANES ? l + 1 : l] * 0.0;
+        }
+    }
+    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
+        for (int l = 0; l < LANES; ++l) x[k][l] = rows[l][k];
+    return taint + more;
+}
+
+/* The other way; a row that is 0 is left out. */
+static inline void scatter_rows(ptrdiff_t n, const vec *x, double *const *rows) {
+    for (ptrdiff_t k = 0; n >= LANES && k < n; k += LANES) {
+        vec t[LANES];
+        if (k > n - LANES) k = n - LANES;
+        for (int l = 0; l < LANES; ++l) t[l] = x[k + l];
+        transpose(t);
+        for (int l = 0; l < LANES; ++l) if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
+    }
+    for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
+        for (int l = 0; l < LANES; ++l) if (rows[l]) rows[l][k] = x[k][l];
+}
+
+/* The n numbers of `left` states, or of LANES where there are more, as vectors across them: step lies between states,
+   across between the numbers of one. Lanes without a state have the last one. Returns as `gather_rows`. */
+static inline vec gather(ptrdiff_t n, const double *from, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left, vec *x) {
+    vec taint = {0};
+    if (across == 1) {
+        const double *rows[LANES];
+        for (int l = 0; l < LANES; ++l) rows[l] = from + step * (l < left ? l : left - 1);
+        taint = gather_rows(n, rows, left >= LANES && step * (left - LANES) + n >= LANES, x);
+        const ptrdiff_t ahead = step * (left - LANES < LANES ? left - LANES : LANES);
+        for (ptrdiff_t k = 0; k < ahead; k += 8) __builtin_prefetch(from + step * LANES + k);
+    } else if (step == 1 && left >= 2 * LANES)
+        for (ptrdiff_t k = 0; k < n; ++k) {
+            x[k] = *(const unaligned *)(from + across * k);
+            __builtin_prefetch(from + across * k + LANES);
+        }
+    else
+        for (ptrdiff_t k = 0; k < n; ++k)
+            for (int l = 0; l < LANES; ++l) x[k][l] = from[across * k + step * (l < left ? l : left - 1)];
+    return taint;
+}
+
+/* The other way. */
+static inline void scatter(ptrdiff_t n, const vec *x, double *to, ptrdiff_t step, ptrdiff_t across, ptrdiff_t left) {
+    if (across == 1) {
+        double *rows[LANES];
+        for (int l = 0; l < LANES; ++l) rows[l] = l < left ? to + step * l : 0;
+        scatter_rows(n, x, rows);
+    } else if (step == 1 && left >= LANES)
+        for (ptrdiff_t k = 0; k < n; ++k) *(unaligned *)(to + across * k) = x[k];
+    else
+        for (ptrdiff_t k = 0; k < n; ++k)
+            for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[k][l];
+}
+
+
+/* Zero in the lanes in which n numbers are finite; four sums, as each waits for itself. */
+static inline vec taint_of(ptrdiff_t n, const vec *x) {
+    vec sums[4] = {{0}};
+    ptrdiff_t k = 0;
+    for (; k + 4 <= n; k += 4)
+        for (int l = 0; l < 4; ++l) sums[l] += x[k + l] * 0.0;
+    for (; k < n; ++k) sums[0] += x[k] * 0.0;
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+/* Sets the status of the lanes of a mask that have none yet. */
+INLINE void note(ivec *status, ivec mask, long long is) { *status |= mask & (*status == OK) & is; }
+
+/* Takes sines and cosines of the angles among the inputs. */
+static inline void find_sines(const vec *x, vec *s, vec *c) {
+    ivec beyond = {0};
+    for (int k = 0; k < N_ANGLES; ++k) {
+        reduce(x[angles[k]], s + k, c + k);
+        beyond |= ~(MAG(x[angles[k]]) < LARGE_ANGLE);
+    }
+    for (int k = 0; k < N_ANGLES; ++k) turn(s + k, c + k);
+    for (int k = 0; any(beyond) && k < N_ANGLES; ++k)
+        turn_far(LANES, (const double *)(x + angles[k]), (double *)(s + k), (double *)(c + k));
+}
+
+/* Fetches the inputs of LANES states from one on, brings quaternions to unit length, and takes sines and cosines.
+   Returns a status for each lane. */
+static inline ivec begin(const batch *at, ptrdiff_t base, vec *x, vec *w) {
+    vec taint = {0};
+    for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a) {
+        const block b = at->blocks[a];
+        taint += gather(b.n, at->arrays[a] + b.step * base, b.step, b.across, at->n - base, x + first);
+    }
+    for (ptrdiff_t a = 0, first = 0; a < N_ARRAYS; first += at->blocks[a].n, ++a)
+        if (at->blocks[a].n < LANES || at->blocks[a].across != 1) taint += taint_of(at->blocks[a].n, x + first);
+    ivec status = ~(taint == 0.0) & INPUT_NOT_FINITE;
+    for (int k = 0; k < N_QUATERNIONS; ++k) {
+        const vec *const q = x + quaternions[k], norm = ROOT(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+        note(&status, ~(MAG(norm - 1.0) <= QUATERNION_TOLERANCE), QUATERNION_NOT_UNIT);
+        for (int l = 0; l < 4; ++l) w[4 * k + l] = q[l] / norm;
+    }
+    find_sines(x, w + 4 * N_QUATERNIONS, w + 4 * N_QUATERNIONS + PADDED);
+    return status;
+}
+
+/* Whether the inputs of LANES states lie in the range of usual states. */
+static inline int are_near(const batch *at, const vec *x) {
+    const double *const low = at->limits + N_PIVOTS + N_STEPS, *const high = low + N_INPUTS;
+    ivec near = ~(ivec){0};
+    for (int k = 0; k < N_INPUTS; ++k) near &= (x[k] >= low[k]) & (x[k] <= high[k]);
+    return !any(~near);
+}
+
+/* Whether each number that is watched is as large as at usual states. */
+static inline int are_large(const batch *at, const vec *w) {
+    const double *const least = at->limits + N_PIVOTS + N_STEPS + 2 * N_INPUTS;
+    ivec large = ~(ivec){0};
+    for (int k = 0; k < N_WATCHED; ++k) large &= MAG(w[PIVOTS + N_PIVOTS + k]) >= least[k];
+    return !any(~large);
+}
+
+/* The lanes in which steps are not small beside their outputs, or beside what these usually are. */
+INLINE ivec far(const vec *steps, const vec *o, const double *usual) {
+    ivec found = {0};
+    for (int k = 0; k < N_STEPS; ++k) found |= ~(MAG(steps[k]) <= STEP_LIMIT * (MAG(o[k]) + usual[k]));
+    return found;
+}
+
+/* Gives lanes a status by their weights; returns those in which one is zero. */
+INLINE ivec weigh(const vec *x, ivec *status) {
+    vec least = (vec){0} + DBL_MAX, largest = {0};
+    ivec negative = {0}, zero = {0};
+    for (int k = FIRST_WEIGHT; k < N_INPUTS; ++k) {
+        negative |= ~(x[k] >= 0.0);
+        zero |= x[k] <= 0.0;
+        if (k < FIRST_SENSOR) continue;
+        const ivec lighter = (x[k] > 0.0) & (x[k] < least);
+        largest = MAX(x[k], largest);
+        least = (vec)(((ivec)x[k] & lighter) | ((ivec)least & ~lighter));
+    }
+    note(status, negative, NEGATIVE_WEIGHT);
+    note(status, ~(largest <= LARGEST_SPREAD * least), WEIGHT_SPREAD);
+    return zero;
+}
+
+/* Checks LANES states from one on and puts away their outputs; returns with how many something is wrong. */
+static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual, const vec *x, vec *w, vec *o) {
+    const double *const limits = at->limits;
+    const ptrdiff_t n = at->n;
+    ivec small = {0}, inaccurate = {0};
+    vec worst = {0}, taint = {0};
+#ifdef MORE_CHUNKS
+    const vec *const steps = w + PIVOTS + N_PIVOTS;
+    if (!usual && any(far(steps, o, limits + N_PIVOTS))) {
+#define CALL(chunk) chunk(x, w, o);
+        MORE_CHUNKS(CALL)
+#undef CALL
+        inaccurate = far(steps + N_STEPS, o, limits + N_PIVOTS);
+    }
+#endif
+    for (int k = 0; k < N_PIVOTS; ++k) small |= ~((w[PIVOTS + k] >= limits[k]) | (-w[PIVOTS + k] >= limits[k]));
+    const ivec strange = ~(taint_of(N_OUTPUTS, o) == 0.0);
+    ivec zero = {0}, large = {0};
+    if (FIRST_WEIGHT < N_INPUTS) zero = weigh(x, &status);
+#ifdef RESIDUAL_LIMIT
+    check(x, w, o, &worst, &taint);
+    large = ~(worst + taint <= RESIDUAL_LIMIT);
+#endif
+    const int is_wrong = any(status | small | inaccurate | strange | large);
+    if (is_wrong) {
+        note(&status, (small | inaccurate | strange) & zero, ZERO_WEIGHT);
+        note(&status, small, SMALL_PIVOT);
+        note(&status, inaccurate, INACCURATE);
+        note(&status, strange, OUTPUT_NOT_FINITE);
+        note(&status, large, LARGE_RESIDUAL);
+    }
+    for (ptrdiff_t a = N_ARRAYS, first = 0; a < N_ARRAYS + at->n_out; first += at->blocks[a].n, ++a) {
+        const block b = at->blocks[a];
+        scatter(b.n, o + first, at->arrays[a] + b.step * base, b.step, b.across, n - base);
+    }
+    int found = 0;
+    for (int l = 0; l < LANES && base + l < n; ++l) {
+        at->statuses[base + l] = (int)status[l];
+        found += status[l] != OK;
+        if (at->residuals) at->residuals[base + l] = worst[l] + taint[l];
+    }
+    return found;
+}
+
+/* How many doubles `run_batch` works in. */
+ptrdiff_t n_batch = (ptrdiff_t)GROUPS * LANES * (N_WORK + N_INPUTS + N_OUTPUTS);
+
+/* Calls a function of statements for some groups of LANES states: the processor fetches its code once. */
+#define FOR(chunk, which) \
+    for (int g = 0; g < groups; ++g) \
+        if (which) chunk(x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS);
+#define EACH(chunk) FOR(chunk, !usual[g])
+#define USUAL(chunk) FOR(chunk, usual[g])
+
+/* As `solve`, for the states from one, a multiple of LANES, up to another; returns with how many something is wrong. */
+ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *work) {
+    vec *const w = (vec *)work, *const x = w + GROUPS * N_WORK, *const o = x + GROUPS * N_INPUTS;
+    ptrdiff_t found = 0;
+    int groups = GROUPS, usual[GROUPS] = {0};
+    EACH(constants)
+    for (ptrdiff_t base = from; base < to; base += GROUPS * LANES) {
+        ivec status[GROUPS];
+        int others = 0;
+        if (to - base < GROUPS * LANES) groups = (int)((to - base + LANES - 1) / LANES);
+        for (int g = 0; g < groups; ++g) status[g] = begin(at, base + g * LANES, x + g * N_INPUTS, w + g * N_WORK);
+#ifdef USUAL_CHUNKS
+        for (int g = 0; g < groups; ++g) usual[g] = are_near(at, x + g * N_INPUTS);
+        USUAL_CHUNKS(USUAL)
+        for (int g = 0; g < groups; ++g) usual[g] = usual[g] && are_large(at, w + g * N_WORK);
+#endif
+        for (int g = 0; g < groups; ++g) others |= !usual[g];
+        if (others) {
+            CHUNKS(EACH)
+        }
+        for (int g = 0; g < groups; ++g)
+            found += finish(at, base + g * LANES, status[g], usual[g], x + g * N_INPUTS, w + g * N_WORK,
+                            o + g * N_OUTPUTS);
+    }
+    return found;
+}

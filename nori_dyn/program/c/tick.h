@@ -1,0 +1,83 @@
+#include "square_root.h"
+
+/* What is known of the memory goes on by a time dt. */
+INLINE void set_time(tick *now, double dt) {
+    filter *const at = now->steps;
+    if (dt != now->dt) {
+        for (int i = 0; i < K; ++i) {
+            at->decay[i] = inverse_time[i] > 0 ? exp(-dt * inverse_time[i]) : 1;
+            at->Q[i] = walk[i] * walk[i]
+                       * (inverse_time[i] > 0 ? -0.5 * expm1(-2 * dt * inverse_time[i]) / inverse_time[i] : dt);
+        }
+        now->dt = dt;
+    }
+    at->dt = now->has_rates ? dt : 0;
+}
+
+/* Where that is longer than rates are known, nothing is of v. */
+INLINE void forget(tick *now, double dt) {
+    memory *const known = &now->steps->known;
+    if (dt > now->longest) {
+        for (int i = 0; i < K * N_V; ++i) known->R[i] = 0;
+        for (int i = 0; i < N_V; ++i) known->z[i] = 0;
+    }
+}
+
+/* What is known of the memory a time dt after this tick. */
+SEEN void go_on(tick *now, double dt) {
+    set_time(now, dt);
+    propagate(now->steps);
+    forget(now, dt);
+}
+
+/* What is known of the memory, from its number `first` on, and nothing else, becomes the rows of u. */
+static void put_known(filter *at, int first) {
+    double *const M = (double *)((workspace *)at->work)->rows;
+    memset(M, 0, sizeof(vec) * BLOCKS * N);
+    for (int i = first; i < K; ++i) {
+        for (int l = i; l < K; ++l) M[(N_S + i) * WIDTH + N_S + l] = at->known.R[K * i + l];
+        M[(N_S + i) * WIDTH + N] = at->known.z[i];
+    }
+}
+
+/* A tick without readings, and so without rates: what is known of v is not known any more. */
+SEEN void coast(tick *now) {
+    put_known(now->steps, N_V);
+    now->has_rates = 0;
+}
+
+/* The outputs of an estimate; returns whether there are none. */
+static int tell(tick *now, const double *u) {
+    double *const free = now->free;
+    for (int i = 0; i < N_MOTION; ++i) free[i] = now->state[i];
+    for (int i = 0; i < N_EXACT; ++i) free[N_MOTION + i] = now->state[N_MOTION + exact[i]];
+    for (int i = 0; i < N; ++i) free[N_MOTION + N_EXACT + i] = u[i];
+    return now->outputs(now->outputs_at);
+}
+
+/* One tick, a time dt after the last, which may be of other contacts; none before the first. Returns 0, or a number
+   above 0 where it has no estimate: 1, numbers that are not finite; 2, something is not determined; 3, exact rows have
+   no solution. With 1 what is known goes on as without its readings; else they tell what they can. */
+SEEN int step(tick *now, tick *last, double dt) {
+    filter *const at = now->steps;
+    double *const weights = at->weights;
+    int wrong = 0;
+    if (last) last->go_on(last, dt);
+    now->has_rates = 1;
+    for (int i = 0; i < P; ++i) weights[i] = now->state[N_STATE + weight_of[i]];
+    if (now->rows(now->rows_at)) {
+        wrong = 1;
+    } else {
+        const int lost = update(at);
+        wrong = is_finite(at->nis) ? lost ? 2 : 0 : 1;
+    }
+    if (!wrong && tell(now, at->u)) wrong = 3;
+    if (wrong == 1) {
+        coast(now);
+    } else {
+        now->totals[0] += at->nis;
+        now->totals[1] += at->degrees;
+        now->totals[2] += 1;
+    }
+    return wrong;
+}

@@ -1,0 +1,195 @@
+"""A program as C: one text of statements for all targets, around which the files in `c/` stand.
+
+The text holds operations, numbers and array indices only: no name from a model gets into it.
+
+Source: docs/design.md, 4.8.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from nori_dyn.model.tree import QUATERNION_TOLERANCE
+from nori_dyn.program.limits import RESIDUAL_LIMIT, STEP_LIMIT, WEIGHT_SPREAD
+from nori_dyn.program.program import Program
+from nori_dyn.program.repeated_writer import LARGE, writer_of
+from nori_dyn.program.row_needs import BLOCK
+from nori_dyn.program.statements import n_statements
+from nori_dyn.program.writer import CHUNK, Writer
+
+GROUPS = 4
+"""Groups of lanes, at most, for which a batch calls each function of statements before it calls the next."""
+
+CACHE = 2**18
+"""Bytes in which their workspaces must lie: half a second-level cache, or all of an old one."""
+
+FAR = 100_000
+"""Statements whose code no second-level cache holds: to fetch it takes longer than to fetch workspaces."""
+
+GROUPS_FAR = 8
+"""Groups of lanes for which each function of such a program is called, wherever their workspaces lie."""
+
+BY_STATE = 50_000
+"""Statements from which on a program with rows computes the states of a batch one by one, by its rows."""
+
+FOLDER = "nori_dyn"
+"""Where the C that does not depend on the robot lies, beside code that stands alone."""
+
+STAND_ALONE_LANES = 4
+"""Numbers of a vector in code that stands alone, at most: most processors that have more get it by name only."""
+
+
+class Target(Enum):
+    """What C is written for: one state; a batch, with a state in each lane of a vector; one state, by any compiler."""
+
+    ONE_STATE = "one_state.h"
+    BATCH = "batch.h"
+    STAND_ALONE = "stand-alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The C of a program.
+
+    Attributes:
+        text: the text, which includes files of `c/`.
+        n_work: length of the workspace of a state.
+        n_angles: number of angles whose sine and cosine are taken.
+        first_pivot: where `run` leaves the pivots in it, and after them the steps.
+        packed: how many statements are computed two at a time, four and so on, see `packs`.
+    """
+
+    text: str
+    n_work: int
+    n_angles: int
+    first_pivot: int
+    packed: dict[int, int]
+
+
+def emit(
+    program: Program,
+    target: Target,
+    lanes: int = STAND_ALONE_LANES,
+    large: int = LARGE,
+    places: Sequence[int] | None = None,
+    without_vectors: str = "",
+) -> Unit:
+    """Return the C of a program: `prepare`, `run` and `solve`, or `run_batch`, see the files that it includes.
+
+    Args:
+        program: the program.
+        target: what the C is for.
+        lanes: doubles of a vector.
+        large: statements that loops over blocks that repeat have to save, see `repeated_writer`.
+        places: where each input lies among those of the caller; in order when None.
+        without_vectors: of code that stands alone, the macro by which its user says that there are to be no vectors.
+    """
+    if target is Target.STAND_ALONE:
+        writer = Writer(program, lanes, places=places)
+        chunks = _chunks(writer, without_vectors)
+        included = [f"{FOLDER}/scalars.h", f"{FOLDER}/one_state.h"]
+        return _unit(writer, None, lanes, included, chunks, "#define STAND_ALONE\n", places)
+    includes = ["scalars.h", "one_state.h"]
+    if target is Target.BATCH:
+        if program.rows is not None and _n_statements(program) >= BY_STATE:
+            includes.append("states.h")
+        else:
+            program, includes = replace(program, rows=None, limbs=()), ["vectors.h", "batch.h"]
+    writer, usual = writer_of(program, lanes, 1 if target is Target.BATCH else BLOCK, large), None
+    if program.refinement.first:
+        usual = writer_of(program.of_usual, lanes, BLOCK, large, "usual_", writer.angles)
+    chunks = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows])
+    return _unit(writer, usual, lanes, includes, chunks)
+
+
+def _n_statements(program: Program) -> int:
+    graph = program.graph
+    return n_statements(graph, graph.reachable([*program.pivots, *program.outputs]))
+
+
+def _unit(
+    writer: Writer,
+    usual: Writer | None,
+    lanes: int,
+    includes: Sequence[str],
+    chunks: str,
+    head: str = "",
+    places: Sequence[int] | None = None,
+) -> Unit:
+    """Return the text around statements.
+
+    Args:
+        writer: what may be computed at any state.
+        usual: what is computed at usual ones, where the program tells them from others.
+        lanes: doubles of a vector.
+        includes: the file that comes before the statements, and those that come after them.
+        chunks: the functions of statements.
+        head: what comes before all.
+        places: see `emit`.
+    """
+    program, n_work = writer.program, max(writer.n_work, usual.n_work if usual else 0)
+    n_inputs, padding = len(program.scalars), writer.angles[:1] * (writer.padded - len(writer.angles))
+    sizes = {
+        "LANES": lanes,
+        "N_INPUTS": n_inputs,
+        "N_OUTPUTS": len(program.outputs),
+        "N_ARRAYS": len(program.inputs),
+        "N_WORK": n_work,
+        "GROUPS": _groups(usual or writer, lanes),
+        "N_QUATERNIONS": len(program.quaternions),
+        "QUATERNION_TOLERANCE": QUATERNION_TOLERANCE,
+        "N_ANGLES": len(writer.angles),
+        "PADDED": writer.padded,
+        "PIVOTS": writer.first_pivot,
+        "N_PIVOTS": len(program.pivots),
+        "N_STEPS": len(program.refinement.steps),
+        "STEP_LIMIT": STEP_LIMIT,
+        "N_WATCHED": len(program.refinement.watched),
+        "FIRST_WEIGHT": n_inputs - program.n_weights,
+        "FIRST_SENSOR": n_inputs - program.n_weights + program.n_noise_weights,
+        "LARGEST_SPREAD": WEIGHT_SPREAD,
+    }
+    if program.equations:
+        sizes["RESIDUAL_LIMIT"] = RESIDUAL_LIMIT
+    of = range(n_inputs) if places is None else places
+    tables = {
+        "angles": [of[k] for k in (*writer.angles, *padding)],
+        "quaternions": [of[k] for k in program.quaternions],
+    }
+    if places is not None:
+        tables["input_places"] = list(places)
+    first, more = writer.chunk_numbers
+    calls = {"CHUNKS": writer.calls, "MORE_CHUNKS": [f"chunk{k}" for k in more] if program.refinement.steps else []}
+    if usual is not None:
+        calls["USUAL_CHUNKS"] = [f"usual_chunk{k}" for k in usual.chunk_numbers[0]]
+    text = head + "".join(f"#define {name} {value}\n" for name, value in sizes.items())
+    text += f"#define AT(k) {'k' if places is None else 'input_places[k]'}\n"
+    text += "".join(f"static const int {name}[] = {{{_listed(numbers)}}};\n" for name, numbers in tables.items())
+    text += f'\n#include "{includes[0]}"\n\n{chunks}\n{writer.constants()}\n{writer.residual()}\n'
+    for name, functions in calls.items():
+        if functions or name == "CHUNKS":
+            text += f"#define {name}(CALL) {' '.join(f'CALL({function})' for function in functions)}\n"
+    text += "".join(f'#include "{file}"\n' for file in includes[1:])
+    packed = (usual or writer).packed
+    return Unit(text, n_work, len(writer.angles), writer.first_pivot, packed)
+
+
+def _listed(numbers: Iterable[object]) -> str:
+    return ", ".join(map(str, numbers)) or "0"
+
+
+def _chunks(writer: Writer, without_vectors: str) -> str:
+    """Return the statements of code that stands alone: packed where the compiler knows vectors, and once for others."""
+    vectors = "\n".join(writer.chunks())
+    if not writer.packing.packs:
+        return vectors
+    plain = "\n".join(writer.without_vectors().chunks())
+    return f"#if defined(__GNUC__) && !defined({without_vectors})\n{vectors}\n#else\n{plain}\n#endif"
+
+
+def _groups(writer: Writer, lanes: int) -> int:
+    """Return for how many groups of lanes a batch calls each function of statements before it calls the next."""
+    if CHUNK * len(writer.chunk_numbers[0]) >= FAR:
+        return GROUPS_FAR
+    n_numbers = writer.n_work + len(writer.program.scalars) + len(writer.program.outputs)
+    return max(1, min(GROUPS, CACHE // (8 * lanes * int(n_numbers))))

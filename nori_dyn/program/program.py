@@ -1,0 +1,109 @@
+"""A straight-line program: what it computes of which inputs, and what says whether to trust that.
+
+Everything compiled is described by one: a function of a robot, an elimination, a monitor, the rows of a filter. It is
+run by NumPy (`kernel.numpy`), or written as C (`emit`).
+
+Source: docs/design.md, 4.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from nori_dyn.algebra.counting import Cost, expression_cost
+from nori_dyn.algebra.expressions import Expr, Graph
+from nori_dyn.model.limbs import Limbs
+from nori_dyn.program.row_plan import RowPlan
+
+Row: TypeAlias = tuple[Expr, tuple[tuple[Expr, int], ...]]
+"""A row of D d + b: b, and each entry with the place of its unknown among the outputs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refinement:
+    """Steps of iterative refinement of the outputs; all fields are empty where there is none.
+
+    Attributes:
+        steps: what one step has changed of each output; it must be small.
+        twice: the outputs once more refined, where it is not.
+        further: what that has changed.
+        first: the outputs before any refinement, which are returned at a usual state.
+        watched: expressions that have their usual size there.
+    """
+
+    steps: tuple[Expr, ...] = ()
+    twice: tuple[Expr, ...] = ()
+    further: tuple[Expr, ...] = ()
+    first: tuple[Expr, ...] = ()
+    watched: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What to compute.
+
+    Attributes:
+        inputs: the arguments: for each array its scalars.
+        outputs: the expressions returned.
+        pivots: the expressions that must not be small.
+        refinement: of the outputs.
+        equations: for the residual, the rows of each equation of D d + b = 0; none where it is not computed.
+        quaternions: the place, among all inputs, of the first number of each unit quaternion.
+        n_weights: how many of the last inputs are weights, which must not be negative.
+        n_noise_weights: how many of these, the first, are of equations of motion.
+        constants_once: whether outputs that no input changes are written once, instead of at every state.
+        rows: what single states compute as rows, where some is; such a program has no equations and no refinement.
+        limbs: for each group of isomorphic limbs, the places among the inputs of those of each limb, in the same order.
+    """
+
+    inputs: Mapping[str, tuple[Expr, ...]]
+    outputs: tuple[Expr, ...]
+    pivots: tuple[Expr, ...] = ()
+    refinement: Refinement = Refinement()
+    equations: tuple[tuple[Row, ...], ...] = ()
+    quaternions: tuple[int, ...] = ()
+    n_weights: int = 0
+    n_noise_weights: int = 0
+    constants_once: bool = False
+    rows: RowPlan | None = None
+    limbs: Limbs = ()
+
+    def __post_init__(self) -> None:
+        if not self.outputs:
+            raise ValueError("a program without outputs computes nothing")
+
+    @property
+    def graph(self) -> Graph:
+        """The expressions."""
+        return self.outputs[0].graph
+
+    @cached_property
+    def scalars(self) -> tuple[Expr, ...]:
+        """All inputs, one array after the other."""
+        return tuple(x for scalars in self.inputs.values() for x in scalars)
+
+    @property
+    def of_equations(self) -> tuple[Expr, ...]:
+        """What the residual needs: b of all rows, then all entries."""
+        rows = [row for equation in self.equations for row in equation]
+        return *(b for b, _ in rows), *(entry for _, terms in rows for entry, _ in terms)
+
+    @property
+    def parts(self) -> tuple[tuple[Expr, ...], ...]:
+        """All that is computed: outputs, pivots, steps, twice, further, and what the residual needs."""
+        by = self.refinement
+        return self.outputs, self.pivots, by.steps, by.twice, by.further, self.of_equations
+
+    @property
+    def cost(self) -> Cost:
+        """Counted operations of the outputs, sines and cosines not counted."""
+        return expression_cost(self.outputs) if self.rows is None else self.rows.cost
+
+    @property
+    def of_usual(self) -> Program:
+        """What is computed at a usual state; what is watched comes after the pivots."""
+        by = self.refinement
+        return replace(self, outputs=by.first, pivots=(*self.pivots, *by.watched), refinement=Refinement())

@@ -1,0 +1,24 @@
+"""The statements of a program: one operation each."""
+
+from collections.abc import Iterable
+
+from nori_dyn.algebra.expressions import Graph, Op
+
+GIVEN = (Op.CONSTANT, Op.INPUT, Op.SIN, Op.COS)
+"""What statements read, and none computes: sines and cosines are there before the first."""
+
+FORMATS = {
+    Op.ADD: "{0} + {1}",
+    Op.SUB: "{0} - {1}",
+    Op.MUL: "{0} * {1}",
+    Op.NEG: "-{0}",
+    Op.RECIPROCAL: "1.0 / {0}",
+    Op.SQRT: "ROOT({0})",
+    Op.OPAQUE: "{0}",
+}
+"""How a statement computes what it does, in C."""
+
+
+def n_statements(graph: Graph, nodes: Iterable[int]) -> int:
+    """Return how many of some nodes are statements."""
+    return sum(graph.ops[i] not in GIVEN for i in nodes)
