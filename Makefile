@@ -35,6 +35,7 @@ attack: $(VENV)/.ready-dev ## try to break it, from new seeds, for MINUTES=30
 lint: $(VENV)/.ready-dev ## linter, formatter, type checker, direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror nori_dyn/program/c/*.[ch]
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

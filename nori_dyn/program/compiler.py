@@ -21,10 +21,9 @@ from typing import Any
 
 from nori_dyn.errors import CompilerError, NoriWarning
 from nori_dyn.program.cache_files import cache_root, partial_folder, put_entry, read_entry
-from nori_dyn.program.spills import Spills, spills_in
 
 FLAGS = ("-O3", "-fno-tree-slp-vectorize", "-march=native", "-fno-math-errno", "-fPIC", "-w")
-ASSEMBLY, LIBRARY, LIBRARIES = ("-S",), ("-shared",), ("-lm",)
+LIBRARY, LIBRARIES = ("-shared",), ("-lm",)
 
 C_FOLDER = Path(__file__).parent / "c"
 """The C that does not depend on the robot."""
@@ -166,15 +165,10 @@ def _seal(content: bytes) -> bytes:
 
 def _compile(source: str, compiler: Compiler, folder: Path, library: Path, seal: Path) -> None:
     with partial_folder(folder) as work:
-        names = ("program.c", "program.s", "program.so", "seal")
-        code, assembly, made, sealed = (Path(work) / name for name in names)
+        code, made, sealed = (Path(work) / name for name in ("program.c", "program.so", "seal"))
         code.write_text(source)
-        included = ["-I", str(C_FOLDER)]
-        _called(compiler, [*FLAGS, *included, *ASSEMBLY, "-o", str(assembly), str(code)])  # which it does in any case
-        _called(compiler, [*FLAGS, *LIBRARY, "-o", str(made), str(assembly), *LIBRARIES])
-        spills = spills_in(assembly.read_text(errors="replace"))
-        counted = b"" if spills is None else b" %d %d" % (spills.puts, spills.fetches)
-        sealed.write_bytes(_seal(made.read_bytes()) + counted)
+        _called(compiler, [*FLAGS, "-I", str(C_FOLDER), *LIBRARY, "-o", str(made), str(code), *LIBRARIES])
+        sealed.write_bytes(_seal(made.read_bytes()))
         put_entry(made, library)
         put_entry(sealed, seal)
 
@@ -186,14 +180,6 @@ def _called(compiler: Compiler, arguments: Sequence[str]) -> None:
         raise CompilerError(f"the compiler '{' '.join(compiler.command)}' cannot be run: {error}.") from None
     if result.returncode:
         raise CompilerError(f"the compiler '{' '.join(compiler.command)}' fails: {result.stderr.strip()[:500]}")
-
-
-def cached_spills(key: str) -> Spills | None:
-    """Return what the library at an address in the cache puts on the stack; None where that is not known."""
-    folder = usable_folder()
-    content = None if isinstance(folder, OSError) else read_entry(_entry(folder, key)[1])
-    numbers = (content or b"").split()[1:]
-    return Spills(*map(int, numbers)) if len(numbers) == 2 and all(map(bytes.isdigit, numbers)) else None
 
 
 def usable_folder() -> Path | OSError:

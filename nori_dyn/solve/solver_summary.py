@@ -26,7 +26,6 @@ def solver_document(solver: Solver) -> Document:
         ("sensors", unbroken(system.sensors.name)),
         ("backend", solver.backend),
         ("operations", f"{solver.plan.cost.total:,} a tick{_together(solver)}{_room(solver)}"),
-        ("spills", _spills(solver)),
         ("readings", listed(system.measurement_names, MOST_NAMES) or "none"),
     )
     arrays = [(name, "read", f"({n},)") for name, n in system.input_sizes.items()]
@@ -46,12 +45,6 @@ def _room(solver: Solver) -> str:
     return (
         "" if solver.native is None else f", in a workspace of {number(solver.native.kernel.work.nbytes / 1000, 2)} kB"
     )
-
-
-def _spills(solver: Solver) -> str:
-    """Return how often compiled code puts a number away, for want of registers, and fetches one: more than it needs."""
-    found = None if solver.native is None else solver.native.spills
-    return "" if found is None else f"{found.puts:,} numbers put away, {found.fetches:,} fetched again"
 
 
 def _shapes(solver: Solver) -> Iterator[tuple[str, str]]:

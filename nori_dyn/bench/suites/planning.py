@@ -89,8 +89,6 @@ def _measured(robot: Robot, problem: str, options: Options) -> Record:
             native = made[0].solver().native
             if native is not None:
                 figures["workspace [kB]"] = native.kernel.work.nbytes / 1000
-            if native is not None and native.spills is not None:
-                figures.update({"put away": native.spills.puts, "fetched": native.spills.fetches})
 
     seconds |= timed_once({"compile": compile_it}, 1)
     q, qd, y = states.q, states.qd, states.y
@@ -120,7 +118,6 @@ SUITE = Suite(
     draw=draw_seconds,
     notes=(
         "To the first estimate: a process of its own, all outputs asked for; cold with an empty cache, warm run again.",
-        "'put away', 'fetched': numbers that a tick's code puts on the stack for want of registers, and reads there.",
         "Else nothing comes from a cache. KLU, UMFPACK: their symbolic analysis of D, which they would do once, too.",
     ),
 )

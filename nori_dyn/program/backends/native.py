@@ -16,13 +16,12 @@ from nori_dyn.program.backends.planned import PlannedBackend
 from nori_dyn.program.backends.usual import measured_limits
 from nori_dyn.program.cache_files import cache_root
 from nori_dyn.program.compiled import Compiled, identity, recall, remember
-from nori_dyn.program.compiler import cached_library, cached_spills, library_key, load_library, needed_compiler
+from nori_dyn.program.compiler import cached_library, library_key, load_library, needed_compiler
 from nori_dyn.program.emit import Target, Unit, emit
 from nori_dyn.program.kernel.caller import LONG
 from nori_dyn.program.kernel.choice import NATIVE
 from nori_dyn.program.kernel.native import NativeKernel, Sizes, interface
 from nori_dyn.program.lowering import SolutionProgram, solution_program
-from nori_dyn.program.spills import Spills
 
 
 class NativeBackend(PlannedBackend):
@@ -74,11 +73,6 @@ class NativeBackend(PlannedBackend):
             self._record = self._record.model_copy(update={"batch": library_key(unit.text, self._compiler)})
             remember(self._key, self._record)
         return found
-
-    @property
-    def spills(self) -> Spills | None:
-        """What the code of a tick puts on the stack; None where that is not known."""
-        return cached_spills(self._record.single)
 
     @property
     def packed(self) -> Mapping[int, int]:

@@ -15,10 +15,10 @@ typedef vec unaligned __attribute__((aligned(8), may_alias));
 #endif
 
 /* LANES rows of LANES numbers become columns: a butterfly, exchanging ever larger blocks. */
-#define TAKE(i, j, first, second) \
-    { \
+#define TAKE(i, j, first, second)     \
+    {                                 \
         const vec a = t[i], b = t[j]; \
-        t[i] = SHUFFLE(a, b, first); \
+        t[i] = SHUFFLE(a, b, first);  \
         t[j] = SHUFFLE(a, b, second); \
     }
 #define LIST(...) __VA_ARGS__
@@ -94,10 +94,12 @@ static inline void scatter_rows(ptrdiff_t n, const vec *x, double *const *rows) 
         if (k > n - LANES) k = n - LANES;
         for (int l = 0; l < LANES; ++l) t[l] = x[k + l];
         transpose(t);
-        for (int l = 0; l < LANES; ++l) if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
+        for (int l = 0; l < LANES; ++l)
+            if (rows[l]) *(unaligned *)(rows[l] + k) = t[l];
     }
     for (ptrdiff_t k = 0; n < LANES && k < n; ++k)
-        for (int l = 0; l < LANES; ++l) if (rows[l]) rows[l][k] = x[k][l];
+        for (int l = 0; l < LANES; ++l)
+            if (rows[l]) rows[l][k] = x[k][l];
 }
 
 /* The n numbers of `left` states, or of LANES where there are more, as vectors across them: step lies between states,
@@ -133,7 +135,6 @@ static inline void scatter(ptrdiff_t n, const vec *x, double *to, ptrdiff_t step
         for (ptrdiff_t k = 0; k < n; ++k)
             for (int l = 0; l < LANES && l < left; ++l) to[across * k + step * l] = x[k][l];
 }
-
 
 /* Zero in the lanes in which n numbers are finite; four sums, as each waits for itself. */
 static inline vec taint_of(ptrdiff_t n, const vec *x) {
@@ -225,6 +226,7 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
     const double *const limits = at->limits;
     const ptrdiff_t n = at->n;
     ivec small = {0}, inaccurate = {0};
+    (void)usual;
     vec worst = {0}, taint = {0};
 #ifdef MORE_CHUNKS
     const vec *const steps = w + PIVOTS + N_PIVOTS;
@@ -268,7 +270,7 @@ static inline int finish(const batch *at, ptrdiff_t base, ivec status, int usual
 ptrdiff_t n_batch = (ptrdiff_t)GROUPS * LANES * (N_WORK + N_INPUTS + N_OUTPUTS);
 
 /* Calls a function of statements for some groups of LANES states: the processor fetches its code once. */
-#define FOR(chunk, which) \
+#define FOR(chunk, which)            \
     for (int g = 0; g < groups; ++g) \
         if (which) chunk(x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS);
 #define EACH(chunk) FOR(chunk, !usual[g])
@@ -295,8 +297,8 @@ ptrdiff_t run_batch(const batch *at, ptrdiff_t from, ptrdiff_t to, double *work)
             CHUNKS(EACH)
         }
         for (int g = 0; g < groups; ++g)
-            found += finish(at, base + g * LANES, status[g], usual[g], x + g * N_INPUTS, w + g * N_WORK,
-                            o + g * N_OUTPUTS);
+            found +=
+                finish(at, base + g * LANES, status[g], usual[g], x + g * N_INPUTS, w + g * N_WORK, o + g * N_OUTPUTS);
     }
     return found;
 }

@@ -255,13 +255,16 @@ static double judge_one(contacts *at, judging *w, int h) {
     memcpy(((workspace *)steps->work)->rows, w->own, sizeof(vec) * N * BLOCKS);
     for (int j = 0; j < N; ++j) {
         const double pivot = M[j * (WIDTH + 1)];
-        if (steps->pivots[j]) multiply(&under, &less, pivot * pivot);
-        else if (j < N_S) added += at->free_logs[j];
+        if (steps->pivots[j])
+            multiply(&under, &less, pivot * pivot);
+        else if (j < N_S)
+            added += at->free_logs[j];
     }
     steps->nis = one->left + left;
     steps->degrees = degrees - rank;
-    steps->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - steps->nis
-                             - steps->degrees * 1.8378770664093454836) / 2;
+    steps->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - steps->nis -
+                             steps->degrees * 1.8378770664093454836) /
+                            2;
     return steps->log_likelihood + added;
 }
 

@@ -1,5 +1,7 @@
 /* What is known of the memory: R m = z + noise, R row by row; a row of zeros says nothing. */
-typedef struct { double *R, *z; } memory;
+typedef struct {
+    double *R, *z;
+} memory;
 
 /* A, c: entries and constants of the weighed rows A u + c = noise; X, x: those of the rates; weights: one over the
    variances, 0 where a reading is missing; decay, Q: of each number of the memory over dt. u: the estimate, not a

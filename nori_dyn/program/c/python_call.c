@@ -5,7 +5,11 @@
 
 /* What a built-in function is of: run(at), what to return where that is 0, and what to call where it is not; without
    these, what it returns is returned. */
-typedef struct { int (*run)(const void *); const void *at; void *good, *otherwise; } call;
+typedef struct {
+    int (*run)(const void *);
+    const void *at;
+    void *good, *otherwise;
+} call;
 
 static void *(*pointer_of)(void *, const char *);
 static void (*keep)(void *);

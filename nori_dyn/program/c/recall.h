@@ -20,7 +20,10 @@ static void recall(const double *work, double *mean, double *deviations) {
     }
     solve_back(K, R, mean);
     for (int j = 0; j < K; ++j) {
-        if (!R[j * WIDTH + j]) { ++lost; continue; }
+        if (!R[j * WIDTH + j]) {
+            ++lost;
+            continue;
+        }
         for (int i = 0; i <= j; ++i) column[i] = i == j;
         solve_back(j + 1, R, column);
         for (int i = 0; i <= j; ++i) deviations[i] += column[i] * column[i];

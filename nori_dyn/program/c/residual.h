@@ -3,12 +3,12 @@
    other, and ROWS loops over each kind. */
 
 /* r: what the terms of a row add up to; m: what their sizes do. */
-#define LOOP(n_rows, step, ...) \
+#define LOOP(n_rows, step, ...)                    \
     for (int k = 0; k < n_rows; ++k, at += step) { \
-        __VA_ARGS__ \
-        error[at[0]] = MAX(MAG(r), error[at[0]]); \
-        size[at[0]] = MAX(m, size[at[0]]); \
-        strange |= STRANGE(m); \
+        __VA_ARGS__                                \
+        error[at[0]] = MAX(MAG(r), error[at[0]]);  \
+        size[at[0]] = MAX(m, size[at[0]]);         \
+        strange |= STRANGE(m);                     \
     }
 
 /* Leaves the largest ratio in `worst`, and not a number in `taint` where a term is not finite. */

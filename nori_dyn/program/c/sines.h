@@ -20,10 +20,14 @@ INLINE void reduce(const real x, real *s, real *c) {
    one another is then half as long, and the processor has twice as many in hand. */
 INLINE void turn(real *s, real *c) {
     const real r = *s, z = r * r;
-    const real ps = 0.008333333333333333 + z * (-0.00019841269841268963 + z * (2.755731922232443e-06
-        + z * (-2.505210723603745e-08 + z * (1.6058684329175855e-10 + z * -7.595306678125121e-13))));
-    const real pc = 0.041666666666666664 + z * (-0.0013888888888887398 + z * (2.480158729876456e-05
-        + z * (-2.7557317271145144e-07 + z * (2.087614614655861e-09 + z * -1.1382623647474604e-11))));
+    const real ps = 0.008333333333333333 +
+                    z * (-0.00019841269841268963 +
+                         z * (2.755731922232443e-06 + z * (-2.505210723603745e-08 +
+                                                           z * (1.6058684329175855e-10 + z * -7.595306678125121e-13))));
+    const real pc = 0.041666666666666664 +
+                    z * (-0.0013888888888887398 +
+                         z * (2.480158729876456e-05 + z * (-2.7557317271145144e-07 +
+                                                           z * (2.087614614655861e-09 + z * -1.1382623647474604e-11))));
     const bits quadrant = BITS(*c), sine = BITS(r + r * z * (z * ps - 0.16666666666666666));
     const bits cosine = BITS(1.0 - 0.5 * z + z * z * pc), swap = (sine ^ cosine) & -(quadrant & 1);
     *s = NUMBER(sine ^ swap ^ (quadrant & 2) << 62);

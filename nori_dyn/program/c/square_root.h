@@ -63,21 +63,25 @@ INLINE void take_tile(int tiles, int n, const double *y, vec *M, int blocks, con
 }
 
 /* By tiles that fit the registers. */
-#define TILED(call, ...) \
+#define TILED(call, ...)                                        \
     for (; b + TILE <= end; b += TILE) call(TILE, __VA_ARGS__); \
-    switch (end - b) { \
-    case 3: call(3, __VA_ARGS__); break; \
-    case 2: call(2, __VA_ARGS__); break; \
-    case 1: call(1, __VA_ARGS__); break; \
+    switch (end - b) {                                          \
+    case 3:                                                     \
+        call(3, __VA_ARGS__);                                   \
+        break;                                                  \
+    case 2:                                                     \
+        call(2, __VA_ARGS__);                                   \
+        break;                                                  \
+    case 1:                                                     \
+        call(1, __VA_ARGS__);                                   \
+        break;                                                  \
     }
 
-INLINE void sum_rows(int n, const double *x, int step, const vec *M, int blocks, int b, int end, vec *sums) {
-    TILED(sum_tile, n, x, step, M + b, blocks, sums + b)
-}
+INLINE void sum_rows(int n, const double *x, int step, const vec *M, int blocks, int b, int end,
+                     vec *sums){TILED(sum_tile, n, x, step, M + b, blocks, sums + b)}
 
-INLINE void take_rows(int n, const double *y, vec *M, int blocks, int b, int end, const vec *sums) {
-    TILED(take_tile, n, y, M + b, blocks, sums + b)
-}
+INLINE void take_rows(int n, const double *y, vec *M, int blocks, int b, int end,
+                      const vec *sums){TILED(take_tile, n, y, M + b, blocks, sums + b)}
 
 /* Rows of pivots go where their columns are; where a pivot vanishes, the row is zero. */
 RARE void put_in_place(int rank, int n, int blocks, const double *pivots, vec *M) {
@@ -161,13 +165,19 @@ INLINE int is_finite(double x) {
 /* Multiplies by a number above zero, whose exponent goes elsewhere. */
 INLINE void multiply(double *product, int *exponent, double x) {
     unsigned long long bits;
-    if (x < DBL_MIN) { x *= 0x1p512; *exponent -= 512; }
+    if (x < DBL_MIN) {
+        x *= 0x1p512;
+        *exponent -= 512;
+    }
     memcpy(&bits, &x, sizeof bits);
     *exponent += (int)(bits >> 52) - 1023;
     bits = (bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL;
     memcpy(&x, &bits, sizeof bits);
     *product *= x;
-    if (*product > 0x1p512) { *product *= 0x1p-512; *exponent += 512; }
+    if (*product > 0x1p512) {
+        *product *= 0x1p-512;
+        *exponent += 512;
+    }
 }
 
 /* What depends on what n rows of R do not determine becomes `mark`; unseen: room for n numbers. */
@@ -187,8 +197,10 @@ RARE void blot(int n, const double *R, double *unseen, double *u, double mark) {
                 double size = 0;
                 for (int r = 0; r <= i; ++r) size += R[r * WIDTH + i] * R[r * WIDTH + i];
                 size = (R[i * WIDTH + i] ? sqrt(size) : sqrt(size + 1)) * fabs(unseen[i]);
-                if (!pass) largest = fmax(largest, size);
-                else if (size > LOOSE * largest) u[i] = mark;
+                if (!pass)
+                    largest = fmax(largest, size);
+                else if (size > LOOSE * largest)
+                    u[i] = mark;
             }
     }
 }
@@ -238,9 +250,11 @@ SEEN int update(filter *at) {
     const int rank = triangular(ROWS, w->rows, row_ends, at->pivots, &at->nis, w);
     if (!(readings < LARGEST_SQUARE)) at->nis = NAN;
     at->degrees -= rank;
-    for (int j = 0; j < N; ++j) if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
-    at->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - at->nis
-                          - at->degrees * 1.8378770664093454836) / 2;
+    for (int j = 0; j < N; ++j)
+        if (at->pivots[j]) multiply(&under, &less, M[j * WIDTH + j] * M[j * WIDTH + j]);
+    at->log_likelihood = (log(over) - log(under) + (more - less) * 0.69314718055994530942 - at->nis -
+                          at->degrees * 1.8378770664093454836) /
+                         2;
     solve_rows(at, rank);
     return N - rank;
 }
@@ -363,6 +377,4 @@ INLINE void add_noise(filter *at, int more, vec *spread, vec *gain) {
 }
 
 /* What is known of the memory after dt. */
-SEEN void propagate(filter *at) {
-    add_noise(at, carry(at, S_APART), NULL, NULL);
-}
+SEEN void propagate(filter *at) { add_noise(at, carry(at, S_APART), NULL, NULL); }

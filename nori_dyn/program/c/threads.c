@@ -27,7 +27,9 @@ enum { MOST = 255, STACK = 1 << 23, AWAKE = 1000000 }; /* threads; bytes; nanose
 enum { FREE, TAKEN, CALLED, BUSY, DONE };
 
 /* What is left of the states, counted by the least that a thread takes: from the first on, up to the last. */
-typedef struct { uint32_t first, last; } range;
+typedef struct {
+    uint32_t first, last;
+} range;
 
 typedef struct {
     const call *what;
@@ -98,8 +100,10 @@ static void take_part(task *t, int number) {
     while (left.first < left.last) {
         const uint32_t even = (uint32_t)((left.last - left.first) * 3 / (4 * t->threads)), part = even ? even : 1;
         after = left;
-        if (number % 2) after.last -= part;
-        else after.first += part;
+        if (number % 2)
+            after.last -= part;
+        else
+            after.first += part;
         if (!__atomic_compare_exchange(&t->left, &left, &after, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
         const ptrdiff_t from = least * (number % 2 ? after.last : left.first), to = from + least * part;
         found += what->run(&what->at, from, to < n ? to : n, what->w + what->n_work * number);
@@ -116,6 +120,7 @@ static void *serve(void *argument) {
         take_part(me->what, me->number);
         tell(me, DONE);
     }
+    return 0; /* never */
 }
 
 static int hire(worker *one) {

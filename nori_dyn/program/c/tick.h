@@ -6,8 +6,8 @@ INLINE void set_time(tick *now, double dt) {
     if (dt != now->dt) {
         for (int i = 0; i < K; ++i) {
             at->decay[i] = inverse_time[i] > 0 ? exp(-dt * inverse_time[i]) : 1;
-            at->Q[i] = walk[i] * walk[i]
-                       * (inverse_time[i] > 0 ? -0.5 * expm1(-2 * dt * inverse_time[i]) / inverse_time[i] : dt);
+            at->Q[i] = walk[i] * walk[i] *
+                       (inverse_time[i] > 0 ? -0.5 * expm1(-2 * dt * inverse_time[i]) / inverse_time[i] : dt);
         }
         now->dt = dt;
     }

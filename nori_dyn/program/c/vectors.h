@@ -17,7 +17,6 @@ typedef ivec bits;
 #define BITS(x) ((ivec)(x))
 #define NUMBER(x) ((vec)(x))
 
-
 INLINE vec MAG(vec x) { return (vec)((ivec)x & 0x7fffffffffffffffLL); }
 INLINE vec ROOT(vec x) {
     for (int l = 0; l < LANES; ++l) x[l] = sqrt(x[l]);

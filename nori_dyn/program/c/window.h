@@ -35,7 +35,8 @@ SEEN void go_on_and_keep(tick *now, double dt) {
     memset(to->R, 0, sizeof to->R);
     memset(to->z, 0, sizeof to->z);
     memset(to->walk, 0, sizeof to->walk);
-    for (int i = 0; i < N_S; ++i) if (((double *)to->given)[i * WIDTH + i] == 0) is_whole = 0;
+    for (int i = 0; i < N_S; ++i)
+        if (((double *)to->given)[i * WIDTH + i] == 0) is_whole = 0;
     for (int i = 0; i < K; ++i) {
         for (int l = i; l < K; ++l) ((double *)to->R)[i * M_WIDTH + l] = at->known.R[K * i + l];
         ((double *)to->z)[i] = at->known.z[i];
