@@ -54,7 +54,7 @@ def test_outputs_that_the_planned_order_does_not_give_are_solved_afresh():
     plan = nd.plan(nd.System(four_bar(), four_bars()), outputs=["qdd", "tau"])
     native, other = backends(plan)
     kernel = native._tick.solver.native.kernel
-    assert len(kernel.limits) > 1
+    assert len(kernel.limits)
     kernel.limits[:] = np.inf  # no pivot is as large
     q = closed_state(four_bar(), 2)[0]
     rng = np.random.default_rng(2)
