@@ -1,9 +1,10 @@
 """The rows of the refined system: massless frames between the bodies, and the bodies in their internal frames.
 
 They are written out, and not made of `newton_euler` at the kinematics of the frames: (3a) stands here in conventional
-accelerations, one turn in a plane a row, so that a moving point has w x (w x r) where a spatial acceleration has products
-with the velocity of the origin; and (3f) has an inertia without a first moment. That is where operations are saved. What
-components and sensors say is taken from their own equations (`add_parts`, `bias_of_components`, `add_measurements`).
+accelerations, one turn in a plane a row, so that a moving point has w x (w x r) where a spatial acceleration has
+products with the velocity of the origin; and (3f) has an inertia without a first moment. That is where operations are
+saved. What components and sensors say is taken from their own equations (`add_parts`, `bias_of_components`,
+`add_measurements`).
 
 Source: docs/design.md, 4.4; own derivation (tests/unit/system/test_refined.py).
 """
