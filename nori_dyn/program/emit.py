@@ -95,9 +95,10 @@ def emit(
             includes.append("states.h")
         else:
             program, includes = replace(program, rows=None, limbs=()), ["vectors.h", "batch.h"]
-    writer, usual = writer_of(program, lanes, 1 if target is Target.BATCH else BLOCK, large), None
+    padding = 1 if target is Target.BATCH else BLOCK  # a batch has states in its lanes, not angles
+    writer, usual = writer_of(program, lanes, padding, large), None
     if program.refinement.first:
-        usual = writer_of(program.of_usual, lanes, BLOCK, large, "usual_", writer.angles)
+        usual = writer_of(program.of_usual, lanes, padding, large, "usual_", writer.angles)
     chunks = "\n".join([*writer.chunks(), *(usual.chunks() if usual else ()), writer.rows])
     return _unit(writer, usual, lanes, includes, chunks)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mutants.sites import Site, sites
+from tests.mutants.sites import Site, sites, sites_of_c
 
 PACKAGE = Path("nori_dyn")
 LEAST = 4
@@ -27,14 +27,15 @@ class Mutant(NamedTuple):
 
 
 def drawn(n: int, seed: int) -> list[Mutant]:
-    """Return n changes, each of another place; those of C in strings count as a room."""
+    """Return n changes, each of another place; files of C count as a room."""
     rng = random.Random(seed)
     rooms: dict[str, dict[Path, list[Site]]] = defaultdict(dict)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        room, found = path.parts[1] if len(path.parts) > 2 else "(root)", sites(path.read_text())
-        for own, part in ((room, [s for s in found if s.kind != "C"]), ("C", [s for s in found if s.kind == "C"])):
-            if part:
-                rooms[own][path] = part
+    for path in sorted(PACKAGE.rglob("*.[pch]*")):
+        is_python, room = path.suffix == ".py", path.parts[1] if len(path.parts) > 2 else "(root)"
+        if is_python or path.suffix in (".c", ".h"):
+            found = sites(path.read_text()) if is_python else sites_of_c(path.read_text())
+            if found:
+                rooms[room if is_python else "C"][path] = found
     sizes = {room: sum(map(len, files.values())) for room, files in rooms.items()}
     left = max(n - LEAST * len(rooms), 0)
     counts = {room: LEAST + round(left * size / sum(sizes.values())) for room, size in sizes.items()}

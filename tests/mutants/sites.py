@@ -42,7 +42,9 @@ class Site(NamedTuple):
         return source[: self.start] + self.text + source[self.end :]
 
     def changes(self, source: str) -> bool:
-        """Return whether a source is still Python with the change, and another."""
+        """Return whether a source is still Python with the change, and another; of C that is not looked at."""
+        if self.kind == "C":
+            return True
         try:
             return ast.dump(ast.parse(self.applied(source))) != ast.dump(ast.parse(source))
         except SyntaxError:
@@ -52,6 +54,14 @@ class Site(NamedTuple):
 def sites(source: str) -> list[Site]:
     """Return where a module can be changed; some of them may leave it no Python."""
     return list(_Finder(source).visit(ast.parse(source)))
+
+
+def sites_of_c(source: str) -> list[Site]:
+    """Return where a file of C can be changed."""
+    text = re.sub(r"/\*.*?\*/|#[^\n]*", lambda found: re.sub(r"[^\n]", " ", found.group()), source, flags=re.DOTALL)
+    found = [one for one in re.finditer(r"(?<= )\S+(?= )", text) if one.group() in OF_C]
+    lines = [source.count("\n", 0, one.start()) + 1 for one in found]
+    return [Site("C", line, line, *one.span(), OF_C[one.group()]) for line, one in zip(lines, found, strict=True)]
 
 
 class _Finder:
@@ -107,17 +117,6 @@ class _Finder:
                 yield self.instead(kind, node, str(value + 1))
             case ast.Constant(float(value)):
                 yield self.instead("constant", node, repr(2 * value + (value == 0)))
-            case ast.Constant(str(value)) if value.count(";\n") > 3 and "{" in value:
-                yield from self.of_c(node)
-
-    def of_c(self, node: ast.AST) -> Iterator[Site]:
-        """Yield the changes of C in a string."""
-        start, text = self.start(node), self.text(node)
-        text = re.sub(r"/\*.*?\*/|#[^\n]*", lambda found: " " * len(found.group()), text, flags=re.DOTALL)
-        for found in re.finditer(r"(?<= )\S+(?= )", text):
-            if found.group() in OF_C:
-                at = start + found.start()
-                yield Site("C", self.line(at), self.line(at), at, start + found.end(), OF_C[found.group()])
 
     def between(self, kind: str, one: ast.AST, other: ast.AST, words: dict[str, str]) -> Iterator[Site]:
         """Yield the change of an operator between two nodes."""
