@@ -160,6 +160,7 @@ MISTAKES = {
         ),
         Mistake("A known value without a name", f"{IDENTIFY} --known 2.5", "log.csv", MOVED),
         Mistake("A known mass of no load", f"{IDENTIFY} --known m:load=2.5", "log.csv", MOVED),
+        Mistake("A known mass that no body has", f"{IDENTIFY} --known m:link3=-1", "log.csv", MOVED),
         Mistake("Gains of all sensors, and nothing known", f"{IDENTIFY} --parameters inertias,gains", "log.csv", MOVED),
         Mistake("A filter without times", f"{IDENTIFY} --cutoff 5", "log.csv", MOVED),
         Mistake("A filter above half the rate", f"{IDENTIFY} --cutoff 80 --dt 0.01", "log.csv", MOVED),

@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 from nori_dyn.api.identification_logs import Gathered, Job, LogReader
 from nori_dyn.errors import InputError
 from nori_dyn.identification.base_parameters import base_parameters
-from nori_dyn.identification.bodies import as_bodies, bodies
+from nori_dyn.identification.bodies import as_bodies, bodies, check_known
 from nori_dyn.identification.curves import Curves
 from nori_dyn.identification.doubts import (
+    contradicted_priors,
     delays,
     late_readings,
     opposite_readings,
@@ -81,6 +82,8 @@ class IdentificationRun:
                 f"'{job.system.tree.name}', however it moves: {self._unseen()}"
             )
         self._check_scale()
+        if job.is_physical:
+            check_known(self._problem)
         stage("compiling")
         program = self._found.program(self._problem.columns, job.backend)
         sigma, self._is_known = _sigma_of_rows(job.system, self._found.row_names)
@@ -210,15 +213,16 @@ class IdentificationRun:
             held_out, without = [], solution
         before = problem.before[problem.free]
         plain = problem.whole(solution.values)
-        values, notes = self._returned(prior, solution)
-        judged = values if without is solution else self._returned(prior, without)[0]
+        values, notes = self._returned(solution)
+        judged = values if without is solution else self._returned(without)[0]
         dt, names = gathered[0].dt, self._row_names
-        late = {} if self._found.unknowns else delays(names, logs, prior, solution.sigma, dt, solution.values)
+        late = {} if self._found.unknowns else delays(names, logs, solution.prior, solution.sigma, dt, solution.values)
         doubts = [f"{log.log.path.name}: {each.message}" for log in (*gathered, *others) for each in log.doubts]
-        doubts += [*turned_signs(problem.parameters, plain), *late_readings(late)]
+        doubts += [*turned_signs(problem.parameters, plain), *contradicted_priors(solution.checks)]
+        doubts += late_readings(late)
         if not self._found.unknowns:
             doubts += opposite_readings(self._row_names, logs, before)
-        inverse = solve_triangular(triangular(prior.L), np.eye(len(before)))
+        inverse = solve_triangular(triangular(np.array(solution.prior.L)), np.eye(len(before)))
         told = np.linalg.svd(solution.R @ inverse, compute_uv=False)[: len(problem.told)]
         directions = 1.0 / np.sqrt(1.0 + told**2)
         combinations = combinations_of(problem, solution, plain, inverse @ inverse.T)
@@ -278,10 +282,10 @@ class IdentificationRun:
         values = dict(zip(problem.parameters.names, problem.parameters.prior.tolist(), strict=True))
         return replace(problem, known={**problem.known, **{name: values[name] for name in own}})
 
-    def _returned(self, prior: Prior, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+    def _returned(self, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
         """Return all parameters, those of the robot as bodies can have them where that was asked, and notes."""
         if self._job.is_physical:
-            return as_bodies(self._problem, prior, solution, self._job.hulls)
+            return as_bodies(self._problem, solution, self._job.hulls)
         return self._problem.whole(solution.values), ()
 
 

@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from nori_dyn.algebra.spatial import Transform
-from nori_dyn.identification.consistent import consistent
+from nori_dyn.errors import InputError
+from nori_dyn.identification.consistent import LEAST, consistent
 from nori_dyn.identification.estimation import Solution
-from nori_dyn.identification.parameters import INERTIAL, Parameters, inertia_of
-from nori_dyn.identification.physical import ten_of_pseudo_inertia
-from nori_dyn.identification.prior import Prior
+from nori_dyn.identification.parameters import INERTIAL, Parameters, inertia_of, ten_parameters
+from nori_dyn.identification.physical import ten_of_pseudo_inertia, with_known
 from nori_dyn.identification.problem import LOAD, Problem
 from nori_dyn.model.joints import Fixed
 from nori_dyn.model.tree import KinematicTree
+from nori_dyn.tables import listed, spaced
 from nori_dyn.typing import Floats
 
 LEAST_LOAD = 0.05
 """Mass [kg] of a load about which nothing is known, at the least."""
 
+OTHERWISE = "Say another value, or ask for least squares alone: physical=False (--no-physical)."
+"""What to do where no body has what is known."""
+
 GYRATION = 0.1
 """[m] Radius of gyration of a load about which nothing is known."""
+
+
+def check_known(problem: Problem) -> None:
+    """Check that bodies and joints can have what is known of them.
+
+    Raises:
+        InputError: they cannot.
+    """
+    known = problem.known
+    units = {each.name: each.unit for each in problem.all_parameters}
+    everything = Parameters(_carrying(problem, problem.tree, np.zeros(len(units))), problem.all_parameters)
+    _, impossible = with_known(everything, known)
+    for link, names in impossible.items():
+        values = spaced(listed(f"{name} = {known[name]:g} {units[name]}" for name in names))
+        raise InputError(
+            f"no body has what is known of '{link}': {values}. The mass of a body is above 0, as are its moments of "
+            "inertia about the centre of mass, none of them larger than the sum of the others; what is not looked for "
+            f"is as in the model. {OTHERWISE}"
+        )
+    for each in problem.all_parameters:
+        least = LEAST.get(each.kind, -math.inf)
+        if known.get(each.name, math.inf) < least:
+            raise InputError(f"'{each.name}' is known as {known[each.name]:g}: it is at least {least:g}. {OTHERWISE}")
 
 
 def bodies(problem: Problem, plain: Floats) -> Parameters:
@@ -35,33 +63,41 @@ def bodies(problem: Problem, plain: Floats) -> Parameters:
         plain: all parameters by least squares (n,).
     """
     n = len(problem.parameters)
-    tree = problem.tree.replace(I=problem.parameters.inertias(problem.before[:n]))
-    if problem.load_on is not None:
-        tree = _with_load(tree, tree.link(problem.load_on), plain[n:])
-    return Parameters(tree, tuple(problem.all_parameters[k] for k in problem.free))
+    robot = problem.tree.replace(I=problem.parameters.inertias(problem.before[:n]))
+    return Parameters(_carrying(problem, robot, plain), tuple(problem.all_parameters[k] for k in problem.free))
 
 
 def as_bodies(
-    problem: Problem, prior: Prior, solution: Solution, hulls: Mapping[str, Any] | None = None
+    problem: Problem, solution: Solution, hulls: Mapping[str, Any] | None = None
 ) -> tuple[Floats, tuple[str, ...]]:
     """Return all parameters (n,), inertias as bodies can have them, and notes.
 
     Args:
         problem: what is looked for.
-        prior: what was known before.
         solution: the estimate by least squares.
         hulls: as for `consistent`.
 
     Raises:
         InputError, UnknownNameError, MissingExtraError: as `consistent`.
     """
-    parameters = bodies(problem, problem.whole(solution.values))
+    parameters, prior = bodies(problem, problem.whole(solution.values)), solution.prior
     shift = prior.values - parameters.prior
     shift[parameters.of_kinds(*INERTIAL)] = 0.0
     sizes = 1.0 / np.linalg.norm(prior.L, axis=0)
-    fit = consistent(solution.R, solution.z - solution.R @ shift, parameters, sigma=sizes, hulls=hulls)
+    z = solution.z - solution.R @ shift
+    fit = consistent(solution.R, z, parameters, wider=prior.factors, sigma=sizes, hulls=hulls)
     at_least = (f"At the least that they may be: {', '.join(fit.at_bounds)}.",) if fit.at_bounds else ()
     return problem.whole(fit.values + shift), (*fit.notes, *at_least)
+
+
+def _carrying(problem: Problem, tree: KinematicTree, plain: Floats) -> KinematicTree:
+    """Return a robot with the load as a link of its own, where there is one, of what is known of it."""
+    if problem.load_on is None:
+        return tree
+    tree = _with_load(tree, tree.link(problem.load_on), plain[len(problem.parameters) :])
+    load = Parameters(tree, ten_parameters(LOAD))
+    values, _ = with_known(load, {name: value for name, value in problem.known.items() if name in load.place})
+    return tree.replace(I=load.inertias(values))
 
 
 def _with_load(tree: KinematicTree, i: int, ten: Floats) -> KinematicTree:

@@ -1,6 +1,6 @@
 """The parameters that fit a log best among those that bodies can have, and nearest to the prior where it is silent.
 
-    minimise 1/2 |R phi - z|^2 + gamma sum of d(P_i || P_0i) over links + 1/2 sum of ((phi_k - phi_0k) / sigma_k)^2
+    minimise 1/2 |R phi - z|^2 + sum of gamma_i d(P_i || P_0i) over links + 1/2 sum of ((phi_k - phi_0k) / sigma_k)^2
 
 over parameters phi with pseudo-inertias P_i positive definite, coefficients of friction, rotors and springs that are
 not negative, gains that are positive, and centres of mass in hulls where those are given. The problem is convex. With
@@ -26,7 +26,7 @@ import numpy as np
 import scipy.linalg as la
 
 from nori_dyn.errors import InputError, MissingExtraError, UnknownNameError
-from nori_dyn.identification.convex import METRICS, Body, Metric, Problem, solved
+from nori_dyn.identification.convex import METRICS, Body, Metric, Problem, UnsolvedError, solved
 from nori_dyn.identification.parameters import INERTIAL, Kind, Parameters
 from nori_dyn.identification.physical import (
     RelativeInertia,
@@ -35,6 +35,7 @@ from nori_dyn.identification.physical import (
     relative_inertias,
     ten_numbers,
 )
+from nori_dyn.tables import listed
 from nori_dyn.typing import Floats, Indices
 
 LEAST: Mapping[Kind, float] = {"viscous": 0.0, "coulomb": 0.0, "rotor": 0.0, "stiffness": 0.0, "gain": 1e-3}
@@ -56,6 +57,9 @@ FIRST = [1, 2, 3, 0]
 
 PRESSED = 0.1
 """Standard deviations by which a parameter would be less without its bound, from which it is named as at it."""
+
+POWERS = (1.0, 0.5, 0.0)
+"""Powers of the factors by which priors are wider, tried one after the other until the solver solves the problem."""
 
 UNKNOWN = 1e-12
 """Share of a column below which a pivot is none."""
@@ -84,6 +88,7 @@ def consistent(
     parameters: Parameters,
     *,
     gamma: float = 1.0,
+    wider: Mapping[str, float] | None = None,
     sigma: Floats | None = None,
     hulls: Mapping[str, Any] | None = None,
     metric: Metric = "entropic",
@@ -98,6 +103,7 @@ def consistent(
         parameters: the parameters phi, with their prior values.
         gamma: weight of the distance of inertias from the prior: 1 / gamma is the square of the share by which they are
             expected to differ from it, so that 1 expects differences as large as the inertias, and 100 of a tenth.
+        wider: by how much larger a share is expected of some links.
         sigma: prior deviation of each parameter (n,), of which those of inertias are not looked at; `VAGUE` when None.
         hulls: for links, points (n_points, 3) in the link's frame, in whose convex hull its centre of mass is [m].
         metric: "entropic" or "riemannian".
@@ -113,16 +119,26 @@ def consistent(
     R, z, deviations = _checked(R, z, parameters, gamma, sigma, metric)
     corners = _corners(hulls or {}, parameters)
     prior, notes = mended_prior(parameters)
-    start, root = _unconstrained(R, z, parameters, prior, deviations, gamma)
-    T = la.solve_triangular(root, np.eye(len(start)))
+    links, wider = relative_inertias(parameters), dict(wider or {})
     bounded, least = _bounds(parameters)
     others = np.flatnonzero([each.kind not in INERTIAL for each in parameters.each])
-    rows = np.vstack([R @ T, T[others] / deviations[others, None]])
-    A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
-    bodies = tuple(_body(link, start, T, corners.get(link.link)) for link in relative_inertias(parameters))
-    before = root @ (prior - start)
-    problem = Problem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], gamma, metric, before)
-    answer, above = solved(problem)
+    for power in POWERS if wider else POWERS[-1:]:
+        weights = {link.link: gamma / wider.get(link.link, 1.0) ** (2 * power) for link in links}
+        start, root = _unconstrained(R, z, parameters, prior, deviations, weights)
+        T = la.solve_triangular(root, np.eye(len(start)))
+        rows = np.vstack([R @ T, T[others] / deviations[others, None]])
+        A, b = _fewest(rows, np.concatenate([z - R @ start, (prior - start)[others] / deviations[others]]))
+        bodies = tuple(_body(link, start, T, corners.get(link.link), weights[link.link]) for link in links)
+        before = root @ (prior - start)
+        problem = Problem(A, b, bodies, T[bounded], least - start[bounded], root[:, bounded], metric, before)
+        try:
+            answer, above = solved(problem)
+            break
+        except UnsolvedError:
+            if not power:
+                raise
+    if wider and power < 1.0:
+        notes = (*notes, f"no body is near what the logs say of {listed(wider)}: they are held nearer to the model.")
     values = start + T @ answer.v
     values[bounded] = np.where(answer.at_bounds, least, np.maximum(values[bounded], least))
     pressed = answer.bounds * np.linalg.norm(T[bounded], axis=1) > PRESSED
@@ -187,7 +203,7 @@ def _bounds(parameters: Parameters) -> tuple[Indices, Floats]:
 
 
 def _unconstrained(
-    R: Floats, z: Floats, parameters: Parameters, prior: Floats, deviations: Floats, gamma: float
+    R: Floats, z: Floats, parameters: Parameters, prior: Floats, deviations: Floats, weights: Mapping[str, float]
 ) -> tuple[Floats, Floats]:
     """Return the solution (n,) by least squares with the Riemannian metric, and the root (n, n) of its information.
 
@@ -197,7 +213,8 @@ def _unconstrained(
         InputError: neither the rows nor the prior say anything of some parameters.
     """
     known = np.diag([0.0 if each.kind in INERTIAL else 1.0 for each in parameters.each]) / deviations[:, None]
-    B = np.vstack([np.sqrt(gamma) * pull_back(parameters), known])
+    each = np.repeat(np.sqrt([*weights.values()]), 10)
+    B = np.vstack([each[:, None] * pull_back(parameters), known])
     root, right = _triangle(np.vstack([R, B]), np.concatenate([z, B @ prior]))
     unknown = np.abs(np.diag(root)) <= UNKNOWN * np.linalg.norm(root, axis=0)
     if unknown.any():
@@ -206,13 +223,13 @@ def _unconstrained(
     return la.solve_triangular(root, right), root
 
 
-def _body(link: RelativeInertia, start: Floats, T: Floats, corners: Floats | None) -> Body:
+def _body(link: RelativeInertia, start: Floats, T: Floats, corners: Floats | None, gamma: float) -> Body:
     """Return a link in coordinates v, of which the values are start + T v."""
     C = link.D @ T[link.places]
     c = ten_numbers(link.of(start))
     M, m = np.zeros((10, len(start))), link.prior.copy()
     M[link.which], m[link.which] = T[link.places], start[link.places]
-    return Body(link.link, C, c, M[FIRST], m[FIRST], corners)
+    return Body(link.link, C, c, M[FIRST], m[FIRST], corners, gamma)
 
 
 def _fewest(A: Floats, b: Floats) -> tuple[Floats, Floats]:

@@ -1,6 +1,6 @@
 """A convex problem over inertias and bounded coefficients: told to a solver, and its answer judged.
 
-    minimise 1/2 |A v - b|^2 + gamma sum of d(X_i) over bodies,  X_i = symmetric(C_i v + c_i)
+    minimise 1/2 |A v - b|^2 + sum of gamma_i d(X_i) over bodies,  X_i = symmetric(C_i v + c_i)
 
 with X_i positive definite, bounds G v >= g, and centres of mass in hulls. The entropic distance is
 d = tr X - log det X - 4, the Riemannian one |X - 1|^2 / 2, its second-order part.
@@ -67,6 +67,16 @@ FULL = symmetric(np.eye(10)).reshape(16, 10)
 """The matrix that makes a symmetric matrix, row by row, of its ten numbers."""
 
 
+class UnsolvedError(InputError):
+    """The solver finds no answer that is close enough."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Clarabel does not solve the problem of inertias that bodies can have. Where rows contradict all such by "
+            "far more than their deviations, larger deviations or a larger gamma help it."
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
     """One link: the symmetric matrix of ten numbers C v + c is its inertia X relative to the prior.
@@ -78,6 +88,7 @@ class Body:
         M: rows that give [m c; m] = M v + m (4, n).
         m: their constants (4,).
         corners: the points p of its hull as columns [p; 1] (4, n_points); None where it has no hull.
+        gamma: weight of its distance.
     """
 
     link: str
@@ -86,6 +97,7 @@ class Body:
     M: Floats
     m: Floats
     corners: Floats | None
+    gamma: float = 1.0
 
     def relative(self, v: Floats) -> Floats:
         """Return X (4, 4)."""
@@ -103,7 +115,6 @@ class Problem:
         G: rows of bounds G v >= g (n_bounds, n).
         g: their constants (n_bounds,).
         lift: changes of v that move one of G v alone (n, n_bounds).
-        gamma: weight of the distances.
         metric: which distance.
         prior: the prior (n,), which all bodies can have.
     """
@@ -114,15 +125,19 @@ class Problem:
     G: Floats
     g: Floats
     lift: Floats
-    gamma: float
     metric: Metric
     prior: Floats
+
+    @property
+    def gamma(self) -> float:
+        """The least weight of a distance: what is minimised is self-concordant once divided by it."""
+        return min((body.gamma for body in self.bodies), default=1.0)
 
     def objective(self, v: Floats) -> float:
         """Return what is minimised; infinite where it is not defined."""
         residual = self.A @ v - self.b
-        distance = sum(self._distance(body.relative(v)) for body in self.bodies)
-        return float(residual @ residual / 2 + self.gamma * distance)
+        distance = sum(body.gamma * self._distance(body.relative(v)) for body in self.bodies)
+        return float(residual @ residual / 2 + distance)
 
     def _distance(self, X: Floats) -> float:
         if self.metric == "riemannian":
@@ -140,8 +155,8 @@ class Problem:
                 L = np.linalg.cholesky(X)
                 root, gap = np.linalg.inv(L), L.T @ L - np.eye(4)
             changes = ten_numbers(np.einsum("ij,jkn,lk->iln", root, symmetric(body.C), root))
-            slope += self.gamma * changes.T @ ten_numbers(gap)
-            H += self.gamma * changes.T @ changes
+            slope += body.gamma * changes.T @ ten_numbers(gap)
+            H += body.gamma * changes.T @ changes
         return slope, H
 
 
@@ -168,7 +183,8 @@ def solved(problem: Problem) -> tuple[Answer, float]:
     """Return the answer to a problem, and how far above the least value its objective is at most.
 
     Raises:
-        InputError: nothing fulfils the constraints, or the solver does not find an answer that is close enough.
+        InputError: nothing fulfils the constraints.
+        UnsolvedError: the solver does not find an answer that is close enough.
     """
     for first in (*(partial(_answer, problem, unit) for unit in UNITS), partial(_prior, problem)):
         answer = first()
@@ -179,10 +195,7 @@ def solved(problem: Problem) -> tuple[Answer, float]:
             )
             if math.isfinite(above) and above <= CLOSE + CLOSE_SHARE * problem.objective(answer.v):
                 return answer, max(above, 0.0)
-    raise InputError(
-        "Clarabel does not solve the problem of inertias that bodies can have. Where rows contradict all such by far "
-        "more than their deviations, larger deviations or a larger gamma help it."
-    )
+    raise UnsolvedError
 
 
 def _answer(problem: Problem, unit: float) -> Answer | None:
@@ -196,13 +209,13 @@ def _answer(problem: Problem, unit: float) -> Answer | None:
     scaled = cp.Variable(problem.A.shape[1])
     v = unit * scaled
     cost = cp.sum_squares(problem.A @ scaled - problem.b / unit) / 2
-    gamma = problem.gamma / unit**2
     at_least = problem.G @ v >= problem.g
     constraints: list[Any] = [at_least]
     in_hulls, not_flat = {}, {}
     for body in problem.bodies:
         numbers = body.C @ v + body.c
         X = cp.reshape(FULL @ numbers, (4, 4), order="C")
+        gamma = body.gamma / unit**2
         if problem.metric == "entropic":
             cost += gamma * (cp.trace(X) - cp.log_det(X) - 4)
         else:
@@ -300,7 +313,7 @@ def excess(problem: Problem, answer: Answer) -> float:
     """Return how far the objective at an answer is at most above its least value; infinite where that is unknown.
 
     With multipliers y the Lagrangian f - y (constraint) is nowhere larger than f where the constraints hold. It is
-    self-concordant once divided by gamma, so that it is at most gamma w(l) above its least value, with
+    self-concordant once divided by the least gamma, so that it is at most gamma w(l) above its least value, with
     w(l) = -l - log(1 - l) and Newton's decrement l < 1; where it is quadratic, l^2 / 2 above.
     """
     v = answer.v

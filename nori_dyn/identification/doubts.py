@@ -10,10 +10,10 @@ from scipy.linalg import solve_triangular
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import EXTRA, triangular
 from nori_dyn.identification.parameters import Parameters
-from nori_dyn.identification.prior import Prior
+from nori_dyn.identification.prior import Prior, PriorCheck
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.recursions.crba import crba
-from nori_dyn.tables import listed
+from nori_dyn.tables import listed, number
 from nori_dyn.typing import Floats
 
 STILL = (0.01, 0.001)
@@ -113,6 +113,22 @@ def opposite_readings(names: Sequence[str], logs: Sequence[Evidence], before: Fl
             yield (
                 f"'{name}' goes against what the model says it should be: their correlation is {correlation:.2f}. "
                 "Its sign is likely turned: map it with scale -1."
+            )
+
+
+def contradicted_priors(checks: Sequence[PriorCheck]) -> Iterator[str]:
+    """Yield a sentence for each link, and each other parameter, of which logs contradict what was known before.
+
+    Args:
+        checks: what logs say of that.
+    """
+    for each in checks:
+        if each.widened > 1.0:
+            yield (
+                f"The logs contradict what was known before of '{each.of}': chi-square {number(each.chi_square)}, "
+                f"where {each.freedoms} is usual. Its deviations are taken {number(each.widened)} times as large, "
+                "so that the logs decide. Does a link carry what the model does not have? A load is found for itself "
+                "from a log without it and one with it: loaded, load_on (--loaded, --load-on)."
             )
 
 

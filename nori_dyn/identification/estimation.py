@@ -6,7 +6,9 @@ Only the combinations beta are told; within these the estimate is the one next t
 standard deviations sigma_r of readings are given, or found from what is left, in turns. Rows with an unknown gain are
 linear about the last estimate: steps of Gauss and Newton.
 
-Source: Swevers et al. (1997) and Gautier (1997) for weights from residuals.
+Deviations of the prior of a link that the logs contradict grow until its chi-square is what is usual.
+
+Source: Swevers et al. (1997) and Gautier (1997) for weights from residuals; MacKay (1992) for the deviations of priors.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from scipy.linalg import solve_triangular
 
 from nori_dyn.identification.evidence import Evidence
 from nori_dyn.identification.information import Moments, triangular
-from nori_dyn.identification.prior import Prior
+from nori_dyn.identification.prior import Prior, PriorCheck
 from nori_dyn.identification.scatter import covariance_of
 from nori_dyn.typing import Floats
 
@@ -40,18 +42,24 @@ class Solution:
     Attributes:
         values: of each (n,).
         covariance: of the estimate, prior included (n, n).
+        by_number: the same by the number of samples, as independent residuals scatter.
         sigma: standard deviation of each row's residual (rows,).
         R: triangular factor of what the logs say, in units of these (n, n).
         z: its right-hand side (n,): R phi = z.
         rounds: how many rounds of weights it took.
+        prior: what was known before, as wide as the logs allow.
+        checks: what the logs say of it.
     """
 
     values: Floats
     covariance: Floats
+    by_number: Floats
     sigma: Floats
     R: Floats
     z: Floats
     rounds: int
+    prior: Prior
+    checks: tuple[PriorCheck, ...] = ()
 
     @property
     def deviations(self) -> Floats:
@@ -71,6 +79,48 @@ def solved(
         is_known: whether that is what it is, or is to be found from the residuals.
         base: the combinations of parameters that the sensors can tell (k, n); each parameter by itself when None.
     """
+    base = np.eye(len(prior.values)) if base is None else base
+    found = _solution(logs, prior, sigma, is_known, base)
+    by_number = prior.checks(found.values, found.by_number, found.by_number)
+    doubted = {each.of for each in by_number if not each.is_by_chance}
+    while doubted:  # a prior that holds the estimate where logs do not fit makes them scatter more: so it is let go
+        wide = found
+        for _ in range(ROUNDS):
+            wider = wide.prior.widened(wide.values, wide.by_number, wide.covariance, doubted)
+            if wider is wide.prior:
+                break
+            wide = _solution(logs, wider, wide.sigma, is_known, base)
+        contradicted = {each.of for each in wide.checks if each.of in doubted and not each.is_by_chance}
+        if contradicted == doubted:
+            return wide
+        doubted = contradicted
+    return found
+
+
+def _solution(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool, base: Floats) -> Solution:
+    """Return the estimate with a prior as it is; arguments as those of `solved`."""
+    step = _settled(logs, prior, sigma, is_known)
+    inverse = solve_triangular(step.root, np.eye(len(step.root)))
+    covariance = covariance_of(logs, step.values, step.root, step.sigma, base, prior)
+    checks = prior.checks(step.values, inverse @ inverse.T, covariance)
+    R, z = step.R, step.z
+    return Solution(step.values, covariance, inverse @ inverse.T, step.sigma, R, z, step.rounds, prior, checks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """An estimate with one prior: as `Solution`, but for the factor of its information (n, n), prior included."""
+
+    values: Floats
+    root: Floats
+    sigma: Floats
+    R: Floats
+    z: Floats
+    rounds: int
+
+
+def _settled(logs: Sequence[Evidence], prior: Prior, sigma: Floats, is_known: bool) -> _Step:
+    """Return the estimate, with standard deviations of residuals that have settled where they are not known."""
     rows = [log.rows for log in logs]
     has_gains = any(column >= 0 for log in logs for column in log.gains)
     over = _over(logs, rows, prior.values if has_gains else None)
@@ -84,11 +134,9 @@ def solved(
         found = _sigma_of_residuals(rows, over, values, root, sigma, floor)
         has_settled = bool(np.all(np.abs(found - last) <= SETTLED * found))
         if (is_known and not has_gains) or has_settled or count == ROUNDS:
-            break
+            return _Step(values, root, sigma, R, z, count)
         last = found
         sigma = sigma if is_known else found
-    covariance = covariance_of(logs, values, root, sigma, np.eye(len(values)) if base is None else base, prior)
-    return Solution(values, covariance, sigma, R, z, count)
 
 
 def _over(logs: Sequence[Evidence], rows: Sequence[Sequence[Moments]], values: Floats | None) -> list[list[Floats]]:

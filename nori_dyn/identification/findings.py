@@ -16,6 +16,7 @@ from nori_dyn.identification.estimation import Solution
 from nori_dyn.identification.findings_summary import identification_document
 from nori_dyn.identification.fits import Fit
 from nori_dyn.identification.parameters import OF_READINGS, Parameters
+from nori_dyn.identification.prior import PriorCheck
 from nori_dyn.identification.problem import LOAD, Problem
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.tables import Document, Shown
@@ -174,6 +175,11 @@ class Identification(Shown):
         return {p.name: float(v) for p, v in zip(self.problem.all_parameters, found, strict=True)}
 
     @property
+    def prior(self) -> tuple[PriorCheck, ...]:
+        """What the logs say of what was known before of each link, and of each other parameter."""
+        return self.solution.checks
+
+    @property
     def n_told(self) -> int:
         """The number of independent directions that the log tells better than they were known."""
         return int(np.count_nonzero(self.directions < TOLD))
@@ -255,6 +261,7 @@ class Identification(Shown):
             "directions_left": self.directions.tolist(),
             "is_physical": self.is_physical,
             "notes": list(self.notes),
+            "prior": [asdict(check) for check in self.prior],
             "fits": [asdict(fit) for fit in self.fits],
             "parameters": [asdict(found) for found in self.found],
             "combinations": [asdict(each) | {"is_told": each.is_told} for each in self.combinations],

@@ -15,7 +15,7 @@ identification, 2018; Lee, Wensing and Park, Geometric robot dynamic identificat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,10 @@ LEAST_MASS = 1e-3
 
 ROUNDING = 1e-14
 """Share of a pseudo-inertia that is lost in rounding, as where a small body is far from the origin of its frame."""
+
+NEWTON, NEAR, SETTLED = 200, 0.25, 1e-9
+"""Steps of Newton's method at most; the length, in the metric of the body, up to which a step is taken whole, and up to
+which nothing is left to do."""
 
 LOWER = np.tril_indices(4)
 """Where the ten numbers of a symmetric matrix (4, 4) are."""
@@ -154,6 +158,59 @@ def mended_prior(parameters: Parameters) -> tuple[Floats, tuple[str, ...]]:
         "nearest that one has is taken as known before."
     )
     return values, (note,) if mended else ()
+
+
+def with_known(parameters: Parameters, known: Mapping[str, float]) -> tuple[Floats, dict[str, list[str]]]:
+    """Return the values (n,) of the bodies nearest to the model's that have some known ones, and what no body has.
+
+    Of a link of which something is known, the parameters that are not known are those with the least entropic
+    divergence from the model; those that are not looked for stay as the model has them. Where no body has all of that,
+    they stay too, and the known ones are returned by the name of the link.
+    """
+    values, _ = mended_prior(parameters)
+    impossible: dict[str, list[str]] = {}
+    for body in relative_inertias(parameters):
+        names = [parameters.names[k] for k in body.places]
+        own = [name for name in names if name in known]
+        if own:
+            goal = np.array([known.get(name, np.nan) for name in names])
+            nearest = _nearest(body, goal)
+            values[body.places] = np.where(np.isnan(goal), values[body.places], goal) if nearest is None else nearest
+            if nearest is None:
+                impossible[body.link] = own
+    for name in known:
+        values[parameters.place[name]] = known[name]
+    return values, impossible
+
+
+def _nearest(body: RelativeInertia, goal: Floats) -> Floats | None:
+    """Return those of a link's parameters that are looked for (k,) of the nearest body with some values; None if none.
+
+    Newton's method from a body that does not have them yet, in steps short enough to stay one.
+
+    Args:
+        body: the link.
+        goal: what parameters have to be (k,); nan of those that are free.
+
+    Source: Boyd and Vandenberghe, Convex Optimization, 10.3; the length of steps: 9.6.
+    """
+    before, free = body.prior[body.which], np.isnan(goal)
+    values = before
+    for _ in range(NEWTON):
+        try:
+            L = np.linalg.cholesky(np.eye(4) + symmetric(body.D @ (values - before)))
+        except np.linalg.LinAlgError:
+            return None
+        inverse = np.linalg.inv(L)
+        changes = ten_numbers(np.einsum("ij,jkn,lk->iln", inverse, symmetric(body.D), inverse))
+        step = np.where(free, 0.0, goal - values)
+        gap = ten_numbers(L.T @ L - np.eye(4)) + changes @ step
+        step[free] = np.linalg.lstsq(changes[:, free], -gap, rcond=None)[0]
+        length = float(np.linalg.norm(changes @ step))
+        values = values + step / (1.0 if length < NEAR else 1.0 + length)
+        if length <= SETTLED:
+            return values
+    return None
 
 
 def pull_back(parameters: Parameters) -> Floats:

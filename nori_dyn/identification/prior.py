@@ -1,10 +1,61 @@
-"""What is known of parameters before any log."""
+"""What is known of parameters before any log, and whether logs contradict it.
+
+An estimate phi of parameters that are phi_0 before, L phi = L phi_0 with the information P = L^T L, is off by K (phi -
+phi_0) and by what the noise of the logs makes of it: K = 1 - C P, with its covariance C by the number of samples, and V
+- C P C, with its covariance V by their scatter. Were the prior true, L (phi - phi_0) would have the covariance
+
+    S = L (K P^-1 K^T + V - C P C) L^T,
+
+which is 1 - L C L^T where the noise is independent. So the rows of a link have a chi-square, of as many degrees of
+freedom as the logs tell of it. Where a prior has been widened, P in K and in P C is that, and L and P^-1 in the middle
+are those before.
+
+Source: Box, Sampling and Bayes' inference in scientific modelling and robustness, 1980, for the comparison; MacKay,
+Bayesian interpolation, 1992, for the width that fits.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import chdtrc
 
 from nori_dyn.typing import Floats
+
+CONTRADICTED = 1e-6
+"""Chance below which an estimate is so far from the prior that the logs contradict that."""
+
+OPEN = 1e-4
+"""Share of the variance of a prior up to which the logs tell nothing of a direction."""
+
+AS_WIDE = 1e-3
+"""Relative change of the deviations of a prior up to which they have settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorCheck:
+    """What logs say of the prior of a link, or of a parameter of which a sensor declares it.
+
+    Attributes:
+        of: the link, or the parameter.
+        chi_square: how far the estimate is from the prior, squared, in deviations that it would have were that true.
+        freedoms: its degrees of freedom, which it is on average: how many directions the logs tell.
+        widened: by how much the deviations of the prior were multiplied; 1 where the logs do not contradict it.
+    """
+
+    of: str
+    chi_square: float
+    freedoms: int
+    widened: float = 1.0
+
+    @property
+    def is_by_chance(self) -> bool:
+        """Whether the estimate may be so far by chance."""
+        return self.freedoms == 0 or float(chdtrc(self.freedoms, self.chi_square)) >= CONTRADICTED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,7 +65,77 @@ class Prior:
     Attributes:
         values: phi_0 (n,).
         L: (m, n), of full column rank.
+        of: of which link or other parameter each row is (m,), "" where it is vague; nothing is compared with the logs
+            of what is vague, or where it is empty.
+        factors: by how much the deviations of some of these were multiplied.
     """
 
     values: Floats
     L: Floats
+    of: tuple[str, ...] = ()
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of what there is a prior that is not vague."""
+        return tuple(filter(None, dict.fromkeys(self.of)))
+
+    def checks(self, values: Floats, by_number: Floats, covariance: Floats) -> tuple[PriorCheck, ...]:
+        """Return what an estimate says of each link and each other parameter.
+
+        Args:
+            values: the estimate (n,).
+            by_number: its covariance by the number of samples (n, n), prior included.
+            covariance: its covariance by the scatter of the logs where that is more (n, n).
+        """
+        before = self._widened(dict.fromkeys(self.factors, 1.0))
+        information = self.L.T @ self.L
+        kept = np.eye(len(values)) - by_number @ information
+        known = kept @ before._spread()
+        off = known @ known.T + covariance - by_number @ information @ by_number
+        found = []
+        for name in self.names:
+            L = before.L[self._rows(name)]
+            squares, axes = np.linalg.eigh(L @ off @ L.T)
+            is_told = squares > OPEN
+            apart = axes[:, is_told].T @ (L @ (values - self.values))
+            chi_square = float(np.sum(apart**2 / squares[is_told]))
+            found.append(PriorCheck(name, chi_square, len(apart), self.factors.get(name, 1.0)))
+        return tuple(found)
+
+    def widened(self, values: Floats, by_number: Floats, covariance: Floats, names: Collection[str]) -> Prior:
+        """Return the same with deviations of some links with which their chi-square would be what is usual.
+
+        With independent noise that is the most likely width. It is itself where the widths have settled.
+
+        Args:
+            values: the estimate (n,).
+            by_number: its covariance by the number of samples (n, n), prior included.
+            covariance: its covariance by the scatter of the logs where that is more (n, n).
+            names: what is to be widened.
+
+        Source: MacKay, Bayesian interpolation, 1992.
+        """
+        factors = {}
+        spread = self._spread()
+        off = spread @ spread.T - 2.0 * by_number + covariance
+        for name in names:
+            L = self.L[self._rows(name)]
+            usual = float(np.trace(L @ off @ L.T))
+            chi_square = float(np.sum((L @ (values - self.values)) ** 2))
+            factor = self.factors.get(name, 1.0)
+            factors[name] = max(factor * math.sqrt(chi_square / usual), 1.0) if usual > 0.0 else factor
+        if all(abs(factors[name] / self.factors.get(name, 1.0) - 1.0) <= AS_WIDE for name in names):
+            return self
+        return self._widened(factors)
+
+    def _spread(self) -> Floats:
+        """Return a root (n, n) of the covariance that is expected before: it is that times its transpose."""
+        return np.asarray(solve_triangular(np.linalg.qr(self.L, mode="r"), np.eye(self.L.shape[1])))
+
+    def _widened(self, factors: Mapping[str, float]) -> Prior:
+        more = [factors.get(name, 1.0) / self.factors.get(name, 1.0) for name in self.of] if self.of else 1.0
+        return replace(self, L=self.L / np.reshape(more, (-1, 1)), factors=factors)
+
+    def _rows(self, name: str) -> list[int]:
+        return [k for k, each in enumerate(self.of) if each == name]

@@ -16,7 +16,7 @@ from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.base_parameters import BaseParameters
 from nori_dyn.identification.information import Moments
 from nori_dyn.identification.parameters import INERTIAL, Parameter, Parameters, ten_parameters
-from nori_dyn.identification.physical import mended_prior, pull_back
+from nori_dyn.identification.physical import pull_back, with_known
 from nori_dyn.identification.prior import Prior
 from nori_dyn.model.tree import KinematicTree
 from nori_dyn.typing import Booleans, Floats, Indices
@@ -77,8 +77,9 @@ class Problem:
     @cached_property
     def before(self) -> Floats:
         """What each is taken to be before, known values included."""
-        mended, _ = mended_prior(self.parameters)
-        values = np.concatenate([mended, np.zeros(len(self.all_parameters) - len(mended))])
+        own = {name: value for name, value in self.known.items() if name in self.parameters.place}
+        of_robot, _ = with_known(self.parameters, own)
+        values = np.concatenate([of_robot, np.zeros(len(self.all_parameters) - len(of_robot))])
         for name, value in self.known.items():
             values[self._all_names.index(name)] = value
         return values
@@ -162,15 +163,19 @@ class Problem:
             declared: mean and standard deviation of parameters, by name.
         """
         n = len(self.all_parameters)
-        rows = [np.pad(pull_back(self.parameters), ((0, 0), (0, n - len(self.parameters))))]
+        model = self.tree.replace(I=self.parameters.inertias(self.before[: len(self.parameters)]))
+        metric = pull_back(Parameters(model, self.parameters.each))
+        rows = [np.pad(metric, ((0, 0), (0, n - len(self.parameters))))]
+        of = [self.tree.names[i] for i in self.parameters.links() for _ in range(10)]
         before = self.before.copy()
         sizes = self._sizes(logs)
         for k, each in enumerate(self.all_parameters):
             if k >= len(self.parameters) or each.kind not in INERTIAL:
                 before[k], size = declared.get(each.name, (before[k], sizes[k]))
                 rows.append(np.eye(n)[k : k + 1] / size)
+                of.append(each.name if each.name in declared else "")
         L = np.vstack(rows)
-        return Prior(before[self.free], L[:, self.free])
+        return Prior(before[self.free], L[:, self.free], tuple(of))
 
     def _sizes(self, logs: Sequence[Sequence[Moments]]) -> Floats:
         """Return how large each parameter would be if it explained all that is read (n,)."""

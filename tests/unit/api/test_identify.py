@@ -8,6 +8,7 @@ import nori_dyn as nd
 from nori_dyn.errors import InputError, UnknownNameError
 from nori_dyn.identification.parameters import inertia_of
 from nori_dyn.model.inertia import check_inertia
+from nori_dyn.tables import number, spaced
 from tests.robots import load
 from tests.systems import ACCELERATIONS, TORQUES, WRENCHES, sensor_set
 from tests.unit.identification.simulated import ARM, changed, motion, saved_log
@@ -121,6 +122,66 @@ def test_a_load_is_a_body_too(tmp_path, arm):
     assert _is_body(inertia_of([*found.load.values()]))
     assert found.is_physical
     assert found.load["m:load"] == pytest.approx(2.0, abs=5 * found.deviations["m:load"])
+
+
+@pytest.mark.parametrize("physical", [False, True])
+def test_a_payload_that_the_model_lacks_is_found_by_the_parameters_of_its_link(tmp_path, arm, physical):
+    """A hand of 0.2 kg that carries 3: its prior held the centre where the model has it, and the mass went wrong."""
+    hand = arm.names[5]
+    I = arm.I.copy()
+    I[5] += inertia_of([3.0, 0.1, 0.45, -0.5, 0.16, 0.0, 0.1, 0.01, 0.08, 0.1])
+    log = saved_log(tmp_path / "log.npz", arm.replace(I=I), sigma=0.3)
+    wanted = [f"m:{hand}", f"mc:{hand}.*", f"I:{hand}.*"]
+    found = nd.identify(log, nd.System(arm, ARM), wanted, physical=physical)
+    truth = type(found.parameters)(arm.replace(I=I), found.parameters.each).prior
+    assert all(each.how == "told" for each in found.found[:4])
+    np.testing.assert_array_less(np.abs(found.values - truth), 4 * np.array([*found.deviations.values()]))
+    assert found.each[f"m:{hand}"] - arm.I[5, 5, 5] == pytest.approx(3.0, abs=0.05)
+    (check,) = found.to_dict()["prior"]
+    assert check["of"] == hand
+    assert check["chi_square"] > 1e4 > check["freedoms"] == 10
+    assert check["widened"] > 10
+    text = " ".join(str(found).split())
+    assert f"The logs contradict what was known before of '{hand}': chi-square" in text
+    assert "loaded, load_on (--loaded, --load-on)" in text
+
+
+def test_a_prior_that_logs_do_not_contradict_stays(tmp_path, arm):
+    _, other = changed(arm, seed=3)
+    found = nd.identify(saved_log(tmp_path / "log.npz", other, sigma=0.3), nd.System(arm, ARM), ["inertias"])
+    assert all(check.widened == 1.0 for check in found.prior)
+    chi_square, freedoms = (sum(getattr(each, name) for each in found.prior) for name in ("chi_square", "freedoms"))
+    assert chi_square < 2 * freedoms
+    assert spaced(f"prior     chi-square {number(chi_square)}, where {freedoms} is usual") in str(found)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"m:wrist_3_link": -1}, r"no body has what is known of 'wrist_3_link': m:wrist_3_link = -1 kg\. .*--no-phys"),
+        ({"m:load": -1}, r"no body has what is known of 'load': m:load = -1 kg"),
+        ({"I:forearm_link.yy": -0.1, "m:forearm_link": 2}, r"forearm_link': m:forearm_link = 2 kg, I:forearm_link.yy"),
+        ({"viscous:elbow_joint": -1}, r"'viscous:elbow_joint' is known as -1: it is at least 0\. .*--no-physical"),
+    ],
+)
+def test_what_no_body_has_is_not_known(tmp_path, arm, known, message):
+    log = saved_log(tmp_path / "log.npz", arm, n=400, sigma=0.1)
+    load = {"loaded": log, "load_on": arm.names[5]} if "m:load" in known else {}
+    with pytest.raises(InputError, match=message):
+        nd.identify(log, nd.System(arm, ARM), ["inertias", "friction"], known=known, **load)
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias", "friction"], known=known, physical=False, **load)
+    assert {name: found.each[name] for name in known} == known
+
+
+def test_a_known_mass_is_that_of_the_body_that_is_returned(tmp_path, arm):
+    """Its prior was mended to another mass where the model's inertia is none of a body so light."""
+    known = {"m:wrist_1_link": 0.2}
+    log = saved_log(tmp_path / "log.npz", arm, n=400, sigma=0.1)
+    found = nd.identify(log, nd.System(arm, ARM), ["inertias"], known=known)
+    assert found.each["m:wrist_1_link"] == 0.2
+    assert found.is_physical
+    assert _is_body(found.robot.I[arm.link("wrist_1_link")])
+    assert found.remarks == ()
 
 
 def test_a_centre_of_mass_stays_in_its_hull(tmp_path, arm):

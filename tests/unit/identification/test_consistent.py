@@ -37,9 +37,10 @@ class Reference:
     """The same objective, over triangles L of P = L L^T with logarithms of the diagonal, and roots of friction."""
 
     def __init__(self, R, z, parameters, gamma, metric):
-        self.R, self.z, self.gamma, self.metric = R, z, gamma, metric
+        self.R, self.z, self.metric = R, z, metric
         self.prior = parameters.prior
         self.n_links = len(parameters.tree.names)
+        self.gammas = np.broadcast_to(gamma, self.n_links)
         assert parameters.names[: 10 * self.n_links] == Parameters.of(parameters.tree, ["inertias"]).names
         self.P0 = [pseudo_inertia_of(ten) for ten in self.prior[: 10 * self.n_links].reshape(-1, 10)]
         self.sigma = np.array([VAGUE[each.kind] for each in parameters.each[10 * self.n_links :]])
@@ -66,12 +67,13 @@ class Reference:
         misfit = self.R @ values - self.z
         others = (values - self.prior)[10 * self.n_links :] / self.sigma
         total = np.sum(misfit**2) / 2 + np.sum(others**2) / 2
-        for P0, ten in zip(self.P0, values[: 10 * self.n_links].reshape(-1, 10), strict=True):
+        tens = values[: 10 * self.n_links].reshape(-1, 10)
+        for P0, ten, gamma in zip(self.P0, tens, self.gammas, strict=True):
             X = np.linalg.solve(P0, pseudo_inertia_of(ten))
             if self.metric == "entropic":
-                total = total + self.gamma * (np.trace(X) - np.log(np.linalg.det(X)) - 4)
+                total = total + gamma * (np.trace(X) - np.log(np.linalg.det(X)) - 4)
             else:
-                total = total + self.gamma * np.trace((X - np.eye(4)) @ (X - np.eye(4))) / 2
+                total = total + gamma * np.trace((X - np.eye(4)) @ (X - np.eye(4))) / 2
         return total
 
     def gradient(self, s):
@@ -107,6 +109,18 @@ def test_it_is_the_minimum_that_scipy_finds(metric, n, seed, gamma):
     assert np.abs(found.values - expected).max() < 1e-6 * np.abs(expected).max()
     assert found.excess < 1e-4
     assert found.notes == ()
+
+
+@BOTH
+def test_links_whose_inertias_are_less_sure_are_held_less(metric):
+    parameters = bodies(2, 1)
+    R, z = log(parameters, 1, size=0.3)
+    found = consistent(R, z, parameters, gamma=2.0, wider={"link2": 5.0}, metric=metric)
+    reference = Reference(R, z, parameters, np.array([2.0, 2.0 / 25]), metric)
+    expected = reference.least()
+    least = reference.objective(expected)
+    assert reference.objective(found.values) - least < found.excess + 1e-9 * least
+    assert np.abs(found.values - expected).max() < 1e-5 * np.abs(expected).max()
 
 
 @BOTH

@@ -17,7 +17,7 @@ CORNERS = np.vstack([np.array([[1.0, 1, -1, 0], [0, 1, 0, 1], [0, 0, 1, 1]]), np
 
 
 def random_problem(metric, seed: int, gamma: float = 0.5, hull: bool = False) -> Problem:
-    """Return a problem of two bodies and three bounded coordinates."""
+    """Return a problem of two bodies, whose distances count once and four times, and three bounded coordinates."""
     rng = np.random.default_rng(seed)
     n = 23
     bodies = []
@@ -26,10 +26,11 @@ def random_problem(metric, seed: int, gamma: float = 0.5, hull: bool = False) ->
         C[:, 10 * k : 10 * (k + 1)] = np.linalg.qr(rng.normal(size=(10, 10)))[0]
         M[:, 10 * k : 10 * (k + 1)] = rng.normal(size=(4, 10))
         m = np.array([0.2, 0.3, 0.3, 1.0])
-        bodies.append(Body(f"link{k}", C, ten_numbers(np.eye(4)), M, m, CORNERS if hull and k == 0 else None))
+        corners = CORNERS if hull and k == 0 else None
+        bodies.append(Body(f"link{k}", C, ten_numbers(np.eye(4)), M, m, corners, gamma * (1 + 3 * k)))
     G = np.eye(n)[20:]
     A = rng.normal(size=(15, n))
-    return Problem(A, 3 * rng.normal(size=15), tuple(bodies), G, np.zeros(3), G.T, gamma, metric, np.zeros(A.shape[1]))
+    return Problem(A, 3 * rng.normal(size=15), tuple(bodies), G, np.zeros(3), G.T, metric, np.zeros(A.shape[1]))
 
 
 def interior(problem: Problem, rng: np.random.Generator) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import nori_dyn as nd
 from nori_dyn.identification.parameters import Parameters, inertia_of
@@ -15,9 +16,10 @@ from nori_dyn.identification.physical import (
     ten_numbers,
     ten_of_pseudo_inertia,
     unphysical_links,
+    with_known,
 )
 from nori_dyn.model.tree import KinematicTree
-from tests.tolerances import PEER, ROUNDING, assert_close
+from tests.tolerances import PEER, ROUNDING, SOLVED, assert_close
 from tests.unit.identification.inertias import cloud, divergence, pseudo_inertia_of, random_body
 
 ONE = Parameters.of(nd.autotree(1), ["inertias"])
@@ -136,6 +138,62 @@ def test_priors_that_no_body_with_extent_has_are_mended():
         assert is_physical(parameters, values), ten
         if ten[0] > 0:
             assert_close(values[:4], ten[:4], ROUNDING)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        ["m:link1"],
+        ["m:link1", "mc:link1.x"],
+        ["mc:link1.y", "I:link1.xy", "I:link1.zz"],
+        ["I:link1.xx", "I:link1.yy", "I:link1.zz"],
+    ],
+)
+def test_what_is_known_makes_the_nearest_body_that_has_it(known):
+    """Against SciPy's least divergence over products of triangles, with what is known as constraints."""
+    rng = np.random.default_rng(len(known))
+    model, other = random_body(rng), random_body(rng)
+    parameters = Parameters.of(with_inertias(nd.autotree(1), model), ["inertias"])
+    places = [parameters.place[name] for name in known]
+    found, impossible = with_known(parameters, dict(zip(known, other[places], strict=True)))
+    assert not impossible
+    assert_close(found[places], other[places], ROUNDING)
+
+    def body(s):
+        L = np.zeros((4, 4))
+        L[np.tril_indices(4)] = s
+        return L @ L.T
+
+    def far(s):
+        return divergence(body(s), pseudo_inertia_of(model))
+
+    start = np.linalg.cholesky(pseudo_inertia_of(other))[np.tril_indices(4)]
+    equal = {"type": "eq", "fun": lambda s: ten_of_pseudo_inertia(body(s))[places] - other[places]}
+    least = minimize(far, start, constraints=equal, options={"ftol": 1e-14, "maxiter": 2000})
+    assert divergence(pseudo_inertia_of(found), pseudo_inertia_of(model)) == pytest.approx(least.fun, rel=1e-6)
+    assert np.abs(pseudo_inertia_of(found) - body(least.x)).max() < 1e-3 * np.abs(found).max()
+
+
+def test_a_known_mass_leaves_the_centre_and_the_inertia_about_it():
+    model = random_body(np.random.default_rng(3))
+    parameters = Parameters.of(with_inertias(nd.autotree(1), model), ["inertias"])
+    for mass in (1e-2, 0.3, 1e3):
+        found, _ = with_known(parameters, {"m:link1": mass})
+        before, after = pseudo_inertia_of(model), pseudo_inertia_of(found)
+        assert_close(after[:3, 3] / mass, before[:3, 3] / before[3, 3], SOLVED)
+        central = [P[:3, :3] - np.outer(P[:3, 3], P[:3, 3]) / P[3, 3] for P in (before, after)]
+        assert_close(central[1] / np.abs(after).max(), central[0] / np.abs(after).max(), SOLVED)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"m:link1": -1.0}, {"m:link1": 0.0}, {"I:link1.xx": -0.1}, {"I:link1.xx": 1, "I:link1.yy": 1, "I:link1.zz": 3}],
+)
+def test_what_no_body_has_is_named(known):
+    parameters = Parameters.of(with_inertias(nd.autotree(1), random_body(np.random.default_rng(4))), ["inertias"])
+    values, impossible = with_known(parameters, known)
+    assert impossible == {"link1": sorted(known, key=parameters.place.get)}
+    assert [values[parameters.place[name]] for name in known] == [*known.values()]
 
 
 def test_priors_of_a_real_robot_stay():
