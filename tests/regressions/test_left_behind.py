@@ -40,7 +40,7 @@ def log(path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_an_export_is_there_whole_or_not_at_all(tmp_path, monkeypatch):

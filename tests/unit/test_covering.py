@@ -9,7 +9,7 @@ import pytest
 from tests import covering
 from tests.least_squares import constrained_least_squares, orthogonal_factors
 from tests.mutants.drawn import drawn
-from tests.mutants.sites import sites
+from tests.mutants.sites import sites, sites_of_c
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,6 @@ def test_the_whole_product_where_all_is_asked_for(monkeypatch):
 
 SOURCE = '''
 """Not here: 1 + 1."""
-C = """
-int f(int n) {
-    int s = 0;
-    for (int i = 0; i < n; ++i) s = s + i; /* a * b */
-    int t = s;
-    return t;
-    ;
-}
-"""
-
 def f(a: "1 - 1", b, *c):
     if a is None:
         raise ValueError(f"{a + 1}")
@@ -63,7 +53,6 @@ def test_changes_are_of_every_kind_and_each_is_one():
     for site in sites(SOURCE):
         found.setdefault(site.kind, {})[SOURCE[site.start : site.end]] = site.text
     assert found == {
-        "C": {"<": "<=", "+": "-"},
         "guard left out": {"a is None": "False", "a < b and not c": "False"},
         "bound": {"is": "is not", "<": "<=", "b": "b - 1"},
         "logic": {"and": "or", "not c": "c", "c": "not (c)"},
@@ -74,6 +63,11 @@ def test_changes_are_of_every_kind_and_each_is_one():
         "constant": {"2.0": "4.0", "True": "False"},
     }
     assert all(site.changes(SOURCE) for site in sites(SOURCE))
+    of_c = "/* a < b */\n#define N (a + b)\nint f(int a) { return a < b ? a + 1 : -a; }\n"
+    assert [(of_c[one.start : one.end], one.text, one.line) for one in sites_of_c(of_c)] == [
+        ("<", "<=", 3),
+        ("+", "-", 3),
+    ]
 
 
 def test_they_are_drawn_in_every_room_each_of_another_place():
