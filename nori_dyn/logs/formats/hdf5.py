@@ -23,14 +23,18 @@ from nori_dyn.typing import Array, Floats
 CLASSES = ("double", "single", "logical", *(f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)))
 """The classes of MATLAB that are numbers."""
 
-LARGEST_PIECE = 1 << 28
-"""Bytes of a piece of an array that is read, at most: pieces are decompressed as a whole."""
+LARGEST_PIECE, USUAL_CACHE, CACHES = 1 << 28, 1 << 20, 1 << 30
+"""Bytes of a piece of an array that is read, at most: pieces are decompressed as a whole; of those that HDF5 keeps of
+an array anyway; and of those that are kept of all arrays, so that large ones are decompressed once."""
 
 FEW_PIECES, LEAST = 1 << 16, 8
 """Pieces that any file may say to have, and bytes that each of more takes in it at the least, with its place."""
 
 CLAIMED, EXPANDS = 1 << 30, 1100
 """Bytes that arrays may have in all, and how many times those of the file, whichever is more: zlib gives 1,032."""
+
+SLOTS = 10_007
+"""Places of HDF5's table of pieces that it keeps: a prime."""
 
 LONGEST_NAME = 1024
 """Characters of the name of an element."""
@@ -48,6 +52,8 @@ class Hdf5Source(ArraySource):
         self.path = path
         try:
             self._file, self._size = h5py.File(path, "r"), path.stat().st_size
+            self._kept: dict[str, Any] = {}
+            self._cached = 0
         except FileNotFoundError:
             raise FileFormatError(f"{path}: there is no such file.") from None
         except Exception as error:  # h5py raises all kinds of them for damaged files
@@ -64,7 +70,25 @@ class Hdf5Source(ArraySource):
             raise FileFormatError(f"{path}: is damaged: {reason(error)}.") from None
 
     def close(self) -> None:
+        self._kept.clear()
         self._file.close()
+
+    def _part(self, name: str, axis: int, start: int, stop: int) -> Array:
+        """Return a part of an array, which is opened for it: open ones take memory. Those in large pieces stay open."""
+        needed = 0 if name in self._kept else self._needed(name, axis)
+        if USUAL_CACHE < needed <= CACHES - self._cached:
+            access = h5py.h5p.create(h5py.h5p.DATASET_ACCESS)
+            access.set_chunk_cache(SLOTS, needed, 1.0)
+            self._kept[name] = h5py.Dataset(h5py.h5d.open(self._file.id, name.encode(), access))
+            self._cached += needed
+        return part_of(self._kept.get(name) or self._file[name], axis, start, stop)
+
+    def _needed(self, name: str, axis: int) -> int:
+        """Return the bytes of the pieces that hold a sample. An array that is open cannot be opened otherwise."""
+        each = self._file[name]
+        pieces = [-(-n // k) for n, k in zip(each.shape, each.chunks or each.shape, strict=True) if k]
+        across = math.prod(pieces[:axis] + pieces[axis + 1 :])
+        return int(math.prod(each.chunks or (0,)) * each.dtype.itemsize * across)
 
     def _series(self, file: Any, is_matlab: bool) -> Iterator[Series]:
         links: list[tuple[str, Any]] = []
@@ -115,7 +139,7 @@ class Hdf5Source(ArraySource):
         if is_matlab and name.endswith("/data"):
             labels = tuple(f"{own}:{element}" for element in self._elements(file, group))
         units = _texts(each.attrs.get("units", each.attrs.get("unit")))
-        return Series(dotted, each.shape, partial(_part_of, file, name), own, labels, units)
+        return Series(dotted, each.shape, partial(self._part, name), own, labels, units)
 
     def _check(self, file: Any, name: str) -> None:
         """Refuse an array that brings in other files, is made of itself, or is in pieces that take all memory.
@@ -185,10 +209,6 @@ class Mat73Source(Hdf5Source):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, turns=True)
-
-
-def _part_of(file: Any, name: str, axis: int, start: int, stop: int) -> Array:
-    return part_of(file[name], axis, start, stop)
 
 
 def _text(value: object) -> str:
