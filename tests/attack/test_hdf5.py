@@ -154,7 +154,7 @@ def link_loops(file, at, folder, rng):
 
 
 def deep_groups(file, at, folder, rng):
-    file["/".join([at] * rng.randint(10, 400))] = np.ones(N)
+    file["/".join([at] * rng.randint(10, 2000))] = np.ones(N)
 
 
 def odd_labels(file, at, folder, rng):

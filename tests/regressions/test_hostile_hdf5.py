@@ -52,6 +52,10 @@ def pieces(file):
     file.create_dataset("x", (N, 1 << 20), "f8", chunks=(N, 1 << 20), compression="gzip")
 
 
+def deep(file):
+    file["/".join(["x"] * 1000)] = np.ones(N)
+
+
 HOSTILE = {
     "made of itself": (itself, "'x' is made of 'x', which is made of others itself"),  # SIGSEGV
     "made of each other": (each_other, "'x' is made of 'y', which is made of others itself"),
@@ -77,6 +81,7 @@ HOSTILE = {
         lambda f: f.create_dataset("x", (1 << 27,), "u2", chunks=(1,)),
         "'x' is said to be in 134,217,728 pieces",
     ),
+    "deep groups": (deep, "'x/x.*' is in more groups than 64"),  # 18 s of the processor
     "many names": (names, "'/x/elements_names' has 1,048,576 names"),
     "a long name": (a_name, "'/x_text' is a name of 268,435,456 characters"),
 }

@@ -33,6 +33,9 @@ FEW_PIECES, LEAST = 1 << 16, 8
 CLAIMED, EXPANDS = 1 << 30, 1100
 """Bytes that arrays may have in all, and how many times those of the file, whichever is more: zlib gives 1,032."""
 
+DEEPEST = 64
+"""Groups that may be one in the other."""
+
 SLOTS = 10_007
 """Places of HDF5's table of pieces that it keeps: a prime."""
 
@@ -91,30 +94,47 @@ class Hdf5Source(ArraySource):
         return int(math.prod(each.chunks or (0,)) * each.dtype.itemsize * across)
 
     def _series(self, file: Any, is_matlab: bool) -> Iterator[Series]:
-        links: list[tuple[str, Any]] = []
-        file.visititems_links(lambda name, link: links.append((name, link)))
-        for name, link in links:
-            if isinstance(link, h5py.ExternalLink):
-                raise self._outside(name, "is a link to", link.filename)
-        names: list[str] = []
-        file.visititems(lambda name, each: names.append(name) if isinstance(each, h5py.Dataset) else None)
+        names = list(self._names(file, "", {_address(file)}, 0))
+        found: list[Series | None] = []
         claimed: dict[str, int] = {}
         for name in names:
             with self._naming(name):
-                self._check(file, name)
-                claimed[name] = file[name].nbytes
-        size, whole = self._size, sum(claimed.values())
-        if whole > max(CLAIMED, EXPANDS * size):
+                each = file[name]
+                self._check(file, name, each)
+                claimed[name] = each.nbytes
+                found.append(self._one(file, name, each, is_matlab))
+        whole = sum(claimed.values())
+        if whole > max(CLAIMED, EXPANDS * self._size):
             largest = max(claimed, key=lambda name: claimed[name])
             raise FileFormatError(
                 f"{self.path}: its arrays are said to hold {whole / 1e9:,.1f} GB, '{largest}' most of it, and the file "
-                f"has {size / 1e3:,.0f} kB. Where more was set aside than written, resize them by h5py."
+                f"has {self._size / 1e3:,.0f} kB. Where more was set aside than written, resize them by h5py."
             )
-        for name in names:
+        yield from (series for series in found if series is not None)
+
+    def _names(self, group: Any, before: str, seen: set[tuple[int, int]], depth: int) -> Iterator[str]:
+        """Yield the names of the arrays in a group and those in it, each once, whatever leads to it.
+
+        h5py's own way follows each path from its beginning, which takes minutes where groups are nested deeply.
+        """
+        for own in group:
+            name = f"{before}{own}"
+            link = group.get(own, getlink=True)
+            if isinstance(link, h5py.ExternalLink):
+                raise self._outside(name, "is a link to", link.filename)
+            if not isinstance(link, h5py.HardLink):
+                continue
             with self._naming(name):
-                found = self._one(file, name, is_matlab)
-            if found is not None:
-                yield found
+                each = group[own]
+            if (at := _address(each)) in seen:
+                continue
+            seen.add(at)
+            if isinstance(each, h5py.Dataset):
+                yield name
+            elif isinstance(each, h5py.Group):
+                if depth >= DEEPEST:
+                    raise FileFormatError(f"{self.path}: '{name}' is in more groups than {DEEPEST}, one in the other.")
+                yield from self._names(each, f"{name}/", seen, depth + 1)
 
     @contextmanager
     def _naming(self, name: str) -> Iterator[None]:
@@ -126,9 +146,8 @@ class Hdf5Source(ArraySource):
         except Exception as error:
             raise FileFormatError(f"{self.path}: '{name}' is damaged: {reason(error)}.") from None
 
-    def _one(self, file: Any, name: str, is_matlab: bool) -> Series | None:
-        """Return the array of a name, if it is one of numbers; opened where it is read, as open ones take memory."""
-        each = file[name]
+    def _one(self, file: Any, name: str, each: Any, is_matlab: bool) -> Series | None:
+        """Return an array, if it is one of numbers; it is opened again where it is read, as open ones take memory."""
         kind = _text(each.attrs.get("MATLAB_class"))
         is_number = each.dtype.kind in "biuf" and each.shape
         if name.startswith("#") or not is_number or "MATLAB_empty" in each.attrs or (kind and kind not in CLASSES):
@@ -141,12 +160,11 @@ class Hdf5Source(ArraySource):
         units = _texts(each.attrs.get("units", each.attrs.get("unit")))
         return Series(dotted, each.shape, partial(self._part, name), own, labels, units)
 
-    def _check(self, file: Any, name: str) -> None:
+    def _check(self, file: Any, name: str, each: Any) -> None:
         """Refuse an array that brings in other files, is made of itself, or is in pieces that take all memory.
 
         Who makes a log would choose otherwise which files its reader reads.
         """
-        each = file[name]
         if each.external:
             raise self._outside(name, "has its numbers in", each.external[0][0])
         for source in each.virtual_sources() if each.is_virtual else ():
@@ -209,6 +227,12 @@ class Mat73Source(Hdf5Source):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, turns=True)
+
+
+def _address(each: Any) -> tuple[int, int]:
+    """Return what is the same for all names of an object."""
+    info = h5py.h5o.get_info(each.id)
+    return int(info.fileno), int(info.addr)
 
 
 def _text(value: object) -> str:
