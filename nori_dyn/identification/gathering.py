@@ -19,6 +19,9 @@ AT_ONCE = 4096
 HUBER = 1.345
 """Residuals beyond so many standard deviations count less: 95 % efficient under normal noise."""
 
+LEAST_WITHIN = 0.5
+"""Share of the residuals, at the least, that are taken to be within that."""
+
 
 WHOLLY = 0.99
 """Share of a filter's window in which a joint has to move for its torque to count."""
@@ -28,13 +31,26 @@ WHOLLY = 0.99
 class Robust:
     """Estimates before, by which residuals that are far off count less (Huber, 1964).
 
+    In place of a residual u stands psi(u) / mean psi', with psi(u) = u up to a bound, and the bound beyond it: least
+    squares on these pseudo-values settle at Huber's estimate, with its covariance.
+
     Attributes:
         values: of the columns of the program.
         sigma: standard deviation of each row.
+
+    Source: Huber, Robust Statistics, 7.6 to 7.8.
     """
 
     values: Floats
     sigma: Floats
+
+    def pseudo_values(self, residuals: Floats, counts: Floats | None = None) -> Floats:
+        """Return what stands in place of residuals (n, rows), of which those count that are not 0 in `counts`."""
+        most = HUBER * self.sigma
+        n = np.full(len(most), len(residuals)) if counts is None else np.sum(counts, axis=0)
+        is_within = np.where(np.abs(residuals) <= most, 1.0 if counts is None else counts, 0.0)
+        share = np.maximum(np.sum(is_within, axis=0) / np.maximum(n, 1.0), LEAST_WITHIN)
+        return np.asarray(np.clip(residuals, -most, most) / share)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,27 +160,30 @@ class Gathering:
 
     def _add(self, q: Floats, qd: Floats, qdd: Floats, y: Floats, dt: float | None) -> None:
         entries, read, rates, counts, _ = self.filtered(q, qd, qdd, y, dt)
+        constants = self._constants(entries, counts)
         first = 0
         while first < len(entries):
             part = slice(first, first + self.segments.size)
             own = None if counts is None else counts[part]
-            self.segments.add(self._moments(entries[part], read[part], rates[part], own), len(entries[part]))
+            rows = self._moments(entries[part], read[part], rates[part], own, constants[part])
+            self.segments.add(rows, len(entries[part]))
             first = part.stop
 
-    def _moments(self, entries: Floats, read: Floats, rates: Floats, counts: Floats | None) -> list[Moments]:
+    def _moments(
+        self, entries: Floats, read: Floats, rates: Floats, counts: Floats | None, constants: Floats
+    ) -> list[Moments]:
         """Return what samples say of each row."""
         if self._has_unknowns:
             return [self._without_unknowns(entries if counts is None else entries[counts.all(axis=1)])]
-        weights = counts
-        if self._robust is not None:
-            far = self._weights(entries, self._robust)
-            weights = far if counts is None else far * counts
-        return row_moments(self._program.layout, entries, read, rates, weights)
+        return row_moments(self._program.layout, entries, read, rates, counts, constants)
 
-    def _weights(self, entries: Floats, robust: Robust) -> Floats:
-        """Return how much each residual counts (n, rows)."""
-        far = np.abs(self.residuals(entries, robust.values)) / (HUBER * robust.sigma)
-        return np.asarray(1.0 / np.maximum(far, 1.0))
+    def _constants(self, entries: Floats, counts: Floats | None) -> Floats:
+        """Return the residual of each row without parameters (n, rows)."""
+        constants = np.array(entries[:, self._program.layout.constants])
+        if self._robust is None or self._has_unknowns:
+            return constants
+        residuals = self.residuals(entries, self._robust.values)
+        return constants + self._robust.pseudo_values(residuals, counts) - residuals
 
     def _without_unknowns(self, entries: Floats) -> Moments:
         """Return what samples say whose unknown wrenches are eliminated, all rows together."""
@@ -175,6 +194,6 @@ class Gathering:
         rows = np.zeros((len(left), k + len(EXTRA)), order="F")
         rows[:, :k], rows[:, -1] = left[:, :k], left[:, k]
         if self._robust is not None:
-            residual = left[:, :k] @ self._robust.values + left[:, k]
-            rows *= np.sqrt(1.0 / np.maximum(np.abs(residual) / (HUBER * self._robust.sigma[0]), 1.0))[:, None]
+            residuals = left[:, :k] @ self._robust.values + left[:, k]
+            rows[:, -1] += self._robust.pseudo_values(residuals[:, None])[:, 0] - residuals
         return Moments.of(np.arange(k), rows)

@@ -23,7 +23,7 @@ from nori_dyn.typing import Floats, Indices
 EXTRA = ("rate", "one", "reading", "constant")
 """The columns after those of the parameters."""
 
-SMALLEST = 32
+SMALLEST = 8
 """Samples of a segment of a short log."""
 
 BLOCK = 16
@@ -126,7 +126,12 @@ def triangular(rows: Floats) -> Floats:
 
 
 def row_moments(
-    layout: Layout, entries: Floats, y: Floats, rates: Floats, weights: Floats | None = None
+    layout: Layout,
+    entries: Floats,
+    y: Floats,
+    rates: Floats,
+    weights: Floats | None = None,
+    constants: Floats | None = None,
 ) -> list[Moments]:
     """Return what samples say of each row of a regressor that has no unknown wrenches.
 
@@ -136,9 +141,10 @@ def row_moments(
         y: what each row reads (n, rows), 0 of those that read nothing.
         rates: how fast that changes (n, rows).
         weights: how much each residual counts (n, rows): 1 when None; where it is 0, the sample is none of that row.
+        constants: the residual of each row without parameters (n, rows); that of the entries when None.
     """
     found = []
-    constants = entries[:, layout.constants]
+    constants = entries[:, layout.constants] if constants is None else constants
     for row, (own, columns) in enumerate(layout.rows):
         k = len(own)
         rows = np.empty((len(entries), k + len(EXTRA)), order="F")

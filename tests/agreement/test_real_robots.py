@@ -213,7 +213,8 @@ def test_the_log_of_the_panda_tells_little_beyond_offsets():
 
 def test_two_thirds_of_the_bag_of_the_panda_explain_the_last():
     last = finding(results_of("panda_bag"), "torques of the last third, all parameters identified on the others")
-    assert max(last.rms) <= 0.25
+    assert max(last.rms) <= 0.26
+    assert np.mean(last.rms) <= 0.14
     assert min(last.correlation) >= 0.93
 
 
@@ -230,7 +231,7 @@ def test_the_leg_of_the_icub_is_weighed_by_the_sensor_below_its_hip():
     for when in ("on one leg", "the leg turned out"):
         mass = figure(results, f"mass of the leg, {when}")
         assert mass.value == pytest.approx(mass.expected, rel=0.06)
-        assert 0 < mass.deviation < 0.11
+        assert 0 < mass.deviation < 0.1
     moment = figure(results, "first moment along the thigh, shank and foot at the knee, on one leg")
     assert moment.value == pytest.approx(moment.expected, rel=0.05)
 

@@ -10,7 +10,7 @@ ARM = nd.autotree(3, skew=0.7)
 SPEEDS = 0.4 * np.pi * np.array([[1.0, 2.3, 3.1], [1.3, 2.0, 3.7], [0.9, 2.7, 3.3]])
 
 
-def errors(folder, rho: float, n: int, seeds: range) -> tuple[np.ndarray, np.ndarray]:
+def errors(folder, rho: float, n: int, seeds: range, **options) -> tuple[np.ndarray, np.ndarray]:
     """Return the errors of combinations, and of parameters, that logs tell, over their deviations.
 
     The arm is drawn from what was known before, and the noise is of first order.
@@ -19,6 +19,7 @@ def errors(folder, rho: float, n: int, seeds: range) -> tuple[np.ndarray, np.nda
         rho: correlation of the noise of one sample with that of the next.
         n: number of samples, at 100 Hz.
         seeds: one of each log.
+        options: of `nd.identify`.
     """
     t = 0.01 * np.arange(n)
     of_combinations, of_parameters = [], []
@@ -31,7 +32,7 @@ def errors(folder, rho: float, n: int, seeds: range) -> tuple[np.ndarray, np.nda
         real, truth = drawn(ARM, rng)
         tau = nd.rnea(real, q.T, qd.T, qdd.T).T + 0.1 * lasting(rng, n, 3, rho)
         np.savez(folder / "log.npz", t=t, q=q, qd=qd, qdd=qdd, tau=tau)
-        found = nd.identify(folder / "log.npz", ARM, ["inertias"], physical=False, held_out=0.0)
+        found = nd.identify(folder / "log.npz", ARM, ["inertias"], physical=False, held_out=0.0, **options)
         combined = found.base.G @ truth
         told = [each.left < 0.1 for each in found.combinations]
         off = [(each.value - true) / each.deviation for each, true in zip(found.combinations, combined, strict=True)]
@@ -53,4 +54,13 @@ def test_deviations_of_combinations_are_as_large_as_their_errors(tmp_path, rho):
 def test_nineteen_of_twenty_are_within_1_96_deviations(tmp_path, rho, n):
     """91 % were, where noise lasts: residuals after a fit scatter less than noise, and few segments tell it badly."""
     for off in errors(tmp_path, rho, n, range(200)):
+        assert 0.93 < np.mean(np.abs(off) < 1.96) < 0.97
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("options", [{"cutoff": 4.0}, {"robust": True}, {"cutoff": 8.0, "robust": True}])
+@pytest.mark.parametrize("rho", [0.0, 0.9])
+def test_so_they_are_where_logs_are_filtered_or_residuals_that_are_far_off_count_less(tmp_path, rho, options):
+    """92 % were: of a filtered log of 10 s there were too few segments, and weights of residuals are no samples."""
+    for off in errors(tmp_path, rho, 1000, range(200), **options):
         assert 0.93 < np.mean(np.abs(off) < 1.96) < 0.97

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 from scipy.stats import chi2, norm, t
 
 from nori_dyn.identification.estimation import solved
 from nori_dyn.identification.evidence import Evidence
+from nori_dyn.identification.gathering import Robust
 from nori_dyn.identification.information import Moments
 from nori_dyn.identification.prior import Prior
 
@@ -132,6 +134,26 @@ def test_what_one_segment_tells_is_as_sure_as_residuals_elsewhere_say():
     effective = np.sqrt(np.diag(20 * np.linalg.inv(W.T @ W)))  # as 20 samples tell what one does
     assert np.all(found.deviations > 0.7 * effective)
     assert np.all(found.deviations < 2.0 * effective)
+
+
+def test_least_squares_on_pseudo_values_settle_at_hubers_estimate_and_covariance():
+    """Against the minimum that SciPy finds, and Huber's formula for the covariance."""
+    rng = np.random.default_rng(7)
+    X, sigma = rng.normal(size=(4000, 3)), 0.5
+    y = X @ [1.0, -2.0, 3.0] + np.where(rng.random(4000) < 0.1, 10.0, sigma) * rng.normal(size=4000)
+    values = np.zeros(3)
+    for _ in range(30):
+        residuals = (X @ values - y)[:, None]
+        far = Robust(values, np.array([sigma])).pseudo_values(residuals)
+        log = evidence([X], [y - (far - residuals)[:, 0]], [[0, 1, 2]], 3)
+        found = solved([log], VAGUE, np.ones(1), is_known=False)
+        values = found.values
+    least = least_squares(lambda x: X @ x - y, np.zeros(3), loss="huber", f_scale=1.345 * sigma, xtol=1e-12, ftol=1e-12)
+    np.testing.assert_allclose(values, least.x, atol=1e-6)
+    u = (X @ values - y) / sigma
+    psi, slope = np.clip(u, -1.345, 1.345), np.mean(np.abs(u) <= 1.345)
+    expected = (sigma / slope) ** 2 * np.sum(psi**2) / (4000 - 3) * np.linalg.inv(X.T @ X)
+    np.testing.assert_allclose(found.covariance, expected, rtol=1e-4)
 
 
 def test_a_perfect_fit_is_no_error():

@@ -47,6 +47,20 @@ def test_correlation_with_what_does_not_vary_is_no_number():
     assert np.isnan(m.correlation(m.unit("reading"), m.prediction(np.zeros(2))))
 
 
+@pytest.mark.parametrize("n", [100, 125, 300, 1000, 6000])
+def test_logs_of_a_hundred_samples_have_segments_enough(n):
+    """As many as are left of 10 s behind a filter of 4 Hz."""
+    segments = Segments()
+    segments.expect(n)
+    first = 0
+    while first < n:
+        rows = samples(min(segments.size, n - first), 3)
+        segments.add([Moments.of([0, 1, 2], rows.copy(order="F"))], len(rows))
+        first += len(rows)
+    assert 12 <= len(segments.each()) <= 25
+    assert sum(each[0].n for each in segments.each()) == n
+
+
 def test_least_squares_on_factors_are_those_on_all_rows():
     rows = samples(500, 3)
     parts = [Moments.of([2, 0, 1], rows[k : k + 70].copy(order="F")) for k in range(0, 500, 70)]
